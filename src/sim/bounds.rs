@@ -46,6 +46,9 @@ pub struct Bounds {
     pub vote_proxies: bool,
     /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
     pub third_voter: bool,
+    /// Whether disks are put back and copied, and positions count: logs are not folded, forks are counted, and a search begins with a
+    /// history in which the second voter joined the first.
+    pub puts_back: bool,
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
     /// erase a node's record from the CIB.
     pub hides: bool,
@@ -78,6 +81,7 @@ impl Bounds {
             vote_proxies: true,
             third_voter: false,
             hides: false,
+            puts_back: false,
         }
     }
 
@@ -107,6 +111,7 @@ impl Bounds {
             vote_proxies: true,
             third_voter: true,
             hides: true,
+            puts_back: false,
         }
     }
 }

@@ -157,6 +157,9 @@ pub(super) struct Check {
     /// Lets a look of an agent not find something out: the CIB, its note, its data, its container, an etcd; and Pacemaker erase a record
     #[arg(long)]
     hide: bool,
+    /// Puts disks back to an earlier state, copies one node's disk over the other's, and has positions count
+    #[arg(long, conflicts_with_all = ["third_voter", "blank", "damage", "choose"])]
+    put_back: bool,
     #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
     restart: bool,
     /// Ends with the first violation
@@ -195,7 +198,8 @@ impl Check {
             acks_before_sync: self.acks_before_sync,
             threshold: self.threshold.min(3),
             keeps_dead: self.keep_dead,
-            counts_forks: self.count_forks,
+            counts_forks: self.count_forks || self.put_back,
+            puts_back: self.put_back,
             promotable: self.promotable,
             chooses: self.choose,
             tells: self.tell,

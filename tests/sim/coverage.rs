@@ -34,7 +34,7 @@ macro_rules! variants {
 variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
-    Hide, Erase, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+    Hide, Erase, PutBack, Copy, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
 }
 
 variants! { name_of_begin, BEGINNINGS, Begin:
@@ -54,7 +54,7 @@ variants! { name_of_effect, EFFECTS, Effect:
     Remember,
     ConsumeConfirmation,
     SetAlarm not because "no etcd in the model raises an alarm",
-    SetReached not because "only searches with --put-back have positions",
+    SetReached,
     SetRedundancy not because "it is for people, and no agent of the model looks whether it was said",
     ForgetPrimary,
     SetFailures,

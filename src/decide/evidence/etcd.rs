@@ -96,6 +96,11 @@ impl Member {
 }
 
 impl Leaderless {
+    /// Returns how far it has applied its log.
+    pub fn position(&self) -> LogPosition {
+        LogPosition { term: self.term, index: self.applied }
+    }
+
     /// The voters of its member list.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.is_learner)

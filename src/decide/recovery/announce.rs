@@ -4,7 +4,7 @@ use super::proof::{is_confirmed, note_unreadable};
 use super::vote;
 use crate::base::Fact;
 use crate::decide::evidence::{
-    BootState, DataDir, DurableState, Evidence, Lineage, LogPosition, Member, MemberId, PublishedState,
+    BootState, DataDir, DurableState, Evidence, Leaderless, Lineage, Member, MemberId, PublishedState,
 };
 use crate::decide::plan::{Effect, Phase, Plan, Progress};
 use crate::decide::reason::Reason;
@@ -59,7 +59,7 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let position = match (&evidence.disk, &evidence.own_etcd) {
         (Fact::Known(DataDir::Present(history)), _) => position(history),
         (_, Fact::Known(etcd)) => etcd.position(),
-        _ => LogPosition::default(),
+        _ => evidence.own_leaderless.known().map(Leaderless::position).unwrap_or_default(),
     };
     // Above every fork that anyone recorded: where an operator gave those up, ours is the history that counts.
     let known = evidence.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);

@@ -186,7 +186,7 @@ pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     let own = evidence.published_state().or(published);
     let (me, peer) = (own?, cib.peer_record.as_ref()?);
     let may_run = matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Unknown(_));
-    match cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib)) {
+    match cold_start::answer_here(evidence, &me, peer, &Cluster::seen_in(evidence, cib)) {
         ColdStart::ForceNewCluster(rule) if !may_run && !peer.claims => Some(rule),
         _ => None,
     }

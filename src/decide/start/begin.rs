@@ -168,7 +168,7 @@ fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Publis
         let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
         return wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PeerSaysNothing);
     };
-    match cold_start::answer(record, peer_record, &Cluster::seen_in(evidence, cib)) {
+    match cold_start::answer_here(evidence, record, peer_record, &Cluster::seen_in(evidence, cib)) {
         ColdStart::StartNormally(rule) => run_plainly(evidence, &record.disk, rule),
         ColdStart::Bootstrap(rule) if evidence.peer_etcd.is_absent() => run(evidence, RunMode::Bootstrap, rule),
         ColdStart::ForceNewCluster(rule) => announce(evidence, evidence.rule(rule)),
@@ -232,7 +232,7 @@ fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: 
     let serves = peer_claims_to_be_sole(evidence) || !evidence.peer_etcd.is_absent();
     let cib = evidence.cib.known();
     let told = cib.and_then(|cib| Some((cib.peer_record.as_ref()?, Cluster::seen_in(evidence, cib))));
-    match told.map(|(peer, cluster)| cold_start::answer(record, peer, &cluster)) {
+    match told.map(|(peer, cluster)| cold_start::answer_here(evidence, record, peer, &cluster)) {
         Some(ColdStart::Refuse(refusal)) if refusal.asks_for_a_choice() => {
             as_others_say(evidence, progress, record, PATIENCE_WITH_A_BLOCKED_PEER_MS)
                 .unwrap_or_else(|| evidence.refuse(refusal))

@@ -139,6 +139,26 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     }
 }
 
+/// Returns the table's answer on this node, which refuses where it alone knows that its data was put back.
+pub(in crate::decide) fn answer_here(
+    evidence: &Evidence,
+    me: &PublishedState,
+    peer: &PublishedState,
+    cluster: &Cluster<'_>,
+) -> ColdStart {
+    let answer = answer(me, peer, cluster);
+    let rests_on_it = match &answer {
+        ColdStart::StartNormally(_) => classify(&me.disk) == Standing::SoleVoter,
+        ColdStart::ForceNewCluster(rule) => *rule != Rule::ChosenPrimary,
+        ColdStart::Bootstrap(_) | ColdStart::FollowThePeer(_) | ColdStart::Refuse(_) => false,
+    };
+    let reached = history(me).and_then(|me| Some((me, put_back::put_back_from(evidence, me)?)));
+    match reached.filter(|_| rests_on_it) {
+        Some((me, reached)) => ColdStart::Refuse(put_back::alone(me, reached)),
+        None => answer,
+    }
+}
+
 /// Whether `voter`, whose record lists `other` as its second voter, may have been forced into a fork that the sole voter's data
 /// does not know: a fork of which the sole voter's member is no part, or one that `voter` announced and still claims. That was
 /// an operator's confirmation. `voter` may be the only voter of that fork by now: its record shows so after its next start.

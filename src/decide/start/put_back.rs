@@ -62,7 +62,16 @@ pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
 
 /// Returns how far this node's data had reached by what the cluster, or this boot, wrote down, where it ends before that.
 pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -> Option<LogPosition> {
-    behind_the_cluster(evidence, history).or_else(|| behind_the_last_stop(evidence, history))
+    behind_the_cluster(evidence, history)
+        .or_else(|| behind_the_last_stop(evidence, history))
+        .or_else(|| behind_the_announcement(evidence, history))
+}
+
+/// Returns how far this data reached when this node announced that it runs standalone, where it ends before that. An end of the log that was
+/// never committed may have given way to entries of a later term since.
+fn behind_the_announcement(evidence: &Evidence, history: &History) -> Option<LogPosition> {
+    let since = evidence.last_note()?.alone_since?;
+    (history.last_index < since.index && history.last_term <= since.term).then_some(since)
 }
 
 fn behind_the_cluster(evidence: &Evidence, history: &History) -> Option<LogPosition> {

@@ -226,6 +226,27 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     );
 }
 
+/// The data was put back behind an announcement that the note still has.
+#[test]
+fn data_that_ends_before_its_own_announcement_was_put_back() {
+    let since = |term: u64, index: u64| {
+        let mut both = at_rest().both_start();
+        let alone_since = Some(LogPosition { term, index });
+        both.note = Fact::Known(DurableState {
+            lineage: forks(1, "node1"),
+            alone_since,
+            of: Some(mine()),
+            ..DurableState::default()
+        });
+        let both = both.with_disk(reaching(ME, &[ME], (3, 1_000))).with_peer_record(history(PEER, &[ME], &[PEER]));
+        first(Request::Start, &both.cib_with(|cib| cib.lineage = forks(1, "node1")))
+    };
+    assert!(is_put_back(&refusal(&since(3, 1_001))));
+    assert_eq!(runs(&since(3, 1_000)), Some(RunMode::Normally));
+    // Entries that were never committed gave way to those of a later term.
+    assert_eq!(runs(&since(2, 1_001)), Some(RunMode::Normally));
+}
+
 /// The node's own attribute has a fork that its durable state has not: disk and state went back together.
 #[test]
 fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {

@@ -8,7 +8,7 @@ use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, pacemaker, vote_proxy};
-use crate::decide::evidence::{BootState, LogPosition, PeerNode, PublishedState, RunningVoter};
+use crate::decide::evidence::{BootState, DurableState, LogPosition, PeerNode, PublishedState, RunningVoter};
 use crate::decide::plan::{DeadVote, Decision, Effect, OnFailure, Phase, RunMode};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
@@ -48,7 +48,11 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
     sim.mutant.blind(&mut evidence, &progress);
     let Decision { plan, on_failure, when_over: _ } = sim.strategy.decide(view.request, &evidence, &progress);
     let plan = sim.mutant.bend(view.request, &evidence, &progress, plan);
-    let canonical = |effect: &Effect| if sim.judges() { canonical(effect) } else { effect.clone() };
+    let canonical = |effect: &Effect| match (sim.judges(), sim.bounds.puts_back) {
+        (false, _) => effect.clone(),
+        (true, false) => canonical(effect),
+        (true, true) => canonical_with_positions(effect),
+    };
     let effects = plan.effects.iter().map(canonical).collect();
     let next = match &plan.next {
         Next::Exit(exit) => Next::Exit(*exit),
@@ -73,6 +77,17 @@ fn canonical(effect: &Effect) -> Effect {
         Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
         Effect::VoteProxy(vote) => Effect::VoteProxy(DeadVote { dead: 0, member_id: 0, ..vote }),
         effect => effect,
+    }
+}
+
+/// Where disks are put back, records keep their positions, and durable state the name of its data.
+fn canonical_with_positions(effect: &Effect) -> Effect {
+    match (canonical(effect), effect) {
+        (Effect::PublishRecord(_), Effect::PublishRecord(record)) => Effect::PublishRecord(record.clone()),
+        (Effect::WriteNote(note), Effect::WriteNote(whole)) => {
+            Effect::WriteNote(DurableState { of: whole.of.clone(), alone_since: whole.alone_since, ..note })
+        }
+        (effect, _) => effect,
     }
 }
 
@@ -334,7 +349,7 @@ fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     let spent = sim.bounds.faults - world.faults;
     let forks = |node: &Node| sim.notes.get(node.note).lineage.forks.max(node.cib.most_forks().0.into());
     let most = world.nodes.iter().map(forks).max().unwrap_or_default();
-    if sim.bounds.counts_forks && most > 1 + u64::from(spent) {
+    if sim.bounds.counts_forks && !sim.bounds.puts_back && most > 1 + u64::from(spent) {
         return Err(Violation::new(format!("{most} new clusters were announced, and there were {spent} faults")));
     }
     Ok(())
@@ -345,6 +360,10 @@ pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
     check_forks(sim, world)?;
     if world.nodes.iter().all(|node| node.etcd == Run::Leader) {
         return Err(Violation::new("both nodes accept writes, and neither knows of the other's".to_owned()));
+    }
+    let [one, other] = &world.nodes;
+    if one.etcd.is_on() && other.etcd.is_on() && one.data.mid == other.data.mid {
+        return Err(Violation::new("two etcds of one member run".to_owned()));
     }
     for (n, node) in world.nodes.iter().enumerate().filter(|(_, node)| node.etcd == Run::Leader) {
         let missing = world.acked & !world.given_up & !node.data.newest(&sim.logs).writes;

@@ -12,6 +12,8 @@ pub(in crate::sim) struct Told {
     pub(in crate::sim) mid: Mid,
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
+    /// Where positions count.
+    pub(in crate::sim) applied: u8,
     pub(in crate::sim) term_has_moved: bool,
 }
 
@@ -42,7 +44,7 @@ pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
         mid: node.data.mid,
         cluster: node.data.cluster,
         leader,
-        index: node.data.len(&sim.logs),
+        index: if sim.bounds.puts_back { node.data.commit } else { node.data.len(&sim.logs) },
         is_learner,
         conf,
     }
@@ -57,6 +59,7 @@ pub(super) fn told(sim: &Sim, world: &World, me: usize, has_been_led: bool) -> O
         mid: data.mid,
         cluster: data.cluster,
         conf,
+        applied: if sim.bounds.puts_back { data.commit } else { 0 },
         term_has_moved: has_been_led && stands_in,
     })
 }
@@ -103,7 +106,7 @@ pub(super) fn leaderless(told: Told) -> Leaderless {
         cluster_id: told.cluster.into(),
         member_id: told.mid.into(),
         term: 1 + u64::from(told.term_has_moved),
-        applied: 0,
+        applied: told.applied.into(),
         version: RELEASE,
         members: members(told.conf),
     }

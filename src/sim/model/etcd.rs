@@ -41,7 +41,9 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
         world.settle_histories();
     }
     let [a, b] = &mut world.nodes;
-    log::fold(&mut sim.logs, &mut a.data, &mut b.data);
+    if !sim.bounds.puts_back {
+        log::fold(&mut sim.logs, &mut a.data, &mut b.data);
+    }
 }
 
 /// True if both are voters of one cluster that has a leader.
@@ -347,7 +349,8 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
 /// confirmation said; those that `n` itself `held` are not, whichever node leads later. In the other direction writes
 /// are given up only if the other node starts before it could learn of the confirmation.
 fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
-    let others = world.nodes[1 - n].data.newest(&sim.logs).writes;
+    // What was on a disk that is lost, no data has any more.
+    let others = if sim.bounds.disks { u8::MAX } else { world.nodes[1 - n].data.newest(&sim.logs).writes };
     world.given_up |= world.acked & others & !held;
 }
 

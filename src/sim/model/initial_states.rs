@@ -6,12 +6,12 @@ use super::log::{Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
 use crate::decide::evidence::{
-    BootState, DataDir, DurableState, History, Lineage, PeerAgent, PublishedState, RunningVoter,
+    BootState, DataDir, DataOwner, DurableState, History, Lineage, PeerAgent, PublishedState, RunningVoter,
 };
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 
-const CLUSTER: u8 = 0xc1;
+pub(super) const CLUSTER: u8 = 0xc1;
 
 /// Where a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +29,14 @@ pub enum Beginning {
     /// Two voters, and the promotion of the third voter in the log of node1, which leads, or of node2.
     ThirdVoterPromoted,
     ThirdVoterPromotedSecondLeads,
+    /// Two voters, the second of which joined the first, and positions that count.
+    Joined,
+    JoinedSecondLeads,
 }
 
 impl Beginning {
     /// Each of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Voters,
         Self::SecondLeads,
         Self::Blank,
@@ -42,6 +45,8 @@ impl Beginning {
         Self::ThirdVoterSecondLeads,
         Self::ThirdVoterPromoted,
         Self::ThirdVoterPromotedSecondLeads,
+        Self::Joined,
+        Self::JoinedSecondLeads,
     ];
 
     /// The first line of a scenario.
@@ -55,6 +60,8 @@ impl Beginning {
             Self::ThirdVoterSecondLeads => "begin with a guest, and node2 leads",
             Self::ThirdVoterPromoted => "begin with a guest that is being promoted",
             Self::ThirdVoterPromotedSecondLeads => "begin with a guest that is being promoted, and node2 leads",
+            Self::Joined => "begin with two voters, of which node2 joined",
+            Self::JoinedSecondLeads => "begin with two voters, of which node1 joined",
         }
     }
 
@@ -70,6 +77,11 @@ impl Beginning {
             Self::Parted => parted(sim),
             Self::ThirdVoter => with_third_voter(sim),
             Self::ThirdVoterPromoted => promoting_the_third_voter(sim),
+            Self::Joined => joined(sim),
+            Self::JoinedSecondLeads => {
+                let world = joined(sim);
+                rename::renamed(sim, &world, &Renaming::swap())
+            }
             Self::ThirdVoterSecondLeads | Self::ThirdVoterPromotedSecondLeads => {
                 let first =
                     if self == Self::ThirdVoterSecondLeads { Self::ThirdVoter } else { Self::ThirdVoterPromoted };
@@ -83,6 +95,26 @@ impl Beginning {
 /// Two voters with a leader, and Pacemaker at rest.
 pub fn healthy(sim: &mut Sim) -> World {
     voting(sim, &[first_mid(0), first_mid(1)], 0)
+}
+
+/// The same with a history that tells how it came about: node1 was the only voter once, and node2 joined it.
+pub fn joined(sim: &mut Sim) -> World {
+    (sim.bounds.puts_back, sim.bounds.counts_forks) = (true, true);
+    let mut world = healthy(sim);
+    let [first, second] = [first_mid(0), first_mid(1)];
+    let conf = Conf { voters: bit(first), learners: 0, started: bit(first) };
+    let base = Entry::Base { writes: HISTORY, conf };
+    let entries = vec![base, Entry::AddLearner(second), Entry::Started(second), Entry::Promote(second)];
+    let log = sim.logs.id(entries);
+    for n in 0..2 {
+        let mid = first_mid(n);
+        let of = DataOwner { cluster_id: CLUSTER.into(), member_id: mid.into(), node: NAMES[n].to_owned() };
+        let note = sim.notes.id(DurableState { of: Some(of), ..DurableState::default() });
+        let node = &mut world.nodes[n];
+        (node.data, node.note) = (Data { mid, cluster: CLUSTER, log, commit: 4, durable: 4, folded: 0 }, note);
+        node.cib.reached = (0, 4);
+    }
+    world
 }
 
 /// The same with a third voter, outside of the pair.
@@ -172,7 +204,7 @@ pub fn blank(sim: &Sim) -> World {
 
 /// True if the search asks for no way back to two voters: a human made two histories, or has to choose between them.
 pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
-    world.has_been_overridden() || sim.bounds.chooses && etcd::have_parted(sim, world)
+    world.tampered || world.has_been_overridden() || sim.bounds.chooses && etcd::have_parted(sim, world)
 }
 
 /// True for a state to which a way must lead back: both nodes run voters with the same log, and none of them starts, stops

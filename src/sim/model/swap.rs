@@ -44,7 +44,7 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
 
 /// Exchanges the nodes in a CIB, except in its interned values and in the authors of forks.
 pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
-    let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary } = cib;
+    let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary, reached: _ } = cib;
     machine.swap(0, 1);
     agent.swap(0, 1);
     lineage.swap(0, 1);
@@ -84,6 +84,7 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         unheard,
         writes: _,
         faults: _,
+        tampered: _,
         third_voter: _,
     } = world;
     *lagging = lagging.map(|node| 1 - node);

@@ -3,6 +3,7 @@
 
 pub(in crate::sim) use super::answers::{Heard, Told};
 use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, third_voter_url, told};
+use super::initial_states::CLUSTER;
 use super::log::{self, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
@@ -10,7 +11,7 @@ use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
     self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
-    NodeAddress, NodeName, Notify, Recovery, ThirdVoter,
+    NodeAddress, NodeName, Notify, Reached, Recovery, ThirdVoter,
 };
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
@@ -59,8 +60,9 @@ pub(in crate::sim) struct Disk {
     pub(in crate::sim) has_left: bool,
     /// Whether there are entries above the commit index.
     pub(in crate::sim) has_tail: bool,
-    /// The length of the log, for strategies that read it: the real core does not.
+    /// The length of the log, for strategies that read it. The real core reads it where positions count, and the commit index with it.
     pub(in crate::sim) index: u16,
+    pub(in crate::sim) commit: u8,
 }
 
 /// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
@@ -78,6 +80,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         unheard: _,
         writes: _,
         faults: _,
+        tampered: _,
         third_voter: _,
     } = world;
     let Node {
@@ -152,20 +155,31 @@ fn remembers_others(sim: &Sim, memory: Id) -> bool {
 
 /// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
 fn of_the_other(cib: Cib, me: usize) -> Cib {
-    let Cib { mut machine, mut agent, record, standalone, lineage, mut recorded, mut score, told, primary } = cib;
+    let Cib { mut machine, mut agent, record, standalone, lineage, mut recorded, mut score, told, primary, reached } =
+        cib;
     (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
     recorded[1 - me] |= recorded[me];
     score[1 - me] = score[me];
-    Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary }
+    Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached }
 }
 
 fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     let data = world.nodes[me].data;
     let conf = data.newest(&sim.logs).conf;
-    let index = if sim.judges() { 0 } else { data.folded + u16::from(data.len(&sim.logs)) };
+    let counts = !sim.judges() || sim.bounds.puts_back;
+    let index = if counts { data.folded + u16::from(data.len(&sim.logs)) } else { 0 };
+    let commit = if sim.bounds.puts_back { data.commit } else { 0 };
     // A joiner that was cut off before its first entry knows no member.
     let has_left = data.len(&sim.logs) > 0 && !conf.lists(data.mid);
-    Disk { mid: data.mid, cluster: data.cluster, conf, has_left, has_tail: data.commit < data.len(&sim.logs), index }
+    Disk {
+        mid: data.mid,
+        cluster: data.cluster,
+        conf,
+        has_left,
+        has_tail: data.commit < data.len(&sim.logs),
+        index,
+        commit,
+    }
 }
 
 /// The agent's evidence of a view, `elapsed_ms` into the action.
@@ -246,6 +260,21 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
     }
 }
 
+/// How far etcd has reached, where positions count. All data of the model is of one cluster then.
+fn reached(sim: &Sim, view: &View) -> Fact<Reached> {
+    let (forks, index) = view.cib.reached;
+    match (sim.bounds.puts_back, index) {
+        (false, _) => Fact::NotAsked,
+        (true, 0) => Fact::Absent,
+        (true, _) => Fact::Known(Reached {
+            cluster_id: CLUSTER.into(),
+            forks: forks.into(),
+            position: LogPosition { term: 1, index: index.into() },
+            is_redundant: view.cib.standalone.is_none(),
+        }),
+    }
+}
+
 /// A nonce that differs from the one in the own record. Only the node itself writes that record.
 fn nonce(sim: &Sim, view: &View) -> u64 {
     let published = view.cib.record[usize::from(view.me)];
@@ -288,6 +317,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     let mut own_record = record(me);
     if let Some(DataDir::Present(history)) = own_record.as_mut().map(|record| &mut record.disk)
         && sim.judges()
+        && !sim.bounds.puts_back
     {
         history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
     }
@@ -310,7 +340,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         redundancy: Fact::NotAsked,
-        reached: Fact::NotAsked,
+        reached: reached(sim, view),
         primary: cib.primary.map(name),
         third_voter: sim.bounds.third_voter.then(third_voter),
         others: evidence::Others {
@@ -364,7 +394,7 @@ fn data_dir(disk: &Disk) -> DataDir {
         member_id: disk.mid.into(),
         last_term: 1,
         last_index: last_index(disk),
-        commit_index: 0,
+        commit_index: disk.commit.into(),
         voters: mids(disk.conf.voters).map(u64::from).collect(),
         learners: mids(disk.conf.learners).map(u64::from).collect(),
         has_left: disk.has_left,

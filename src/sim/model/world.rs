@@ -37,6 +37,8 @@ pub struct World {
     /// Which writes were begun, and how many faults are left.
     pub writes: u8,
     pub faults: u8,
+    /// Ghost: a disk was put back or copied, and a human may have to choose.
+    pub tampered: bool,
     /// Whether the third voter's etcd runs and reaches whoever runs; always false where there is none.
     pub third_voter: bool,
 }
@@ -57,6 +59,7 @@ impl World {
                 score: [false; 2],
                 told: [false; 2],
                 primary: None,
+                reached: (0, 0),
             },
             data: Data { mid: 0, cluster: 0, log: 0, commit: 0, durable: 0, folded: 0 },
             etcd: Run::Off,
@@ -90,6 +93,7 @@ impl World {
         unheard: 0,
         writes: 0,
         faults: 0,
+        tampered: false,
         third_voter: false,
     };
 }
@@ -136,6 +140,7 @@ impl Hash for World {
             unheard: _,
             writes,
             faults,
+            tampered: _,
             third_voter: _,
         } = self;
         for node in nodes {
@@ -175,8 +180,18 @@ impl Hash for World {
             let (plan, done) = plan.unwrap_or((Id::MAX, 0));
             let [progress, etcd] = [low(progress) << 8 | u16::from(done), *etcd as u16];
             state.write_u64(word([low(plan), progress, u16::from(request), etcd]));
-            let Cib { machine, agent, record, standalone: _, lineage: _, recorded: _, score: _, told: _, primary: _ } =
-                cib;
+            let Cib {
+                machine,
+                agent,
+                record,
+                standalone: _,
+                lineage: _,
+                recorded: _,
+                score: _,
+                told: _,
+                primary: _,
+                reached: _,
+            } = cib;
             let [machine, agent] = [machine.map(|one| one as u8), agent.map(|one| one as u8)];
             let seen = [machine, agent].map(u16::from_le_bytes);
             state.write_u64(word([low(record[0]), low(record[1]), seen[0], seen[1]]));
@@ -362,6 +377,8 @@ pub struct Cib {
     pub told: [bool; 2],
     /// `etcd_primary`: the node whose data an operator chose after the histories had split.
     pub primary: Option<u8>,
+    /// `etcd_reached`: forks and index, and (0, 0) where it was never set. Only with `--put-back`.
+    pub reached: (u8, u8),
 }
 
 impl Cib {
@@ -376,10 +393,10 @@ impl Cib {
 impl PartialEq for Cib {
     fn eq(&self, other: &Self) -> bool {
         let fields = |cib: &Self| {
-            let Self { machine, agent, record, standalone, lineage, recorded, score, told, primary } = *cib;
+            let Self { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached } = *cib;
             let ([m0, m1], [a0, a1], [r0, r1], [i0, i1]) = (machine, agent, record, recorded);
             let ([s0, s1], [t0, t1], [l0, l1]) = (score, told, lineage);
-            ((r0, r1, a0, a1, m0, m1), standalone, (l0, l1), (i0, i1), (s0, s1, t0, t1, primary))
+            ((r0, r1, a0, a1, m0, m1), standalone, (l0, l1), (i0, i1), (s0, s1, t0, t1, primary, reached))
         };
         fields(self) == fields(other)
     }

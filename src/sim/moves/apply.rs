@@ -141,6 +141,8 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::KillLaunch(n) => return faults::kill_launch(sim, world, n),
         Move::Launched(n) => return faults::launched(sim, world, n),
         Move::Damage(n) => sim.bounds.damage && faults::damage(sim, world, n),
+        Move::PutBack(n, kept, with_note) => sim.bounds.puts_back && faults::put_back(sim, world, n, kept, with_note),
+        Move::Copy(n) => sim.bounds.puts_back && faults::copy(world, n),
         Move::CleanUp(n) => std::mem::take(&mut world.nodes[n].failures) == BANNED,
         Move::Choose(n) => operators::choose(sim, world, n),
         Move::Tell(n) => operators::tell_whose_data_counts(sim, world, n),

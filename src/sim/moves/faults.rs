@@ -1,7 +1,7 @@
 //! What fails: power, disks, processes, the network.
 
 use crate::decide::Exit;
-use crate::decide::evidence::PeerAgent;
+use crate::decide::evidence::{DurableState, PeerAgent};
 use crate::sim::model::log::Data;
 use crate::sim::model::steps::EffectStep;
 use crate::sim::model::world::{Damage, NAMES, World};
@@ -16,21 +16,62 @@ pub(super) fn cut_power(world: &mut World, n: usize) -> bool {
     was_on
 }
 
-/// The machine is gone with its data; what comes back in its place is blank. Writes that nobody else holds are lost with
-/// it, and where no voter's data is left, a human has to choose a backup.
+/// The machine is gone with its data; what comes back in its place is blank. What only that data held is missed by whatever serves later,
+/// unless a person gives it up by name. Where no voter's data is left, a human has to choose a backup.
 pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     if !cut_power(world, n) {
         return false;
     }
-    let held = world.nodes[1 - n].data.newest(&sim.logs);
-    let survives = is_spared(sim, world, n);
-    world.given_up |= if survives { world.acked & !held.writes } else { world.acked };
-    if !survives {
+    if !is_spared(sim, world, n) {
         world.words = 3;
     }
     (world.nodes[n].data, world.nodes[n].note, world.nodes[n].forces) = (Data::default(), 0, false);
     (world.nodes[n].damage, world.nodes[n].torn) = (Damage::None, false);
     true
+}
+
+/// The machine is off, and its disk is as it was when its log had `kept` entries. Its durable state stays, as where a data dir is restored
+/// alone, or goes back to before it knew of a fork.
+pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
+    let data = world.nodes[n].data;
+    let entries = data.entries(&sim.logs);
+    if entries.len() <= kept || !world.nodes[n].on {
+        return false;
+    }
+    let earlier = entries[..kept].to_vec();
+    let log = sim.logs.id(earlier);
+    let [commit, durable] = [data.commit, data.durable].map(|index| index.min(u8::try_from(kept).unwrap_or(u8::MAX)));
+    let data = Data { log, commit: commit.min(durable), durable, ..data };
+    let (before, after) = (world.nodes[n].data.newest(&sim.logs).conf, data.newest(&sim.logs).conf);
+    // Before it was listed, another member's data was here. Within the time of one sole voter, nothing tells: see `docs/design/put-back.md`.
+    let is_one_time = before.has_one_voter() && before.voters == after.voters;
+    if !after.lists(data.mid) || is_one_time {
+        return false;
+    }
+    let note = sim.notes.get(world.nodes[n].note).clone();
+    let is_news = note.lineage.forks > 0 || note.alone_since.is_some() || note.left_at.is_some();
+    if with_note && !is_news {
+        return false;
+    }
+    cut_power(world, n);
+    world.tampered = true;
+    world.nodes[n].data = data;
+    if with_note {
+        world.nodes[n].note = sim.notes.id(DurableState { of: note.of, ..DurableState::default() });
+    }
+    true
+}
+
+/// The other node is off, and its disk is copied over this one's, with all that is written down on it.
+pub(super) fn copy(world: &mut World, n: usize) -> bool {
+    let other = &world.nodes[1 - n];
+    let (data, note) = (other.data, other.note);
+    let can = !other.on && !data.is_blank() && data.mid != world.nodes[n].data.mid && cut_power(world, n);
+    if can {
+        world.tampered = true;
+        (world.nodes[n].data, world.nodes[n].note) = (data, note);
+    }
+    can
 }
 
 pub(super) fn kill_etcd(world: &mut World, n: usize) -> bool {

@@ -43,6 +43,10 @@ pub enum Move {
     Launched(usize),
     /// The power is cut, and with it goes what etcd needs of its data, which looks whole.
     Damage(usize),
+    /// The power is cut, and the disk goes back to when its log had so many entries; whether what is written down beside it goes back, too.
+    PutBack(usize, usize, bool),
+    /// The power is cut, and the disk becomes a copy of the other node's, which is off.
+    Copy(usize),
     /// An operator cleans up: Pacemaker forgets its count of failures.
     CleanUp(usize),
     /// An operator chooses between two histories (`etcd_primary`).
@@ -60,6 +64,9 @@ pub enum Move {
     ThirdVoterBack,
 }
 
+/// How many entries a log has at most in a search that puts disks back.
+pub const MOST_ENTRIES: usize = 32;
+
 /// Every move that there is.
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
@@ -75,6 +82,8 @@ pub fn all() -> Vec<Move> {
         moves.extend([Move::Choose(n), Move::Tell(n), Move::Forget(n)]);
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
         moves.push(Move::Erase(n));
+        moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::PutBack(n, kept, note))));
+        moves.push(Move::Copy(n));
         for moment in 0..MOMENTS.len() {
             moves.push(Move::Decide(n, moment));
         }
@@ -107,6 +116,8 @@ impl Move {
                 | Self::KillStack(_)
                 | Self::KillLaunch(_)
                 | Self::Damage(_)
+                | Self::PutBack(..)
+                | Self::Copy(_)
                 | Self::CleanUp(_)
                 | Self::Choose(_)
                 | Self::Tell(_)
@@ -154,6 +165,8 @@ impl Move {
             Self::LoseThirdVoter => 36,
             Self::ThirdVoterBack => 37,
             Self::Erase(_) => 38,
+            Self::PutBack(..) => 39,
+            Self::Copy(_) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
             Self::StackBack(_) => 56,
@@ -197,6 +210,8 @@ impl Move {
             Self::Launched(n) => Self::Launched(1 - n),
             Self::Damage(n) => Self::Damage(1 - n),
             Self::CleanUp(n) => Self::CleanUp(1 - n),
+            Self::PutBack(n, kept, note) => Self::PutBack(1 - n, kept, note),
+            Self::Copy(n) => Self::Copy(1 - n),
             Self::Choose(n) => Self::Choose(1 - n),
             Self::Tell(n) => Self::Tell(1 - n),
             Self::Forget(n) => Self::Forget(1 - n),

@@ -49,6 +49,11 @@ impl Move {
             Self::KillLaunch(n) => format!("agent on {} is killed while it starts etcd", NAMES[n]),
             Self::Launched(n) => format!("etcd on {} starts, after its agent was killed", NAMES[n]),
             Self::Damage(n) => format!("power of {} is cut, and its database is damaged", NAMES[n]),
+            Self::PutBack(n, kept, with_note) => {
+                let note = if with_note { ", its note too" } else { "" };
+                format!("power of {} is cut, and its disk is put back to {kept} entries{note}", NAMES[n])
+            }
+            Self::Copy(n) => format!("power of {} is cut, and its disk is a copy of the other one's", NAMES[n]),
             Self::CleanUp(n) => format!("operator cleans up on {}", NAMES[n]),
             Self::Choose(n) => format!("operator chooses the history of {}", NAMES[n]),
             Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),

@@ -1,6 +1,6 @@
 //! Which moves a state does not rule out at first sight.
 
-use super::kinds::Move;
+use super::kinds::{MOST_ENTRIES, Move};
 use crate::sim::Bounds;
 use crate::sim::model::etcd;
 use crate::sim::model::pacemaker::{self, BEGINNINGS};
@@ -45,6 +45,13 @@ pub(super) fn thinkable(
         tell_if(may_fail && bounds.launches && has_plan, Move::KillLaunch(n));
         tell_if(node.launching.is_some(), Move::Launched(n));
         tell_if(may_fail && bounds.damage, Move::Damage(n));
+        if may_fail && bounds.puts_back {
+            for kept in 1..MOST_ENTRIES {
+                tell_if(true, Move::PutBack(n, kept, false));
+                tell_if(true, Move::PutBack(n, kept, true));
+            }
+            tell_if(!world.nodes[1 - n].on, Move::Copy(n));
+        }
         tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));

@@ -141,6 +141,8 @@ impl All {
             (false, false, true) if first.third_voter && is_promoted => Beginning::ThirdVoterPromotedSecondLeads,
             (false, false, false) if first.third_voter => Beginning::ThirdVoter,
             (false, false, true) if first.third_voter => Beginning::ThirdVoterSecondLeads,
+            (false, _, false) if sim.bounds.puts_back => Beginning::Joined,
+            (false, _, true) if sim.bounds.puts_back => Beginning::JoinedSecondLeads,
             (true, _, _) => Beginning::Blank,
             (false, true, _) => Beginning::Parted,
             (false, false, false) => Beginning::Voters,
@@ -241,8 +243,11 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
 }
 
 fn beginnings(sim: &mut Sim) -> Vec<World> {
-    let healthy =
-        if sim.bounds.third_voter { initial_states::with_third_voter(sim) } else { initial_states::healthy(sim) };
+    let healthy = match (sim.bounds.third_voter, sim.bounds.puts_back) {
+        (true, _) => initial_states::with_third_voter(sim),
+        (false, true) => initial_states::joined(sim),
+        (false, false) => initial_states::healthy(sim),
+    };
     let blank = initial_states::blank(sim);
     let is_blank = sim.bounds.blank;
     let parted = sim.bounds.chooses.then(|| initial_states::parted(sim));

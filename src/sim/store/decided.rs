@@ -9,7 +9,7 @@ use crate::sim::model::view::{Disk, Heard, Told, View};
 use crate::sim::model::world::{Cib, Vars, Word};
 
 /// A view: two are the same where these are.
-pub(in crate::sim) type Key = [u64; 6];
+pub(in crate::sim) type Key = [u64; 7];
 
 /// The number of a plan, as short as a state has it.
 pub type Number = u16;
@@ -146,7 +146,9 @@ fn add_request(row: &mut Row, me: u8, request: u64, vars: Vars) {
 
 #[inline(always)]
 fn add_cib(row: &mut Row, cib: Cib) {
-    let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _ } = cib;
+    let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _, reached } = cib;
+    row.add(4, reached.0);
+    row.add(6, reached.1);
     for n in 0..2 {
         row.add(3, machine[n] as u64);
         row.add(3, agent[n] as u64);
@@ -172,7 +174,8 @@ fn add_what_is_told(row: &mut Row, Cib { score, told, primary, .. }: Cib) {
 #[inline(always)]
 fn add_disk(row: &mut Row, disk: Option<Disk>) {
     row.add(1, disk.is_some());
-    let Disk { mid, cluster, conf, has_left, has_tail, index } = disk.unwrap_or_default();
+    let Disk { mid, cluster, conf, has_left, has_tail, index, commit } = disk.unwrap_or_default();
+    row.add(6, commit);
     row.add(4, mid);
     row.add(8, cluster);
     row.conf(conf);
@@ -183,8 +186,8 @@ fn add_disk(row: &mut Row, disk: Option<Disk>) {
 
 #[inline(always)]
 fn in_the_place_of_a_disk(told: Told) -> Disk {
-    let Told { mid, cluster, conf, term_has_moved } = told;
-    Disk { mid, cluster, conf, has_left: term_has_moved, has_tail: false, index: 0 }
+    let Told { mid, cluster, conf, applied, term_has_moved } = told;
+    Disk { mid, cluster, conf, has_left: term_has_moved, has_tail: false, index: 0, commit: applied }
 }
 
 #[inline(always)]

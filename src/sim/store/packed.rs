@@ -1,4 +1,4 @@
-//! A state in eight words: what a search keeps of millions of them.
+//! A state in nine words: what a search keeps of millions of them.
 
 #![expect(clippy::inline_always, reason = "a walk over some eighty fields is fast only where it is unrolled")]
 
@@ -9,7 +9,7 @@ use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
 use crate::sim::model::log::Data;
 use crate::sim::model::world::{Action, Blind, Cib, Damage, Mode, Newer, Node, Run, Stack, Vars, Wanted, Word, World};
 
-const WORDS: usize = 8;
+const WORDS: usize = 9;
 /// How wide a number of an interned value may be.
 const ID_BITS: usize = 16;
 
@@ -25,7 +25,7 @@ impl PartialEq for Packed {
 
 /// Half of a state: one machine, in words of which the last one has few bits.
 pub(in crate::sim) type Half = [u64; 4];
-const HALF_BITS: usize = 237;
+const HALF_BITS: usize = 247;
 /// How many bits of a half are in its last word.
 const REST: usize = HALF_BITS % 64;
 /// Where in the last word of a state the bits begin that belong to neither half.
@@ -146,6 +146,7 @@ impl Packed {
             other[1] >> (64 - REST) | other[2] << REST,
             other[2] >> (64 - REST) | other[3] << REST,
             other[3] >> (64 - REST) | between << BETWEEN,
+            between >> (64 - BETWEEN),
         ])
     }
 
@@ -161,7 +162,7 @@ impl Packed {
         for (node, words) in world.nodes.iter_mut().zip([one, other]) {
             Bits::<true> { words, at: 0 }.node(node);
         }
-        Bits::<true> { words: [words[7] >> BETWEEN, 0, 0, 0], at: 0 }.between(&mut world);
+        Bits::<true> { words: [words[7] >> BETWEEN | words[8] << (64 - BETWEEN), 0, 0, 0], at: 0 }.between(&mut world);
         world
     }
 
@@ -254,8 +255,10 @@ impl<const READS: bool> Bits<READS> {
             unheard,
             writes,
             faults: _,
+            tampered,
             third_voter,
         } = world;
+        self.flag(tampered);
         self.flag(link);
         self.flag(joined);
         self.flag(third_voter);
@@ -331,7 +334,9 @@ impl<const READS: bool> Bits<READS> {
 
     #[inline(always)]
     fn cib(&mut self, cib: &mut Cib) {
-        let Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary } = cib;
+        let Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached } = cib;
+        self.small(4, &mut reached.0);
+        self.small(6, &mut reached.1);
         for n in 0..2 {
             self.one_of(&mut machine[n]);
             self.one_of(&mut agent[n]);

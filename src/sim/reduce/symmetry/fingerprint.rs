@@ -93,8 +93,18 @@ fn values(node: &mut Node) -> Values<'_> {
         failures: _,
         damage: _,
     } = node;
-    let Cib { record, machine: _, agent: _, standalone: _, lineage: _, recorded: _, score: _, told: _, primary: _ } =
-        cib;
+    let Cib {
+        record,
+        machine: _,
+        agent: _,
+        standalone: _,
+        lineage: _,
+        recorded: _,
+        score: _,
+        told: _,
+        primary: _,
+        reached: _,
+    } = cib;
     let Data { log, mid: _, cluster: _, commit: _, durable: _, folded: _ } = data;
     Values { log, note, memory, record }
 }

@@ -85,7 +85,8 @@ fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
         Table::Note => {
             let note = sim.notes.get(id);
             // To have no note means the same as a note that knows of no fork.
-            let mids = note.without.map_or(0, |mid| bit(u8::try_from(mid).unwrap_or(0) & 15));
+            let named = [note.without, note.of.as_ref().map(|of| of.member_id)];
+            let mids = named.into_iter().flatten().fold(0, |mids, mid| mids | bit(u8::try_from(mid).unwrap_or(0) & 15));
             Known { mids, forks: Some(forks_of(&note.lineage)), announces: note.alone_since.is_some(), ..known }
         }
         Table::Memory => sim.memories.get(id).voter.as_ref().map_or(known, |voter| Known {

@@ -1,6 +1,6 @@
 //! Renames what a state names: members, forks of the history, and the two nodes.
 
-use crate::decide::evidence::{BootState, DataDir, DurableState, Identity, Lineage, PublishedState};
+use crate::decide::evidence::{BootState, DataDir, DataOwner, DurableState, Identity, Lineage, PublishedState};
 use crate::decide::plan::{Effect, RunMode};
 use crate::sim::Sim;
 use crate::sim::model::log::{Conf, Data, Entry, Mid, bit};
@@ -98,7 +98,12 @@ impl Renaming {
 
     fn note(&self, note: &DurableState) -> DurableState {
         let without = note.without.map(|mid| self.mid64(mid));
-        DurableState { lineage: self.lineage(&note.lineage), without, ..note.clone() }
+        let of = note.of.as_ref().map(|of| DataOwner {
+            cluster_id: of.cluster_id,
+            member_id: self.mid64(of.member_id),
+            node: self.name(&of.node),
+        });
+        DurableState { lineage: self.lineage(&note.lineage), without, of, ..note.clone() }
     }
 
     /// A plan under other names.
@@ -245,8 +250,18 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
             failures: _,
             damage: _,
         } = node;
-        let Cib { record, lineage, machine: _, agent: _, standalone: _, recorded: _, score: _, told: _, primary: _ } =
-            cib;
+        let Cib {
+            record,
+            lineage,
+            machine: _,
+            agent: _,
+            standalone: _,
+            recorded: _,
+            score: _,
+            told: _,
+            primary: _,
+            reached: _,
+        } = cib;
         let is_blank = data.is_blank();
         let Data { mid, log, cluster: _, commit: _, durable: _, folded: _ } = data;
         if !is_blank {
