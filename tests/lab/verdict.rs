@@ -152,21 +152,28 @@ impl Writers {
 
     /// As [`Self::judge`], without what an operator gave up by name.
     pub fn judge_without(&mut self, given_up: Option<Window>) -> Result<Verdict> {
+        let mut verdict = self.judge_by(&NODES, given_up)?;
+        let [one, two] = etcd::hashes(&self.lab)?;
+        verdict.diverged = one != two;
+        Ok(verdict)
+    }
+
+    /// Stops, reads everything back from these nodes, which serve, and judges.
+    pub fn judge_by(&mut self, serving: &[Node], given_up: Option<Window>) -> Result<Verdict> {
         let records = Records { writes: self.stop()?, chain: self.chain() };
-        let ends = [self.read_back(NODES[0])?, self.read_back(NODES[1])?];
+        let ends = serving.iter().map(|node| self.read_back(*node)).collect::<Result<Vec<End>>>()?;
         let found = findings(&records, given_up, &ends);
         let all = records.writes.len();
         let kept = given_up.map_or(records.clone(), |window| records.kept(window)).writes;
         let last = kept.iter().map(|ack| ack.ended).max().unwrap_or_default();
         let first = kept.iter().map(|ack| ack.ended).min().unwrap_or_default();
         let (gap, _) = history::longest_gap(&kept, first, last);
-        let [one, two] = etcd::hashes(&self.lab)?;
         Ok(Verdict {
             acknowledged: kept.len(),
             lost: found.lost,
             forks: found.forks,
             chain: found.chain,
-            diverged: one != two,
+            diverged: false,
             gap,
             given_up: all - kept.len(),
         })
