@@ -21,7 +21,7 @@ SCENARIO ?=
 JOBS ?= 3
 # What the lab is called; labs of different names do not touch each other.
 LAB_NAME ?=
-# How many power cuts, the first one's seed (drawn if empty), and which kind (all if empty).
+# How many power cuts, the first one's seed (drawn if empty), and which kind (all but those that swap a data dir if empty).
 N ?= 50
 SEED ?=
 KIND ?=
@@ -48,7 +48,7 @@ help: ## this list
 	@echo '             RECOVERY=standin|restart (lab), RELEASE=12|13 (lab), DATA=megabytes (bench-agent)'
 	@echo '             JOBS=3 (lab: how many labs side by side), LAB_NAME=tandem, N=50, SEED=number, AGENT=tandem|shell,'
 	@echo '             KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost|shutdown-parted|'
-	@echo '             pacemaker-killed|agent-killed (power-cuts)'
+	@echo '             pacemaker-killed|agent-killed|disk-put-back|disk-copied|not-mounted (power-cuts)'
 
 .PHONY: demo
 demo: setup ## two nodes, one power cut, and etcd takes writes again (root; VICTIM=follower for the other node)

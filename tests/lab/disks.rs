@@ -1,5 +1,7 @@
-//! What a host's disks hold before its first boot: configuration, certificates, and our program in place.
+//! What a host's disks hold before its first boot: configuration, certificates, and our program in place; and etcd's own
+//! disk, for hosts that have one.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
@@ -87,6 +89,68 @@ pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
         make_cluster_etc(lab, node, authkey)?;
     }
     install_program(lab, node)
+}
+
+/// Returns the place of `/var/lib/etcd` on the machine, which is the mount point where etcd has a disk of its own.
+pub fn mount_point(lab: &Lab, node: Node) -> PathBuf {
+    lab.disk(node, "var-lib").join("etcd")
+}
+
+/// Returns the place of etcd's data on the machine: its own disk, or the directory below the mount point.
+pub fn data_dir(lab: &Lab, node: Node) -> PathBuf {
+    let own = own_disk(lab, node);
+    if own.is_dir() { own } else { mount_point(lab, node) }
+}
+
+/// Returns the place of etcd's own disk, which exists after [`give_own_disk`].
+fn own_disk(lab: &Lab, node: Node) -> PathBuf {
+    lab.disk(node, "etcd")
+}
+
+/// Gives etcd a disk of its own, which holds the data that is there. The host is off.
+pub fn give_own_disk(lab: &Lab, node: Node) -> Result<()> {
+    let (own, point) = (own_disk(lab, node), mount_point(lab, node));
+    if !own.is_dir() {
+        fs::rename(&point, &own)?;
+        sh::make_dir(&point)?;
+        fs::set_permissions(&point, fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+fn unmounted(node: Node) -> String {
+    format!("unmounted-{node}")
+}
+
+/// Decides whether the next boots of the host mount etcd's own disk.
+pub fn set_mounted(lab: &Lab, node: Node, on: bool) -> Result<()> {
+    lab.event(&format!(
+        "etcd's disk of {node} is {}",
+        if on { "mounted from its next boot on" } else { "not mounted" }
+    ));
+    lab.set(&unmounted(node), if on { "" } else { "yes" })
+}
+
+/// Returns etcd's own disk where a boot mounts it.
+pub fn mounted(lab: &Lab, node: Node) -> Option<PathBuf> {
+    let is_mounted = lab.setting(&unmounted(node)).is_none_or(|text| text.is_empty());
+    Some(own_disk(lab, node)).filter(|own| is_mounted && own.is_dir())
+}
+
+/// Empties a directory.
+pub fn empty(dir: &Path) -> Result<()> {
+    for entry in fs::read_dir(dir)?.flatten() {
+        let path = entry.path();
+        if path.is_dir() { fs::remove_dir_all(&path)? } else { fs::remove_file(&path)? }
+    }
+    Ok(())
+}
+
+/// Makes `to` hold what `from` holds, owners and times included.
+pub fn replace(from: &Path, to: &Path) -> Result<()> {
+    sh::make_dir(to)?;
+    empty(to)?;
+    sh::run("cp", &[OsStr::new("-a"), from.join(".").as_os_str(), to.as_os_str()]).map(drop)
 }
 
 /// Where a path relative to the host's `/var` is.

@@ -11,6 +11,7 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::wait::wait;
 
 use crate::blank::{self, Blank};
+use crate::disks;
 use crate::node::Node;
 use crate::release;
 use crate::sh::{self, Result};
@@ -78,6 +79,9 @@ fn mount_all(lab: &Lab, node: Node) -> Result<()> {
     fs::set_permissions("/tmp", std::os::unix::fs::PermissionsExt::from_mode(0o1777))?;
     bind(&lab.disk(node, "var-log"), Path::new("/var/log"))?;
     bind(&lab.disk(node, "var-tmp"), Path::new("/var/tmp"))?;
+    if let Some(disk) = disks::mounted(lab, node) {
+        bind(&disk, &disks::mount_point(lab, node))?;
+    }
     // Last, as it hides the lab's own directory: a host sees neither its disks' backing nor the other host.
     bind(&lab.disk(node, "var-lib"), Path::new("/var/lib"))
 }
@@ -132,7 +136,7 @@ fn special(kind: &str, target: &str, options: &str) -> Result<()> {
 }
 
 fn bind(source: &Path, target: &Path) -> Result<()> {
-    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND, None::<&str>)
+    mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)
         .map_err(|errno| format!("cannot bind {} to {}: {errno}", source.display(), target.display()).into())
 }
 

@@ -107,6 +107,21 @@ impl Host for Namespaces {
     }
 }
 
+/// Runs `work` while every process of the host is frozen, as on a machine of which an image is made.
+pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    let cgroup = cgroup(lab, node)?;
+    let freeze = |word: &str| sh::write(&cgroup.join("cgroup.freeze"), word);
+    let is_frozen = || fs::read_to_string(cgroup.join("cgroup.events")).is_ok_and(|text| text.contains("frozen 1"));
+    freeze("1")?;
+    let done = if sh::wait_for_quietly(Duration::from_secs(2), Duration::from_millis(2), is_frozen) {
+        work()
+    } else {
+        Err(format!("{node} does not freeze").into())
+    };
+    freeze("0")?;
+    done
+}
+
 /// The host's own cgroup: its processes and containers live below it and it is easy to find what is left.
 pub fn cgroup(lab: &Lab, node: Node) -> Result<PathBuf> {
     Ok(cgroup_root()?.join(format!("tandem-lab-{}-{node}", lab.name)))

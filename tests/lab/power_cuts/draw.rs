@@ -1,10 +1,13 @@
 //! What one run does, drawn from its seed: the same seed is the same run, as far as two machines can repeat anything.
 
+mod swap;
+
 use std::time::Duration;
 
 use crate::journals::{BOTH_RETURN, GOES_SECOND, JOINS_NOBODY};
 use crate::random::Random;
 use crate::sh::{self, Result};
+pub use swap::{Both, Copied, NotMounted, Outage, PutBack, Return, Swap, draws_every_swap};
 
 /// A node by what it is when the run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,9 +27,12 @@ pub enum Kind {
     ShutDown,
     PacemakerEnds,
     AgentKilled,
+    DiskPutBack,
+    DiskCopied,
+    NotMounted,
 }
 
-pub const KINDS: [Kind; 8] = [
+pub const KINDS: [Kind; 11] = [
     Kind::LeaderCut,
     Kind::FollowerCut,
     Kind::BothCut,
@@ -35,6 +41,9 @@ pub const KINDS: [Kind; 8] = [
     Kind::ShutDown,
     Kind::PacemakerEnds,
     Kind::AgentKilled,
+    Kind::DiskPutBack,
+    Kind::DiskCopied,
+    Kind::NotMounted,
 ];
 
 impl Kind {
@@ -48,6 +57,9 @@ impl Kind {
             Self::ShutDown => "shutdown-parted",
             Self::PacemakerEnds => "pacemaker-killed",
             Self::AgentKilled => "agent-killed",
+            Self::DiskPutBack => "disk-put-back",
+            Self::DiskCopied => "disk-copied",
+            Self::NotMounted => "not-mounted",
         }
     }
 
@@ -62,7 +74,13 @@ impl Kind {
     fn is_for_vms(self) -> bool {
         match self {
             Self::LeaderCut | Self::FollowerCut | Self::BothCut | Self::SurvivorKilled => true,
-            Self::DiskLost | Self::ShutDown | Self::PacemakerEnds | Self::AgentKilled => false,
+            Self::DiskLost
+            | Self::ShutDown
+            | Self::PacemakerEnds
+            | Self::AgentKilled
+            | Self::DiskPutBack
+            | Self::DiskCopied
+            | Self::NotMounted => false,
         }
     }
 
@@ -161,6 +179,8 @@ pub enum Blow {
     ShutDown(ShutDown),
     PacemakerEnds(PacemakerEnds),
     AgentKilled(AgentKilled),
+    /// A node boots with another data dir than it left. No series draws this by itself.
+    Swap(Swap),
 }
 
 /// A run, drawn.
@@ -216,6 +236,9 @@ impl Draw {
             Kind::ShutDown => Blow::ShutDown(shut_down(&mut random)),
             Kind::PacemakerEnds => Blow::PacemakerEnds(pacemaker_ends(&mut random)),
             Kind::AgentKilled => Blow::AgentKilled(agent_killed(&mut random)),
+            Kind::DiskPutBack => Blow::Swap(Swap::put_back(&mut random)),
+            Kind::DiskCopied => Blow::Swap(Swap::copied(&mut random)),
+            Kind::NotMounted => Blow::Swap(Swap::not_mounted(&mut random)),
         };
         Self { seed, kind, before, boot_delay, blow }
     }
@@ -249,6 +272,7 @@ impl Draw {
             Blow::ShutDown(draw) => draw.words(),
             Blow::PacemakerEnds(draw) => draw.words(),
             Blow::AgentKilled(draw) => draw.words(),
+            Blow::Swap(draw) => draw.words(),
         }
     }
 }
@@ -384,6 +408,13 @@ fn both(random: &mut Random, confirms: bool) -> Blow {
 impl Role {
     fn drawn(random: &mut Random) -> Self {
         if random.below(2) == 0 { Self::Leader } else { Self::Follower }
+    }
+
+    pub fn other(self) -> Self {
+        match self {
+            Self::Leader => Self::Follower,
+            Self::Follower => Self::Leader,
+        }
     }
 
     fn word(self) -> &'static str {

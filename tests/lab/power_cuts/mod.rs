@@ -2,9 +2,12 @@
 //! there afterwards, wherever one voter's disk survived. Every run is drawn from a seed that it prints.
 
 mod draw;
+mod ending;
+mod newest;
 mod run;
 mod slow;
 mod summary;
+mod swap;
 mod unclean;
 
 use std::time::Instant;
@@ -19,7 +22,8 @@ use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
 use draw::Draw;
-pub use draw::Kind;
+pub use draw::{Kind, draws_every_swap};
+pub use newest::tells_logs_apart;
 use summary::Summary;
 
 /// What a series of runs is asked for.
@@ -43,6 +47,21 @@ pub struct Outcome {
     pub gap: std::time::Duration,
     /// What is wrong, if anything is.
     pub wrong: Option<String>,
+    /// How a run ended in which a data dir was swapped.
+    pub ending: Option<Ending>,
+}
+
+/// Whether both nodes vote in the end, and what each answers.
+#[derive(Clone, Debug)]
+pub struct Ending {
+    pub both_vote: bool,
+    pub words: String,
+}
+
+impl Outcome {
+    fn leaves_two_voters(&self) -> bool {
+        self.wrong.is_none() && self.ending.as_ref().is_none_or(|ending| ending.both_vote)
+    }
 }
 
 /// Runs the series; goes on after a failure, and fails at the end if there was one.
@@ -70,7 +89,9 @@ pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
         if outcome.wrong.is_some() && lab.exists() {
             let kept = teardown::keep_logs(lab, &format!("power-cut-{}", draw.seed));
             println!("         logs: {}", kept.display());
-            // What lost writes may have left two different stores: nobody goes on with them.
+        }
+        if !outcome.leaves_two_voters() && lab.exists() {
+            // No later run begins with two different stores, or with a node that refuses.
             teardown::down(lab);
         }
         summary.add(&draw, outcome);

@@ -7,6 +7,7 @@ use super::draw::{Back, Blow, Draw, Role};
 use super::slow;
 use crate::bmc;
 use crate::cluster;
+use crate::disks;
 use crate::etcd;
 use crate::host;
 use crate::node::{NODES, Node};
@@ -18,7 +19,7 @@ use crate::state::Lab;
 use crate::verdict::Window;
 use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
-const RETURN_LIMIT: Duration = Duration::from_secs(240);
+pub(super) const RETURN_LIMIT: Duration = Duration::from_secs(240);
 /// Long enough for a node that would wrongly run standalone to do so.
 const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
 /// What a node says that begins to.
@@ -46,6 +47,9 @@ pub(super) fn run(lab: &Lab, draw: &Draw) -> Result<Outcome> {
     })?;
     std::thread::sleep(draw.before);
     let mut scene = Scene { lab, leader, writers, given_up: None };
+    if let Blow::Swap(swap) = draw.blow {
+        return scene.swap(swap);
+    }
     scene.strike(draw.blow)?;
     etcd::wait_two_voters(lab, RETURN_LIMIT)?;
     if is_slow {
@@ -96,6 +100,7 @@ impl Scene<'_> {
             Blow::ShutDown(draw) => self.shut_down(draw),
             Blow::PacemakerEnds(draw) => self.pacemaker_ends(draw),
             Blow::AgentKilled(draw) => self.agent_killed(draw),
+            Blow::Swap(_) => Err("a swapped data dir is judged by itself".into()),
         }
     }
 
@@ -125,11 +130,7 @@ impl Scene<'_> {
     }
 
     fn lose_disk(&self, node: Node) -> Result<()> {
-        let disk = self.lab.disk(node, "var-lib").join("etcd");
-        for entry in std::fs::read_dir(&disk)?.flatten() {
-            let path = entry.path();
-            if path.is_dir() { std::fs::remove_dir_all(&path)? } else { std::fs::remove_file(&path)? }
-        }
+        disks::empty(&disks::data_dir(self.lab, node))?;
         self.lab.event(&format!("etcd's disk of {node} is lost"));
         Ok(())
     }
@@ -154,15 +155,15 @@ impl Scene<'_> {
                 self.lab.set("boot-delay", "0")?;
                 self.on(first)?;
                 std::thread::sleep(apart);
-                self.on(other(first))
+                self.on(first.other())
             }
             Back::OneThenTheOther(role) => {
                 self.lab.set("boot-delay", "0")?;
                 self.on_alone(self.node(role))?;
-                self.on(other(role))
+                self.on(role.other())
             }
             Back::OneByConfirmation(role) => {
-                let (stays, lost) = (self.node(role), self.node(other(role)));
+                let (stays, lost) = (self.node(role), self.node(role.other()));
                 self.lab.set("boot-delay", "0")?;
                 bmc::set_mode(self.lab, lost, "unreachable")?;
                 self.on_alone(stays)?;
@@ -180,7 +181,7 @@ impl Scene<'_> {
                 // Pacemaker has given up on a device whose BMC was away; who mends the BMC says so.
                 let device = cluster::fence_device(lost);
                 host::must(self.lab, stays, &["crm_resource", "--cleanup", "--resource", &device])?;
-                self.on(other(role))
+                self.on(role.other())
             }
         }
     }
@@ -190,7 +191,7 @@ impl Scene<'_> {
     }
 
     /// A node that boots alone after both were cut does not serve: its peer may hold more than it does.
-    fn on_alone(&self, node: Node) -> Result<()> {
+    pub(super) fn on_alone(&self, node: Node) -> Result<()> {
         let from = steps::log_length(self.lab, node);
         power::on(self.lab, node)?;
         sh::wait_for("Pacemaker on the node that is on", Duration::from_secs(120), Duration::from_millis(500), || {
@@ -235,7 +236,7 @@ impl Scene<'_> {
         })
     }
 
-    fn judge(mut self) -> Result<Outcome> {
+    pub(super) fn judge(mut self) -> Result<Outcome> {
         let verdict = self.writers.judge_without(self.given_up)?;
         let wrong = verdict.must_be_good().and_then(|()| clean(self.lab)).err().map(|error| error.to_string());
         Ok(Outcome {
@@ -244,14 +245,8 @@ impl Scene<'_> {
             given_up: verdict.given_up,
             gap: verdict.gap,
             wrong,
+            ending: None,
         })
-    }
-}
-
-fn other(role: Role) -> Role {
-    match role {
-        Role::Leader => Role::Follower,
-        Role::Follower => Role::Leader,
     }
 }
 

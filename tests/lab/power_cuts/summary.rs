@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::Outcome;
-use super::draw::{Draw, Kind};
+use super::draw::{Blow, Draw, Kind};
 use crate::report;
 use crate::sh::Result;
 
@@ -13,6 +13,8 @@ use crate::sh::Result;
 pub(super) struct Summary {
     by_kind: BTreeMap<Kind, Vec<Outcome>>,
     failed_seeds: Vec<u64>,
+    /// The runs in which a data dir was swapped, each with what happened and how it ended.
+    endings: Vec<String>,
 }
 
 /// One run's result.
@@ -25,10 +27,11 @@ pub(super) fn line(outcome: &Outcome) -> String {
         outcome.lost,
         outcome.gap.as_secs_f64()
     );
+    let ending = outcome.ending.as_ref().map(|ending| format!("; {}", ending.words)).unwrap_or_default();
     match &outcome.wrong {
-        None => format!("ok: {counted}"),
-        Some(wrong) if outcome.acknowledged == 0 => format!("FAILED: {wrong}"),
-        Some(wrong) => format!("FAILED: {wrong}; {counted}"),
+        None => format!("ok: {counted}{ending}"),
+        Some(wrong) if outcome.acknowledged == 0 => format!("FAILED: {wrong}{ending}"),
+        Some(wrong) => format!("FAILED: {wrong}; {counted}{ending}"),
     }
 }
 
@@ -36,6 +39,10 @@ impl Summary {
     pub(super) fn add(&mut self, draw: &Draw, outcome: Outcome) {
         if outcome.wrong.is_some() {
             self.failed_seeds.push(draw.seed);
+        }
+        if let Blow::Swap(_) = draw.blow {
+            let what = format!("  seed {} {}: {}", draw.seed, draw.kind.name(), draw.words());
+            self.endings.push(format!("{what}\n      {}", line(&outcome)));
         }
         self.by_kind.entry(draw.kind).or_default().push(outcome);
     }
@@ -48,6 +55,7 @@ impl Summary {
         }
         print_row("all", &self.by_kind.values().flatten().collect::<Vec<_>>());
         println!();
+        self.endings.iter().for_each(|ending| println!("{ending}"));
     }
 
     fn failures(&self) -> Vec<String> {

@@ -45,7 +45,7 @@ pub(super) fn same_members(lab: &Lab, before: [u64; 2]) -> Result<()> {
     Err(format!("the members were {before:x?} and are {after:x?}: data was thrown away without need").into())
 }
 
-pub(super) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
+pub(crate) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
     let by = host::any_running(lab)?;
     pcs::run(lab, by, &["node", if on { "standby" } else { "unstandby" }, node.name()])
 }
@@ -60,7 +60,7 @@ pub(super) fn maintenance(lab: &Lab, on: bool) -> Result<()> {
 }
 
 /// Waits until `node` is the only voter and takes writes alone; its peer may be listed as a learner by then.
-pub(super) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
+pub(crate) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
     let is_alone = |view: &Result<View>| view.as_ref().is_ok_and(|view| view.voters.len() == 1 && view.reads);
     let what = format!("{node} is the only voter");
     check::within(Duration::from_secs(120), &what, || etcd::view(lab, node), is_alone)?
@@ -91,14 +91,14 @@ pub(super) fn cut(lab: &Lab, node: Node) -> Result<()> {
 }
 
 /// Switches a node on at once, whatever the lab's boot delay is.
-pub(super) fn on(lab: &Lab, node: Node, delay: u64) -> Result<()> {
+pub(crate) fn on(lab: &Lab, node: Node, delay: u64) -> Result<()> {
     lab.set("boot-delay", "0")?;
     power::on(lab, node)?;
     lab.set("boot-delay", &delay.to_string())
 }
 
 /// Waits until Pacemaker on `node` has itself online.
-pub(super) fn wait_pacemaker(lab: &Lab, node: Node) -> Result<()> {
+pub(crate) fn wait_pacemaker(lab: &Lab, node: Node) -> Result<()> {
     let what = format!("Pacemaker on {node} has it online");
     let online = || cluster::online(lab, node);
     check::within(Duration::from_secs(120), &what, online, |online| online.contains(&node)).map(drop)
@@ -228,7 +228,7 @@ pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
 }
 
 /// What 'pcs quorum unblock' does, but for fencing, which is the cluster's own here.
-pub(super) fn grant_quorum(lab: &Lab, node: Node) -> Result<()> {
+pub(crate) fn grant_quorum(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
     lab.event(&format!("{node} is granted quorum"));
     Ok(())

@@ -1,0 +1,192 @@
+//! How a run ends in which a data dir was swapped: both nodes vote and hold every acknowledged write, or a node refuses in
+//! words that name what resolves it, and no disk has lost one.
+
+use std::time::{Duration, Instant};
+
+use super::run::Scene;
+use super::swap::Holder;
+use super::{Ending, Outcome};
+use crate::cluster;
+use crate::etcd;
+use crate::history::{self, Ack};
+use crate::host;
+use crate::interrupt;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+
+/// Two healthy nodes are two voters within this time, or refuse.
+const LIMIT: Duration = Duration::from_secs(180);
+/// The answers of a pair are final once they have been the same for so long.
+const SETTLED: Duration = Duration::from_secs(40);
+const SETTLED_WHILE_WAITING: Duration = Duration::from_secs(75);
+const POLL: Duration = Duration::from_secs(1);
+/// The attribute by which an operator chooses the data to keep.
+const CHOICE: &str = "etcd_primary";
+
+/// The answers of both nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Standing {
+    serving: Vec<Node>,
+    /// The exit reasons of etcd's start on the others.
+    refusing: Vec<(Node, String)>,
+    /// The last words in the agent's log on a node that neither serves nor has an exit reason.
+    waiting: Vec<(Node, String)>,
+}
+
+impl Standing {
+    fn of(lab: &Lab) -> Self {
+        let serves = |node: &Node| etcd::view(lab, *node).is_ok_and(|view| view.reads && !view.learner);
+        let (serving, others): (Vec<Node>, Vec<Node>) = NODES.into_iter().partition(serves);
+        let by = host::any_running(lab);
+        let mut standing = Self { serving, ..Self::default() };
+        for node in others {
+            match by.as_ref().ok().and_then(|by| refusal(lab, *by, node)) {
+                Some(reason) => standing.refusing.push((node, reason)),
+                None => standing.waiting.push((node, last_words(lab, node))),
+            }
+        }
+        standing
+    }
+
+    /// Returns the time after which answers that stay the same do not change any more.
+    fn settles_within(&self) -> Duration {
+        if self.waiting.is_empty() { SETTLED } else { SETTLED_WHILE_WAITING }
+    }
+
+    fn words(&self) -> String {
+        let serving = self.serving.iter().map(|node| format!("{node} serves"));
+        let refusing = self.refusing.iter().map(|(node, reason)| format!("{node} refuses: {reason}"));
+        let waiting = self.waiting.iter().map(|(node, words)| format!("{node} only logs: {words}"));
+        serving.chain(refusing).chain(waiting).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// Returns the exit reason of etcd on `node`, as Pacemaker on `by` keeps it.
+pub(super) fn refusal(lab: &Lab, by: Node, node: Node) -> Option<String> {
+    let failures = cluster::failures(lab, by).into_iter();
+    let mut of_etcd = failures.filter(|failure| failure.is_on(node) && failure.action.starts_with(cluster::ETCD));
+    of_etcd.next_back().map(|failure| failure.reason).filter(|reason| !reason.is_empty())
+}
+
+/// Returns the last line of the agent's log, without the time and the process.
+fn last_words(lab: &Lab, node: Node) -> String {
+    let log = std::fs::read(lab.messages(node)).unwrap_or_default();
+    let log = String::from_utf8_lossy(&log);
+    let line = log.lines().rfind(|line| line.contains("podman-etcd(")).unwrap_or_default();
+    line.split_once("]: ").map_or(line, |(_, words)| words).to_owned()
+}
+
+/// Fails unless the words of a refusal name a command or a node.
+pub(super) fn must_name_something(node: Node, reason: &str) -> Result<()> {
+    let names = reason.matches('\'').count() >= 2 || NODES.iter().any(|other| reason.contains(other.name()));
+    if names { Ok(()) } else { Err(format!("{node} refuses and names nothing to do: {reason}").into()) }
+}
+
+/// Waits until both nodes are voters, or answer the same for a while. Returns nothing for two voters.
+fn settle(lab: &Lab) -> Result<Option<Standing>> {
+    let began = Instant::now();
+    let (mut last, mut since) = (Standing::default(), began);
+    loop {
+        if etcd::two_voters(lab).is_ok() {
+            return Ok(None);
+        }
+        interrupt::check()?;
+        let seen = Standing::of(lab);
+        if seen != last {
+            (last, since) = (seen, Instant::now());
+        }
+        if since.elapsed() >= last.settles_within() || began.elapsed() >= LIMIT {
+            return Ok(Some(last));
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+pub(super) fn judge(mut scene: Scene<'_>, holder: &Holder) -> Result<Outcome> {
+    let lab = scene.lab;
+    let Some(standing) = settle(lab)? else { return served(scene, "both serve".to_owned()) };
+    lab.event(&standing.words());
+    let mut wrong = faults(lab, &standing, holder).err().map(|error| error.to_string());
+    let mut words = standing.words();
+    let names_the_choice = |(_, reason): &(Node, String)| reason.contains(CHOICE);
+    if wrong.is_none() && standing.serving.is_empty() && standing.refusing.iter().any(names_the_choice) {
+        choose(lab, holder.node)?;
+        words = format!("{words}; the operator chose {}", holder.node);
+        match settle(lab)? {
+            None => return served(scene, format!("{words}, and both serve")),
+            Some(standing) => wrong = Some(format!("after the choice {}", standing.words())),
+        }
+    }
+    let verdict = scene.writers.judge_by(&standing.serving, None)?;
+    Ok(Outcome {
+        acknowledged: verdict.acknowledged,
+        lost: verdict.lost.len(),
+        given_up: 0,
+        gap: verdict.gap,
+        // A lost write explains more than a node without words.
+        wrong: verdict.must_be_good().err().map(|error| error.to_string()).or(wrong),
+        ending: Some(Ending { both_vote: false, words }),
+    })
+}
+
+/// Judges a pair of two voters.
+fn served(scene: Scene<'_>, words: String) -> Result<Outcome> {
+    scene.writers.wait_on_each()?;
+    let mut outcome = scene.judge()?;
+    outcome.ending = Some(Ending { both_vote: true, words });
+    Ok(outcome)
+}
+
+/// Fails where no disk has the log that held everything, or a node does not serve and has no exit reason that names something.
+fn faults(lab: &Lab, standing: &Standing, holder: &Holder) -> Result<()> {
+    if standing.serving.is_empty() {
+        is_on_a_disk(lab, holder)?;
+    }
+    for (node, reason) in &standing.refusing {
+        must_name_something(*node, reason)?;
+    }
+    if let Some((node, _)) = standing.waiting.first() {
+        return Err(format!("{node} neither serves nor refuses").into());
+    }
+    if standing.serving.len() == NODES.len() {
+        return Err(format!("both nodes serve, and are not two voters: {:?}", etcd::two_voters(lab)).into());
+    }
+    Ok(())
+}
+
+/// Fails unless a disk still has the log that held everything.
+fn is_on_a_disk(lab: &Lab, holder: &Holder) -> Result<()> {
+    let Some(log) = &holder.log else {
+        return Err(format!("{} served all the time, and does not any more", holder.node).into());
+    };
+    match log.lies_in(lab)? {
+        Some(place) => {
+            lab.event(&format!("every acknowledged write is in {}", place.display()));
+            Ok(())
+        }
+        None => Err(format!("no disk has the log of {} that held every acknowledged write", holder.node).into()),
+    }
+}
+
+/// Types the command that the refusals name, with the node that has the newest data.
+fn choose(lab: &Lab, node: Node) -> Result<()> {
+    lab.event(&format!("the operator chooses the data of {node}"));
+    let words = ["crm_attribute", "--name", CHOICE, "--update", node.name()];
+    host::must(lab, host::any_running(lab)?, &words).map(drop)
+}
+
+/// Judges a node that serves alone with a swapped data dir: it has to hold every write that was acknowledged before.
+pub(super) fn serves_alone(scene: &mut Scene<'_>, node: Node, acknowledged: &[Ack]) -> Result<Option<Outcome>> {
+    let end = scene.writers.read_back(node)?;
+    let lost = history::lost(acknowledged, &end.store).len();
+    let all = acknowledged.len();
+    if lost == 0 {
+        scene.lab.event(&format!("{node}, alone, serves with every acknowledged write"));
+        return Ok(None);
+    }
+    let gap = history::longest_gap(acknowledged, Duration::ZERO, scene.writers.now()).0;
+    let wrong = format!("{node}, alone, serves without {lost} of {all} acknowledged writes");
+    let ending = Some(Ending { both_vote: false, words: format!("{node} serves alone") });
+    Ok(Some(Outcome { acknowledged: all, lost, given_up: 0, gap, wrong: Some(wrong), ending }))
+}

@@ -1,0 +1,240 @@
+//! Runs in which a node boots with another data dir than it left: an older copy, the other node's, or none for one boot.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Outcome;
+use super::draw::{Both, Copied, NotMounted, Outage, PutBack, Return, Swap};
+use super::ending;
+use super::newest::Log;
+use super::run::{RETURN_LIMIT, Scene};
+use crate::cluster::ETCD_CLONE;
+use crate::disks;
+use crate::etcd;
+use crate::host;
+use crate::host::namespaces::frozen;
+use crate::node::{NODES, Node};
+use crate::pacemaker;
+use crate::pcs;
+use crate::power;
+use crate::redundant;
+use crate::scenarios::steps;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+/// Seconds from the power button to a boot, while a node that is fenced is to stay off.
+const AWAY: u64 = 36_000;
+/// The directories of Tandem, Pacemaker and Corosync below `/var/lib`.
+const STATE: [&str; 3] = ["tandem", "pacemaker", "corosync"];
+/// Fencing of the node that is off, with its delays, and two starts of etcd.
+const ALONE_LIMIT: Duration = Duration::from_secs(60);
+
+/// The node and the log by which the end of a run is judged.
+#[derive(Debug)]
+pub(super) struct Holder {
+    /// The node that holds every acknowledged write on its disk.
+    pub(super) node: Node,
+    /// Its log as it was when both nodes were off last; nothing where this node has served all the time.
+    pub(super) log: Option<Log>,
+}
+
+impl Scene<'_> {
+    pub(super) fn swap(mut self, swap: Swap) -> Result<Outcome> {
+        let node = match swap {
+            Swap::PutBack(draw) => self.node(draw.node),
+            Swap::Copied(draw) => self.node(draw.from).other(),
+            Swap::NotMounted(draw) => self.node(draw.node),
+        };
+        let mut holder = Holder { node: node.other(), log: None };
+        let early = match swap {
+            Swap::PutBack(draw) => self.put_back(node, draw, &mut holder)?,
+            Swap::Copied(draw) => self.copied(node, draw, &mut holder)?,
+            Swap::NotMounted(draw) => self.not_mounted(node, draw, &mut holder)?,
+        };
+        match early {
+            Some(outcome) => Ok(outcome),
+            None => ending::judge(self, &holder),
+        }
+    }
+
+    fn put_back(&mut self, node: Node, draw: PutBack, holder: &mut Holder) -> Result<Option<Outcome>> {
+        let lab = self.lab;
+        if draw.sole {
+            steps::standby(lab, node.other(), true)?;
+            steps::wait_alone(lab, node)?;
+        }
+        std::thread::sleep(draw.at);
+        let copy = lab.node_dir(node).join("copy");
+        if draw.running {
+            frozen(lab, node, || take(lab, node, &copy))?;
+        } else {
+            let running: &[Node] = if draw.sole { &[node] } else { &NODES };
+            pcs::run(lab, node, &["resource", "disable", ETCD_CLONE])?;
+            steps::wait_stopped(lab, running)?;
+            take(lab, node, &copy)?;
+            pcs::run(lab, node, &["resource", "enable", ETCD_CLONE])?;
+        }
+        let copied = self.writers.now();
+        lab.event(&format!("the data dir of {node} is copied"));
+        if draw.sole {
+            steps::standby(lab, node.other(), false)?;
+        }
+        etcd::wait_two_voters(lab, RETURN_LIMIT)?;
+        redundant::wait(lab)?;
+        self.wait_write_after(copied)?;
+        std::thread::sleep(draw.after);
+        self.go_off(node, draw.outage, holder)?;
+        put(lab, node, &copy, draw.whole)?;
+        lab.event(&format!("the copy of {node}'s data dir is put back"));
+        self.come_back(node, draw.outage)
+    }
+
+    fn copied(&mut self, node: Node, draw: Copied, holder: &mut Holder) -> Result<Option<Outcome>> {
+        let lab = self.lab;
+        self.go_off(node, draw.outage, holder)?;
+        let [from, to] = [node.other(), node].map(|node| disks::data_dir(lab, node));
+        let copy = || {
+            if draw.own_files {
+                return disks::replace(&from, &to);
+            }
+            disks::replace(&from.join("member"), &to.join("member"))
+        };
+        if draw.outage.both.is_some() {
+            copy()?;
+        } else {
+            frozen(lab, node.other(), copy)?;
+        }
+        lab.event(&format!("{node} has a copy of {}'s data dir", node.other()));
+        self.come_back(node, draw.outage)
+    }
+
+    fn not_mounted(&mut self, node: Node, draw: NotMounted, holder: &mut Holder) -> Result<Option<Outcome>> {
+        let lab = self.lab;
+        self.go_off(node, draw.outage, holder)?;
+        disks::give_own_disk(lab, node)?;
+        disks::empty(&disks::mount_point(lab, node))?;
+        disks::set_mounted(lab, node, false)?;
+        if let Some(Both { back: Return::Alone { quorum }, .. }) = draw.outage.both {
+            let early = self.alone(node, quorum)?;
+            if early.is_some() {
+                return Ok(early);
+            }
+            power::cut(lab, node)?;
+            disks::set_mounted(lab, node, true)?;
+            lab.set("boot-delay", "0")?;
+            power::on(lab, node)?;
+            power::on(lab, node.other())?;
+            return Ok(None);
+        }
+        self.come_back(node, draw.outage)?;
+        let Some((stays, next)) = draw.next else { return Ok(None) };
+        steps::wait_pacemaker(lab, node)?;
+        std::thread::sleep(stays);
+        // The other node serves while the disk is missing.
+        self.wait_write_after(self.writers.now())?;
+        *holder = Holder { node: node.other(), log: None };
+        self.go_off(node, next, holder)?;
+        disks::set_mounted(lab, node, true)?;
+        self.come_back(node, next)
+    }
+
+    fn wait_write_after(&self, moment: Duration) -> Result<()> {
+        sh::wait_for("an acknowledged write", RETURN_LIMIT, Duration::from_millis(50), || {
+            self.writers.first_after(moment).map(drop)
+        })
+    }
+
+    /// Switches the node off, and keeps it off though fencing presses its button. Remembers the log of the other node where it
+    /// goes off as well.
+    fn go_off(&self, node: Node, outage: Outage, holder: &mut Holder) -> Result<()> {
+        let lab = self.lab;
+        lab.set("boot-delay", &AWAY.to_string())?;
+        off(lab, node, outage.in_good_order)?;
+        match outage.both {
+            None => self.wait_write_after(self.writers.now())?,
+            Some(Both { apart, .. }) => {
+                std::thread::sleep(apart);
+                off(lab, node.other(), outage.in_good_order)?;
+                // Fencing may have pressed a button already, and the BMC obeys a moment later.
+                std::thread::sleep(Duration::from_secs(1));
+                power::cut(lab, node.other())?;
+                holder.log = Some(Log::of(&disks::data_dir(lab, node.other()).join("member"))?);
+            }
+        }
+        power::cut(lab, node)?;
+        lab.set("boot-delay", "0")
+    }
+
+    fn come_back(&mut self, node: Node, outage: Outage) -> Result<Option<Outcome>> {
+        let lab = self.lab;
+        let Some(Both { back, .. }) = outage.both else { return power::on(lab, node).map(|()| None) };
+        match back {
+            Return::Together { first, apart } => {
+                let first = self.node(first);
+                power::on(lab, first)?;
+                std::thread::sleep(apart);
+                power::on(lab, first.other())?;
+                Ok(None)
+            }
+            Return::Alone { quorum } => {
+                let early = self.alone(node, quorum)?;
+                lab.set("boot-delay", "0")?;
+                if early.is_none() {
+                    power::on(lab, node.other())?;
+                }
+                Ok(early)
+            }
+        }
+    }
+
+    /// Boots the node without the other one. Returns the outcome of the run where the node serves and lacks an acknowledged write.
+    fn alone(&mut self, node: Node, quorum: bool) -> Result<Option<Outcome>> {
+        if !quorum {
+            self.lab.set("boot-delay", "0")?;
+            return self.on_alone(node).map(|()| None);
+        }
+        let acknowledged = self.writers.acknowledged();
+        // Fencing presses the button of the other node, which stays off.
+        steps::on(self.lab, node, AWAY)?;
+        steps::wait_pacemaker(self.lab, node)?;
+        steps::grant_quorum(self.lab, node)?;
+        let answers = || {
+            let serves = etcd::view(self.lab, node).is_ok_and(|view| view.reads && !view.learner);
+            serves.then_some(None).or_else(|| ending::refusal(self.lab, node, node).map(Some))
+        };
+        let answer = sh::wait_for("it to serve or refuse", ALONE_LIMIT, Duration::from_millis(500), answers);
+        crate::interrupt::check()?;
+        match answer {
+            // Its etcd may wait for the vote of the other node, and does not serve meanwhile.
+            Err(_) => Ok(None),
+            Ok(Some(reason)) => {
+                self.lab.event(&format!("{node}, alone, refuses: {reason}"));
+                ending::must_name_something(node, &reason).map(|()| None)
+            }
+            Ok(None) => ending::serves_alone(self, node, &acknowledged),
+        }
+    }
+}
+
+/// Switches a node off.
+fn off(lab: &Lab, node: Node, in_good_order: bool) -> Result<()> {
+    if in_good_order && host::running(lab, node).is_some() {
+        pacemaker::end(lab, node)?;
+    }
+    power::cut(lab, node)
+}
+
+/// Copies etcd's data dir and [`STATE`].
+fn take(lab: &Lab, node: Node, copy: &Path) -> Result<()> {
+    let var_lib = lab.disk(node, "var-lib");
+    disks::replace(&disks::data_dir(lab, node), &copy.join("etcd"))?;
+    STATE.iter().try_for_each(|name| disks::replace(&var_lib.join(name), &copy.join(name)))
+}
+
+/// Puts the copy back: the data dir alone, or the state as well.
+fn put(lab: &Lab, node: Node, copy: &Path, whole: bool) -> Result<()> {
+    let var_lib: PathBuf = lab.disk(node, "var-lib");
+    disks::replace(&copy.join("etcd"), &disks::data_dir(lab, node))?;
+    let state = STATE.iter().filter(|_| whole);
+    state.into_iter().try_for_each(|name| disks::replace(&copy.join(name), &var_lib.join(name)))
+}
