@@ -71,6 +71,10 @@ nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that take
 	$(MAKE) lab RELEASE=13 SCENARIO=readme
 	$(MAKE) power-cuts ETCD=3.5
 	$(MAKE) power-cuts ETCD=3.4
+	$(MAKE) power-cuts ETCD=3.5 N=8 KIND=disk-put-back
+	$(MAKE) power-cuts ETCD=3.4 N=8 KIND=disk-put-back
+	$(MAKE) power-cuts ETCD=3.5 N=6 KIND=disk-copied
+	$(MAKE) power-cuts ETCD=3.4 N=6 KIND=not-mounted
 
 # Targets that a plain `cargo test` leaves out, and with it `--all-targets`.
 APART = --test sim_page --test lab --test data_dir_real --test fence_real --test setup_real --test monitoring --test packages
