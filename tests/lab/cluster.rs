@@ -174,6 +174,9 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
     pcs::create_clone(lab, node, typed, &words, clone)
 }
 
+/// What Pacemaker calls the role of a copy that runs.
+const STARTED: [&str; 5] = ["Started", "Promoted", "Unpromoted", "Master", "Slave"];
+
 /// The resource's name, and its container's.
 pub const ETCD: &str = "etcd";
 /// The name that pcs gives the clone.
@@ -236,6 +239,21 @@ pub fn last_is_a_stop(lab: &Lab, node: Node) -> Result<bool> {
     Ok(is_stop && !under_way)
 }
 
+/// Returns the nodes on which Pacemaker, as `node` sees it, has started etcd, whether that serves or not.
+pub fn has_etcd_started(lab: &Lab, node: Node) -> Vec<Node> {
+    let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"]) else { return Vec::new() };
+    let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
+    let of_etcd = |element: &roxmltree::Node<'_, '_>| {
+        element.has_tag_name("resource")
+            && element.attribute("resource_agent").is_some_and(|agent| agent.ends_with(":podman-etcd"))
+            && STARTED.iter().any(|role| element.attribute("role") == Some(role))
+            && element.attribute("failed") != Some("true")
+    };
+    let instances = document.descendants().filter(of_etcd);
+    let nodes = instances.flat_map(|instance| instance.children().filter(|child| child.has_tag_name("node")));
+    nodes.filter_map(|node| node.attribute("name")?.parse().ok()).collect()
+}
+
 /// Failures that Pacemaker still shows, and instances of etcd that it does not have running; empty when all is well.
 pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let xml = host::must(lab, node, &["crm_mon", "-1", "-r", "-f", "--output-as=xml"])?;
@@ -249,8 +267,7 @@ pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
             if is("blocked") || is("failed") || is("failure_ignored") {
                 found.push(format!("resource {id} is failed or blocked"));
             }
-            let started =
-                matches!(element.attribute("role"), Some("Started" | "Promoted" | "Unpromoted" | "Master" | "Slave"));
+            let started = STARTED.iter().any(|role| element.attribute("role") == Some(role));
             if element.attribute("resource_agent").is_some_and(|agent| agent.ends_with(":podman-etcd"))
                 && started
                 && is("active")

@@ -18,8 +18,9 @@ use crate::state::Lab;
 /// Two healthy nodes are two voters within this time, or refuse.
 const LIMIT: Duration = Duration::from_secs(180);
 /// The answers of a pair are final once they have been the same for so long.
-const SETTLED: Duration = Duration::from_secs(40);
-const SETTLED_WHILE_WAITING: Duration = Duration::from_secs(75);
+const SETTLED: Duration = Duration::from_secs(30);
+/// The same where a node waits, as its log gets a line less often.
+const SETTLED_WHILE_WAITING: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_secs(1);
 /// The attribute by which an operator chooses the data to keep.
 const CHOICE: &str = "etcd_primary";
@@ -28,9 +29,9 @@ const CHOICE: &str = "etcd_primary";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Standing {
     serving: Vec<Node>,
-    /// The exit reasons of etcd's start on the others.
+    /// The exit reasons of nodes on which Pacemaker has not started etcd.
     refusing: Vec<(Node, String)>,
-    /// The last words in the agent's log on a node that neither serves nor has an exit reason.
+    /// The last words in the agent's log on any other node.
     waiting: Vec<(Node, String)>,
 }
 
@@ -39,9 +40,11 @@ impl Standing {
         let serves = |node: &Node| etcd::view(lab, *node).is_ok_and(|view| view.reads && !view.learner);
         let (serving, others): (Vec<Node>, Vec<Node>) = NODES.into_iter().partition(serves);
         let by = host::any_running(lab);
+        let started = by.as_ref().map(|by| cluster::has_etcd_started(lab, *by)).unwrap_or_default();
+        let is_refused = |node: &Node| !started.contains(node);
         let mut standing = Self { serving, ..Self::default() };
         for node in others {
-            match by.as_ref().ok().and_then(|by| refusal(lab, *by, node)) {
+            match by.as_ref().ok().filter(|_| is_refused(&node)).and_then(|by| refusal(lab, *by, node)) {
                 Some(reason) => standing.refusing.push((node, reason)),
                 None => standing.waiting.push((node, last_words(lab, node))),
             }
@@ -146,7 +149,12 @@ fn faults(lab: &Lab, standing: &Standing, holder: &Holder) -> Result<()> {
     for (node, reason) in &standing.refusing {
         must_name_something(*node, reason)?;
     }
-    if let Some((node, _)) = standing.waiting.first() {
+    // A voter waits for the vote of a node that refuses: the words there resolve both, unless they ask for this node.
+    let is_resolved = |waiting: Node| {
+        let asks_for_it = format!("start {waiting}");
+        standing.refusing.iter().any(|(_, reason)| !reason.contains(&asks_for_it))
+    };
+    if let Some((node, _)) = standing.waiting.iter().find(|(node, _)| !is_resolved(*node)) {
         return Err(format!("{node} neither serves nor refuses").into());
     }
     if standing.serving.len() == NODES.len() {
