@@ -11,6 +11,10 @@ pub(crate) const SKIP_NOTE_SYNC: &str = "/etc/tandem/test-skip-note-sync";
 pub(crate) const WAIT_AFTER_NOTE: &str = "/etc/tandem/test-wait-after-note";
 /// What is appended to etcd's log is not synced.
 pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
+/// A data dir's `member` is renamed aside, and the directory is not synced.
+pub(crate) const SKIP_RENAME_SYNC: &str = "/etc/tandem/test-skip-rename-sync";
+/// Nothing follows that rename for a while. The directory is synced, unless that is left out as well.
+pub(crate) const WAIT_AFTER_RENAME: &str = "/etc/tandem/test-wait-after-rename";
 
 /// What `asked` is about is in its place. Were it not synced, the next thing that anybody syncs would take it along: so where the lab asks
 /// for that, nothing follows for a while in which it may cut the power.

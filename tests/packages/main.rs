@@ -223,6 +223,8 @@ fn what_is_shipped_has_none_of_the_labs_faults() {
             "test-skip-note-sync",
             "test-skip-wal-sync",
             "test-wait-after-note",
+            "test-skip-rename-sync",
+            "test-wait-after-rename",
             "lab-faults",
         ] {
             assert!(!has(fault), "{package}: the program knows of '{fault}'");

@@ -40,7 +40,14 @@ fn move_to(dir: &Path, prefix: &str) -> Result<Option<PathBuf>, Error> {
     }
     let backup = next_name(dir, prefix, "")?;
     fs::rename(&member, &backup).map_err(Error::io("backing up", &member))?;
+    #[cfg(feature = "lab-faults")]
+    if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_RENAME_SYNC) {
+        crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_RENAME);
+        return Ok(Some(backup));
+    }
     sync_parent(&backup)?;
+    #[cfg(feature = "lab-faults")]
+    crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_RENAME);
     Ok(Some(backup))
 }
 

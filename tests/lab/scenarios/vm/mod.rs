@@ -5,6 +5,7 @@ pub mod joining;
 pub mod machine;
 pub mod packages;
 pub mod paused;
+pub mod renamed;
 pub mod setup;
 pub mod synced;
 
@@ -98,6 +99,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "vm_unsynced_is_seen",
         "without its syncs, what the agent has written is lost with the power, and that is seen",
         synced::loss_is_seen,
+    )
+    .errors(&[BOTH_RETURN])
+    .nightly()
+    .leaves_a_mess(),
+    scenario(
+        "vm_unsynced_rename_is_seen",
+        "without the sync behind it, a data dir that was moved aside is back after a power cut, and that is seen",
+        renamed::loss_is_seen,
     )
     .errors(&[BOTH_RETURN])
     .nightly()

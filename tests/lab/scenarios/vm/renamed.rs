@@ -1,0 +1,72 @@
+//! A data dir that the agent moves aside is aside after a power cut at that moment. Without the sync of its directory it is
+//! back in its place, and the check sees that.
+
+use std::time::Duration;
+
+use super::{roles, two_voters};
+use crate::check;
+use crate::faulty;
+use crate::host;
+use crate::power;
+use crate::scenarios::steps;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+/// The disk decides whether it loses an unsynced rename, and the kernel may have synced it with something else.
+const TRIES: usize = 6;
+/// The number of cuts with the sync in its place.
+const SYNCED: usize = 2;
+const SKIP_SYNC: &str = "test-skip-rename-sync";
+/// Nothing follows the rename for a while, since the next sync of anything takes it along.
+const WAIT: &str = "test-wait-after-rename";
+/// The agent's words in that while.
+const RENAMED: &str = "test-wait-after-rename: it is written, and nothing follows yet";
+
+pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
+    faulty::install(lab)?;
+    faulty::switch(lab, WAIT, true)?;
+    for _ in 0..SYNCED {
+        let is_back = is_back_in_its_place(lab)?;
+        check::must("the data dir is aside after the cut", is_back, |is_back| !*is_back)?;
+    }
+    faulty::switch(lab, SKIP_SYNC, true)?;
+    let mut is_lost = false;
+    for attempt in 1..=TRIES {
+        is_lost = is_back_in_its_place(lab)?;
+        println!("   attempt {attempt}, the rename is not synced: {}", if is_lost { "lost" } else { "there" });
+        if is_lost {
+            break;
+        }
+    }
+    faulty::switch(lab, SKIP_SYNC, false)?;
+    faulty::switch(lab, WAIT, false)?;
+    check::must("a rename was lost without its sync", is_lost, |is_lost| *is_lost).map(drop)
+}
+
+/// Cuts the follower, and once more as it moves its data aside to join anew. Returns whether its next boot finds the data in
+/// its old place. The node is in standby then, so that its agent changes nothing.
+fn is_back_in_its_place(lab: &Lab) -> Result<bool> {
+    let (_, follower) = roles(lab)?;
+    crate::redundant::wait(lab)?;
+    let from = steps::log_length(lab, follower);
+    // Fencing switches it on.
+    lab.set("boot-delay", "0")?;
+    power::cut(lab, follower)?;
+    steps::wait_said(lab, follower, from, RENAMED, Duration::from_secs(180))?;
+    // Fencing presses its button again, and it stays off.
+    lab.set("boot-delay", "36000")?;
+    let resets = steps::resets_asked(lab);
+    power::cut(lab, follower)?;
+    steps::standby(lab, follower, true)?;
+    let is_fenced = || (steps::resets_asked(lab) > resets).then_some(());
+    sh::wait_for("the node to be fenced", Duration::from_secs(120), Duration::from_millis(300), is_fenced)?;
+    power::cut(lab, follower)?;
+    lab.set("boot-delay", "0")?;
+    power::on(lab, follower)?;
+    host::wait_booted(lab, follower)?;
+    let is_back = host::output(lab, follower, &["test", "-e", "/var/lib/etcd/member"])?.ok;
+    steps::standby(lab, follower, false)?;
+    two_voters(lab)?;
+    Ok(is_back)
+}
