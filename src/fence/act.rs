@@ -311,7 +311,7 @@ impl<'a> Actor<'a> {
                 FenceStep::Read { not_before } => {
                     self.deadline.sleep(not_before.min(plan.limits.end).saturating_sub(now));
                     match self.failed_task(at, &history) {
-                        Some(failure) => Event::Refused(failure),
+                        Some(failure) => Event::Undone(failure),
                         None => self.observe(at, goal),
                     }
                 }

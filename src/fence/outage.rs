@@ -96,7 +96,7 @@ impl Outage {
             Event::Unread(_) if any(|event| matches!(event, Event::Posted)) => false,
             Event::Unread(failure) => failure.kind == FailureKind::Unreachable,
             Event::Read { .. } => is_first && just_back(),
-            Event::Posted | Event::Refused(_) | Event::Chassis { .. } => false,
+            Event::Posted | Event::Refused(_) | Event::Undone(_) | Event::Chassis { .. } => false,
         };
         if outage {
             self.note(OutageSeen { away: clock::boot_nanoseconds(), ..self.seen });

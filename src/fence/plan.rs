@@ -13,8 +13,8 @@ use std::time::Duration;
 
 pub use self::history::{came_back, said_otherwise, since_reset};
 use self::history::{
-    dislikes, first_of_run, last_reading, may_have_worked, may_not_know_its_host, posted, since_outage, story, tries,
-    type_index, was_away, was_reset,
+    dislikes, first_of_run, last_reading, may_have_worked, may_not_know_its_host, may_yet_work, posted, since_outage,
+    story, tries, type_index, was_away, was_reset,
 };
 use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
 use self::proof::{CONFIRM, DISLIKES, Word, contradicted, is_trusted, proven_off, word};
@@ -45,8 +45,20 @@ pub enum Event {
     Posted,
     /// A reset was not accepted, or its answer did not arrive.
     Refused(Failure),
+    /// The task of an accepted reset has failed: that reset does nothing any more.
+    Undone(Failure),
     /// The chassis was asked: the one that says On, if there is one.
     Chassis { on: Option<String> },
+}
+
+impl Event {
+    /// Returns why a reset came to nothing, or may have.
+    pub fn refusal(&self) -> Option<&Failure> {
+        match self {
+            Self::Refused(failure) | Self::Undone(failure) => Some(failure),
+            _ => None,
+        }
+    }
 }
 
 /// An event with its time since the phase began.
@@ -135,7 +147,9 @@ impl Plan {
         match &last.event {
             Event::Unread(failure) => FenceStep::Read { not_before: last.at + retry_pause(history, failure) },
             Event::Posted => FenceStep::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
-            Event::Refused(failure) => FenceStep::Read { not_before: last.at + after_refusal(failure) },
+            Event::Refused(failure) | Event::Undone(failure) => {
+                FenceStep::Read { not_before: last.at + after_refusal(failure) }
+            }
             Event::Read { power, .. } if power.is(PowerWord::Off) && self.goal == Goal::Off => {
                 self.after_off(history, now)
             }
@@ -204,7 +218,9 @@ impl Plan {
         match word(history) {
             Word::Unproven if tries(history).next().is_none() && self.gives_way(history) => FenceStep::GiveWay,
             Word::Unproven => match tries(since_outage(history)).last() {
-                Some((at, Event::Refused(failure))) => self.after_refused(history, now, at, failure),
+                Some((at, Event::Refused(failure) | Event::Undone(failure))) => {
+                    self.after_refused(history, now, at, failure)
+                }
                 _ => self.post(history),
             },
             Word::Refused if proven_off(history) => FenceStep::AskChassis,
@@ -231,7 +247,9 @@ impl Plan {
             None if waits || now < self.limits.grace => later,
             None => self.post(history),
             Some(_) if waits && self.goal == Goal::On => later,
-            Some((at, Event::Refused(failure))) => self.after_refused(history, now, at, failure),
+            Some((at, Event::Refused(failure) | Event::Undone(failure))) => {
+                self.after_refused(history, now, at, failure)
+            }
             Some(_) if waits && self.goal == Goal::Cycle => later,
             Some((at, _)) if now >= at + self.limits.repost => match posted(history).count() {
                 count if count >= self.limits.attempts as usize => FenceStep::Fail(self.out_of_time(history)),
@@ -261,6 +279,10 @@ impl Plan {
                 FIRST_RETRY
             }
             FailureKind::Busy { retry_after } => retry_after.unwrap_or(FIRST_RETRY).max(refusal_pause(history)),
+            // One that was accepted before may still work.
+            _ if may_yet_work(history) => {
+                return FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) };
+            }
             _ => return FenceStep::Fail(failure.clone()),
         };
         if now >= at + pause { self.post(history) } else { FenceStep::Read { not_before: at + pause } }

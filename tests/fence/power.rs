@@ -178,6 +178,26 @@ fn a_reset_that_is_ignored_at_first_is_sent_again() {
 }
 
 #[test]
+fn a_slow_system_is_waited_for_although_the_second_reset_is_refused() {
+    at_once([501, 403, 404, 400], |status| {
+        let refused = Fault::always("POST", "Reset", Misbehaviour::Status(status, String::new())).after(1);
+        let server = Server::with_world(world(|system| system.when_off = vec![(MS(15_000), "Off")]).with(refused));
+        let output = Call::new(&server, "off").run();
+        output.succeeds("Success: Powered OFF").within(15.0, 19.5);
+        let posts = server.requests().iter().filter(|request| request.starts_with("POST")).count();
+        assert_eq!(
+            posts,
+            if status == 400 { 4 } else { 2 },
+            "{status}: a refusal without a reason is tried three times"
+        );
+    });
+    let refused = Fault::always("POST", "Reset", Misbehaviour::Status(501, String::new())).after(1);
+    let server = Server::with_world(world(|system| system.when_off = Vec::new()).with(refused));
+    let output = Call::new(&server, "off").set("action_timeout", "16").run();
+    output.fails(&["Timed out waiting to power OFF", "accepted the reset once", "501"]).within(14.0, 17.0);
+}
+
+#[test]
 fn no_power_state_is_guessed_to_be_off() {
     at_once([json!("off"), json!("OFF"), json!(""), json!("Unknown"), json!(null), json!(0)], |state| {
         let server = Server::with_world(world(|system| {

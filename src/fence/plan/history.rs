@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Event, Moment};
-use crate::adapters::redfish::failure::FailureKind;
+use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
@@ -75,9 +75,7 @@ pub(super) fn may_not_know_its_host(history: &[Moment]) -> bool {
 /// Evidence of a reset after the first post: another state than before, or another time of the last reset. What a BMC says
 /// that was out of reach meanwhile is none before it has said On: some say anything while they start themselves.
 pub(super) fn was_reset(history: &[Moment]) -> bool {
-    let Some(at) = history.iter().position(|moment| matches!(moment.event, Event::Posted | Event::Refused(_))) else {
-        return false;
-    };
+    let Some(at) = history.iter().position(is_try) else { return false };
     let (before, after) = history.split_at(at);
     let known = before.iter().rev().find_map(|moment| match &moment.event {
         Event::Read { last_reset, .. } => Some(last_reset.clone()),
@@ -101,10 +99,8 @@ pub(super) fn was_reset(history: &[Moment]) -> bool {
 
 /// Whether a reset is out whose answer was lost.
 pub(super) fn may_have_worked(history: &[Moment]) -> bool {
-    tries(history).any(|(_, event)| {
-        matches!(event, Event::Refused(failure)
-            if matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled))
-    })
+    refusals(history)
+        .any(|failure| matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled))
 }
 
 pub(super) fn last_reading(history: &[Moment]) -> Option<&Power> {
@@ -120,25 +116,32 @@ pub(super) fn posted(history: &[Moment]) -> impl Iterator<Item = Duration> {
 }
 
 pub(super) fn tries(history: &[Moment]) -> impl Iterator<Item = (Duration, &Event)> {
-    history
-        .iter()
-        .filter(|moment| matches!(moment.event, Event::Posted | Event::Refused(_)))
-        .map(|moment| (moment.at, &moment.event))
+    history.iter().filter(|moment| is_try(moment)).map(|moment| (moment.at, &moment.event))
+}
+
+fn is_try(moment: &Moment) -> bool {
+    matches!(moment.event, Event::Posted | Event::Refused(_) | Event::Undone(_))
+}
+
+/// Yields why resets came to nothing.
+pub(super) fn refusals(history: &[Moment]) -> impl Iterator<Item = &Failure> {
+    history.iter().filter_map(|moment| moment.event.refusal())
+}
+
+/// Returns whether a reset was accepted that may still work: its task is not known to have failed.
+pub(super) fn may_yet_work(history: &[Moment]) -> bool {
+    let last = history.iter().rev().find(|moment| matches!(moment.event, Event::Posted | Event::Undone(_)));
+    last.is_some_and(|moment| moment.event == Event::Posted)
 }
 
 /// Each type whose value was refused makes place for the next.
 pub(super) fn type_index(history: &[Moment]) -> usize {
-    tries(history)
-        .filter(|(_, event)| matches!(event, Event::Refused(failure) if failure.kind == FailureKind::ValueRefused))
-        .count()
+    refusals(history).filter(|failure| failure.kind == FailureKind::ValueRefused).count()
 }
 
 pub(super) fn dislikes(history: &[Moment]) -> usize {
-    tries(history)
-        .filter(|(_, event)| {
-            matches!(event, Event::Refused(failure)
-            if matches!(failure.kind, FailureKind::Disliked | FailureKind::Precondition))
-        })
+    refusals(history)
+        .filter(|failure| matches!(failure.kind, FailureKind::Disliked | FailureKind::Precondition))
         .count()
 }
 
@@ -149,11 +152,9 @@ pub(super) fn story(history: &[Moment]) -> String {
     if accepted > 0 {
         parts.push(format!("the BMC accepted the reset {}", times(accepted)));
     }
-    let refusal = tries(history).filter_map(|(_, event)| match event {
-        Event::Refused(failure) => Some(failure),
-        _ => None,
-    });
-    if let Some(refusal) = refusal.last().filter(|_| accepted == 0) {
+    if let Some((_, last)) = tries(history).last()
+        && let Some(refusal) = last.refusal()
+    {
         parts.push(format!("the last reset failed ({refusal})"));
     }
     if came_back(history) {

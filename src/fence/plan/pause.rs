@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::history::tries;
+use super::history::refusals;
 use super::{Event, Moment};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
@@ -25,7 +25,7 @@ pub(super) fn retry_pause(history: &[Moment], failure: &Failure) -> Duration {
 }
 
 pub(super) fn refusal_pause(history: &[Moment]) -> Duration {
-    doubled(tries(history).filter(|(_, event)| matches!(event, Event::Refused(_))).count())
+    doubled(refusals(history).count())
 }
 
 fn doubled(count: usize) -> Duration {

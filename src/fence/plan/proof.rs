@@ -51,7 +51,7 @@ pub(super) fn word(history: &[Moment]) -> Word {
     let history = since_outage(history);
     let knows = said_otherwise(history);
     let Some((at, answer)) = tries(history).last() else { return Word::Unproven };
-    let Event::Refused(failure) = answer else { return if knows { Word::Good } else { Word::GoodFrom(at + HOLD) } };
+    let Some(failure) = answer.refusal() else { return if knows { Word::Good } else { Word::GoodFrom(at + HOLD) } };
     match failure.kind {
         FailureKind::WrongState => Word::Good,
         FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled if knows => Word::Good,
@@ -74,10 +74,7 @@ pub(super) fn is_trusted(history: &[Moment]) -> bool {
 
 /// A system that says Off and will not be reset, in a chassis of its own that is on.
 pub(super) fn contradicted(history: &[Moment], chassis: &str) -> Failure {
-    let refusal = tries(history).last().and_then(|(_, event)| match event {
-        Event::Refused(failure) => Some(failure.clone()),
-        _ => None,
-    });
+    let refusal = tries(history).last().and_then(|(_, event)| event.refusal().cloned());
     let refusal = refusal.unwrap_or_else(|| Failure::new(FailureKind::Refused, "the reset was refused"));
     Failure { text: format!("{refusal}; the system says Off, but its chassis {chassis} says On"), ..refusal }
 }

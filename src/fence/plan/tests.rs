@@ -159,6 +159,29 @@ fn what_a_refusal_means_decides() {
 }
 
 #[test]
+fn a_reset_that_was_accepted_is_waited_for_although_its_repetition_is_refused() {
+    let disliked = "12.3:!400 14.3:On 14.4:!400 16.4:On 16.5:!400";
+    for refused in ["12.3:!403", "12.3:!404", "12.3:!405", "12.3:!value", disliked] {
+        let history = format!("0:On 0.1:+ 12.2:On {refused}");
+        check(
+            Goal::Off,
+            &[
+                (&format!("{history} 20:On"), "20", "read 20.25"),
+                (&format!("{history} 20:Off 21:Off 21:~"), "21", "by us"),
+                (
+                    &format!("{history} 49:On"),
+                    "50",
+                    "fail Timed out waiting to power OFF: the BMC accepted the reset once, the last reset failed (*",
+                ),
+                // A task that has failed does nothing any more.
+                ("0:On 0.1:+ 0.4:On 0.7:-400 2.7:On 2.8:+ 3:On 3.3:-403 3.6:On", "3.6", "fail 403"),
+            ],
+        );
+    }
+    check(Goal::On, &[("0:Off 0.1:+ 12.2:Off 12.3:!403 20:Off", "20", "read 20.25")]);
+}
+
+#[test]
 fn failed_readings_are_repeated_as_long_as_it_makes_sense() {
     check(
         Goal::Off,
