@@ -386,7 +386,7 @@ impl<'a> Actor<'a> {
     fn ask_chassis(&mut self, at: usize) -> Event {
         let on = self.hosts.get(at).map_or(Ok(None), |host| self.bmc.chassis_that_is_on(host));
         // One that is late may say On.
-        on.map_or_else(Event::Unread, |on| Event::Chassis { on })
+        on.map_or_else(Event::ChassisUnread, |on| Event::Chassis { on })
     }
 
     fn post(&mut self, at: usize, reset_type: &str) -> Event {

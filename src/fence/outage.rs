@@ -93,8 +93,8 @@ impl Outage {
         let is_first = !any(|event| matches!(event, Event::Read { .. }));
         let outage = match event {
             // A BMC that is away after a reset is no reason not to try again.
-            Event::Unread(_) if any(|event| matches!(event, Event::Posted)) => false,
-            Event::Unread(failure) => failure.kind == FailureKind::Unreachable,
+            Event::Unread(_) | Event::ChassisUnread(_) if any(|event| matches!(event, Event::Posted)) => false,
+            Event::Unread(failure) | Event::ChassisUnread(failure) => failure.kind == FailureKind::Unreachable,
             Event::Read { .. } => is_first && just_back(),
             Event::Posted | Event::Refused(_) | Event::Undone(_) | Event::Chassis { .. } => false,
         };

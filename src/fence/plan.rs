@@ -2,8 +2,9 @@
 //!
 //! The rules that keep fencing honest are all here. Off is reached when the system says Off in two readings at least a
 //! second apart with nothing else between them, and a reset went before: some BMCs say Off for whatever they do not know,
-//! so what is Off already gets one all the same. A reset that was accepted proves nothing. A reset whose answer was lost
-//! may have worked: the next step is always to read. Nothing is posted twice that is not idempotent.
+//! so what is Off already gets one, too. Where no reset was accepted, the plan asks the system's chassis as well, and one that
+//! reports On contradicts. A reset that was accepted proves nothing. A reset whose answer was lost may have worked: the next step
+//! is always to read. Nothing is posted twice that is not idempotent.
 
 mod history;
 mod pause;
@@ -13,11 +14,13 @@ use std::time::Duration;
 
 pub use self::history::{came_back, said_otherwise, since_reset};
 use self::history::{
-    dislikes, first_of_run, last_reading, may_have_worked, may_not_know_its_host, may_yet_work, posted, since_outage,
-    story, tries, type_index, was_away, was_reset,
+    dislikes, first_of_run, last_reading, may_have_worked, may_not_know_its_host, may_yet_work, posted, refusals,
+    since_outage, story, tries, type_index, was_away, was_reset,
 };
 use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
-use self::proof::{CONFIRM, DISLIKES, Word, contradicted, is_trusted, proven_off, word};
+use self::proof::{
+    CONFIRM, DISLIKES, Word, contradicted, is_silent_chassis, is_trusted, is_uncontradicted, proven_off, word,
+};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
@@ -49,6 +52,8 @@ pub enum Event {
     Undone(Failure),
     /// The chassis was asked: the one that says On, if there is one.
     Chassis { on: Option<String> },
+    /// The chassis did not answer.
+    ChassisUnread(Failure),
 }
 
 impl Event {
@@ -145,7 +150,9 @@ impl Plan {
             return FenceStep::Fail(failure);
         }
         match &last.event {
-            Event::Unread(failure) => FenceStep::Read { not_before: last.at + retry_pause(history, failure) },
+            Event::Unread(failure) | Event::ChassisUnread(failure) => {
+                FenceStep::Read { not_before: last.at + retry_pause(history, failure) }
+            }
             Event::Posted => FenceStep::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
             Event::Refused(failure) | Event::Undone(failure) => {
                 FenceStep::Read { not_before: last.at + after_refusal(failure) }
@@ -154,7 +161,7 @@ impl Plan {
                 self.after_off(history, now)
             }
             Event::Read { power, .. } => self.after_reading(history, now, power),
-            Event::Chassis { on: Some(path) } => FenceStep::Fail(contradicted(history, path)),
+            Event::Chassis { on: Some(path) } => self.after_contradiction(history, now, path),
             Event::Chassis { on: None } => FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) },
         }
     }
@@ -164,8 +171,11 @@ impl Plan {
         let last = last_reading(history)?;
         let ours = || posted(history).next().is_some() || may_have_worked(history);
         let by_whom = || if ours() { Reached::ByUs } else { Reached::Already };
-        let is_last =
-            matches!(history.last().map(|moment| &moment.event), Some(Event::Read { .. } | Event::Chassis { .. }));
+        let is_last = match history.last().map(|moment| &moment.event) {
+            Some(Event::Read { .. } | Event::Chassis { .. }) => true,
+            Some(Event::ChassisUnread(_)) => is_silent_chassis(history),
+            _ => false,
+        };
         match self.goal {
             _ if !is_last => None,
             Goal::Know => matches!(last, Power::Known(..)).then(|| Reached::State(last.clone())),
@@ -174,8 +184,11 @@ impl Plan {
             Goal::Off => Some(if said_otherwise(history) { by_whom() } else { Reached::Already }),
             Goal::On => last.is(PowerWord::On).then(by_whom),
             // Then that it is off is to be proven as always.
-            Goal::Cycle if proven_off(history) && may_not_know_its_host(history) => Some(Reached::Already),
-            Goal::Cycle if proven_off(history) => Some(by_whom()),
+            Goal::Cycle if proven_off(history) && (may_not_know_its_host(history) || !ours()) => Some(Reached::Already),
+            Goal::Cycle if proven_off(history) => {
+                let is_trusted = may_yet_work(history) || is_uncontradicted(history) || is_silent_chassis(history);
+                is_trusted.then_some(Reached::ByUs)
+            }
             Goal::Cycle => (last.is(PowerWord::On) && was_reset(history)).then_some(Reached::ByUs),
         }
     }
@@ -223,9 +236,23 @@ impl Plan {
                 }
                 _ => self.post(history),
             },
-            Word::Refused if proven_off(history) => FenceStep::AskChassis,
+            Word::Unaccepted | Word::Refused if proven_off(history) => FenceStep::AskChassis,
             Word::GoodFrom(from) => FenceStep::Read { not_before: confirmed.max(from) },
-            Word::Good | Word::Refused => FenceStep::Read { not_before: confirmed },
+            Word::Good | Word::Unaccepted | Word::Refused => FenceStep::Read { not_before: confirmed },
+        }
+    }
+
+    /// Answers a chassis `path` that reports On, where the system reports Off and has not accepted the last reset.
+    fn after_contradiction(&self, history: &[Moment], now: Duration, path: &str) -> FenceStep {
+        let refused = tries(history).last().and_then(|(at, event)| Some((at, event.refusal()?)));
+        match refused {
+            // The one that was accepted may still work, or the chassis is late.
+            Some(_) if may_yet_work(history) => FenceStep::Read { not_before: now + self.limits.poll.max(FIRST_POLL) },
+            // A reset that is accepted is worth more than either word.
+            Some((at, failure)) if fits_off(failure) && refusals(history).count() < DISLIKES => {
+                self.after_refused(history, now, at, failure)
+            }
+            _ => FenceStep::Fail(contradicted(history, path)),
         }
     }
 
@@ -233,6 +260,9 @@ impl Plan {
         let later = FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) };
         // Half proven: the second reading.
         if power.is(PowerWord::Off) && self.goal == Goal::Cycle {
+            if proven_off(history) {
+                return FenceStep::AskChassis;
+            }
             return FenceStep::Read { not_before: first_of_run(history) + CONFIRM };
         }
         let waits = match self.goal {
@@ -304,6 +334,14 @@ impl Plan {
         };
         Failure::new(FailureKind::Silent, format!("Timed out waiting {wanted}: {}", story(history)))
     }
+}
+
+/// Returns whether a system that is off may have answered a reset so: its answer was lost, or it is in that state already.
+fn fits_off(failure: &Failure) -> bool {
+    matches!(
+        failure.kind,
+        FailureKind::WrongState | FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled
+    )
 }
 
 fn is_busy(failure: &Failure) -> bool {

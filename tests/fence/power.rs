@@ -53,7 +53,7 @@ fn a_host_that_is_off_gets_one_reset_all_the_same() {
         [
             (400, captured("ilo4-400-power-is-off.json"), 1),
             (409, captured("idrac9-409-already-on.json"), 1),
-            (409, String::new(), 1),
+            (409, String::new(), 3),
             (403, error_body("Base.1.8.InsufficientPrivilege", "no"), 1),
             (405, String::new(), 1),
             (400, String::new(), 3),
@@ -120,6 +120,39 @@ fn a_bmc_that_says_off_for_what_it_does_not_know_does_not_fence_by_it() {
     let late = Fault::once("GET", "/Chassis/1", Misbehaviour::Status(503, String::new()));
     server.world().faults.push(late);
     Call::new(&server, "off").run().fails(&["chassis /redfish/v1/Chassis/1 says On"]);
+}
+
+#[test]
+fn no_refusal_is_a_proof_beside_a_chassis_that_is_on() {
+    let captured = |file: &str| {
+        let path = format!("{}/tests/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap()
+    };
+    at_once(
+        [
+            (409, String::new()),
+            (409, captured("idrac9-409-already-on.json")),
+            (400, captured("ilo4-400-power-is-off.json")),
+            (400, String::new()),
+            (501, String::new()),
+        ],
+        |(status, body)| {
+            for (action, method) in [("off", "onoff"), ("reboot", "onoff"), ("reboot", "cycle")] {
+                let refused = resets(Misbehaviour::Status(status, body.clone()));
+                let server = Server::with_world(world(|system| system.power = json!("Off")).with(refused));
+                put_into_chassis(&server, "On", &["1"]);
+                let output = Call::new(&server, action).set("method", method).set("action_timeout", "15").run();
+                output.fails(&["the system says Off, but its chassis /redfish/v1/Chassis/1 says On"]);
+                assert!(!server.posted().iter().any(|posted| posted == "On"), "{status}: {:?}", server.posted());
+            }
+        },
+    );
+    // A chassis that does not answer does not contradict a known word.
+    let refused = resets(Misbehaviour::Status(409, captured("idrac9-409-already-on.json")));
+    let silent = Fault::always("GET", "/Chassis/1", Misbehaviour::Status(503, String::new()));
+    let server = Server::with_world(world(|system| system.power = json!("Off")).with(refused).with(silent));
+    put_into_chassis(&server, "On", &["1"]);
+    Call::new(&server, "off").run().succeeds("Success: Already OFF").within(2.0, 6.0);
 }
 
 #[test]
@@ -287,7 +320,7 @@ fn retry_after_is_honoured() {
 fn not_in_this_state_is_checked_against_the_state() {
     // Already off when the reset arrives: a conflict, and the power state is the truth.
     let ilo = error_body("iLO.2.14.InvalidOperationForSystemState", "The operation was not successful.");
-    for (status, body) in [(400, ilo.as_str()), (409, "{}")] {
+    for (status, body) in [(400, ilo.as_str()), (409, ilo.as_str())] {
         let server = Server::with_world(World::one_system().with(Fault::once(
             "POST",
             "Reset",

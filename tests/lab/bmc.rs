@@ -297,9 +297,11 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
         })),
         ("GET", p) if p == system => Reply::json(describe(lab, node, &mode, [&system, &reset], request)),
         ("POST", p) if p == reset => match request.reset_type() {
-            // As iDRAC and iLO have it.
+            // As an iDRAC has it.
             Some(kind) if kind == "ForceOff" && !power::is_on(lab, node) => {
-                Reply::error(409, "the server is powered off already")
+                let message = json!({"MessageId": "IDRAC.2.8.PSU501", "Message": "Server is already powered OFF."});
+                let body = json!({"error": {"@Message.ExtendedInfo": [message]}});
+                Reply { status: 409, body: Some(body), action: None }
             }
             Some(kind) => match RESET_TYPES.iter().find(|known| **known == kind) {
                 Some(action) => Reply { status: 204, body: None, action: Some(action) },

@@ -25,7 +25,7 @@ pub enum FailureKind {
     WrongState,
     /// The service does not know this reset type.
     ValueRefused,
-    /// The service does not like the request and does not say why (400); some mean "not just now" by it.
+    /// The service does not like the request and does not say why (400, 409); some mean "not just now" by it.
     Disliked,
     /// The service wants to know for which state of the resource the request is meant, or that state has changed.
     Precondition,

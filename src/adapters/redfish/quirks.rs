@@ -132,7 +132,9 @@ pub const STATUSES: &[(u16, FailureKind)] = &[
     (401, FailureKind::Unauthorised),
     (403, FailureKind::Forbidden),
     (404, FailureKind::Missing),
-    (409, FailureKind::WrongState),
+    // RFC 9110: any conflict with the state of the resource, also that a job runs or the BMC is being updated. A service
+    // that means "in that state already" answers with a known message.
+    (409, FailureKind::Disliked),
     // RFC 6585, and what Huawei iBMC says instead (ansible issue 60031).
     (412, FailureKind::Precondition),
     (428, FailureKind::Precondition),

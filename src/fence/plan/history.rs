@@ -9,7 +9,7 @@ use crate::adapters::redfish::resource::Power;
 
 /// Whether the BMC was out of reach then.
 pub(super) fn was_away(moment: &Moment) -> bool {
-    matches!(&moment.event, Event::Unread(why) if why.kind == FailureKind::Unreachable)
+    matches!(&moment.event, Event::Unread(why) | Event::ChassisUnread(why) if why.kind == FailureKind::Unreachable)
 }
 
 /// What happened since the BMC was out of reach last.
@@ -53,7 +53,7 @@ pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     for moment in history.iter().rev() {
         match &moment.event {
             Event::Read { power, .. } if power.is(PowerWord::Off) => run.push(moment.at),
-            Event::Unread(_) | Event::Chassis { .. } => {}
+            Event::Unread(_) | Event::Chassis { .. } | Event::ChassisUnread(_) => {}
             _ => break,
         }
     }
@@ -163,6 +163,13 @@ pub(super) fn story(history: &[Moment]) -> String {
     match last_reading(history) {
         Some(power) => parts.push(format!("its last power state was {power}")),
         None => parts.push("its power state could not be read".to_owned()),
+    }
+    let chassis = history.iter().rev().find_map(|moment| match &moment.event {
+        Event::Chassis { on } => Some(on),
+        _ => None,
+    });
+    if let Some(Some(path)) = chassis {
+        parts.push(format!("its chassis {path} said On"));
     }
     if let Some(Event::Unread(failure)) = history.last().map(|moment| &moment.event) {
         parts.push(failure.to_string());

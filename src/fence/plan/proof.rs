@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::history::{dislikes, run_of_off, said_otherwise, since_outage, tries};
-use super::{Event, Moment};
+use super::{Event, Moment, fits_off};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
 /// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
@@ -13,6 +13,8 @@ pub(super) const CONFIRM: Duration = Duration::from_secs(1);
 const HOLD: Duration = Duration::from_secs(5);
 /// Refusals without a reason that we understand, before they are believed.
 pub(super) const DISLIKES: usize = 3;
+/// Questions to a chassis that does not answer, before it counts as one without a power state.
+const CHASSIS_QUESTIONS: usize = 3;
 
 /// What the word of a system that says Off is worth.
 pub(super) enum Word {
@@ -20,6 +22,9 @@ pub(super) enum Word {
     Good,
     /// That, from this time on.
     GoodFrom(Duration),
+    /// As much as its next reading confirms, unless its chassis reports On. No reset was accepted, and a system that is off
+    /// would not accept it either.
+    Unaccepted,
     /// Nothing yet: no reset went before, or its answer was lost, or put off.
     Unproven,
     /// It will not be reset, and not because it is off: the chassis may know more.
@@ -39,7 +44,7 @@ pub(super) fn proven_off(history: &[Moment]) -> bool {
 ///
 /// A BMC that has just started may not know its host, and say Off meanwhile. One that said anything else before, in this
 /// run and since it was out of reach, knows. To the others a reset tells: what is off already is none the worse for it,
-/// and a refusal because it is off is a second word for it.
+/// and a refusal because it is off is a second word for it, which only its chassis may contradict.
 pub(super) fn word(history: &[Moment]) -> Word {
     let is_gone = history.iter().rev().find_map(|moment| match moment.event {
         Event::Read { is_there, .. } => Some(!is_there),
@@ -53,8 +58,7 @@ pub(super) fn word(history: &[Moment]) -> Word {
     let Some((at, answer)) = tries(history).last() else { return Word::Unproven };
     let Some(failure) = answer.refusal() else { return if knows { Word::Good } else { Word::GoodFrom(at + HOLD) } };
     match failure.kind {
-        FailureKind::WrongState => Word::Good,
-        FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled if knows => Word::Good,
+        _ if fits_off(failure) && (knows || failure.kind == FailureKind::WrongState) => Word::Unaccepted,
         FailureKind::Disliked | FailureKind::Precondition if dislikes(history) < DISLIKES => Word::Unproven,
         _ if failure.is_passing() => Word::Unproven,
         _ => Word::Refused,
@@ -68,8 +72,21 @@ pub(super) fn is_trusted(history: &[Moment]) -> bool {
         Word::Good => true,
         Word::GoodFrom(from) => newest >= from,
         Word::Unproven => false,
-        Word::Refused => matches!(history.last().map(|moment| &moment.event), Some(Event::Chassis { on: None })),
+        Word::Unaccepted => is_uncontradicted(history) || is_silent_chassis(history),
+        Word::Refused => is_uncontradicted(history),
     }
+}
+
+/// Returns whether the chassis was just asked and does not report On.
+pub(super) fn is_uncontradicted(history: &[Moment]) -> bool {
+    matches!(history.last().map(|moment| &moment.event), Some(Event::Chassis { on: None }))
+}
+
+/// Returns whether the chassis has left every question unanswered, as often as it is asked. One that reported On once is not silent.
+pub(super) fn is_silent_chassis(history: &[Moment]) -> bool {
+    let answered = history.iter().any(|moment| matches!(moment.event, Event::Chassis { .. }));
+    let unread = history.iter().filter(|moment| matches!(moment.event, Event::ChassisUnread(_))).count();
+    !answered && unread >= CHASSIS_QUESTIONS
 }
 
 /// A system that says Off and will not be reset, in a chassis of its own that is on.

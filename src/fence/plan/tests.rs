@@ -47,7 +47,8 @@ fn what_is_off_already_gets_a_reset_all_the_same() {
             ("0:Off 0:+ 0.3:On 0.6:Off 1.6:Off", "1.6", "by us"),
             // Off already, in the BMC's own words.
             ("0:Off 0:!state 0.3:Off", "0.3", "read 1.3"),
-            ("0:Off 0:!state 0.3:Off 1.3:Off", "1.3", "already"),
+            ("0:Off 0:!state 0.3:Off 1.3:Off", "1.3", "ask chassis"),
+            ("0:Off 0:!state 0.3:Off 1.3:Off 1.3:~", "1.3", "already"),
             // Not now, and whatever is lost: again.
             ("0:Off 0:!busy 0.3:Off", "0.3", "read 0.5"),
             ("0:Off 0:!busy 0.3:Off 1.3:Off", "1.3", "post ForceOff"),
@@ -87,13 +88,58 @@ fn a_refusal_for_any_other_reason_is_taken_unless_the_chassis_is_on() {
 }
 
 #[test]
+fn no_success_without_an_accepted_reset_passes_a_chassis_that_is_on() {
+    for refused in ["!state", "!reset", "!silent"] {
+        let off = format!("0:On 0:{refused} 0.3:Off 1.3:Off");
+        let again = format!("{off} 1.4:~/c 2:Off");
+        let third = format!("0:On 0:!state 2:Off 2:!state 4:Off 4:{refused} 4.3:Off 5.3:Off 5.3:~/c");
+        check(
+            Goal::Off,
+            &[
+                (&off, "1.3", "ask chassis"),
+                (&format!("{off} 1.3:~"), "1.3", if refused == "!state" { "already" } else { "by us" }),
+                // A chassis may be late: another reset, and what is accepted ends all doubt.
+                (&format!("{off} 1.3:~/c"), "2", "post ForceOff"),
+                (&format!("{off} 2:~/c 2:+ 2.3:Off 3.3:Off"), "3.3", "by us"),
+                (&again, "2.1", "ask chassis"),
+                (&third, "5.3", &format!("fail {}; the system says Off, but its chassis /c says On", &refused[1..])),
+                // One that does not answer contradicts nothing.
+                (&format!("{off} 1.3:~!busy"), "1.3", "read 1.8"),
+                (&format!("{off} 1.3:~!busy 1.8:Off"), "1.8", "ask chassis"),
+                (
+                    &format!("{off} 1.3:~!busy 1.8:Off 1.8:~!busy 2.3:Off 2.3:~!busy"),
+                    "2.3",
+                    if refused == "!state" { "already" } else { "by us" },
+                ),
+            ],
+        );
+        let then_silent = format!("{off} 1.3:~/c 2:{refused} 2.3:Off 3.3:Off 3.3:~!busy 4:Off 4:~!busy 5:Off 5:~!busy");
+        check(Goal::Off, &[(&then_silent, "5", "read 5.5")]);
+        // A cycle leaves the proof to the Off that follows, or asks the chassis itself where its answer was lost.
+        let is_lost = refused != "!state";
+        check(
+            Goal::Cycle,
+            &[
+                (&off, "1.3", if is_lost { "ask chassis" } else { "already" }),
+                (&format!("{off} 1.3:~"), "1.3", if is_lost { "by us" } else { "already" }),
+                (&format!("{off} 1.3:~/c"), "1.3", if is_lost { "read *" } else { "already" }),
+            ],
+        );
+    }
+    // What will not be reset for another reason needs the word of the chassis.
+    let silent = "0:Off 0:!403 0.3:Off 1.3:Off 1.3:~!busy 1.8:Off 1.8:~!busy 2.3:Off 2.3:~!busy";
+    check(Goal::Off, &[(silent, "2.3", "read 2.8")]);
+}
+
+#[test]
 fn what_was_known_before_an_outage_is_not_known_after_it() {
     check(
         Goal::Off,
         &[
             // Its reset was accepted, and then the BMC itself started again.
             ("0:On 0.1:+ 1:?unreachable 20:Off", "20", "post ForceOff"),
-            ("0:On 0.1:+ 1:?unreachable 20:Off 20:!state 20.3:Off 21.3:Off", "21.3", "by us"),
+            ("0:On 0.1:+ 1:?unreachable 20:Off 20:!state 20.3:Off 21.3:Off", "21.3", "ask chassis"),
+            ("0:On 0.1:+ 1:?unreachable 20:Off 20:!state 20.3:Off 21.3:Off 21.3:~", "21.3", "by us"),
             ("0:On 0.1:+ 1:?unreachable 20:Off 20:+ 20.3:Off 21.3:Off", "21.3", "read 25"),
             ("0:On 0.1:+ 1:?unreachable 20:Off 20:+ 20.3:Off 25:Off", "25", "by us"),
             ("0:On 0.1:+ 1:?unreachable 20:On 20.1:Off 21.1:Off", "21.1", "post ForceOff"),
@@ -152,8 +198,10 @@ fn what_a_refusal_means_decides() {
             ("0:On 0:!busy 1:On 1:!busy 1.5:On", "1.5", "read 2"),
             ("0:On 0.1:!reset 0.4:On", "0.4", "read 0.6"),
             ("0:On 0.1:!reset 0.6:On", "0.6", "post ForceOff"),
-            ("0:On 0.1:!silent 0.4:Off 1.4:Off", "1.4", "by us"),
-            ("0:On 0.1:!state 0.4:Off 1.4:Off", "1.4", "already"),
+            ("0:On 0.1:!silent 0.4:Off 1.4:Off", "1.4", "ask chassis"),
+            ("0:On 0.1:!silent 0.4:Off 1.4:Off 1.4:~", "1.4", "by us"),
+            ("0:On 0.1:!state 0.4:Off 1.4:Off", "1.4", "ask chassis"),
+            ("0:On 0.1:!state 0.4:Off 1.4:Off 1.4:~", "1.4", "already"),
         ],
     );
 }

@@ -2,7 +2,8 @@
 //!
 //! A history reads `0:On 0.1:+ 0.4:?reset 0.9:Off`: seconds, then a power state, `+` for an accepted reset, `?` for a
 //! reading that failed, `!` for a reset that failed. `On@x` carries the time of the last reset, `Gone` is a system that
-//! counts as off because it is not there, and `~` a chassis that does not say On, `~x` one that does. `-` is the failed task of a
+//! counts as off because it is not there, and `~` a chassis that does not say On, `~x` one that does, `~!x` one that failed
+//! to answer. `-` is the failed task of a
 //! reset that was accepted.
 
 use super::super::*;
@@ -39,6 +40,7 @@ pub(super) fn history(text: &str) -> Vec<Moment> {
         '?' => Event::Unread(failure(&word[1..])),
         '!' => Event::Refused(failure(&word[1..])),
         '-' => Event::Undone(failure(&word[1..])),
+        '~' if word.starts_with("~!") => Event::ChassisUnread(failure(&word[2..])),
         '~' => Event::Chassis { on: Some(word[1..].to_owned()).filter(|path| !path.is_empty()) },
         _ => {
             let (word, last_reset) =
