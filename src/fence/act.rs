@@ -1,4 +1,6 @@
-//! Carries out an action: asks the plan for the next step, does it, and tells the plan what happened.
+//! Carries out an action: asks the plan for the next step, does it, and reports to the plan what happened.
+
+mod contradiction;
 
 use std::time::Duration;
 
@@ -109,7 +111,7 @@ impl<'a> Actor<'a> {
     fn status(&mut self) -> Result<Ending, Failure> {
         let mut words = Vec::new();
         for at in 0..self.hosts.len() {
-            words.push(self.know(at)?);
+            words.push(self.know_uncontradicted(at)?);
         }
         // As the fencing library: one plug that is on makes the whole on.
         Ok(match words.iter().find(|power| !power.is(PowerWord::Off)) {
@@ -134,7 +136,7 @@ impl<'a> Actor<'a> {
             return if systems.is_empty() { Err(none_to_reset()) } else { Ok(Ending::success("")) };
         }
         for at in 0..self.hosts.len() {
-            self.know(at)?;
+            self.know_and_note(at)?;
             let Some(host) = self.hosts.get_mut(at) else { continue };
             let Some(path) = host.path().map(str::to_owned) else { continue };
             if host.system().is_some_and(|system| system.reset.is_none()) {

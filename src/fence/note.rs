@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 use super::Error;
 use super::act::ActorSeen;
 use super::config::{Action, Config};
-use crate::adapters::redfish::bmc::Bmc;
+use crate::adapters::redfish::bmc::{Bmc, Target};
 use crate::adapters::redfish::discovery::Pointer;
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::{Power, System};
@@ -102,8 +102,12 @@ pub(super) fn of(
     if seen.hosts.is_empty() {
         return config.systems.iter().map(|pointer| noted(None, None, Some(pointer))).collect();
     }
-    let hosts = seen.hosts.iter().map(|host| (host, host.path().zip(host.system())));
-    hosts.map(|(host, system)| noted(system, host.seen_allowed(), Some(host.pointer()))).collect()
+    let of_host = |host: &Target| {
+        let mut noted = noted(host.path().zip(host.system()), host.seen_allowed(), Some(host.pointer()));
+        noted.note.chassis_on = host.chassis_on.as_ref().map(|chassis| clean(chassis, WORDS));
+        noted
+    };
+    seen.hosts.iter().map(of_host).collect()
 }
 
 fn millis(time: Duration) -> u64 {

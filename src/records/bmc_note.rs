@@ -30,6 +30,9 @@ pub struct BmcNote {
     pub uuid: Option<String>,
     /// `On`, `Off` or the BMC's own word.
     pub power: Option<String>,
+    /// The chassis that reports On while the system reports Off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chassis_on: Option<String>,
     /// The BMC's `LastResetTime`, as it is written there.
     pub last_reset: Option<String>,
     /// The reset types that the BMC says it allows; `None` where it does not say.

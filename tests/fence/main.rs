@@ -8,6 +8,7 @@ mod check;
 mod contract;
 mod hostile;
 mod login;
+mod lost_node;
 mod notes;
 mod one_process;
 mod options;

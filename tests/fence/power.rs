@@ -76,7 +76,7 @@ fn a_host_that_is_off_gets_one_reset_all_the_same() {
     );
 }
 
-fn put_into_chassis(server: &Server, power: &str, systems: &[&str]) {
+pub(crate) fn put_into_chassis(server: &Server, power: &str, systems: &[&str]) {
     let systems: Vec<_> = systems.iter().map(|id| json!({"@odata.id": format!("/redfish/v1/Systems/{id}")})).collect();
     let chassis = json!({"Id": "1", "PowerState": power, "Links": {"ComputerSystems": systems}});
     let mut world = server.world();

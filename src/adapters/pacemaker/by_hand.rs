@@ -28,6 +28,12 @@ pub fn reboot(programs: &Programs, node: &str, limit: Duration) -> Result<(), Er
     run_within(programs, "stonith_admin", &args, limit + PATIENCE)
 }
 
+/// Has Pacemaker's fencer power `node` off, and waits until a fence agent has proven it. What the fencer has begun it finishes.
+pub fn fence(programs: &Programs, node: &str, limit: Duration) -> Result<(), Error> {
+    let seconds = limit.as_secs().to_string();
+    run_within(programs, "stonith_admin", &["--fence", node, "--timeout", &seconds], limit + PATIENCE)
+}
+
 /// Has Pacemaker's daemons forget `node`, which is out of the cluster. The tool does not wait for their answer.
 pub fn forget_node(programs: &Programs, node: &str) -> Result<(), Error> {
     run(programs, "crm_node", &["--force", "--remove", node])

@@ -40,11 +40,13 @@ pub struct Target {
     allowed: Option<Vec<String>>,
     /// What a reset was accepted as, where the BMC works on it after its answer.
     task: Option<Location>,
+    /// The chassis that reports On while the system reports Off, where that was asked for.
+    pub chassis_on: Option<String>,
 }
 
 impl Target {
     pub fn new(pointer: Pointer) -> Self {
-        Self { pointer, found: None, proven: false, allowed: None, task: None }
+        Self { pointer, found: None, proven: false, allowed: None, task: None, chassis_on: None }
     }
 
     /// Its path, once it was found.

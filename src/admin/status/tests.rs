@@ -68,6 +68,7 @@ fn the_exit_code_is_the_verdicts() {
         ("resource-unmanaged", Exit::Degraded),
         ("start-failed", Exit::Degraded),
         ("fence-device-disabled", Exit::Degraded),
+        ("bmc-contradiction", Exit::Degraded),
         ("bmc-says-off", Exit::Degraded),
         ("password-copies", Exit::Degraded),
         ("password-staged", Exit::Done),

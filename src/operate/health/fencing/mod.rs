@@ -197,10 +197,11 @@ fn conclude(case: Case<'_>) -> Checked {
 
 /// What a good answer says.
 fn good(answer: &Answer) -> String {
-    let BmcNote { address, millis, millis_to_off, power, .. } = &answer.note;
+    let BmcNote { address, millis, millis_to_off, power, chassis_on, .. } = &answer.note;
     let off = millis_to_off.map(|to_off| format!("; {} s to Off when it was last measured", seconds(to_off)));
     let power = power.as_deref().unwrap_or("nothing of its power");
-    format!("{address} answered in {millis} ms and says {power}{}", off.unwrap_or_default())
+    let but = chassis_on.as_ref().map(|chassis| format!(", but its chassis {chassis} says On")).unwrap_or_default();
+    format!("{address} answered in {millis} ms and says {power}{but}{}", off.unwrap_or_default())
 }
 
 /// Milliseconds as seconds with one digit.

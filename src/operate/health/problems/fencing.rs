@@ -10,6 +10,7 @@ use crate::operate::health::Severity;
 use crate::operate::health::bmc::{self, Stranger};
 use crate::operate::health::passwords::{self, Copies};
 use crate::operate::health::view::{self, ResourceSeen};
+use crate::records::bmc_note::BmcNote;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(seen) = ResourceSeen::of(cluster) else { return };
@@ -201,8 +202,18 @@ fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &m
             );
             found.critical("bmc-says-off", Some(target), text).typed(fencing_check(id));
         }
-        None => {}
+        None => contradiction(device, target, note, found),
     }
+}
+
+/// A BMC whose words contradict each other: neither of them proves that the machine is off.
+fn contradiction(device: &FenceDevice, target: &str, note: &BmcNote, found: &mut Found) {
+    let id = device.resource.id.as_str();
+    let Some(chassis) = &note.chassis_on else { return };
+    let text = format!(
+        "the BMC of {id} says that {target} is off, but its chassis {chassis} says On: that is no proof that {target} is off"
+    );
+    found.warning("bmc-contradiction", Some(target), text).typed(fencing_check(id));
 }
 
 fn fencing_check(id: &str) -> String {

@@ -62,6 +62,7 @@ pub const IDS: &[&str] = &[
     "fence-device-unmanaged",
     "bmc-check-failed",
     "bmc-other-machine",
+    "bmc-contradiction",
     "bmc-says-off",
     "password-copies",
     "password-staged",

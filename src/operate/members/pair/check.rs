@@ -70,8 +70,8 @@ impl Work {
         }
     }
 
-    /// What the BMC of a node that has a device says of its power.
-    pub(super) fn power_of(&self, look: &Look, node: &str) -> Option<String> {
+    /// Reads the power state that the BMC of a node reports: a sign that it runs, and no proof that it is off.
+    fn power_of(&self, look: &Look, node: &str) -> Option<String> {
         let device = look.devices(node).into_iter().next()?;
         let lines = fence_options::read(&self.programs).ok()?.lines_of(&device.resource.id).ok()?;
         examine::device(&lines, Some(node), device.plugs.get(node).map(String::as_str)).note.power

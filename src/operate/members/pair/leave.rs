@@ -10,12 +10,12 @@ use super::work::{Took, Work};
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::adapters::pacemaker::{by_hand, exit_code};
 use crate::operate::failure::Failure;
-use crate::os::clock::{self, Deadline};
+use crate::os::clock::Deadline;
 
 /// How long Pacemaker has for the fencing of a node that is lost.
 const FENCING: Duration = Duration::from_secs(120);
-/// Between two looks at a BMC that says Off.
-const TWICE: Duration = Duration::from_secs(3);
+/// How long the fencer has where it is asked once more.
+const ONCE_MORE: Duration = Duration::from_secs(60);
 
 impl Work {
     fn old(&self) -> String {
@@ -23,7 +23,7 @@ impl Work {
     }
 
     /// Pacemaker stops etcd there, whose agent leaves the member list first; or this node's agent goes on alone.
-    pub(super) fn leave(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
+    pub(super) fn leave(&mut self, seen: &PairSeen) -> Result<Took, Failure> {
         let (old, here) = (self.old(), self.change.here.name.clone());
         match seen.old {
             Old::Online { standby: false } => {
@@ -32,12 +32,12 @@ impl Work {
             }
             Old::Online { standby: true } => Ok(Took::Waits(format!("waits until etcd has left {old}"))),
             Old::Stopped | Old::Gone => Ok(Took::Waits(format!("waits until {here} serves alone"))),
-            Old::Unclean => self.unclean(look),
+            Old::Unclean => self.unclean(),
         }
     }
 
     /// Pacemaker is stopped there: nothing of the cluster runs any more, and nobody has to fence it.
-    pub(super) fn out(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
+    pub(super) fn out(&mut self, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.old();
         match seen.old {
             Old::Online { .. } => {
@@ -49,29 +49,36 @@ impl Work {
                 })?;
                 Ok(Took::Acted(format!("the cluster is stopped on {old}")))
             }
-            Old::Unclean => self.unclean(look),
+            Old::Unclean => self.unclean(),
             Old::Stopped | Old::Gone => Ok(Took::Waits(format!("waits until Pacemaker has {old} stopped"))),
         }
     }
 
-    /// Nobody knows what it does: the fencer finds out, unless its BMC is as dead as the machine.
-    fn unclean(&mut self, look: &Look) -> Result<Took, Failure> {
+    /// Nothing is known of the node: the fencer proves that it is off, or the operator gives a word for it.
+    fn unclean(&mut self) -> Result<Took, Failure> {
         let old = self.old();
         let by_word = self.change.old_is_off;
         let fencing = *self.unclean.get_or_insert_with(|| Deadline::after(FENCING));
-        let ask = || self.power_of(look, &old);
-        let why = match lost(by_word, fencing.has_passed(), || says_off_twice(ask, || clock::sleep(TWICE))) {
-            Lost::IsOff(why) => why,
-            Lost::IsFenced => return Ok(Took::Waits(format!("waits until {old} is fenced"))),
-            Lost::MayRun => {
-                return Err(Failure(format!(
-                    "{old} is not fenced, and its BMC does not say that it is off: 'pcs stonith fence {old}', or 'tandem member replace \
-                     {old} --old-is-off' with the same options once you have seen that it is"
-                )));
-            }
+        let ask = || {
+            self.progress.say(&format!("asks the fencer to power {old} off"));
+            by_hand::fence(&self.programs, &old, ONCE_MORE).map_err(|error| error.to_string())
         };
-        by_hand::confirm_off(&self.programs, &old)?;
-        Ok(Took::Acted(format!("Pacemaker is told that {old} is off, {why}")))
+        match lost(by_word, fencing.has_passed(), ask) {
+            Lost::ByWord => {
+                by_hand::confirm_off(&self.programs, &old)?;
+                Ok(Took::Acted(format!("Pacemaker is told that {old} is off, by an operator's word")))
+            }
+            Lost::IsFenced => Ok(Took::Waits(format!("waits until {old} is fenced"))),
+            Lost::IsOff => {
+                // Pacemaker has the same time again to take note of it.
+                self.unclean = None;
+                Ok(Took::Acted(format!("the fencer has powered {old} off")))
+            }
+            Lost::MayRun(why) => Err(Failure(format!(
+                "{old} is not fenced, and the fencer does not prove that it is off ({why}): 'pcs stonith fence {old}', or 'tandem member \
+                 replace {old} --old-is-off' with the same options once you have seen that it is"
+            ))),
+        }
     }
 
     /// What Pacemaker and Corosync have of it, and what was configured for it alone.
@@ -107,36 +114,29 @@ impl Work {
     }
 }
 
-/// What is to be done about a node of which nobody knows what it does.
+/// What is to be done about a node of which nothing is known.
+///
+/// No reading of a BMC is a proof here: some say Off for a host that they do not know. The fence agent's own plan has the rules for that,
+/// and the fencer runs it.
 #[derive(Debug, PartialEq, Eq)]
 enum Lost {
-    /// It is off: by whom that is known.
-    IsOff(&'static str),
+    ByWord,
     /// The fencer has its time.
     IsFenced,
-    MayRun,
+    /// The fencer has proven it.
+    IsOff,
+    /// It may run, for this reason.
+    MayRun(String),
 }
 
-fn lost(by_word: bool, had_its_time: bool, is_off: impl FnOnce() -> bool) -> Lost {
+fn lost(by_word: bool, had_its_time: bool, ask_the_fencer: impl FnOnce() -> Result<(), String>) -> Lost {
     if by_word {
-        Lost::IsOff("by an operator's word")
+        Lost::ByWord
     } else if !had_its_time {
         Lost::IsFenced
-    } else if is_off() {
-        Lost::IsOff("as its BMC has said twice")
     } else {
-        Lost::MayRun
+        ask_the_fencer().map_or_else(Lost::MayRun, |()| Lost::IsOff)
     }
-}
-
-/// A machine that is being switched on says Off for a moment, too.
-fn says_off_twice(ask: impl Fn() -> Option<String>, between: impl FnOnce()) -> bool {
-    let says_off = || ask().is_some_and(|power| power == "Off");
-    if !says_off() {
-        return false;
-    }
-    between();
-    says_off()
 }
 
 /// Whether a device of the old node goes with it: not one that fences others, too, nor the one of a new machine with its name.
@@ -149,8 +149,6 @@ fn goes(change: &Change, device: &FenceDevice) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
     use super::super::change::Kind;
     use super::super::fake_node1::{Node1, parts};
     use super::super::plan::tests::{change, pair, place};
@@ -166,34 +164,45 @@ mod tests {
     #[test]
     fn a_node_leaves_by_a_standby_and_its_cluster_is_stopped_once_it_is_out() {
         let node1 = Node1::new();
-        let look = node1.look(samples::read("healthy"));
         let mut work = node1.work(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), "");
         let online = |standby| PairSeen { old: Old::Online { standby }, ..pair() };
-        assert_eq!(work.leave(&look, &online(false)).unwrap(), Took::Acted("node2 is in standby".to_owned()));
+        assert_eq!(work.leave(&online(false)).unwrap(), Took::Acted("node2 is in standby".to_owned()));
         assert_eq!(node1.typed(), ["pcs node standby node2"]);
-        assert_eq!(work.leave(&look, &online(true)).unwrap(), waits("waits until etcd has left node2"));
+        assert_eq!(work.leave(&online(true)).unwrap(), waits("waits until etcd has left node2"));
         let stopped = PairSeen { old: Old::Stopped, ..pair() };
-        assert_eq!(work.leave(&look, &stopped).unwrap(), waits("waits until node1 serves alone"));
+        assert_eq!(work.leave(&stopped).unwrap(), waits("waits until node1 serves alone"));
         assert!(node1.typed().is_empty());
-        work.out(&look, &online(true)).unwrap();
+        work.out(&online(true)).unwrap();
         assert_eq!(node1.typed(), ["pcs cluster stop node2 --force"]);
     }
 
-    /// Whoever tells Pacemaker that a machine is off which runs has two that write.
+    /// Confirming a running node as off would allow two writers.
     #[test]
-    fn pacemaker_is_told_that_a_node_is_off_by_a_word_or_by_its_bmc_alone() {
+    fn a_lost_node_is_off_by_an_operators_word_or_by_the_fencer_alone() {
         let node1 = Node1::new();
-        let look = node1.look(samples::read("peer-unclean"));
         let seen = PairSeen { old: Old::Unclean, ..pair() };
         for step in [Work::leave, Work::out] {
             let mut work = node1.work(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), "");
-            assert_eq!(step(&mut work, &look, &seen).unwrap(), waits("waits until node2 is fenced"));
-            work.unclean = Some(Deadline::after(Duration::ZERO));
-            let Failure(why) = step(&mut work, &look, &seen).unwrap_err();
-            assert!(why.starts_with("node2 is not fenced, and its BMC does not say that it is off"), "{why}");
+            assert_eq!(step(&mut work, &seen).unwrap(), waits("waits until node2 is fenced"));
             assert!(node1.typed().is_empty());
+            work.unclean = Some(Deadline::after(Duration::ZERO));
+            let fenced = "the fencer has powered node2 off".to_owned();
+            assert_eq!(step(&mut work, &seen).unwrap(), Took::Acted(fenced));
+            assert_eq!(node1.typed(), ["stonith_admin --fence node2 --timeout 60"], "nothing is confirmed beside it");
+            assert_eq!(step(&mut work, &seen).unwrap(), waits("waits until node2 is fenced"), "Pacemaker takes note");
+            let fails = "echo 'its chassis says On' >&2; exit 1";
+            fake_program(node1.dir.path(), "stonith_admin", fails);
+            work.unclean = Some(Deadline::after(Duration::ZERO));
+            let Failure(why) = step(&mut work, &seen).unwrap_err();
+            let begins = "node2 is not fenced, and the fencer does not prove that it is off (";
+            assert!(
+                why.starts_with(begins) && why.contains("its chassis says On): 'pcs stonith fence node2'"),
+                "{why}"
+            );
+            assert!(node1.typed().is_empty());
+            let mut work = node1.work(work.change.clone(), "");
             work.change.old_is_off = true;
-            assert!(matches!(step(&mut work, &look, &seen), Ok(Took::Acted(_))));
+            assert!(matches!(step(&mut work, &seen), Ok(Took::Acted(_))));
             assert_eq!(node1.typed(), ["stonith_admin --confirm node2"]);
         }
     }
@@ -231,36 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_off_by_a_word_or_where_its_bmc_says_so_twice_and_the_fencer_has_its_time_first() {
-        fn unasked() -> bool {
+    fn the_fencer_has_its_time_before_it_is_asked_once_more() {
+        fn unasked() -> Result<(), String> {
             panic!("the fencer has not had its time")
         }
-        assert_eq!(lost(true, false, unasked), Lost::IsOff("by an operator's word"));
+        assert_eq!(lost(true, false, unasked), Lost::ByWord);
         assert_eq!(lost(false, false, unasked), Lost::IsFenced);
-        assert_eq!(lost(false, true, || true), Lost::IsOff("as its BMC has said twice"));
-        assert_eq!(lost(false, true, || false), Lost::MayRun);
-    }
-
-    #[test]
-    fn off_is_what_a_bmc_says_twice() {
-        for (said, is_off, looks) in [
-            (&[Some("Off"), Some("Off")][..], true, 2),
-            (&[Some("Off"), Some("On")], false, 2),
-            (&[Some("Off"), None], false, 2),
-            (&[Some("On")], false, 1),
-            (&[Some("PoweringOff")], false, 1),
-            (&[None], false, 1),
-        ] {
-            let asked = RefCell::new(Vec::new());
-            let ask = || {
-                let answer = said[asked.borrow().iter().filter(|what| **what == "asks").count()].map(str::to_owned);
-                asked.borrow_mut().push("asks");
-                answer
-            };
-            assert_eq!(says_off_twice(ask, || asked.borrow_mut().push("waits")), is_off, "{said:?}");
-            let expected = &["asks", "waits", "asks"][..if looks == 2 { 3 } else { 1 }];
-            assert_eq!(asked.borrow().as_slice(), expected, "{said:?}");
-        }
+        assert_eq!(lost(false, true, || Ok(())), Lost::IsOff);
+        assert_eq!(lost(false, true, || Err("why".to_owned())), Lost::MayRun("why".to_owned()));
     }
 
     #[test]

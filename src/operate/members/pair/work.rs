@@ -159,8 +159,8 @@ impl Work {
     fn take(&mut self, step: PairStep, look: &Look, seen: &plan::PairSeen, talk: &dyn Talk) -> Result<Took, Failure> {
         match step {
             PairStep::Check => self.check(look),
-            PairStep::Leave => self.leave(look, seen),
-            PairStep::Out => self.out(look, seen),
+            PairStep::Leave => self.leave(seen),
+            PairStep::Out => self.out(seen),
             PairStep::Forget => self.forget(look),
             PairStep::Device => self.device(look),
             PairStep::Map => self.map(look),

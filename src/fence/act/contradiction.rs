@@ -1,0 +1,32 @@
+//! What contradicts a system that reports Off where no reset proves it: a chassis that reports On, a system without a Reset action.
+
+use super::{Actor, no_reset_action};
+use crate::adapters::redfish::failure::{Failure, FailureKind};
+use crate::adapters::redfish::quirks::PowerWord;
+use crate::adapters::redfish::resource::Power;
+
+impl Actor<'_> {
+    /// Reads the power state of a system for an answer, and fails where its Off is contradicted.
+    pub(super) fn know_uncontradicted(&mut self, at: usize) -> Result<Power, Failure> {
+        let power = self.know_and_note(at)?;
+        let Some(host) = self.hosts.get(at).filter(|_| power.is(PowerWord::Off)) else { return Ok(power) };
+        if host.system().is_some_and(|system| system.reset.is_none()) {
+            let why = no_reset_action(host.path().unwrap_or_default());
+            return Err(Failure::new(FailureKind::WrongSystem, why));
+        }
+        let Some(chassis) = &host.chassis_on else { return Ok(power) };
+        let why = format!("the system says Off, but its chassis {chassis} says On");
+        Err(Failure::new(FailureKind::WrongSystem, why))
+    }
+
+    /// Reads the power state of a system, and keeps which chassis contradicts its Off. A chassis that does not answer contradicts
+    /// nothing here.
+    pub(super) fn know_and_note(&mut self, at: usize) -> Result<Power, Failure> {
+        let power = self.know(at)?;
+        if let Some(host) = self.hosts.get_mut(at) {
+            let is_off = power.is(PowerWord::Off);
+            host.chassis_on = if is_off { self.bmc.chassis_that_is_on(host).ok().flatten() } else { None };
+        }
+        Ok(power)
+    }
+}

@@ -1,0 +1,84 @@
+//! A lost node that is to be replaced: only its fencer, which runs this agent, proves that it is off.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
+
+use serde_json::json;
+use tandem::adapters::command::Programs;
+use tandem::adapters::pacemaker::by_hand;
+use tandem::fence::examine;
+
+use crate::bmc::agent::{Call, program};
+use crate::bmc::{Misbehaviour, Server, System, World, at_once};
+use crate::power::{put_into_chassis, resets, world};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Has a fencer with one device power node2 off, as 'tandem member replace node2' does; why not, where it does not.
+fn fence(server: &Server) -> Result<(), String> {
+    let dir = tempfile::tempdir().unwrap();
+    let (tool, options) = (dir.path().join("stonith_admin"), dir.path().join("options"));
+    fs::write(&options, Call::new(server, "off").set("action_timeout", "12").input()).unwrap();
+    let asked = "test \"$*\" = '--fence node2 --timeout 30' || exit 64";
+    let script = format!("#!/bin/sh\n{asked}\nexec {} < {}\n", program().display(), options.display());
+    fs::write(&tool, script).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let programs = Programs::default().with_fakes(dir.path().to_owned());
+    by_hand::fence(&programs, "node2", LIMIT).map_err(|error| error.to_string())
+}
+
+fn off(change: impl FnOnce(&mut System)) -> World {
+    world(|system| {
+        system.power = json!("Off");
+        change(system);
+    })
+}
+
+#[test]
+fn a_bmc_that_says_off_and_contradicts_itself_proves_no_machine_off() {
+    let conflict = || resets(Misbehaviour::Status(409, String::new()));
+    let forbidden = || resets(Misbehaviour::Status(403, String::new()));
+    let rows: [(World, &str); 4] = [
+        (off(|_| {}).with(conflict()), "its chassis /redfish/v1/Chassis/1 says On"),
+        (off(|_| {}).with(forbidden()), "its chassis /redfish/v1/Chassis/1 says On"),
+        (off(|system| system.can_reset = false), "no Reset action"),
+        (off(|_| {}).with(resets(Misbehaviour::Status(503, String::new()))), "Timed out waiting to power OFF"),
+    ];
+    at_once(rows, |(world, why)| {
+        let server = Server::with_world(world);
+        put_into_chassis(&server, "On", &["1"]);
+        let may_run = fence(&server).unwrap_err();
+        assert!(may_run.starts_with("'stonith_admin --fence node2 --timeout 30' failed: "), "{may_run}");
+        assert!(may_run.contains(why), "{may_run}");
+    });
+    let server = Server::with_world(off(|_| {}));
+    put_into_chassis(&server, "On", &["1"]);
+    assert_eq!(fence(&server), Ok(()), "a reset that is accepted is a proof");
+}
+
+/// Asserts that a status answers Off.
+fn is_off(server: &Server) {
+    let output = Call::new(server, "status").run();
+    assert_eq!((output.code, output.stdout.trim_end()), (2, "Status: OFF"), "{output:?}");
+}
+
+#[test]
+fn a_status_and_a_monitor_say_what_contradicts_an_off() {
+    let server = Server::with_world(off(|_| {}));
+    is_off(&server);
+    put_into_chassis(&server, "Off", &["1"]);
+    is_off(&server);
+    put_into_chassis(&server, "On", &["1"]);
+    Call::new(&server, "status").run().fails(&["the system says Off, but its chassis /redfish/v1/Chassis/1 says On"]);
+    let answer = examine::device(&Call::new(&server, "monitor").without("action").input(), Some("node2"), None);
+    assert_eq!((answer.note.failure.as_deref(), answer.note.power.as_deref()), (None, Some("Off")));
+    assert_eq!(answer.note.chassis_on.as_deref(), Some("/redfish/v1/Chassis/1"));
+    server.world().system().power = json!("On");
+    let answer = examine::device(&Call::new(&server, "monitor").without("action").input(), Some("node2"), None);
+    assert_eq!((answer.note.power.as_deref(), answer.note.chassis_on), (Some("On"), None));
+    let board = Server::with_world(off(|system| system.can_reset = false));
+    Call::new(&board, "status").run().fails(&["no Reset action"]);
+}
