@@ -9,7 +9,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::machine::{authorised, connect};
+use super::kubeconfig::Access;
+use super::machine::{CONFLICT, TRIES, authorised, connect};
 use crate::base::Fact;
 
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-";
@@ -50,24 +51,59 @@ pub fn follow(kubeconfig: &Path, node: &str, changes: &Changes<'_>, patience: Du
 fn patch(kubeconfig: &Path, node: &str, changes: &Changes<'_>, patience: Duration) -> Result<bool, String> {
     let (agent, access) = connect(kubeconfig, patience)?;
     let url = format!("{}{SECRETS}{node}", access.server);
-    let mut answer = authorised(agent.get(&url), &access).call().map_err(|error| error.to_string())?;
+    for _ in 0..TRIES {
+        let Some(secret) = read(&agent, &access, &url)? else { return Ok(false) };
+        if write(&agent, &access, &url, &secret, changes)? {
+            return Ok(true);
+        }
+    }
+    Err("another client writes to its Secret at the same time".to_owned())
+}
+
+/// What is used of a Secret: its password is copied nowhere.
+struct Secret {
+    version: String,
+    address: String,
+}
+
+/// Reads the Secret, if there is one.
+fn read(agent: &ureq::Agent, access: &Access, url: &str) -> Result<Option<Secret>, String> {
+    let mut answer = authorised(agent.get(url), access).call().map_err(|error| error.to_string())?;
     match answer.status().as_u16() {
         OK => {}
-        NOT_FOUND => return Ok(false),
+        NOT_FOUND => return Ok(None),
         status => return Err(format!("the API answers {status}")),
     }
     let body = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_vec().map_err(|error| error.to_string())?;
     let body = Zeroizing::new(body);
     let secret: Value = serde_json::from_slice(&body).map_err(|_| "its Secret is not understood".to_owned())?;
-    let address = secret.pointer("/data/address").and_then(Value::as_str).and_then(decoded).unwrap_or_default();
-    let mut patch = json!({ "data": data(changes, &address) });
+    let text = |pointer: &str| secret.pointer(pointer).and_then(Value::as_str);
+    let address = text("/data/address").and_then(decoded).unwrap_or_default();
+    let version = text("/metadata/resourceVersion").ok_or("the API names no version of its Secret")?.to_owned();
+    Ok(Some(Secret { version, address }))
+}
+
+/// Writes the changes to this version of the Secret alone; `false` where it is another one by now.
+fn write(
+    agent: &ureq::Agent,
+    access: &Access,
+    url: &str,
+    secret: &Secret,
+    changes: &Changes<'_>,
+) -> Result<bool, String> {
+    let metadata = json!({"resourceVersion": secret.version});
+    let mut patch = json!({"metadata": metadata, "data": data(changes, &secret.address)});
     let text = Zeroizing::new(patch.to_string());
     if let Some(Value::String(password)) = patch.pointer_mut("/data/password") {
         password.zeroize();
     }
-    let request = authorised(agent.patch(&url), &access).header("Content-Type", "application/merge-patch+json");
+    let request = authorised(agent.patch(url), access).header("Content-Type", "application/merge-patch+json");
     let answer = request.send(text.as_bytes()).map_err(|error| error.to_string())?;
-    if answer.status().as_u16() == OK { Ok(true) } else { Err(format!("the API answers {}", answer.status().as_u16())) }
+    match answer.status().as_u16() {
+        OK => Ok(true),
+        CONFLICT => Ok(false),
+        status => Err(format!("the API answers {status}")),
+    }
 }
 
 fn decoded(text: &str) -> Option<String> {

@@ -23,6 +23,10 @@ const LISTS: &[&str] = &[
 ];
 const NOT_FOUND: u16 = 404;
 const OK: u16 = 200;
+/// Answers a write that names another version of the object.
+pub(super) const CONFLICT: u16 = 409;
+/// How often a change is tried on an object that another client writes to.
+pub(super) const TRIES: usize = 5;
 
 /// Whether the Machine of `node` is being deleted, as far as the API with the given kubeconfig tells; absent where there is
 /// no kubeconfig, and so nothing that deletes Machines.

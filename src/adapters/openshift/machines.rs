@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::kubeconfig::Access;
-use super::machine::{authorised, body, connect, list};
+use super::machine::{CONFLICT, TRIES, authorised, body, connect, list};
 
 /// The hook's key on a Machine of the Cluster API.
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
@@ -16,10 +16,8 @@ const HOOK: &str = "EtcdQuorumOperator";
 const OWNER: &str = "clusteroperator/etcd";
 /// Whether there is an etcd operator, which keeps its hooks by itself.
 const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
+const NODES: &str = "/api/v1/nodes/";
 const OK: u16 = 200;
-const CONFLICT: u16 = 409;
-/// How often a change is tried on an object that somebody else writes to.
-const TRIES: usize = 5;
 
 /// Which API a Machine is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,11 +92,22 @@ impl Machines {
         self.in_api(names, None)
     }
 
+    /// Finds the Machine of `names`. A Machine that names another node is found by an address only where that Node itself has it: an
+    /// old Machine may keep one that was given to another node since.
     fn in_api(&self, names: &[&str], api: Option<Api>) -> Option<&Machine> {
         let all = || self.all.iter().filter(|machine| api.is_none_or(|api| api == machine.api));
-        let is_its_node =
-            |machine: &&Machine| machine.text("/status/nodeRef/name").is_some_and(|node| names.contains(&node));
-        all().find(is_its_node).or_else(|| all().find(|machine| machine.has_address(names)))
+        let is_its_node = |machine: &&Machine| machine.node().is_some_and(|node| names.contains(&node));
+        let is_at_its_address = |machine: &&Machine| {
+            has_address(&machine.object, names) && machine.node().is_none_or(|node| self.is_at(node, names))
+        };
+        all().find(is_its_node).or_else(|| all().find(is_at_its_address))
+    }
+
+    /// Returns whether the Node `node` is there and has one of these addresses.
+    fn is_at(&self, node: &str, names: &[&str]) -> bool {
+        let read = body(&self.agent, &self.access, &format!("{NODES}{node}")).ok().flatten();
+        let node: Option<Value> = read.and_then(|text| serde_json::from_str(&text).ok());
+        node.is_some_and(|node| has_address(&node, names))
     }
 
     /// Puts the hook on the Machine of `names`, or takes it off. Where somebody else wrote meanwhile, it looks again.
@@ -140,10 +149,9 @@ impl Machine {
         self.object.pointer(pointer).and_then(Value::as_str)
     }
 
-    fn has_address(&self, names: &[&str]) -> bool {
-        let addresses = self.object.pointer("/status/addresses").and_then(Value::as_array);
-        let is_one = |address: &Value| address["address"].as_str().is_some_and(|address| names.contains(&address));
-        addresses.is_some_and(|addresses| addresses.iter().any(is_one))
+    /// The node that it became.
+    fn node(&self) -> Option<&str> {
+        self.text("/status/nodeRef/name")
     }
 
     pub fn name(&self) -> &str {
@@ -193,6 +201,13 @@ impl Machine {
             }
         }
     }
+}
+
+/// Returns whether a Machine or a Node lists one of these addresses.
+fn has_address(object: &Value, names: &[&str]) -> bool {
+    let addresses = object.pointer("/status/addresses").and_then(Value::as_array);
+    let is_one = |address: &Value| address["address"].as_str().is_some_and(|address| names.contains(&address));
+    addresses.is_some_and(|addresses| addresses.iter().any(is_one))
 }
 
 fn is_ours(hook: &Value) -> bool {

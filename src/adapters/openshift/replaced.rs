@@ -90,6 +90,7 @@ struct Object {
 #[serde(rename_all = "camelCase")]
 struct Metadata {
     uid: String,
+    resource_version: String,
     deletion_timestamp: Option<String>,
 }
 
@@ -133,7 +134,7 @@ impl Api {
                 if found.deletion_timestamp.is_some() {
                     return Ok(Turn::Waits(waits(saved, &body)));
                 }
-                self.delete(saved)?;
+                self.delete(saved, &found.resource_version)?;
                 return Ok(Turn::Did(format!("{} is deleted; it is saved as {}", saved.what(), saved.file.display())));
             }
         }
@@ -266,13 +267,13 @@ impl Api {
         Ok(())
     }
 
-    /// Deletes the very object that was saved; one that has taken its name stays.
-    fn delete(&self, saved: &Saved) -> Result<(), Trouble> {
+    /// Deletes the very object that was saved, in the version that was looked at; one that has taken its name stays.
+    fn delete(&self, saved: &Saved, version: &str) -> Result<(), Trouble> {
         let url = format!("{}{}", self.access.server, saved.path);
         // What a job has started goes with it.
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions",
-            "preconditions": {"uid": saved.uid}, "propagationPolicy": "Background",
+            "preconditions": {"uid": saved.uid, "resourceVersion": version}, "propagationPolicy": "Background",
         });
         let request = authorised(self.agent.delete(url).force_send_body(), &self.access);
         answered(request.content_type("application/json").send(options.to_string())).map(drop)

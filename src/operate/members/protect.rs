@@ -169,6 +169,9 @@ mod tests {
             let fake_api = FakeApi::start(has_operator);
             for node in 1..=3 {
                 fake_api.add(Api::Cluster, &format!("node{node}"), &format!("192.0.2.{node}"));
+                let addresses = serde_json::json!([{"address": format!("192.0.2.{node}")}]);
+                let status = serde_json::json!({"status": {"addresses": addresses}});
+                fake_api.make(&format!("/api/v1/nodes/node{node}"), status);
             }
             let read = || Machines::read(&for_server(&dir, &fake_api.server), PATIENCE).unwrap();
             let written = write(&mut read(), &all, None, true).unwrap();

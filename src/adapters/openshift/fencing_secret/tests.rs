@@ -8,12 +8,13 @@ use crate::adapters::openshift::kubeconfig::for_server as kubeconfig;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An API that has the Secret of node2 and answers a PATCH with `status`; tells each request's line and body. It lets nobody read that
-/// of node3, and that of node4 is none.
+/// of node3, and that of node4 is none. Each read shows another version.
 fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
     let (tell, told) = channel();
     std::thread::spawn(move || {
+        let mut version = 0;
         for stream in listener.incoming().flatten() {
             let mut reader = BufReader::new(&stream);
             let (mut first, mut length) = (String::new(), 0);
@@ -38,7 +39,11 @@ fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
                 }
                 () if first.contains("fencing-credentials-node4 ") => ("200 OK", "hunter3".to_owned()),
                 () if !first.contains("fencing-credentials-node2 ") => ("404 Not Found", String::new()),
-                () if first.starts_with("GET") => ("200 OK", json!({"data": {"address": address}}).to_string()),
+                () if first.starts_with("GET") => {
+                    version += 1;
+                    let metadata = json!({"resourceVersion": version.to_string()});
+                    ("200 OK", json!({"metadata": metadata, "data": {"address": address}}).to_string())
+                }
                 () => (status, "{}".to_owned()),
             };
             let text =
@@ -58,12 +63,31 @@ fn the_secret_follows_with_what_is_new_and_nothing_else() {
     assert_eq!(follow(&path, "node2", &changes, PATIENCE), Fact::Known(()));
     let (line, body) = told.iter().nth(1).unwrap();
     assert_eq!(line, "PATCH /api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-node2 HTTP/1.1");
-    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json!({"data": {"password": STANDARD.encode("n3w")}}));
+    let metadata = |version: &str| json!({"resourceVersion": version});
+    let data = json!({"password": STANDARD.encode("n3w")});
+    assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json!({"metadata": metadata("1"), "data": data}));
     let changes = Changes { host: Some("192.0.2.9"), username: Some("fencer"), ..Changes::default() };
     assert_eq!(follow(&path, "node2", &changes, PATIENCE), Fact::Known(()));
     let address = STANDARD.encode("redfish+https://192.0.2.9/redfish/v1/Systems/1");
     let body: Value = serde_json::from_str(&told.iter().nth(1).unwrap().1).unwrap();
-    assert_eq!(body, json!({"data": {"username": STANDARD.encode("fencer"), "address": address}}));
+    let data = json!({"username": STANDARD.encode("fencer"), "address": address});
+    assert_eq!(body, json!({"metadata": metadata("2"), "data": data}));
+}
+
+#[test]
+fn a_change_rests_on_the_version_that_was_read_and_is_tried_a_few_times() {
+    let dir = tempfile::tempdir().unwrap();
+    let (server, told) = api("409 Conflict");
+    let changes = Changes { password: Some(b"hunter2"), ..Changes::default() };
+    let refused = follow(&kubeconfig(&dir, &server), "node2", &changes, PATIENCE);
+    assert_eq!(refused, Fact::Unknown("another client writes to its Secret at the same time".to_owned()));
+    let versions: Vec<Value> = told
+        .try_iter()
+        .filter(|(line, _)| line.starts_with("PATCH"))
+        .map(|(_, body)| serde_json::from_str::<Value>(&body).unwrap()["metadata"]["resourceVersion"].clone())
+        .collect();
+    let read: Vec<Value> = (1..=TRIES).map(|version| json!(version.to_string())).collect();
+    assert_eq!(versions, read, "each try reads it again");
 }
 
 #[test]

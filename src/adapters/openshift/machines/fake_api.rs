@@ -30,7 +30,7 @@ struct Objects {
     /// So many requests are answered with this only.
     fails: Option<(usize, &'static str)>,
     has_operator: bool,
-    /// Somebody else writes just before each of so many patches.
+    /// Another client writes just before each of so many patches and deletions.
     writes_before: usize,
     patches: usize,
 }
@@ -91,8 +91,10 @@ impl Objects {
         if options["propagationPolicy"] != "Background" {
             return ("422 Unprocessable Entity", String::new());
         }
+        self.write_before(path);
         let Some(object) = self.all.get_mut(path) else { return ("404 Not Found", String::new()) };
-        if options["preconditions"]["uid"] != object["metadata"]["uid"] {
+        let fits = |what: &str| options["preconditions"][what] == object["metadata"][what];
+        if !fits("uid") || !fits("resourceVersion") {
             return ("409 Conflict", String::new());
         }
         self.deletions.push(path.to_owned());
@@ -105,12 +107,16 @@ impl Objects {
         ("200 OK", "{}".to_owned())
     }
 
-    fn patch(&mut self, path: &str, body: &str) -> (&'static str, String) {
-        self.patches += 1;
+    fn write_before(&mut self, path: &str) {
         if self.writes_before > 0 {
             self.writes_before -= 1;
             self.touch(path);
         }
+    }
+
+    fn patch(&mut self, path: &str, body: &str) -> (&'static str, String) {
+        self.patches += 1;
+        self.write_before(path);
         let patch: Value = serde_json::from_str(body).unwrap();
         let Some(machine) = self.all.get_mut(path) else { return ("404 Not Found", String::new()) };
         if patch["metadata"]["resourceVersion"] != machine["metadata"]["resourceVersion"] {
@@ -278,7 +284,7 @@ impl FakeApi {
         }
     }
 
-    /// Somebody else writes just before each of the next `count` patches.
+    /// Has another client write just before each of the next `count` patches and deletions.
     pub(crate) fn writes_before(&self, count: usize) {
         locked(&self.objects).writes_before = count;
     }

@@ -94,6 +94,36 @@ fn a_machine_is_found_by_its_node_or_its_address_and_in_the_api_that_is_meant() 
     assert!(fake_api.machine(Api::Machine, "node2").unwrap()["spec"]["lifecycleHooks"].is_null());
 }
 
+/// An old Machine may keep the address that its node's successor has now.
+#[test]
+fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
+    for api in [Api::Machine, Api::Cluster] {
+        let fake_api = FakeApi::start(false);
+        fake_api.add(api, "node1", "192.0.2.2");
+        let dir = tempfile::tempdir().unwrap();
+        let mut machines = read(&fake_api, &dir);
+        assert!(machines.of(NODE2).is_none());
+        for is_to_be in [true, false] {
+            assert_eq!(machines.write(NODE2, None, is_to_be), Ok(Written::NoMachine));
+        }
+        assert_eq!(fake_api.patches(), 0);
+        let node1 = |address: &str| {
+            let addresses = json!([{"type": "InternalIP", "address": address}]);
+            fake_api.make("/api/v1/nodes/node1", json!({"status": {"addresses": addresses}}));
+        };
+        node1("192.0.2.1");
+        assert!(read(&fake_api, &dir).of(NODE2).is_none());
+        // A member that no node is named after is at the address of one.
+        node1("192.0.2.2");
+        assert_eq!(read(&fake_api, &dir).of(&["m1", "192.0.2.2"]).unwrap().name(), "node1-machine");
+        node1("192.0.2.1");
+        // Its own, which names no node yet, is found next to it.
+        fake_api.add(api, "node2", "192.0.2.2");
+        fake_api.change(api, "node2", |machine| machine["status"]["nodeRef"] = Value::Null);
+        assert_eq!(read(&fake_api, &dir).of(NODE2).unwrap().name(), "node2-machine");
+    }
+}
+
 /// An API server takes a patch that names no version for one of whatever there is.
 #[test]
 fn a_machine_without_a_version_is_not_written_to() {

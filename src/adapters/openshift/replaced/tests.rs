@@ -212,11 +212,20 @@ fn a_deletion_is_of_the_very_object_that_was_saved() {
     let world = World::of_two();
     let replaced = world.saved();
     let saved = replaced.saved.iter().find(|saved| saved.path == HOST2).unwrap();
+    let version = || world.fake_api.get(HOST2).unwrap()["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    let conflict = || Trouble::Passes("the API answers 409".to_owned());
+    // Of another version it is looked at again.
+    world.fake_api.writes_before(1);
+    assert_eq!(world.api().delete(saved, &version()), Err(conflict()));
+    world.fake_api.writes_before(1);
+    assert_eq!(world.api().turn(&mut replaced.clone(), world.dir.path()), Err(conflict()));
+    assert!(world.fake_api.deletions().is_empty());
+    assert!(matches!(world.turn(&mut replaced.clone()), Turn::Did(_)));
     world.fake_api.put(HOST2, |host| host["metadata"]["uid"] = json!("another"));
-    assert_eq!(world.api().delete(saved), Err(Trouble::Passes("the API answers 409".to_owned())));
+    assert_eq!(world.api().delete(saved, &version()), Err(conflict()));
     assert_eq!(world.uid(HOST2).as_deref(), Some("another"));
     world.fake_api.remove(HOST2);
-    assert_eq!(world.api().delete(saved), Ok(()), "who is gone is gone");
+    assert_eq!(world.api().delete(saved, "7"), Ok(()), "what is gone is gone");
 }
 
 #[test]
