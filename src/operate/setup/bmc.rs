@@ -107,16 +107,30 @@ pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str
     })
 }
 
-/// What is only worth a word.
-pub fn remarks(node: &Node, looked: &Looked, own: Option<&str>) -> Vec<String> {
+/// Returns the UUID that ties a BMC to its node: the node's own, where the BMC reports the same. What the BMC alone reports is that of
+/// whichever machine is behind the address, and pinned it would prove that one.
+pub fn compared<'a>(looked: &[Looked], own: Option<&'a str>) -> Option<&'a str> {
+    let told = looked.iter().find_map(|looked| looked.note.uuid.as_deref())?;
+    own.filter(|own| uuid::same(own, told))
+}
+
+/// What is only worth a word. `device` is to fence the node.
+pub fn remarks(node: &Node, device: &str, looked: &Looked, own: Option<&str>) -> Vec<String> {
     let name = &node.name;
-    let mut remarks = Vec::new();
-    if looked.note.failure.is_none() && (looked.note.uuid.is_none() || own.is_none()) {
-        remarks.push(format!(
+    let is_pinned = node.bmc.options.iter().any(|(option, _)| option == "system_uuid");
+    let remark = match (&looked.note.uuid, own) {
+        _ if looked.note.failure.is_some() => None,
+        (Some(_), Some(_)) => None,
+        (Some(_), None) if is_pinned => None,
+        (Some(theirs), None) => Some(format!(
+            "{name}: its BMC says {theirs}, and what {name} says of itself is not known here, so the two were not compared and nothing is pinned: where \
+             'cat /sys/class/dmi/id/product_uuid' on {name} says the same, type 'pcs stonith update {device} system_uuid={theirs}'"
+        )),
+        (None, _) => Some(format!(
             "{name}: neither its BMC nor its firmware proves that they belong together: 'tandem fencing test {name}' is the only proof"
-        ));
-    }
-    remarks
+        )),
+    };
+    remark.into_iter().collect()
 }
 
 #[cfg(test)]
@@ -178,8 +192,31 @@ mod tests {
             assert_eq!(faults.len(), 1, "{said}: {faults:?}");
             assert!(faults[0].contains(said), "{faults:?}");
         }
-        assert_eq!(remarks(&node(), &well(), Some(OWN)), [] as [&str; 0]);
-        assert_eq!(remarks(&node(), &well(), None).len(), 1);
+        assert_eq!(remarks(&node(), "fence-node1", &well(), Some(OWN)), [] as [&str; 0]);
+        let mut mute = well();
+        mute.note.uuid = None;
+        assert!(
+            remarks(&node(), "fence-node1", &mute, Some(OWN))[0]
+                .contains("'tandem fencing test node1' is the only proof")
+        );
+    }
+
+    #[test]
+    fn only_a_uuid_that_was_compared_is_pinned() {
+        let looked = |uuid: Option<&str>| {
+            let note = BmcNote { uuid: uuid.map(str::to_owned), ..well().note };
+            [Looked { note, ..well() }]
+        };
+        assert_eq!(compared(&looked(Some(&OWN.to_uppercase())), Some(OWN)), Some(OWN));
+        assert_eq!(compared(&looked(Some(OTHERS)), Some(OWN)), None, "judged as a fault");
+        assert_eq!(compared(&looked(None), Some(OWN)), None);
+        // The node's collector has said nothing: the BMC may be that of a third machine.
+        assert_eq!(compared(&looked(Some(OTHERS)), None), None);
+        let mut node = node();
+        let [remark] = remarks(&node, "fence-node1", &looked(Some(OTHERS))[0], None).try_into().unwrap();
+        assert!(remark.ends_with(&format!("type 'pcs stonith update fence-node1 system_uuid={OTHERS}'")), "{remark}");
+        node.bmc.options.push(("system_uuid".to_owned(), OTHERS.to_owned()));
+        assert_eq!(remarks(&node, "fence-node1", &looked(Some(OTHERS))[0], None), [] as [&str; 0], "the file says so");
     }
 
     #[test]

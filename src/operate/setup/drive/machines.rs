@@ -48,7 +48,8 @@ impl<T: Talk> Drive<'_, T> {
         Ok(Machines { facts, passwords })
     }
 
-    /// The BMCs of nodes that have no device yet, from this node: what an earlier run found out about them is forgotten.
+    /// The BMCs of nodes that have no device yet, from this node: what an earlier run found out about them is forgotten. Where the other
+    /// node's collector has said nothing, nothing is compared, and nothing is pinned.
     pub(super) fn bmcs_of_a_member(&mut self, own: &Facts, known: [bool; 2]) -> Result<(), Refusal> {
         if known == [true; 2] {
             return Ok(());
@@ -167,13 +168,11 @@ impl<T: Talk> Drive<'_, T> {
                 judged.faults.extend(bmc::judge(node, machine.name(), looked, [uuid(at), uuid(1 - at)], other_name));
             }
             if let Some(first) = looked.first().filter(|_| facts[at].is_some()) {
-                judged.warnings.extend(bmc::remarks(node, first, uuid(at)));
+                let device = if self.asked.is_some() { format!("{name}_redfish") } else { format!("fence-{name}") };
+                judged.warnings.extend(bmc::remarks(node, &device, first, uuid(at)));
             }
-            // Where the node's own word is not at hand, the run before has compared the two.
-            let told = looked.iter().find_map(|looked| looked.note.uuid.as_deref());
             let options = &mut self.description.nodes[at].bmc.options;
-            let proven = told.filter(|_| self.asked.is_none() && facts[at].is_some());
-            if let Some(uuid) = proven.map(|told| uuid(at).unwrap_or(told))
+            if let Some(uuid) = bmc::compared(&looked, uuid(at)).filter(|_| self.asked.is_none())
                 && !options.iter().any(|(name, _)| name == "system_uuid")
             {
                 options.push(("system_uuid".to_owned(), uuid.to_owned()));
