@@ -38,7 +38,8 @@ const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
 
 /// Whether the parameters fit this machine.
 pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
-    let checked = params::parse(env).and_then(|params| {
+    let strict = || params::outdated(env).map_or(Ok(()), Err);
+    let checked = strict().and_then(|()| params::parse(env)).and_then(|params| {
         let budget = env.timeout().map_or(VALIDATE_TAKES, |timeout| actions::budget(timeout, Duration::ZERO));
         let deadline = Deadline::after(budget.min(VALIDATE_TAKES));
         let context = Context::new(env, params, &programs.clone().until(deadline), deadline, Manifests::Current)?;
@@ -65,6 +66,11 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
         Err(invalid) => return without_parameters(env, &programs, request, &invalid),
     };
     make_room_for_events(request);
+    if matches!(request, Request::Start | Request::Stop | Request::Reload)
+        && let Some(invalid) = params::outdated(env)
+    {
+        log::warn!("{invalid}; until then it counts as 1");
+    }
     if request == Request::Start
         && let Err(invalid) = validate::certificates(&context).and_then(|()| validate::wait_for_address(&context))
     {

@@ -121,6 +121,24 @@ pub fn config_location(env: &Env) -> PathBuf {
     PathBuf::from(text(env, &CONFIG_LOCATION).unwrap_or_default())
 }
 
+/// The parameter that gives how many backups are kept.
+pub const BACKUPS: &str = MAX_BACKUP_SNAPSHOTS.name;
+
+/// Returns whether a value of [`BACKUPS`] is the 0 that counts as 1.
+pub fn keeps_no_backup(value: &str) -> bool {
+    value.trim().parse::<u64>() == Ok(0)
+}
+
+/// Returns what a check of the parameters refuses, and what every action of an existing resource works with.
+pub fn outdated(env: &Env) -> Option<Invalid> {
+    let (name, resource) = (MAX_BACKUP_SNAPSHOTS.name, env.resource());
+    read::says_no_backup(env).then(|| {
+        Invalid::everywhere(format!(
+            "{name}=0 would delete the last backup: 'pcs resource update {resource} {name}=1', or more"
+        ))
+    })
+}
+
 /// Reads the parameters from the environment.
 pub fn parse(env: &Env) -> Result<Params, Invalid> {
     // Not used, but a wrong one is no less wrong.
@@ -148,7 +166,7 @@ fn parse_each(env: &Env) -> Result<Params, Invalid> {
         oom: value(env, &OOM)?,
         config_location: value(env, &CONFIG_LOCATION)?,
         backup_location: value(env, &BACKUP_LOCATION)?,
-        max_backups: value(env, &MAX_BACKUP_SNAPSHOTS)?,
+        max_backups: read::max_backups(env)?,
         kubeconfig: value(env, &KUBECONFIG)?,
         data_dir: given(env, &DATA_DIR)?,
         client_port: value(env, &CLIENT_PORT)?,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::table::RUN_OPTS;
+use super::table::{MAX_BACKUP_SNAPSHOTS, RUN_OPTS};
 use super::{Invalid, NodeIp};
 use crate::adapters::ocf::env::Env;
 use crate::adapters::options::OptionRow;
@@ -36,6 +36,15 @@ pub(super) fn text<'a>(env: &'a Env, row: &OptionRow) -> Result<&'a str, Invalid
         let (name, example, resource) = (row.name, row.value, env.resource());
         Invalid::everywhere(format!("{name} is not set: 'pcs resource update {resource} {name}={example}'"))
     })
+}
+
+/// Reads how many backups are kept. A resource that was made before 0 was refused must not fail for it: 0 counts as 1.
+pub(super) fn max_backups(env: &Env) -> Result<usize, Invalid> {
+    if says_no_backup(env) { Ok(1) } else { value(env, &MAX_BACKUP_SNAPSHOTS) }
+}
+
+pub(super) fn says_no_backup(env: &Env) -> bool {
+    env.parameter(MAX_BACKUP_SNAPSHOTS.name).is_some_and(super::keeps_no_backup)
 }
 
 /// A name that podman takes for an image, and not for an option of its own.

@@ -82,10 +82,10 @@ pub(super) const BACKUP_LOCATION: OptionRow =
             "The directory for copies 'snapshot-YYYYMMDD-HHMMSS.db' of the database of a data dir that is backed up.",
         );
 
-pub(super) const MAX_BACKUP_SNAPSHOTS: OptionRow = OptionRow::new("max_backup_snapshots", Integer(0, 1000), "Backups to keep")
+pub(super) const MAX_BACKUP_SNAPSHOTS: OptionRow = OptionRow::new("max_backup_snapshots", Integer(1, 1000), "Backups to keep")
     .default("3")
     .reloadable()
-    .long("How many data dirs that were backed up are kept once this node votes again, and how many database snapshots. Until then no data dir is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed.");
+    .long("How many data dirs that were backed up are kept once this node votes again, and how many database snapshots. Until then no data dir is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed. At least 1: with 0 the last copy of a history would be deleted in the moment in which this node votes again. A resource that has 0 from before works as with 1, with a warning in the journal.");
 
 /// Where OpenShift has a kubeconfig on each node of its control plane.
 pub const DEFAULT_KUBECONFIG: &str =

@@ -144,7 +144,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("peer_port", "65536", "peer_port=65536 is not a whole number from 1 to 65535"),
     ("oom", "-1001", "oom=-1001 is not a whole number from -1000 to 1000"),
     ("oom", "low", "oom=low is not a whole number from -1000 to 1000"),
-    ("max_backup_snapshots", "-1", "max_backup_snapshots=-1 is not a whole number from 0 to 1000"),
+    ("max_backup_snapshots", "-1", "max_backup_snapshots=-1 is not a whole number from 1 to 1000"),
     ("promote_max_lag", "few", "promote_max_lag=few"),
     ("allow_pull", "perhaps", "allow_pull=perhaps is neither yes nor no: write 1 or 0"),
     ("force_kill", "x", "force_kill=x is neither yes nor no"),
@@ -194,6 +194,36 @@ fn every_wrong_value_gets_its_sentence() {
         assert!(invalid.sentence.contains(words), "{name}={value}: {}", invalid.sentence);
         assert_eq!(invalid.code, Code::Configured, "{name}={value}");
         assert!(invalid.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT, "{}", invalid.sentence);
+    }
+}
+
+/// With 0 the last copy of a history would go in the moment in which this node votes again.
+#[test]
+fn no_backup_at_all_is_refused_where_it_is_typed_and_counts_as_one_where_it_is_there() {
+    let env = |value: &str| {
+        let pairs = [("node_ip_map", "a:192.0.2.1"), ("max_backup_snapshots", value)];
+        Env::from_pairs(pairs.map(|(name, value)| (format!("OCF_RESKEY_{name}"), value.to_owned())))
+    };
+    for (value, backups, words) in [
+        (
+            "0",
+            1,
+            Some(
+                "max_backup_snapshots=0 would delete the last backup: 'pcs resource update etcd max_backup_snapshots=1'",
+            ),
+        ),
+        ("00", 1, Some("max_backup_snapshots=0 would delete the last backup")),
+        ("1", 1, None),
+        ("7", 7, None),
+    ] {
+        assert_eq!(parse(&env(value)).unwrap().max_backups, backups, "{value}: an upgrade stops no etcd");
+        let outdated = outdated(&env(value));
+        assert_eq!(outdated.is_some(), words.is_some(), "{value}");
+        let Some((invalid, words)) = outdated.zip(words) else { continue };
+        assert!(invalid.sentence.starts_with(words), "{invalid}");
+        assert!(invalid.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT, "{invalid}");
+        let checked = crate::agent::validate_all(&env(value), &crate::adapters::command::Programs::default());
+        assert_eq!(checked.code, Code::Configured);
     }
 }
 

@@ -53,6 +53,7 @@ pub const IDS: &[&str] = &[
     "resource-unmanaged",
     "resource-disabled",
     "resource-banned",
+    "no-backups",
     "load-threshold",
     "fence-device-missing",
     "fence-device-disabled",

@@ -3,6 +3,7 @@
 use super::Found;
 use crate::adapters::pacemaker::attributes::CLUSTER_ID;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Resource};
+use crate::agent::resource::params;
 use crate::base::utc;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view::{self, ResourceSeen};
@@ -26,6 +27,17 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
         failed(seen, failure, found);
     }
     by_turns(cluster, seen, found);
+    outdated(seen, found);
+}
+
+/// A parameter that a check refuses by now, and that the agent reads as another value.
+fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
+    let Some(etcd) = &seen.configuration.etcd else { return };
+    if etcd.parameters.get(params::BACKUPS).is_some_and(|value| params::keeps_no_backup(value)) {
+        let (id, name) = (&etcd.id, params::BACKUPS);
+        let text = format!("{id} has {name}=0, which would delete the last backup: it counts as 1");
+        found.notice("no-backups", None, text).typed(format!("pcs resource update {id} {name}=3"));
+    }
 }
 
 /// Nobody serves, starts fail, and Pacemaker may begin one at a time: a node without data, which waits for the other's start, waits
