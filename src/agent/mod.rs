@@ -147,7 +147,10 @@ fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid:
             Err(_) => refuse(invalid),
         },
         Request::Stop => match unconfigured::stop(env, programs) {
-            Ok(()) => Code::Success.into(),
+            Ok(()) => {
+                unconfigured::give_up_the_claim(env, programs);
+                Code::Success.into()
+            }
             Err(why) => {
                 log::error!("{invalid}; {why}");
                 Answered::failed(Code::Generic, why)

@@ -1,5 +1,7 @@
-//! A stop and a probe with parameters that are wrong: what is known of etcd without them. Its process is written down,
+//! A stop and a probe with wrong parameters: what is known of etcd without them. Its process is written down,
 //! its container has a name, and the configuration that it was started with says where its data are.
+
+mod claim;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,6 +17,8 @@ use crate::base::Fact;
 use crate::os::clock;
 use crate::os::proc;
 use crate::records::state_file;
+
+pub(super) use self::claim::give_up_the_claim;
 
 /// What etcd has to end by itself, and how long the end of it is looked for.
 const GRACE: Duration = Duration::from_secs(8);

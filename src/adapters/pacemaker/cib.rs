@@ -27,6 +27,22 @@ pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, ..cib })
 }
 
+/// Reads the CIB as [`query`] does, where only the CIB names the peer: a node that is online counts before any other.
+pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<Cib, Error> {
+    let xml = run(programs, "cibadmin", &["--query"])?;
+    let peer = other_node(&xml, node)?;
+    let cib = parse(&xml, resource, node, peer.as_deref())?;
+    Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer.as_deref())?, ..cib })
+}
+
+fn other_node(xml: &str, node: &str) -> Result<Option<String>, Error> {
+    let document = CibDocument::parse(xml).map_err(Error::Parse)?;
+    let cib = document.root();
+    let others = || nodes(cib).filter_map(|entry| entry.attribute("uname")).filter(|name| *name != node);
+    let is_online = |name: &&str| node_state(cib, name).is_some_and(|state| peer_node(state) == PeerNode::Online);
+    Ok(others().find(is_online).or_else(|| others().next()).map(str::to_owned))
+}
+
 /// Reads a CIB document.
 pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
     let document = CibDocument::parse(xml).map_err(Error::Parse)?;

@@ -152,7 +152,8 @@ impl Context {
     }
 }
 
-fn local_name(env: &Env, programs: &Programs) -> Result<String, Invalid> {
+/// Returns this node's name, as Pacemaker has it.
+pub fn local_name(env: &Env, programs: &Programs) -> Result<String, Invalid> {
     match env.on_node() {
         Some(name) => Ok(name.to_owned()),
         None => pacemaker::local_node(programs)
@@ -188,7 +189,7 @@ fn host_and_port(ip: IpAddr, port: u16) -> String {
 
 /// This boot of this machine. The kernel's own id, and the start of process 1, which differs where several machines
 /// share a kernel.
-fn boot_id() -> String {
+pub fn boot_id() -> String {
     let start = proc::stat(1).map(|init| init.started.to_string()).unwrap_or_default();
     format!("{}-{start}", proc::boot_id())
 }
