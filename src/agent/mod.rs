@@ -72,6 +72,11 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
         log::warn!("{invalid}; until then it counts as 1");
     }
     if request == Request::Start
+        && let Err(invalid) = validate::data_can_be_moved(context.data_dir())
+    {
+        log::warn!("{invalid}");
+    }
+    if request == Request::Start
         && let Err(invalid) = validate::certificates(&context).and_then(|()| validate::wait_for_address(&context))
     {
         return refuse(&invalid);

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::adapters::data_dir;
 use crate::adapters::etcd::client::PEM_LIMIT;
 use crate::adapters::ocf::exit::Code;
 use crate::agent::resource::context::Context;
@@ -20,7 +21,19 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
         }
     }
     certificates(context)?;
+    data_can_be_moved(context.data_dir())?;
     addresses(context)
+}
+
+/// Checks that the data could be backed up before a join. An etcd that runs already is not kept from starting again by it.
+pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
+    data_dir::mounted_member(data_dir).map_or(Ok(()), |member| {
+        Err(Invalid::here(format!(
+            "mount the file system one level higher, at {}, not at {}: no join could back that up",
+            data_dir.display(),
+            member.display()
+        )))
+    })
 }
 
 /// Kept of a start's time when it waits for this node's address.

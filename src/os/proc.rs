@@ -2,8 +2,10 @@
 //! reads there.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -50,6 +52,33 @@ pub(crate) fn set_oom_score(pid: i32, score: i32) -> io::Result<()> {
 /// The id that the kernel gave this boot. Machines that share a kernel, as containers do, share it.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Returns whether a file system is mounted at `path` itself, in this process's mount namespace. A link to one is no such place.
+pub(crate) fn is_mount_point(path: &Path) -> bool {
+    let Some((parent, name)) = path.parent().zip(path.file_name()) else { return true };
+    let Ok(parent) = fs::canonicalize(parent) else { return false };
+    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    mount_points(&table).contains(&parent.join(name).into_os_string())
+}
+
+/// Reads the places of a table of mounts, such as `24 29 0:22 / /mnt/a\\040b rw - tmpfs tmpfs rw`.
+fn mount_points(table: &[u8]) -> BTreeSet<OsString> {
+    let lines = table.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped).collect()
+}
+
+/// The kernel writes a blank, a tab, a line break and a backslash as three octal digits.
+fn unescaped(text: &[u8]) -> OsString {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| *first == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { after.get(3..).unwrap_or_default() } else { after };
+    }
+    OsString::from_vec(bytes)
 }
 
 /// A file as the kernel knows it, whatever path a container sees it under: its device and its number there.

@@ -1,16 +1,18 @@
 //! Moving a member's data aside: renamed, and deleted only when the agent knows that it is not needed any more.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::sys::statvfs::statvfs;
 
 use super::error::Error;
 use super::layout::{MEMBER, list};
 use super::lock;
 use super::{Backup, Room};
-use crate::os::clock;
+use crate::os::{clock, proc};
 
 /// Backups of `member` begin with this, and go on with when they were made.
 const BACKUP_PREFIX: &str = "member-backup-";
@@ -39,7 +41,7 @@ fn move_to(dir: &Path, prefix: &str) -> Result<Option<PathBuf>, Error> {
         return Err(Error::Open { path });
     }
     let backup = next_name(dir, prefix, "")?;
-    fs::rename(&member, &backup).map_err(Error::io("backing up", &member))?;
+    fs::rename(&member, &backup).map_err(|error| not_renamed(dir, &member, error))?;
     #[cfg(feature = "lab-faults")]
     if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_RENAME_SYNC) {
         crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_RENAME);
@@ -49,6 +51,19 @@ fn move_to(dir: &Path, prefix: &str) -> Result<Option<PathBuf>, Error> {
     #[cfg(feature = "lab-faults")]
     crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_RENAME);
     Ok(Some(backup))
+}
+
+/// Explains why `member` cannot be renamed, and what to do where that does not pass by itself.
+fn not_renamed(dir: &Path, member: &Path, source: io::Error) -> Error {
+    match source.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EBUSY | Errno::EXDEV) => Error::Mounted { dir: dir.to_owned(), member: member.to_owned(), source },
+        _ => Error::io("backing up", member)(source),
+    }
+}
+
+/// Returns `member` in `dir` where it is a mount point: nothing can move it aside, and each later join would fail.
+pub fn mounted_member(dir: &Path) -> Option<PathBuf> {
+    Some(dir.join(MEMBER)).filter(|member| proc::is_mount_point(member))
 }
 
 /// Deletes the oldest backups but for the newest `keep`.
@@ -165,4 +180,34 @@ fn with_prefix(dir: &Path, prefix: &str) -> Result<Vec<PathBuf>, Error> {
 pub(super) fn sync_parent(path: &Path) -> Result<(), Error> {
     let parent = path.parent().unwrap_or(path);
     File::open(parent).and_then(|dir| dir.sync_all()).map_err(Error::io("syncing", parent))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_that_cannot_be_renamed_names_the_way_out() {
+        let (dir, member) = (Path::new("/var/lib/etcd"), Path::new("/var/lib/etcd/member"));
+        for errno in [Errno::EBUSY, Errno::EXDEV] {
+            let error = not_renamed(dir, member, io::Error::from(errno)).to_string();
+            let way_out = "mount the file system one level higher, at /var/lib/etcd, not at /var/lib/etcd/member";
+            assert!(error.starts_with(way_out), "{error}");
+        }
+        let error = not_renamed(dir, member, io::Error::from(Errno::EROFS)).to_string();
+        assert!(error.starts_with("backing up /var/lib/etcd/member: Read-only"), "{error}");
+    }
+
+    #[test]
+    fn only_a_place_where_something_is_mounted_is_a_mount_point() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(mounted_member(dir.path()), None, "nothing is there yet");
+        fs::create_dir(dir.path().join(MEMBER)).unwrap();
+        assert_eq!(mounted_member(dir.path()), None);
+        assert!(proc::is_mount_point(Path::new(proc::ROOT)));
+        // A link is renamed itself, wherever it leads.
+        fs::remove_dir(dir.path().join(MEMBER)).unwrap();
+        std::os::unix::fs::symlink(proc::ROOT, dir.path().join(MEMBER)).unwrap();
+        assert_eq!(mounted_member(dir.path()), None);
+    }
 }

@@ -36,6 +36,17 @@ pub enum Error {
         /// The locked file.
         path: PathBuf,
     },
+    /// `member` cannot be renamed inside the data dir: it is a mount point itself, or of another file system.
+    #[error(
+        "mount the file system one level higher, at {}, not at {}: that cannot be renamed ({source})",
+        dir.display(), member.display()
+    )]
+    Mounted {
+        /// The data dir.
+        dir: PathBuf,
+        member: PathBuf,
+        source: io::Error,
+    },
     /// A change was asked for that must not be made on what this data dir holds.
     #[error("{} {why}", path.display())]
     Refused {

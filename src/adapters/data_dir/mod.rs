@@ -24,7 +24,7 @@ use std::time::Duration;
 
 pub use crate::decide::evidence::{Backup, DataDir, History, Room};
 pub use advance::{Advanced, advance_commit};
-pub use backup::{Aside, aside, drop_backups, move_aside, move_history_aside, prune_backups, room};
+pub use backup::{Aside, aside, drop_backups, mounted_member, move_aside, move_history_aside, prune_backups, room};
 pub use error::Error;
 #[doc(hidden)]
 pub use memory::MemoryDir;

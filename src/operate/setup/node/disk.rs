@@ -9,6 +9,7 @@ use std::time::Duration;
 use nix::sys::statvfs::statvfs;
 
 use super::Disk;
+use crate::adapters::data_dir;
 use crate::os::clock::Deadline;
 
 const WRITES: usize = 100;
@@ -25,9 +26,12 @@ pub(super) fn look(dir: &Path) -> Disk {
     let system = statvfs(there).map_err(|error| error.desc().to_owned());
     let free_bytes =
         system.as_ref().map_or(0, |system| system.blocks_available().saturating_mul(system.fragment_size()));
+    let is_member_mounted = data_dir::mounted_member(dir).is_some();
     match sync_times(there) {
-        Ok(times) => Disk { free_bytes, sync_micros: slow(times), failure: system.err() },
-        Err(error) => Disk { free_bytes, sync_micros: None, failure: Some(error.kind().to_string()) },
+        Ok(times) => Disk { free_bytes, sync_micros: slow(times), failure: system.err(), is_member_mounted },
+        Err(error) => {
+            Disk { free_bytes, failure: Some(error.kind().to_string()), is_member_mounted, ..Disk::default() }
+        }
     }
 }
 

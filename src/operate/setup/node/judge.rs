@@ -159,6 +159,11 @@ fn cib(found: &mut Judgement, node: &Node, wanted: &str, facts: &Facts) {
 fn disk(found: &mut Judgement, description: &Description, node: &Node, facts: &Facts) {
     let (name, dir, disk) = (&node.name, description.etcd.data_dir.display(), &facts.disk);
     let megabytes = disk.free_bytes / (1024 * 1024);
+    if disk.is_member_mounted {
+        found.fault(format!(
+            "{name}: {dir}/member is a mount point, and no join could move the data aside: mount that file system one level higher, at {dir}"
+        ));
+    }
     if let Some(why) = &disk.failure {
         found.fault(format!("{name}: nothing can be written where {dir} is or will be ({why}): 'df -h' there; make room, or give another data_dir"));
     } else if disk.free_bytes < LEAST_ROOM {
@@ -266,7 +271,7 @@ pub(in crate::operate::setup) mod tests {
                 .collect(),
             addresses: vec!["127.0.0.1".parse().unwrap(), node.address],
             dmi_uuid: Some(format!("00000000-0000-4000-8000-0000000000{}", &node.name[4..])),
-            disk: super::super::Disk { free_bytes: 100 << 30, sync_micros: Some(900), failure: None },
+            disk: super::super::Disk { free_bytes: 100 << 30, sync_micros: Some(900), ..Default::default() },
             ..Facts::default()
         };
         NodeSeen { facts, ..NodeSeen::default() }
@@ -349,6 +354,10 @@ pub(in crate::operate::setup) mod tests {
             ),
             (|_, two| two.facts.cib = Cib::Unreadable("x".to_owned()), "its CIB cannot be read (x)"),
             (|one, _| one.facts.disk.free_bytes = 1 << 20, "node1: /var/lib/etcd has 1 MB of room"),
+            (
+                |one, _| one.facts.disk.is_member_mounted = true,
+                "node1: /var/lib/etcd/member is a mount point, and no join could move the data aside: mount that file system one level higher",
+            ),
             (|one, _| one.facts.disk.failure = Some("no storage space".to_owned()), "nothing can be written where"),
         ];
         for (change, said) in cases {

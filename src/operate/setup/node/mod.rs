@@ -78,4 +78,6 @@ pub struct Disk {
     pub sync_micros: Option<u64>,
     /// Why nothing could be written there.
     pub failure: Option<String>,
+    /// Whether `member` in the data dir is a mount point itself.
+    pub is_member_mounted: bool,
 }
