@@ -54,7 +54,11 @@ fn another_cluster_is_never_touched() {
     for (conf, words) in [
         (corosync_conf("prod", &NODES), "in the cluster 'prod' of node1 and node2 already"),
         (corosync_conf("tandem", &[("node1", "10.99.0.1"), ("node3", "10.99.0.2")]), "of node1 and node3 already"),
-        (corosync_conf("tandem", &NODES[..1]), "of node1 already"),
+        (
+            corosync_conf("tandem", &NODES[..1]),
+            "without node2: type 'tandem member add node2=10.99.0.2 --fence ip=ADDRESS",
+        ),
+        (corosync_conf("prod", &NODES[..1]), "in the cluster 'prod' of node1 already"),
         (
             corosync_conf("tandem", &[NODES[0], NODES[1], ("node3", "10.99.0.3")]),
             "of node1 and node2 and node3 already",

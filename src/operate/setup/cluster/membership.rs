@@ -135,6 +135,17 @@ fn is_ours(conf: &Corosync, description: &Description, words: &Words) -> Result<
     let of_both = description.nodes.iter().all(|node| conf.node(&node.name).is_some());
     if conf.name != words.cluster || !of_both || conf.nodes.len() != description.nodes.len() {
         let nodes: Vec<&str> = conf.nodes.iter().map(|node| node.name.as_str()).collect();
+        let left_out = description.nodes.iter().find(|node| conf.node(&node.name).is_none());
+        if let (Some(missing), [only]) = (left_out, nodes.as_slice())
+            && conf.name == words.cluster
+            && description.nodes.iter().any(|node| node.name == **only)
+        {
+            return Err(format!(
+                "this node is in the cluster '{}' without {}: type 'tandem member add {}={} --fence ip=ADDRESS --fence username=USER --fence \
+                 password_file=FILE'",
+                conf.name, missing.name, missing.name, missing.address
+            ));
+        }
         return Err(format!(
             "this node is in the cluster '{}' of {} already, which is not the one that is described: if nobody needs it, type \
              'pcs cluster destroy --all' and this again",

@@ -1,18 +1,18 @@
 //! The clusters that a machine may be in already: Corosync's configuration and the CIB on its disk.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use super::{Cib, Corosync};
-use crate::adapters::corosync::conf;
+use crate::operate::setup::cluster::parse_corosync;
 use crate::os::regular_file;
 
 /// No CIB is larger.
 const CIB: u64 = 64 * 1024 * 1024;
 
-/// What is at `path`.
-pub(super) fn configuration(path: &Path) -> Corosync {
-    match conf::text_at(path) {
+/// What Corosync's configuration describes.
+pub(super) fn configuration(text: io::Result<String>) -> Corosync {
+    match text {
         Ok(text) => parse(&text),
         Err(error) if error.kind() == ErrorKind::NotFound => Corosync::None,
         Err(error) => Corosync::Unreadable(error.to_string()),
@@ -30,6 +30,11 @@ fn parse(text: &str) -> Corosync {
         && matches!(addresses.as_slice(), [] | ["127.0.0.1"]);
     let is_example = is_nowhere && matches!(name.as_str(), "" | "debian");
     if is_example { Corosync::Example } else { Corosync::Cluster(name) }
+}
+
+/// Reads the names of the nodes that a configuration lists.
+pub(super) fn nodes(text: &str) -> Vec<String> {
+    parse_corosync(text).nodes.into_iter().map(|node| node.name).collect()
 }
 
 /// The CIB at `path`.
@@ -71,7 +76,9 @@ mod tests {
         assert_eq!(parse(multicast), Corosync::Cluster(String::new()), "somebody has made it, without a name");
         assert_eq!(parse(&multicast.replace("10.0.0.0", "127.0.0.1")), Corosync::Example);
         assert_eq!(parse("# ring0_addr: 10.0.0.1\n"), Corosync::Example);
-        assert_eq!(configuration(Path::new("/nonexistent/corosync.conf")), Corosync::None);
+        let missing = crate::adapters::corosync::conf::text_at(Path::new("/nonexistent/corosync.conf"));
+        assert_eq!(configuration(missing), Corosync::None);
+        assert_eq!(nodes(&two.replace("ring0_addr: 10.0.0.1", "name: node1")), ["node1", ""]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::look::{ANSWERS_WITHIN, is_called};
 use super::ports::{Port, ways_to_open};
+use super::this_cluster::{goes_on, runs_it};
 use super::{Cib, Corosync, Data, Facts};
 use crate::operate::setup::description::{Description, Node};
 
@@ -48,10 +49,14 @@ impl Judgement {
 /// Both machines, in the order of the description.
 pub fn both(description: &Description, seen: [&NodeSeen; 2]) -> Judgement {
     let mut found = Judgement::default();
-    for (at, seen) in seen.into_iter().enumerate() {
-        itself(&mut found, &description.nodes[at], &seen.facts);
-        fresh(&mut found, description, &description.nodes[at], &seen.facts);
-        unreached(&mut found, &description.nodes[at], &description.nodes[1 - at], &seen.closed);
+    for (at, machine) in seen.into_iter().enumerate() {
+        itself(&mut found, &description.nodes[at], &machine.facts);
+        if runs_it(description, &machine.facts) {
+            found.fault(goes_on(description, at, &seen[1 - at].facts, &machine.facts));
+        } else {
+            fresh(&mut found, description, &description.nodes[at], &machine.facts);
+        }
+        unreached(&mut found, &description.nodes[at], &description.nodes[1 - at], &machine.closed);
     }
     together(&mut found, description, seen);
     found
@@ -115,7 +120,12 @@ fn is_older(version: &str, least: [u32; 2]) -> bool {
 /// What must not be there yet, and what has to be there for what will be.
 fn fresh(found: &mut Judgement, description: &Description, node: &Node, facts: &Facts) {
     let (name, wanted) = (&node.name, &description.cluster);
+    let is_stranger = |name: &&String| !description.nodes.iter().any(|node| node.name == **name);
     match &facts.corosync {
+        Corosync::Cluster(cluster) if cluster == wanted && facts.cluster_nodes.iter().any(|name| is_stranger(&name)) => found.fault(format!(
+            "{name}: it is in another cluster of this name, of {}, which is not touched: 'pcs cluster destroy' there gives it up, with all that it has",
+            facts.cluster_nodes.join(" and ")
+        )),
         Corosync::Cluster(cluster) if cluster != wanted => found.fault(format!(
             "{name}: it is in another cluster, '{cluster}', which is not touched: 'pcs cluster destroy' there gives it up, with all that it has"
         )),
@@ -232,7 +242,8 @@ fn together(found: &mut Judgement, description: &Description, seen: [&NodeSeen; 
         }
     }
     clocks(found, [one, other], seen[0].ahead_millis.abs_diff(seen[1].ahead_millis));
-    if seen.iter().all(|seen| seen.facts.data == Data::Present) && !description.is_of_openshift() {
+    let is_running = seen.iter().any(|seen| runs_it(description, &seen.facts));
+    if seen.iter().all(|seen| seen.facts.data == Data::Present) && !description.is_of_openshift() && !is_running {
         let dir = description.etcd.data_dir.display();
         found.fault(format!(
             "both {} and {} have etcd's data in {dir}: only you know which is wanted; on the other one 'mv {dir} {dir}.old'",
@@ -277,7 +288,7 @@ pub(in crate::operate::setup) mod tests {
         NodeSeen { facts, ..NodeSeen::default() }
     }
 
-    fn judged(change: impl FnOnce(&mut NodeSeen, &mut NodeSeen)) -> Judgement {
+    pub(in crate::operate::setup::node) fn judged(change: impl FnOnce(&mut NodeSeen, &mut NodeSeen)) -> Judgement {
         let described = described();
         let [mut one, mut other] = described.nodes.each_ref().map(well);
         change(&mut one, &mut other);

@@ -24,7 +24,9 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
 
 /// This machine, which is to be `node`. A port that pcsd or this very cluster has is not taken.
 pub fn look(programs: &Programs, description: &Description, node: &Node) -> Facts {
-    let conf = corosync::configuration(Path::new(conf::PATH));
+    let text = conf::text_at(Path::new(conf::PATH));
+    let cluster_nodes = text.as_ref().map(|text| corosync::nodes(text)).unwrap_or_default();
+    let conf = corosync::configuration(text);
     let is_in_it = conf == Corosync::Cluster(description.cluster.clone());
     let version = |(name, program, option): (&str, &str, &str)| {
         let said = programs.run(program, &[option], ANSWERS_WITHIN).ok().filter(|output| output.code == 0);
@@ -42,6 +44,7 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
         disk: disk::look(&description.etcd.data_dir),
         taken: strangers(programs, node.address, is_in_it).into_iter().map(ports::Port::word).collect(),
         corosync: conf,
+        cluster_nodes,
         // Last, as the answer's way is what the other clock is compared over.
         at_millis: clock::wall_millis(),
     }

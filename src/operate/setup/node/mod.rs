@@ -5,6 +5,7 @@ mod disk;
 pub mod judge;
 mod look;
 pub mod ports;
+mod this_cluster;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,6 +30,8 @@ pub struct Facts {
     pub addresses: Vec<IpAddr>,
     pub dmi_uuid: Option<String>,
     pub corosync: Corosync,
+    /// The nodes that `corosync.conf` lists.
+    pub cluster_nodes: Vec<String>,
     pub cib: Cib,
     pub data: Data,
     pub disk: Disk,
