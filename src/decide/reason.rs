@@ -219,6 +219,10 @@ pub enum Health {
     LeaderlessPeerNotConfirmed {
         peer: NodeName,
     },
+    /// No leader; the peer is stopped in the middle of a restart, and may run standalone without this node.
+    LeaderlessPeerKeepsItsClaim {
+        peer: NodeName,
+    },
     /// No leader, and a majority of three or more is awaited: nobody is forced there.
     WithoutMajority {
         others: String,

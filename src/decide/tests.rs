@@ -18,6 +18,7 @@ mod no_permission;
 mod not_found_out;
 mod others;
 mod put_back;
+mod reached;
 mod reasons;
 mod recovery;
 mod redundancy;

@@ -115,8 +115,8 @@ variants! { name_of_refusal, REFUSALS, Refusal:
     PeerMayHaveGoneOnAndLostItsData not because "it takes more faults than these searches have",
     DataOfARecordedClusterIsGone,
     OnlyNodesDataIsGone not because "the model has two nodes",
-    DiskWasPutBack not because "no disk is put back in these searches",
-    CopiedDisk not because "no disk is copied in these searches",
+    DiskWasPutBack,
+    CopiedDisk,
     AnotherClusterAnswers not because "no other cluster is in the model",
     NoVotersData,
     NoProofThatPeerDidNotGoOn,
@@ -195,6 +195,7 @@ variants! { name_of_health, HEALTHS, Health:
     Learner,
     Alarm not because "no etcd in the model raises an alarm",
     LeaderlessPeerNotConfirmed,
+    LeaderlessPeerKeepsItsClaim,
     NotRunning,
     NoPermission not because "etcd has no auth in the model",
     Stopped,
@@ -290,6 +291,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         Bounds { third_voter: true, ..Bounds::of_search(2) },
         Bounds { tells: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { hides: true, blank: true, operators: false, ..Bounds::of_search(1) },
+        Bounds { puts_back: true, counts_forks: true, ..Bounds::of_search(1) },
     ] {
         reached.add_search(bounds);
     }
@@ -320,6 +322,7 @@ fn every_move_has_a_kind_of_its_own() {
             let without_numbers = |what: &Move| match *what {
                 Move::Begin(_, begin, _) => Move::Begin(0, begin, 0),
                 Move::Decide(..) => Move::Decide(0, 0),
+                Move::PutBack(..) => Move::PutBack(0, 1, false),
                 what if what.of_the_other() == what => what,
                 what => [what, what.of_the_other()].into_iter().min_by_key(|what| format!("{what:?}")).unwrap(),
             };

@@ -144,7 +144,9 @@ impl<'a> Watch<'a> {
         let quiet = plan.effects.is_empty()
             && match &plan.because {
                 // That a notification changes nothing is to be read where etcd lacks a leader.
-                Reason::Running(Health::LeaderlessPeerNotConfirmed { .. }) => self.request != Request::Notify,
+                Reason::Running(
+                    Health::LeaderlessPeerNotConfirmed { .. } | Health::LeaderlessPeerKeepsItsClaim { .. },
+                ) => self.request != Request::Notify,
                 because => matches!(because, Reason::Running(_) | Reason::NothingToDo),
             };
         let level = match plan.next {

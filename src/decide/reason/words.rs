@@ -240,6 +240,10 @@ impl fmt::Display for Health {
             Self::LeaderlessPeerNotConfirmed { peer } => {
                 write!(f, "etcd has no leader; waiting until {peer} is back or confirmed stopped or fenced")
             }
+            Self::LeaderlessPeerKeepsItsClaim { peer } => write!(
+                f,
+                "etcd has no leader; {peer} stopped in the middle of a restart and may still run standalone: start etcd there ('pcs node unstandby {peer}', 'pcs resource clear'), or type 'pcs cluster stop {peer}', and this node continues"
+            ),
             Self::WithoutMajority { others } => write!(
                 f,
                 "etcd has no leader and waits for a majority of its voters: start {others}; beside a third voter nothing is forced"

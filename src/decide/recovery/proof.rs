@@ -8,7 +8,7 @@ use crate::decide::evidence::{
 use crate::decide::peer::{PeerStatus, peer_has_nothing, peer_word};
 use crate::decide::reason::Refusal;
 use crate::decide::standing::{Standing, classify};
-use crate::decide::start::cold_start::{self, Cluster, ColdStart};
+use crate::decide::start::cold_start::{self, Chosen, Cluster, ColdStart};
 use crate::decide::start::put_back::{self, put_back_from};
 
 /// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to run standalone given up; or it
@@ -19,11 +19,16 @@ pub(in crate::decide) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let data = record.map(|record| evidence.standing(&record.disk));
     match peer_word(evidence) {
         PeerStatus::Down => true,
-        // A sole voter has a history of its own, whatever an operator said when it was away.
-        PeerStatus::Stopped => data.is_some_and(|data| data != Standing::SoleVoter),
+        // A sole voter has a history of its own, whatever an operator said when it was away. A choice between the two names it.
+        PeerStatus::Stopped => data.is_some_and(|data| data != Standing::SoleVoter || is_chosen(evidence)),
         PeerStatus::Starting | PeerStatus::Planned => data.is_some() && peer_has_nothing(evidence),
         PeerStatus::Nobody | PeerStatus::Active | PeerStatus::Lost | PeerStatus::Unknown(_) => false,
     }
+}
+
+/// Returns whether an operator chose this node's data (`etcd_primary`).
+fn is_chosen(evidence: &Evidence) -> bool {
+    evidence.cib.known().is_some_and(|cib| Chosen::seen_in(evidence, cib) == Chosen::Me)
 }
 
 /// Whether a record is of the member that is the other voter beside ours, as our data says or, while etcd runs, etcd

@@ -4,7 +4,7 @@ use super::alarm;
 use super::membership;
 use super::upkeep::{Stage, kept, upkeep_unseen};
 use crate::base::Fact;
-use crate::decide::evidence::{Etcd, Evidence, PublishedState};
+use crate::decide::evidence::{Cib, Etcd, Evidence, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_has_left, peer_has_nothing, peer_word};
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress};
 use crate::decide::reason::{Health, Reason, Refusal, Wait};
@@ -226,7 +226,13 @@ fn leaderless(evidence: &Evidence) -> Health {
     if proof::votes_among_many(evidence) {
         return Health::WithoutMajority { others: others(evidence) };
     }
-    Health::LeaderlessPeerNotConfirmed { peer: evidence.peer_name().to_owned() }
+    let peer = evidence.peer_name().to_owned();
+    let keeps = |cib: &Cib| cib.peer_record.as_ref().is_some_and(|record| record.claims);
+    // A stop that is half of a restart keeps its claim, and the other half may never come: a standby, a ban or a health agent takes it back.
+    if peer_word(evidence) == PeerStatus::Stopped && evidence.cib.known().is_some_and(keeps) {
+        return Health::LeaderlessPeerKeepsItsClaim { peer };
+    }
+    Health::LeaderlessPeerNotConfirmed { peer }
 }
 
 /// Whose return gives a majority back.

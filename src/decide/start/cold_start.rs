@@ -63,7 +63,7 @@ pub(in crate::decide) enum Chosen {
 }
 
 impl Chosen {
-    pub(super) fn seen_in(evidence: &Evidence, cib: &Cib) -> Self {
+    pub(in crate::decide) fn seen_in(evidence: &Evidence, cib: &Cib) -> Self {
         match cib.primary.as_deref() {
             Some(name) if name == evidence.me.name => Self::Me,
             Some(name) if evidence.peer.as_ref().is_some_and(|peer| peer.name == name) => Self::ThePeer,
@@ -81,6 +81,8 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
     let lost_forks = forks > me.lineage.forks && !left_to(peer, me) && !peer.joins;
+    let recorded = cluster.recorded_of_peer.map_or(0, |recorded| recorded.forks);
+    let peer_lost_a_fork = forks > me.lineage.forks && recorded > peer.lineage.forks && !peer.joins;
     let i_am_behind = || is_behind(me, cluster.recorded_of_me, cluster.reached);
     let peer_is_behind = || is_behind(peer, cluster.recorded_of_peer, cluster.reached);
     let put_back = || put_back(me, cluster.chosen, put_back::refusal(me, peer));
@@ -93,7 +95,11 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         (VoterAmongMany, SoleVoter) if peer.lineage.is_beyond(&me.lineage) => {
             ColdStart::FollowThePeer(Rule::PeerWentOnAlone)
         }
-        (VoterAmongMany | SoleVoter | VoterBeside(_), Nothing | Departed) if lost_forks => {
+        (VoterAmongMany | SoleVoter | VoterBeside(_), Nothing | Departed) if lost_forks || peer_lost_a_fork => {
+            ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
+        }
+        // Its disk was put back to when it learned from this one.
+        (SoleVoter, Learner) if peer_lost_a_fork => {
             ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
         // Plain Raft: whoever votes or learns there starts plainly, and their majority decides.

@@ -31,9 +31,20 @@ pub(in crate::decide) fn forgotten(evidence: &Evidence) -> Option<Effect> {
 /// What the data dir is good for: what it holds, or nothing, where etcd does not start from that and nobody needs it.
 pub(super) fn usable_disk(evidence: &Evidence) -> Option<DataDir> {
     let disk = evidence.disk.known()?;
+    if is_of_before_it_ran_alone(evidence, disk) {
+        let why =
+            "it is of a learner or of a member that left, and this node ran standalone since: its disk was put back";
+        return Some(DataDir::Broken { why: why.to_owned() });
+    }
     let failed = evidence.local.failed_starts.as_ref().filter(|failed| failed.count >= QUICK_FAILURES);
     let given_up = failed.filter(|_| is_given_up(evidence, disk).unwrap_or(false));
     Some(given_up.map_or_else(|| disk.clone(), broken))
+}
+
+/// Returns whether the data is of no voter, while the note has this node running standalone: only a voter does, so its disk was put back.
+fn is_of_before_it_ran_alone(evidence: &Evidence, disk: &DataDir) -> bool {
+    let is_no_voters = matches!(disk, DataDir::Present(history) if !history.is_voter());
+    is_no_voters && evidence.last_note().is_some_and(|note| note.alone_since.is_some())
 }
 
 fn broken(failed: &FailedStarts) -> DataDir {

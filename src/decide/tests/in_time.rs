@@ -205,3 +205,16 @@ fn a_monitor_that_meets_a_restart_behind_pacemaker_waits_for_its_end() {
     assert_eq!(exit(&first(Request::Monitor, &short.clone().after(6_000))), Some(Exit::NotRunning));
     assert_eq!(exit(&first(Request::Probe, &short)), Some(Exit::NotRunning), "a probe answers what is");
 }
+
+/// The start that was to follow was dropped, as by a standby: nothing runs there that could give the claim up.
+#[test]
+fn a_peer_that_stopped_half_way_through_a_restart_is_named_with_what_to_type() {
+    let claims = PublishedState { claims: true, ..record(history(PEER, &[ME, PEER], &[])) };
+    let waits = survivor().peer_is(PeerNode::Online, PeerAgent::Stopped);
+    let waits = Evidence { notify: None, ..waits }.cib_with(|cib| cib.peer_record = Some(claims));
+    let plan = first(Request::Monitor, &waits);
+    assert!(plan.because.to_string().contains("'pcs cluster stop node2'"), "{plan:?}");
+    // Once that is typed, the node continues.
+    let left = waits.peer_is(PeerNode::Down, PeerAgent::Stopped);
+    assert!(!first(Request::Monitor, &left).effects.is_empty());
+}

@@ -8,7 +8,7 @@ use crate::decide::reason::{Reason, Refusal};
 use crate::decide::start::cold_start::{Chosen, Cluster, ColdStart, answer};
 
 /// Data of a member that reaches `(term, index)`, all of it known as committed.
-fn reaching(me: u64, voters: &[u64], (term, index): (u64, u64)) -> DataDir {
+pub(super) fn reaching(me: u64, voters: &[u64], (term, index): (u64, u64)) -> DataDir {
     match history(me, voters, &[]) {
         DataDir::Present(history) => {
             DataDir::Present(History { last_term: term, last_index: index, commit_index: index, ..history })
@@ -133,6 +133,22 @@ fn an_operator_chooses_and_what_was_chosen_once_is_not_asked_again() {
     assert!(matches!(answer(&voter, &chosen, &cluster(Chosen::Nobody)), ColdStart::FollowThePeer(_)));
 }
 
+/// Node2's etcd runs already, and has no leader, as node1 refuses.
+#[test]
+fn a_choice_ends_the_wait_of_the_node_that_runs() {
+    let runs = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[])));
+    let runs = runs.with_peer_record(history(PEER, &[PEER], &[])).cib_with(|cib| {
+        cib.own_record = Some(record(history(ME, &[ME, PEER], &[])));
+        (cib.own_lineage, cib.peer_lineage) = (None, Some(forks(1, "node2")));
+        cib.lineage = forks(1, "node2");
+    });
+    let runs = runs.notified(Moment::Post, Operation::Stop, &[], &["node2"]);
+    assert!(first(Request::Notify, &runs).effects.is_empty());
+    let chosen = runs.cib_with(|cib| cib.primary = Some("node1".to_owned()));
+    let effects = first(Request::Notify, &chosen).effects;
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::WriteNote(_))), "{effects:?}");
+}
+
 /// The old disk serves already: what has more is not moved aside for it.
 #[test]
 fn data_that_knows_more_than_the_cluster_that_serves_is_not_moved_aside_without_a_choice() {
@@ -151,7 +167,7 @@ fn data_that_knows_more_than_the_cluster_that_serves_is_not_moved_aside_without_
     assert_eq!(effects[0], Effect::MoveHistoryAside, "{effects:?}");
 }
 
-fn reached(forks: u64, index: u64) -> Fact<Reached> {
+pub(super) fn reached(forks: u64, index: u64) -> Fact<Reached> {
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position: LogPosition { term: 3, index }, is_redundant: true })
 }
 
@@ -257,6 +273,30 @@ fn a_fork_that_this_node_recorded_and_its_data_lacks_is_proof() {
         (cib.lineage, cib.own_lineage) = (forks(1, "node1"), Some(forks(1, "node1")));
     });
     assert!(is_put_back(&refusal(&first(Request::Start, &sole))));
+}
+
+/// The peer ran standalone, and its disk was put back to when it learned from this node.
+#[test]
+fn a_peer_that_ran_alone_and_is_a_learner_again_has_lost_what_it_took() {
+    let sole =
+        at_rest().both_start().with_disk(history(ME, &[ME], &[PEER])).with_peer_record(history(PEER, &[ME], &[PEER]));
+    assert_eq!(runs(&first(Request::Start, &sole)), Some(RunMode::Normally));
+    let known = sole.cib_with(|cib| (cib.lineage, cib.peer_lineage) = (forks(1, "node2"), Some(forks(1, "node2"))));
+    let plan = first(Request::Start, &known);
+    assert_eq!(refusal(&plan), Refusal::PeerWentOnAloneAndLostItsData { peer_forks: 1 });
+    // It joined since, and took the fork over.
+    let joined = known.cib_with(|cib| cib.peer_record.iter_mut().for_each(|peer| peer.lineage = forks(1, "node2")));
+    assert_eq!(runs(&first(Request::Start, &joined)), Some(RunMode::Normally));
+    // On that node, the note is newer than the data.
+    let mut put_back = at_rest();
+    let note = DurableState {
+        lineage: forks(1, "node1"),
+        alone_since: Some(LogPosition::default()),
+        ..DurableState::default()
+    };
+    put_back.note = Fact::Known(note);
+    let disk = put_back.with_disk(history(ME, &[PEER], &[ME])).published_state().map(|record| record.disk);
+    assert!(matches!(disk, Some(DataDir::Broken { .. })), "{disk:?}");
 }
 
 /// Node1's data was moved back, and its note was written when it joined since.
@@ -401,32 +441,4 @@ fn refused(plan: &Plan) -> Option<&Refusal> {
         Reason::Refused { refusal, .. } => Some(refusal),
         _ => None,
     }
-}
-
-/// One writer, and few writes: the leader, when the voters or the forks change, or after many entries.
-#[test]
-fn the_leader_publishes_how_far_it_has_reached() {
-    let says = |etcd: Etcd, said: Fact<Reached>| {
-        let voter = at_rest().running(Fact::Known(etcd)).seen_voting().cib_with(|cib| cib.reached = said);
-        let effects = first(Request::Monitor, &voter).effects;
-        effects.into_iter().find_map(|effect| match effect {
-            Effect::SetReached(reached) => Some(reached.position.index),
-            _ => None,
-        })
-    };
-    let two = |leader: u64, index: u64| Etcd { index, ..etcd(ME, Some(leader), &[ME, PEER], &[]) };
-    let one = |index: u64| Etcd { index, ..etcd(ME, Some(ME), &[ME], &[]) };
-    assert_eq!(says(two(ME, 5), Fact::Absent), Some(5));
-    assert_eq!(says(two(PEER, 5), Fact::Absent), None);
-    assert_eq!(says(two(ME, 5), Fact::NotAsked), None);
-    assert_eq!(says(two(ME, 10_999), reached(0, 1_000)), None);
-    assert_eq!(says(two(ME, 11_000), reached(0, 1_000)), Some(11_000));
-    assert_eq!(says(two(ME, 5), reached(1, 1_000)), Some(5));
-    assert_eq!(says(one(1_001), reached(0, 1_000)), Some(1_001));
-    // It never goes back.
-    assert_eq!(says(one(999), reached(0, 1_000)), None);
-    // A sole voter publishes at its stop where its log ends.
-    let stopped = at_rest().with_disk(reaching(ME, &[ME], (3, 1_005))).cib_with(|cib| cib.reached = reached(0, 1_000));
-    let said = |effect: &Effect| matches!(effect, Effect::SetReached(reached) if reached.position.index == 1_005);
-    assert!(first(Request::Stop, &stopped).effects.iter().any(said));
 }

@@ -2,7 +2,7 @@
 
 use super::answers::mids as mids_of;
 use super::etcd;
-use super::log::{Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
+use super::log::{CLUSTER, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{HISTORY, NAMES, Run, Wanted, World};
 use crate::decide::evidence::{
@@ -10,8 +10,6 @@ use crate::decide::evidence::{
 };
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
-
-pub(super) const CLUSTER: u8 = 0xc1;
 
 /// Where a run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +95,7 @@ pub fn healthy(sim: &mut Sim) -> World {
     voting(sim, &[first_mid(0), first_mid(1)], 0)
 }
 
-/// The same with a history that tells how it came about: node1 was the only voter once, and node2 joined it.
+/// The same with its history in the log: node1 was the only voter once, and node2 joined it.
 pub fn joined(sim: &mut Sim) -> World {
     (sim.bounds.puts_back, sim.bounds.counts_forks) = (true, true);
     let mut world = healthy(sim);

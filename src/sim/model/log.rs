@@ -6,6 +6,8 @@ use crate::sim::store::intern::{Id, Interner};
 /// A member id: 1 to 7 lie on the first node, 9 to 15 on the second, 8 is the third voter's; 0 is nobody.
 pub type Mid = u8;
 
+/// The cluster of which two voters are at the beginning.
+pub const CLUSTER: u8 = 0xc1;
 /// The third voter, on neither node.
 pub const THIRD_VOTER: Mid = 8;
 

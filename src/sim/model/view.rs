@@ -3,8 +3,7 @@
 
 pub(in crate::sim) use super::answers::{Heard, Told};
 use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, third_voter_url, told};
-use super::initial_states::CLUSTER;
-use super::log::{self, Conf, Mid};
+use super::log::{self, CLUSTER, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;

@@ -42,10 +42,13 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     let log = sim.logs.id(earlier);
     let [commit, durable] = [data.commit, data.durable].map(|index| index.min(u8::try_from(kept).unwrap_or(u8::MAX)));
     let data = Data { log, commit: commit.min(durable), durable, ..data };
-    let (before, after) = (world.nodes[n].data.newest(&sim.logs).conf, data.newest(&sim.logs).conf);
-    // Before it was listed, another member's data was here. Within the time of one sole voter, nothing tells: see `docs/design/put-back.md`.
-    let is_one_time = before.has_one_voter() && before.voters == after.voters;
-    if !after.lists(data.mid) || is_one_time {
+    let [after, other] = [data, world.nodes[1 - n].data].map(|data| data.newest(&sim.logs));
+    // What no data has any more is noticed by the position that the leader published, which may be some thousand entries old.
+    let is_gone = world.acked & !world.given_up & !(after.writes | other.writes) != 0;
+    let reached = world.nodes.iter().map(|node| node.cib.reached.1).max().unwrap_or_default();
+    let is_unseen = is_gone && kept >= usize::from(reached);
+    // Before it was listed, another member's data was here.
+    if !after.conf.lists(data.mid) || is_unseen {
         return false;
     }
     let note = sim.notes.get(world.nodes[n].note).clone();
@@ -90,7 +93,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
     Ok(true)
 }
 
-/// The agent is gone, and its `podman` goes on: it starts the container later.
+/// The agent is gone, and its `podman` continues: it starts the container later.
 pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let plan = world.nodes[n].action.and_then(|action| action.plan);
     let Some(EffectStep::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {

@@ -43,7 +43,7 @@ pub enum Move {
     Launched(usize),
     /// The power is cut, and with it goes what etcd needs of its data, which looks whole.
     Damage(usize),
-    /// The power is cut, and the disk goes back to when its log had so many entries; whether what is written down beside it goes back, too.
+    /// The power is cut, and the disk goes back to when its log had so many entries; whether its durable state goes back, too.
     PutBack(usize, usize, bool),
     /// The power is cut, and the disk becomes a copy of the other node's, which is off.
     Copy(usize),
