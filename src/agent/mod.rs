@@ -27,8 +27,7 @@ use crate::adapters::pace::Pace;
 use crate::adapters::podman;
 use crate::decide::Request;
 use crate::os::clock::Deadline;
-use crate::records::events;
-use crate::records::state_file;
+use crate::records::{data_mount, events, state_file};
 
 /// How long a check of the parameters takes at most.
 const VALIDATE_TAKES: Duration = Duration::from_secs(20);
@@ -60,8 +59,9 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
     let context = match context {
         Ok(context) => {
             let is_monitor = request == Request::Monitor;
+            let data_mount_path = data_mount::path(decisions, &context.resource);
             let (decisions, events) = (Some(decisions.to_owned()), Some(events::DIRECTORY.into()));
-            Context { is_monitor, decisions, events, ..context }
+            Context { data_mount_path, is_monitor, decisions, events, ..context }
         }
         Err(invalid) => return without_parameters(env, &programs, request, &invalid),
     };

@@ -1,6 +1,7 @@
 //! The machine that the program runs on: clock, files, locks, processes, log, output and secrets in memory.
 
 pub mod clock;
+pub(crate) mod fstab;
 #[cfg(feature = "lab-faults")]
 pub(crate) mod lab_faults;
 pub mod logging;

@@ -7,10 +7,13 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the kernel tells it.
 pub(crate) const ROOT: &str = "/proc";
+
+/// The table of mounts that this process sees.
+pub(crate) const MOUNT_TABLE: &str = "/proc/self/mountinfo";
 
 /// The state of a socket that listens, as the tables of sockets write it.
 const LISTEN: &str = "0A";
@@ -58,18 +61,39 @@ pub(crate) fn boot_id() -> String {
 pub(crate) fn is_mount_point(path: &Path) -> bool {
     let Some((parent, name)) = path.parent().zip(path.file_name()) else { return true };
     let Ok(parent) = fs::canonicalize(parent) else { return false };
-    let table = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    mount_points(&table).contains(&parent.join(name).into_os_string())
+    let place = parent.join(name);
+    mounts().unwrap_or_default().iter().any(|mount| mount.point == place)
 }
 
-/// Reads the places of a table of mounts, such as `24 29 0:22 / /mnt/a\\040b rw - tmpfs tmpfs rw`.
-fn mount_points(table: &[u8]) -> BTreeSet<OsString> {
-    let lines = table.split(|byte| *byte == b'\n');
-    lines.filter_map(|line| line.split(|byte| *byte == b' ').nth(4)).map(unescaped).collect()
+/// A file system that is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) point: PathBuf,
+    /// Its type, such as `xfs`.
+    pub(crate) file_system: String,
+    /// Its device, or what its type has in the place of one.
+    pub(crate) source: String,
+}
+
+/// Returns the mounts of this process's mount namespace. A later one at the same point hides an earlier one.
+pub(crate) fn mounts() -> io::Result<Vec<Mount>> {
+    Ok(parse_mounts(&fs::read(MOUNT_TABLE)?))
+}
+
+/// Reads a table of mounts, such as `24 29 0:22 / /mnt/a\\040b rw shared:1 - tmpfs tmpfs rw`. The fields before the hyphen vary in number.
+pub(crate) fn parse_mounts(table: &[u8]) -> Vec<Mount> {
+    let parse = |line: &[u8]| {
+        let mut fields = line.split(|byte| *byte == b' ');
+        let point = PathBuf::from(unescaped(fields.nth(4)?));
+        let mut rest = fields.skip_while(|field| *field != b"-").skip(1);
+        let mut text = || Some(unescaped(rest.next()?).to_string_lossy().into_owned());
+        Some(Mount { point, file_system: text()?, source: text()? })
+    };
+    table.split(|byte| *byte == b'\n').filter_map(parse).collect()
 }
 
 /// The kernel writes a blank, a tab, a line break and a backslash as three octal digits.
-fn unescaped(text: &[u8]) -> OsString {
+pub(super) fn unescaped(text: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some((first, after)) = rest.split_first() {
@@ -209,6 +233,21 @@ mod tests {
         assert_eq!(locker("1: -> FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF", 5678), Some(1234));
         assert_eq!(locker("1: FLOCK  ADVISORY  WRITE 1234 fe:01:56789 0 EOF", 5678), None);
         assert_eq!(locker("2: OFDLCK ADVISORY  WRITE -1 fe:01:5678 0 EOF", 5678), Some(-1));
+    }
+
+    #[test]
+    fn a_table_of_mounts_has_fields_that_vary() {
+        let table = b"21 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n\
+            24 21 8:17 / /mnt/a\\040b\\134c rw shared:1 master:2 - xfs /dev/mapper/data\\040disk rw\n\
+            25 21 0:22 / /half rw shared:1\n";
+        let mount = |point: &str, file_system: &str, source: &str| Mount {
+            point: point.into(),
+            file_system: file_system.to_owned(),
+            source: source.to_owned(),
+        };
+        let expected = [mount("/", "ext4", "/dev/sda1"), mount("/mnt/a b\\c", "xfs", "/dev/mapper/data disk")];
+        assert_eq!(parse_mounts(table), expected);
+        assert!(mounts().unwrap().iter().any(|mount| mount.point == Path::new(ROOT) && mount.file_system == "proc"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The files of the program's own that outlive a process; `docs/design/formats.md` has a row for each.
 
 pub mod bmc_note;
+pub mod data_mount;
 pub mod decision_log;
 pub mod events;
 pub mod failed_starts;

@@ -17,3 +17,4 @@ mod slow_podman;
 #[path = "../tree/mod.rs"]
 mod tree;
 mod units;
+mod unmounted;

@@ -15,7 +15,7 @@ use crate::agent::resource::context::Context;
 use crate::agent::resource::deployment::saved_manifest;
 use crate::decide::plan::RunMode;
 use crate::os::clock::Deadline;
-use crate::records::state_file;
+use crate::records::{data_mount, state_file};
 
 /// The label that says what a container was made from.
 const LABEL: &str = "tandem.made-from";
@@ -49,6 +49,10 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let starts_again = programs.pace().within(Question::Launch, launch, Error::is_too_late)?;
     let how = if starts_again { "started again" } else { "made" };
     log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
+    // Without the record, the next start only lacks one of its proofs.
+    if let Err(error) = data_mount::keep(&context.data_mount_path, context.data_dir()) {
+        log::warn!("{}: {error}", context.data_mount_path.display());
+    }
     if let Some(container) = podman::inspect(programs, &params.name)? {
         if container.state.running {
             process::remember(&context.process_path, container.state.pid);

@@ -17,7 +17,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
 use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
-use crate::records::state_file;
+use crate::records::{data_mount, state_file};
 
 /// A look that takes less leaves no wait without several of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
@@ -192,8 +192,14 @@ fn room(context: &Context) -> Fact<Room> {
     }
 }
 
+/// Reads the data dir. A mount point without its file system is unknown, never blank.
 fn disk(context: &Context) -> Fact<DataDir> {
-    match data_dir::read(context.data_dir()) {
+    let dir = context.data_dir();
+    match data_dir::read(dir) {
+        Ok(DataDir::Blank) => match data_mount::check_blank(&context.data_mount_path, dir) {
+            Ok(()) => Fact::Known(DataDir::Blank),
+            Err(why) => Fact::Unknown(why.to_string()),
+        },
         Ok(disk) => Fact::Known(disk),
         Err(error) => Fact::Unknown(error.to_string()),
     }
@@ -205,6 +211,24 @@ mod tests {
     use crate::adapters::command::Programs;
     use crate::adapters::pace::Pace;
     use crate::decide::evidence;
+
+    #[test]
+    fn a_data_dir_whose_file_system_is_not_mounted_is_not_blank() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = std::fs::canonicalize(dir.path()).unwrap().join("etcd");
+        let data_dir = place.display().to_string();
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c"), ("image", "etcd:test")];
+        let context = Context::of_test(dir.path(), &[&files[..], &[("data_dir", &data_dir)]].concat());
+        assert_eq!(disk(&context), Fact::Known(DataDir::Blank));
+        std::fs::create_dir(&place).unwrap();
+        let kept = format!(r#"{{"mount_point":"{data_dir}","source":"/dev/sdb1","file_system":"xfs"}}"#);
+        std::fs::write(&context.data_mount_path, kept).unwrap();
+        let found = disk(&context);
+        assert!(found.why_unknown().starts_with("the file system that held the data (/dev/sdb1, xfs) is"), "{found:?}");
+        std::fs::create_dir_all(place.join("member/wal")).unwrap();
+        std::fs::write(place.join("member/wal/0.wal"), "").unwrap();
+        assert!(matches!(disk(&context), Fact::Known(DataDir::Broken { .. })), "there is something to read");
+    }
 
     /// Under writes, whoever is asked first always lacks something of the other.
     #[test]

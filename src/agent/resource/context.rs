@@ -19,7 +19,7 @@ use crate::adapters::podman::container_lock::ContainerLock;
 use crate::decide::evidence::{NodeAddress, Notify};
 use crate::os::clock::Deadline;
 use crate::os::proc;
-use crate::records::state_file;
+use crate::records::{data_mount, decision_log, state_file};
 
 /// A question to an etcd, with the time that it has.
 pub type Probe = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
@@ -40,6 +40,8 @@ pub struct Context {
     pub memory_path: PathBuf,
     pub confirmation_path: PathBuf,
     pub process_path: PathBuf,
+    /// The record of the mount that holds the data dir.
+    pub data_mount_path: PathBuf,
     /// The lock on the container; an operator's command only observes it.
     pub container_lock: ContainerLock,
     /// Whether this is a recurring monitor: only that one runs an operator's own check.
@@ -83,6 +85,7 @@ impl Context {
             confirmation_path: state_file::confirmation_path(&env.volatile_dir(), env.resource()),
             memory_path: state_file::memory_path(&env.volatile_dir(), env.resource()),
             process_path: state_file::process_path(&env.volatile_dir(), env.resource()),
+            data_mount_path: data_mount::path(Path::new(decision_log::DIRECTORY), env.resource()),
             container_lock: ContainerLock::at(state_file::container_lock_path(&env.volatile_dir(), env.resource())),
             decisions: None,
             events: None,
@@ -204,6 +207,7 @@ impl Context {
         let env = Env::from_pairs(pairs.chain([("HA_RSCTMP".to_owned(), dir.display().to_string())]));
         let params = super::params::parse(&env).unwrap();
         let deadline = Deadline::after(Duration::from_secs(1));
-        Self::new(&env, params, &Programs::default(), deadline, Manifests::Current).unwrap()
+        let context = Self::new(&env, params, &Programs::default(), deadline, Manifests::Current).unwrap();
+        Self { data_mount_path: data_mount::path(dir, &context.resource), ..context }
     }
 }

@@ -56,6 +56,7 @@ const SOURCES: &[&str] = &[
     "src/operate/members",
     "src/operate/node.rs",
     "src/operate/setup",
+    "src/records/data_mount.rs",
     "src/records/events",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.
