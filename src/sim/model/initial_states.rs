@@ -104,9 +104,9 @@ pub fn joined(sim: &mut Sim) -> World {
     let base = Entry::Base { writes: HISTORY, conf };
     let entries = vec![base, Entry::AddLearner(second), Entry::Started(second), Entry::Promote(second)];
     let log = sim.logs.id(entries);
-    for n in 0..2 {
+    for (n, name) in NAMES.iter().enumerate() {
         let mid = first_mid(n);
-        let of = DataOwner { cluster_id: CLUSTER.into(), member_id: mid.into(), node: NAMES[n].to_owned() };
+        let of = DataOwner { cluster_id: CLUSTER.into(), member_id: mid.into(), node: (*name).to_owned() };
         let note = sim.notes.id(DurableState { of: Some(of), ..DurableState::default() });
         let node = &mut world.nodes[n];
         (node.data, node.note) = (Data { mid, cluster: CLUSTER, log, commit: 4, durable: 4, folded: 0 }, note);

@@ -15,6 +15,7 @@ pub const HISTORY: u8 = 0x80;
 
 /// Both machines and what is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct World {
     pub nodes: [Node; 2],
     /// The cluster network. Fencing has its own.

@@ -45,13 +45,7 @@ pub(super) fn thinkable(
         tell_if(may_fail && bounds.launches && has_plan, Move::KillLaunch(n));
         tell_if(node.launching.is_some(), Move::Launched(n));
         tell_if(may_fail && bounds.damage, Move::Damage(n));
-        if may_fail && bounds.puts_back {
-            for kept in 1..MOST_ENTRIES {
-                tell_if(true, Move::PutBack(n, kept, false));
-                tell_if(true, Move::PutBack(n, kept, true));
-            }
-            tell_if(!world.nodes[1 - n].on, Move::Copy(n));
-        }
+        put_back(bounds, world, n, |is_so, what| tell_if(may_fail && is_so, what));
         tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
@@ -88,4 +82,16 @@ pub(super) fn thinkable(
             }
         }
     }
+}
+
+/// What becomes of disks: put back to each length that the log may have had, or copied from a node that is off.
+fn put_back(bounds: &Bounds, world: &World, n: usize, mut tell_if: impl FnMut(bool, Move)) {
+    if !bounds.puts_back {
+        return;
+    }
+    for kept in 1..MOST_ENTRIES {
+        tell_if(true, Move::PutBack(n, kept, false));
+        tell_if(true, Move::PutBack(n, kept, true));
+    }
+    tell_if(!world.nodes[1 - n].on, Move::Copy(n));
 }

@@ -284,15 +284,20 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
         }
     }
     if renaming.swap {
-        for node in &mut next.nodes {
-            swap::swap_cib(&mut node.cib);
-            node.cib.record.swap(0, 1);
-            swap::swap_action(&mut node.action);
-        }
-        next.nodes.swap(0, 1);
-        swap::swap_between(&mut next);
+        exchange(&mut next);
     }
     next
+}
+
+/// Exchanges the two nodes, with all that is between them.
+fn exchange(world: &mut World) {
+    for node in &mut world.nodes {
+        swap::swap_cib(&mut node.cib);
+        node.cib.record.swap(0, 1);
+        swap::swap_action(&mut node.action);
+    }
+    world.nodes.swap(0, 1);
+    swap::swap_between(world);
 }
 
 pub(in crate::sim) fn keep<T: Copy>(table: &mut Vec<Option<T>>, id: Id, value: T) {
