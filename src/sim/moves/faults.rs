@@ -46,7 +46,8 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     // What no data has any more is noticed by the position that the leader published, which may be some thousand entries old.
     let is_gone = world.acked & !world.given_up & !(after.writes | other.writes) != 0;
     let reached = world.nodes.iter().map(|node| node.cib.reached.1).max().unwrap_or_default();
-    let is_unseen = is_gone && kept >= usize::from(reached);
+    let furthest = kept.max(world.nodes[1 - n].data.len(&sim.logs).into());
+    let is_unseen = is_gone && furthest >= usize::from(reached);
     // Before it was listed, another member's data was here.
     if !after.conf.lists(data.mid) || is_unseen {
         return false;

@@ -93,7 +93,7 @@ fn peer_returns(lab: &Lab, wish: Wish) -> Result<()> {
     bmc::set_mode(lab, PEER, "ok")?;
     power::on(lab, PEER)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
-    let kept = host::must(lab, PEER, &["sh", "-c", "ls -d /var/lib/etcd/member-backup-*"])?;
+    let kept = host::must(lab, PEER, &["sh", "-c", "ls -d /var/lib/etcd/member-history-*"])?;
     if kept.trim().is_empty() {
         return Err("the data of the node that was given up is not kept".into());
     }
