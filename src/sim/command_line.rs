@@ -158,7 +158,7 @@ pub(super) struct Check {
     #[arg(long)]
     hide: bool,
     /// Puts disks back to an earlier state, copies one node's disk over the other's, and has positions count
-    #[arg(long, conflicts_with_all = ["third_voter", "blank", "damage", "choose"])]
+    #[arg(long, conflicts_with_all = ["guest", "blank", "damage", "choose"])]
     put_back: bool,
     #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
     restart: bool,
