@@ -125,7 +125,6 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(TARGET)/model/tandem-sim check --faults 3 --etcd-3.4 --max-seconds 3600
 	$(TARGET)/model/tandem-sim check --faults 2 --unblock --slow-fencing
 	$(TARGET)/model/tandem-sim check --faults 2 --forget --unblock
-	$(TARGET)/model/tandem-sim check --faults 2 --put-back
 	$(TARGET)/model/tandem-sim check --faults 2 --writes 2
 	$(TARGET)/model/tandem-sim check --faults 1 --writes 2 --blank --no-operators
 	$(TARGET)/model/tandem-sim explore --seed $(SIM_SEED) --steps $(STEPS)
