@@ -1,10 +1,10 @@
 //! Before a node runs standalone it says so, for good: in its note, and in the CIB.
 
-use super::proof::{is_confirmed, note_unreadable};
+use super::proof::{self, is_confirmed, note_unreadable};
 use super::vote;
 use crate::base::Fact;
 use crate::decide::evidence::{
-    BootState, DataDir, DurableState, Evidence, Leaderless, Lineage, Member, MemberId, PublishedState,
+    BootState, DataDir, DurableState, Evidence, Leaderless, Lineage, MemberId, PublishedState,
 };
 use crate::decide::plan::{Effect, Phase, Plan, Progress};
 use crate::decide::reason::Reason;
@@ -70,23 +70,17 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     Some(DurableState { lineage, alone_since, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
-/// Returns the other voter of two: by its data, by its etcd, or, while etcd is silent, by what this node published.
+/// Returns the other voter of two: by its data or its etcd or, while etcd is silent, by what etcd shows without a leader, or by what this node published.
 fn other_voter(evidence: &Evidence) -> Option<MemberId> {
-    let beside = |disk: &DataDir| match classify(disk) {
+    if evidence.disk.known().is_some() || evidence.own_etcd.known().is_some() {
+        return proof::other_voter(evidence);
+    }
+    if let Some(told) = evidence.own_leaderless.known() {
+        return told.voters().map(|member| member.id).find(|id| *id != told.member_id);
+    }
+    match classify(&evidence.cib.known()?.own_record.as_ref()?.disk) {
         Standing::VoterBeside(other) => Some(other),
         _ => None,
-    };
-    let among = |voters: Vec<MemberId>, me: MemberId| match voters[..] {
-        [one, other] if one == me => Some(other),
-        [other, one] if one == me => Some(other),
-        _ => None,
-    };
-    let ids = |members: &[Member]| members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect();
-    match (&evidence.disk, &evidence.own_etcd, &evidence.own_leaderless) {
-        (Fact::Known(disk), _, _) => beside(disk),
-        (_, Fact::Known(etcd), _) => among(ids(&etcd.members), etcd.member_id),
-        (_, _, Fact::Known(told)) => among(ids(&told.members), told.member_id),
-        _ => evidence.cib.known()?.own_record.as_ref().and_then(|record| beside(&record.disk)),
     }
 }
 

@@ -40,7 +40,8 @@ fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     }
 }
 
-fn other_voter(evidence: &Evidence) -> Option<MemberId> {
+/// Returns the other voter, by the data of this node or by its etcd.
+pub(super) fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     if let Some(Standing::VoterBeside(other)) = evidence.disk.known().map(classify) {
         return Some(other);
     }

@@ -1,7 +1,9 @@
 //! Data that ends before what was reached with it, and data that lies on the wrong node: a disk that was put back or copied.
 //! `docs/design/put-back.md` has the argument.
 
-use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, History, Lineage, LogPosition, PublishedState, Reached};
+use crate::decide::evidence::{
+    Cib, DataDir, Etcd, Evidence, History, Lineage, LogPosition, MemberId, PublishedState, Reached,
+};
 use crate::decide::reason::Refusal;
 use crate::decide::standing::{Standing, classify, position};
 
@@ -105,12 +107,11 @@ pub(super) fn copied(evidence: &Evidence, record: &PublishedState, cib: &Cib) ->
     if cib.peer_record.as_ref().is_some_and(|peer| are_copies(record, peer)) {
         return Some(refusal);
     }
-    let ran_there =
-        cib.peer_identity.is_some_and(|ran| (ran.cluster_id, ran.member_id) == (history.cluster_id, history.member_id));
+    let is_it =
+        |cluster_id: u64, member_id: MemberId| (cluster_id, member_id) == (history.cluster_id, history.member_id);
+    let ran_there = cib.peer_identity.is_some_and(|ran| is_it(ran.cluster_id, ran.member_id));
     let of = evidence.note.known().and_then(|note| note.of.as_ref());
-    let is_the_peers_note = of.is_some_and(|of| {
-        of.node == evidence.peer_name() && (of.cluster_id, of.member_id) == (history.cluster_id, history.member_id)
-    });
+    let is_the_peers_note = of.is_some_and(|of| of.node == evidence.peer_name() && is_it(of.cluster_id, of.member_id));
     (ran_there || is_the_peers_note).then_some(refusal)
 }
 
