@@ -1,5 +1,7 @@
 //! The claim to run standalone, which a final stop gives up: while it lasts, only fencing lets the other node continue alone.
 
+use std::path::PathBuf;
+
 use crate::adapters::command::Programs;
 use crate::adapters::ocf::env::Env;
 use crate::adapters::pacemaker::{attributes, cib};
@@ -10,9 +12,16 @@ use crate::records::state_file;
 
 /// Gives up what this node claims, as a final stop with parameters does. etcd is gone by now, so no failure changes the answer.
 pub(in crate::agent) fn give_up_the_claim(env: &Env, programs: &Programs) {
-    if let Err(why) = give_up(env, programs) {
-        log::warn!("this node's claim to run standalone stays, and the other node may wait for this one: {why}");
+    let Err(why) = give_up(env, programs) else { return };
+    // A node without a memory has run no voter since its boot, so it claims nothing that Pacemaker has not forgotten, too.
+    match state_file::read::<BootState>(&memory_path(env)) {
+        Fact::Absent => log::debug!("whether this node claims to run standalone was not read: {why}"),
+        _ => log::warn!("this node's claim to run standalone stays, and the other node may wait for this one: {why}"),
     }
+}
+
+fn memory_path(env: &Env) -> PathBuf {
+    state_file::memory_path(&env.volatile_dir(), env.resource())
 }
 
 fn give_up(env: &Env, programs: &Programs) -> Result<(), String> {
@@ -40,7 +49,7 @@ fn keeps_it(env: &Env, node: &str, cib: &Cib) -> bool {
 }
 
 fn forget_the_voter(env: &Env) -> Result<(), String> {
-    let path = state_file::memory_path(&env.volatile_dir(), env.resource());
+    let path = memory_path(env);
     match state_file::read::<BootState>(&path) {
         Fact::Known(memory) if memory.voter.is_some() || memory.promoted => {
             let memory = BootState { voter: None, promoted: false, ..memory };
