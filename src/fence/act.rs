@@ -111,7 +111,7 @@ impl<'a> Actor<'a> {
     fn status(&mut self) -> Result<Ending, Failure> {
         let mut words = Vec::new();
         for at in 0..self.hosts.len() {
-            words.push(self.know_uncontradicted(at)?);
+            words.push(self.know_for_status(at)?);
         }
         // As the fencing library: one plug that is on makes the whole on.
         Ok(match words.iter().find(|power| !power.is(PowerWord::Off)) {
