@@ -42,11 +42,18 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     let log = sim.logs.id(earlier);
     let [commit, durable] = [data.commit, data.durable].map(|index| index.min(u8::try_from(kept).unwrap_or(u8::MAX)));
     let data = Data { log, commit: commit.min(durable), durable, ..data };
-    let [after, other] = [data, world.nodes[1 - n].data].map(|data| data.newest(&sim.logs));
-    // What no data has any more is noticed by the position that the leader published, which may be some thousand entries old.
+    let after = data.newest(&sim.logs);
+    // What no data has any more is noticed by the position that the leader published, which may be some thousand entries old. A learner
+    // proves only what it knows as committed.
+    let peer = world.nodes[1 - n].data;
+    let votes = peer.newest(&sim.logs).conf.votes(peer.mid);
+    let (other, length) = match votes {
+        true => (peer.newest(&sim.logs), peer.len(&sim.logs)),
+        false => (peer.applied(&sim.logs), peer.commit),
+    };
     let is_gone = world.acked & !world.given_up & !(after.writes | other.writes) != 0;
     let reached = world.nodes.iter().map(|node| node.cib.reached.1).max().unwrap_or_default();
-    let furthest = kept.max(world.nodes[1 - n].data.len(&sim.logs).into());
+    let furthest = kept.max(length.into());
     let is_unseen = is_gone && furthest >= usize::from(reached);
     // Before it was listed, another member's data was here.
     if !after.conf.lists(data.mid) || is_unseen {
