@@ -5,6 +5,7 @@ mod cold_start;
 mod container_lock;
 mod disk;
 mod erased;
+mod fork_count;
 mod golden;
 mod in_time;
 mod lost_data;

@@ -130,7 +130,7 @@ fn refusals_end_where_failures_add_up() {
 fn an_abandoned_leader_is_not_believed() {
     let counted = Bounds { operators: true, counts_forks: true, ..bounds(1) };
     assert_eq!(wrong(Mutant::None, counted), None);
-    assert_caught(&[("abandoned-leader-believed", "3 new clusters were announced, and there were 1 faults")], counted);
+    assert_caught(&[("abandoned-leader-believed", "5 new clusters were announced, and there were 1 faults")], counted);
 }
 
 /// Two nodes hold a history each, and an operator chooses one of them, or nobody does.
@@ -193,7 +193,7 @@ fn what_is_long_or_takes_three_faults_is_played() {
         (
             Mutant::OutdatedWordStands,
             include_str!("../mutants/outdated-word-stands.scn"),
-            "4 new clusters were announced, and there were 2 faults",
+            "7 new clusters were announced, and there were 2 faults",
         ),
         (
             Mutant::ToldBesideAKnownFork,

@@ -7,13 +7,14 @@ use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, Leaderless, PeerNode, Recovery};
 
-/// Asked where a vote proxy may vote: while Pacemaker says that the peer is off; and of a voter that was not the only one. Three may vote by
-/// now, although this boot does not remember that yet, and one that waits for a majority is not to be taken for one that hangs.
+/// Asks etcd where a vote proxy may vote, which is while Pacemaker says that the peer is off, and where etcd ran as a voter in this boot. Others
+/// may vote with it by now, although this boot does not remember that yet: a voter that waits for a majority is not taken for one that
+/// hangs, and an announcement names the voter that this node continues without.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootState>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());
-    let voter = memory.known().and_then(|memory| memory.voter.as_ref());
-    let is_of_use = voter.is_some_and(|voter| !voter.sole) || is_off && context.params.recovery != Recovery::Restart;
+    let was_a_voter = memory.known().is_some_and(|memory| memory.voter.is_some());
+    let is_of_use = was_a_voter || is_off && context.params.recovery != Recovery::Restart;
     if !is_of_use || is_led || own.etcd.is_absent() {
         return Fact::NotAsked;
     }

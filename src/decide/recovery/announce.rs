@@ -4,11 +4,11 @@ use super::proof::{self, is_confirmed, note_unreadable};
 use super::vote;
 use crate::base::Fact;
 use crate::decide::evidence::{
-    BootState, DataDir, DurableState, Evidence, Leaderless, Lineage, MemberId, PublishedState,
+    BootState, DataDir, DurableState, Evidence, Leaderless, Lineage, MemberId, PublishedState, Reached,
 };
 use crate::decide::plan::{Effect, Phase, Plan, Progress};
 use crate::decide::reason::Reason;
-use crate::decide::standing::{Standing, classify, database_is_ahead, position};
+use crate::decide::standing::{database_is_ahead, position};
 use crate::decide::timing::LOOK_FOR_AN_ANNOUNCEMENT_MS;
 
 /// Writes down that this node runs standalone, in the note and in the CIB, before it does.
@@ -16,8 +16,9 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
         return evidence.refuse(refusal);
     }
+    let vote = vote::vote(evidence).ok();
     let Some(note) = announced_note(evidence) else { return evidence.refuse(note_unreadable(evidence)) };
-    let mut effects: Vec<Effect> = forgotten_voter(evidence).into_iter().collect();
+    let mut effects: Vec<Effect> = given_up(evidence, &note).into_iter().chain(forgotten_voter(evidence)).collect();
     effects.push(Effect::WriteNote(note.clone()));
     // An earlier action may have said it and been over then: on a slow machine this one's time is short, too. The record comes behind
     // it in any case, and nothing is done before the CIB has shown both together.
@@ -27,7 +28,6 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     if !is_named(evidence) {
         effects.push(Effect::SetStandalone(Some(evidence.me.name.clone())));
     }
-    let vote = vote::vote(evidence).ok();
     let nonce = (vote.is_some() || !evidence.container_may_run()).then_some(evidence.nonce);
     let record = announced_record(evidence, &note, nonce);
     let phase = match (nonce.filter(|_| record.is_some()), vote) {
@@ -39,6 +39,16 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     Plan::then_look(effects, LOOK_FOR_AN_ANNOUNCEMENT_MS, Progress::enter(phase, evidence.elapsed_ms), because)
 }
 
+/// Returns the write of the position from which this fork begins, where a person chose data that ends before what was reached: from then on
+/// that data is whole, and every fork after this one holds at least as much.
+fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
+    let (position, of) = (note.alone_since?, note.of.as_ref().map(|of| of.cluster_id)?);
+    let reached = evidence.cib.known()?.reached.known()?;
+    let is_less = reached.cluster_id == of && position.index < reached.position.index;
+    let chosen = Reached { cluster_id: of, forks: note.lineage.forks, position, is_redundant: false };
+    is_less.then_some(Effect::SetReached(chosen))
+}
+
 /// The announcement claims anew. A memory whose claim was lost is forgotten before that, or it would count as a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|memory| memory.voter.is_some())?;
@@ -46,15 +56,16 @@ fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     is_void.then(|| Effect::Remember(BootState { voter: None, ..memory.clone() }))
 }
 
-/// An announcement that was made and not carried out is not made twice: the fork that it counts never happened. It was not carried out
-/// while the voter that it names still votes with this node. Not so at an operator's confirmation: the peer may have taken over that
+/// Returns the note of an announcement. One that was made and not carried out is not made twice, because the fork that it counts never
+/// happened. It was not carried out while its note names no voter ([`carried_out`]), or one that still votes with this node. While etcd is
+/// silent, whether it does is not known, and a new fork is counted. So is one at an operator's confirmation: the peer may have taken over the
 /// count since, and continued from it.
 fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
-    let is_the_same = note.alone_since.is_some() && note.without.is_some() && note.without == without;
-    if is_the_same && note.lineage.by == evidence.me.name && !is_confirmed(evidence) {
-        return Some(DurableState { gave_up: false, ..note });
+    let is_void = note.without.is_none() || note.without == without;
+    if note.alone_since.is_some() && is_void && note.lineage.by == evidence.me.name && !is_confirmed(evidence) {
+        return Some(DurableState { gave_up: false, without, ..note });
     }
     let position = match (&evidence.disk, &evidence.own_etcd) {
         (Fact::Known(DataDir::Present(history)), _) => position(history),
@@ -70,18 +81,21 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     Some(DurableState { lineage, alone_since, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
-/// Returns the other voter of two: by its data or its etcd or, while etcd is silent, by what etcd shows without a leader, or by what this node published.
+/// Returns the write that names the voter that a force removes, before the force; nothing where the note names it already.
+pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
+    let note = evidence.last_note()?;
+    let without = other_voter(evidence);
+    (note.without != without).then(|| Effect::WriteNote(DurableState { without, ..note }))
+}
+
+/// Returns the other voter of two: by its data or its etcd or, while etcd has no leader, by what etcd shows without one. What this node published
+/// is older than its last change of members, so it names none.
 fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     if evidence.disk.known().is_some() || evidence.own_etcd.known().is_some() {
         return proof::other_voter(evidence);
     }
-    if let Some(told) = evidence.own_leaderless.known() {
-        return told.voters().map(|member| member.id).find(|id| *id != told.member_id);
-    }
-    match classify(&evidence.cib.known()?.own_record.as_ref()?.disk) {
-        Standing::VoterBeside(other) => Some(other),
-        _ => None,
-    }
+    let told = evidence.own_leaderless.known()?;
+    told.voters().map(|member| member.id).find(|id| *id != told.member_id)
 }
 
 /// Our record, with the fork that was announced; `nonce` makes it a write that can be told from every other.

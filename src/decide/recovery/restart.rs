@@ -1,7 +1,7 @@
 //! The way of a recovery that is always left: etcd is stopped, the CIB read behind a write of our own, the commit index
 //! advanced, and a new cluster forced from the data.
 
-use super::announce::{announced_record, announcement_is_seen, came_back, may_be_announced};
+use super::announce::{announced_record, announcement_is_seen, came_back, carried_out, may_be_announced};
 use super::proof::{
     is_confirmed, note_unreadable, operator_confirmed, peer_is_out_of_the_way, proves_that_the_peer_did_not_go_on,
     told_to, votes_among_many, without_proof,
@@ -113,6 +113,8 @@ pub(super) fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain:
     Plan::then_look(Vec::new(), LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
+const FORCE: [Effect; 2] = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
+
 /// etcd is gone: what its data says decides, once more, whether it may be forced.
 fn decide_stopped(evidence: &Evidence) -> Plan {
     let Some(disk) = evidence.disk.known() else {
@@ -128,7 +130,7 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     }
     let (effects, mode, because) = match kind {
         Standing::VoterBeside(_) if forces => (
-            vec![Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)],
+            carried_out(evidence).into_iter().chain(FORCE).collect(),
             RunMode::ForceNewCluster,
             Reason::Step(ReasonStep::AdvanceAndForce),
         ),

@@ -47,9 +47,10 @@ pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, rea
     has_lost_a_fork || reached.is_some_and(|reached| ends_before(history, record.lineage.forks, reached))
 }
 
-/// Returns whether a history of so many forks ends before a position of the same cluster and as many forks.
+/// Returns whether a history of so many forks ends before a position of the same cluster and of no more forks. A fork that a person began
+/// from less has published its own position first (`announce`).
 fn ends_before(history: &History, forks: u64, reached: &Reached) -> bool {
-    let is_of_it = history.cluster_id == reached.cluster_id && forks == reached.forks;
+    let is_of_it = history.cluster_id == reached.cluster_id && forks >= reached.forks;
     is_of_it && history.last_index < reached.position.index
 }
 

@@ -30,18 +30,18 @@ fn cluster(chosen: Chosen) -> Cluster<'static> {
     }
 }
 
-fn refusal(plan: &Plan) -> Refusal {
+pub(super) fn refusal(plan: &Plan) -> Refusal {
     match &plan.because {
         Reason::Refused { refusal, .. } => refusal.clone(),
         because => panic!("not refused: {because:?}"),
     }
 }
 
-fn is_put_back(refusal: &Refusal) -> bool {
+pub(super) fn is_put_back(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::DiskWasPutBack { .. })
 }
 
-fn runs(plan: &Plan) -> Option<RunMode> {
+pub(super) fn runs(plan: &Plan) -> Option<RunMode> {
     plan.effects.iter().find_map(|effect| match effect {
         Effect::RunContainer(mode) => Some(mode.clone()),
         _ => None,
@@ -359,26 +359,6 @@ fn a_node_that_asked_to_be_removed_does_not_force_beside_a_blank_peer() {
     // A peer that gave its data up to join has nothing of its own.
     let joins = left.cib_with(|cib| cib.peer_record = Some(PublishedState { joins: true, ..record(DataDir::Blank) }));
     assert!(!is_harmless(&first(Request::Start, &joins)));
-}
-
-/// The note has fork 1 announced. The voter that it names shows whether that was carried out.
-#[test]
-fn a_fork_that_served_is_not_counted_again_as_if_it_had_not() {
-    let announces = |without: Option<u64>| {
-        let voter = at_rest().with_disk(history(ME, &[ME, PEER], &[])).seen_voting();
-        let mut voter = voter.announced().peer_is(PeerNode::Down, PeerAgent::NoHistory);
-        let Fact::Known(note) = &mut voter.note else { panic!("no note") };
-        note.without = without;
-        let disk = history(ME, &[ME, PEER], &[]);
-        let effects = first(Request::Start, &voter.with_disk(disk)).effects;
-        effects.into_iter().find_map(|effect| match effect {
-            Effect::WriteNote(note) => Some((note.lineage, note.without)),
-            _ => None,
-        })
-    };
-    assert_eq!(announces(Some(PEER)), Some((forks(1, "node1"), Some(PEER))));
-    assert_eq!(announces(Some(7)), Some((forks(2, "node1"), Some(PEER))));
-    assert_eq!(announces(None), Some((forks(2, "node1"), Some(PEER))));
 }
 
 #[test]

@@ -133,11 +133,12 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         },
         blind: *blind,
         keeps_record: *erased && remembers_a_voter(sim, *memory),
-        leaderless: (peer_is_gone || remembers_others(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
+        leaderless: (peer_is_gone || remembers_a_voter(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
     }
 }
 
-/// Returns whether an agent that misses its record in the CIB asks the attribute manager for it.
+/// Returns whether etcd ran as a voter in this boot. Its agent asks it without a leader, too, and asks the attribute manager for a record that
+/// is missing in the CIB.
 fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
     sim.memories.get(memory).voter.is_some()
 }
@@ -145,11 +146,6 @@ fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
 fn without_record(mut cib: Cib, me: usize) -> Cib {
     cib.record[me] = 0;
     cib
-}
-
-/// Whether this boot saw it vote beside others: then it is asked without a leader, too, as there may be three by now.
-fn remembers_others(sim: &Sim, memory: Id) -> bool {
-    sim.memories.get(memory).voter.as_ref().is_some_and(|voter| !voter.sole)
 }
 
 /// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
