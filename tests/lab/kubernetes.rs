@@ -47,6 +47,7 @@ pub(crate) fn start(lab: &Lab) -> Result<FakeApi> {
     let listener = etcd::as_client(lab, || Ok(TcpListener::bind((CLIENT_IP, 0))?))?;
     let api = FakeApi::at(listener, true);
     let kubeconfig = json!({
+        "current-context": "x",
         "clusters": [{ "name": "c", "cluster": { "server": api.server } }],
         "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
         "users": [{ "name": "u", "user": { "token": "t" } }],

@@ -1,5 +1,6 @@
 //! Access to the Kubernetes API, from a kubeconfig file: the server, whom to trust, and who we are.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -62,38 +63,62 @@ struct Context {
 #[serde(rename_all = "kebab-case")]
 struct Cluster {
     server: Option<String>,
-    certificate_authority: Option<PathBuf>,
+    certificate_authority: Option<String>,
     certificate_authority_data: Option<Zeroizing<String>>,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct User {
-    client_certificate: Option<PathBuf>,
+    client_certificate: Option<String>,
     client_certificate_data: Option<Zeroizing<String>>,
-    client_key: Option<PathBuf>,
+    client_key: Option<String>,
     client_key_data: Option<Zeroizing<String>>,
     token: Option<Zeroizing<String>>,
+    #[serde(flatten)]
+    others: BTreeMap<String, Value>,
 }
 
+/// Settings of a cluster that change which server the client reaches or trusts.
+const OF_A_CLUSTER: &[&str] = &["insecure-skip-tls-verify", "tls-server-name", "proxy-url"];
+/// Settings of a user that change in which name the client asks.
+const IN_ANOTHER_NAME: &[&str] = &["as", "as-uid", "as-groups", "as-user-extra"];
+
 /// Reads the file at `path`; answers in words what keeps it from being used.
+///
+/// Takes the credentials of exactly the user that the current context names: another user's belong to another cluster.
 pub fn read(path: &Path) -> Result<Access, String> {
     let bytes = wiped::read_at_most(path, SIZE_LIMIT).map_err(|error| format!("cannot be read ({})", error.kind()))?;
     let text =
         std::str::from_utf8(&bytes).map_err(|_| format!("cannot be read ({})", std::io::ErrorKind::InvalidData))?;
     let config = parse(text).ok_or("is not understood")?;
     let base = path.parent().unwrap_or(Path::new("/"));
-    let context = named(config.contexts.as_deref(), config.current_context.as_deref()).ok_or("has no context")?;
-    let cluster = named(config.clusters.as_deref(), context.cluster.as_deref()).ok_or("has no cluster")?;
-    let user = named(config.users.as_deref(), context.user.as_deref()).ok_or("has no user")?;
-    let server = cluster.server.as_deref().ok_or("names no server")?;
-    let file = |name: &str, data: &Option<Zeroizing<String>>, path: &Option<PathBuf>| {
-        content(name, data.as_deref().map(String::as_str), path.as_ref().map(|path| base.join(path)))
+    let current = given(config.current_context.as_deref()).ok_or("has no context: current-context is not set")?;
+    let context = named(config.contexts.as_deref(), current).ok_or_else(|| format!("has no context '{current}'"))?;
+    let of_context = |what: &str| format!("names no {what} in its context '{current}'");
+    let cluster = given(context.cluster.as_deref()).ok_or_else(|| of_context("cluster"))?;
+    let user = given(context.user.as_deref()).ok_or_else(|| of_context("user"))?;
+    let missing = |what: &str, name: &str| format!("has no {what} '{name}', which its context '{current}' names");
+    let cluster = named(config.clusters.as_deref(), cluster).ok_or_else(|| missing("cluster", cluster))?;
+    let user = named(config.users.as_deref(), user).ok_or_else(|| missing("user", user))?;
+    not_followed(&cluster.others, OF_A_CLUSTER)?;
+    not_followed(&user.others, IN_ANOTHER_NAME)?;
+    let server = given(cluster.server.as_deref()).ok_or("names no server")?;
+    let file = |name: &str, data: &Option<Zeroizing<String>>, path: &Option<String>| {
+        let data = given(data.as_deref().map(String::as_str));
+        content(name, data, given(path.as_deref()).map(|path| base.join(path)))
     };
     let certificate = file("client-certificate", &user.client_certificate_data, &user.client_certificate)?;
     let key = file("client-key", &user.client_key_data, &user.client_key)?;
-    if user.token.is_none() && (certificate.is_none() || key.is_none()) {
-        return Err("has neither a token nor a certificate in it (tokenFile and exec are not followed)".to_owned());
+    let token = user.token.clone().filter(|token| given(Some(token)).is_some());
+    match (&certificate, &key) {
+        (Some(_), None) => return Err("has a client-certificate without a client-key".to_owned()),
+        (None, _) if token.is_none() => {
+            return Err("has neither a token nor a certificate in it (tokenFile and exec are not followed)".to_owned());
+        }
+        _ => {}
     }
     Ok(Access {
         server: server.trim_end_matches('/').to_owned(),
@@ -103,8 +128,29 @@ pub fn read(path: &Path) -> Result<Access, String> {
             &cluster.certificate_authority,
         )?,
         identity: certificate.zip(key),
-        token: user.token.clone(),
+        token,
     })
+}
+
+/// Leaves out an empty text, which means as little as none.
+fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+/// Refuses a file with a setting of `names` that is switched on. Without it the client would reach or trust another server,
+/// or ask in another name.
+fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), String> {
+    let is_on = |value: &Value| match value {
+        Value::Null => false,
+        Value::String(text) => !matches!(text.as_str(), "" | "false"),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(entries) => !entries.is_empty(),
+        _ => true,
+    };
+    match names.iter().find(|name| others.get(**name).is_some_and(is_on)) {
+        Some(name) => Err(format!("has {name}, which is not followed")),
+        None => Ok(()),
+    }
 }
 
 /// Reads YAML, of which JSON is a part. Why it cannot be read is not said: the reader's own errors may hold what they are
@@ -128,6 +174,9 @@ fn value(yaml: Yaml<'_>) -> Option<Value> {
         {
             Value::Null
         }
+        Yaml::Representation(text, _, Some(tag)) if tag.is_yaml_core_schema() && tag.suffix == "binary" => {
+            Value::String(String::from_utf8(decoded(&text)?).ok()?)
+        }
         Yaml::Representation(text, ..) => Value::String(text.into_owned()),
         Yaml::Sequence(items) => Value::Array(items.into_iter().map(value).collect::<Option<_>>()?),
         Yaml::Mapping(entries) => {
@@ -141,19 +190,23 @@ fn value(yaml: Yaml<'_>) -> Option<Value> {
     })
 }
 
-/// The entry of `list` that is called `name`, or the first one where no name is given.
-fn named<'a, T>(list: Option<&'a [Named<T>]>, name: Option<&str>) -> Option<&'a T> {
-    let called = |entry: &&Named<T>| name.is_none() || entry.name.as_deref() == name;
-    list?.iter().find(called)?.content.as_ref()
+/// Returns the entry of `list` that is called `name`.
+fn named<'a, T>(list: Option<&'a [Named<T>]>, name: &str) -> Option<&'a T> {
+    list?.iter().find(|entry| entry.name.as_deref() == Some(name))?.content.as_ref()
+}
+
+/// Decodes base64, in which blanks and line ends mean nothing.
+fn decoded(data: &str) -> Option<Vec<u8>> {
+    let mut plain = Zeroizing::new(String::with_capacity(data.len()));
+    plain.extend(data.chars().filter(|character| !character.is_ascii_whitespace()));
+    base64::engine::general_purpose::STANDARD.decode(plain.as_bytes()).ok()
 }
 
 /// A file's content, given in the configuration itself or by its path.
 fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Option<Pem>, String> {
     if let Some(data) = data {
-        let decoded = base64::engine::general_purpose::STANDARD.decode(data.trim());
-        return decoded
-            .map(|content| Some(Zeroizing::new(content)))
-            .map_err(|_| format!("has a {name}-data that is not base64"));
+        let content = decoded(data).ok_or_else(|| format!("has a {name}-data that is not base64"))?;
+        return Ok(Some(Zeroizing::new(content)));
     }
     let Some(path) = path else { return Ok(None) };
     wiped::read_at_most(&path, SIZE_LIMIT)
@@ -166,6 +219,7 @@ fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Opti
 pub(crate) fn for_server(dir: &tempfile::TempDir, server: &str) -> std::path::PathBuf {
     let path = dir.path().join("kubeconfig");
     let text = serde_json::json!({
+        "current-context": "x",
         "clusters": [{ "name": "c", "cluster": { "server": server } }],
         "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
         "users": [{ "name": "u", "user": { "token": "t" } }],
@@ -200,9 +254,89 @@ mod tests {
         assert!(read(&path).unwrap_err().contains("tokenFile and exec are not followed"));
     }
 
+    /// Reads `text` as a kubeconfig next to a file `ca.crt`.
+    fn read_text(text: &str) -> Result<Access, String> {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("ca.crt"), "CA").unwrap();
+        let path = dir.path().join("kubeconfig");
+        std::fs::write(&path, text).unwrap();
+        read(&path)
+    }
+
+    #[test]
+    fn only_the_user_that_the_context_names_lends_its_credentials() {
+        for (from, to, why) in [
+            ("user: me\n", "# none\n", "names no user in its context 'loopback'"),
+            ("user: me\n", "user: \"\"\n", "names no user in its context 'loopback'"),
+            ("user: me\n", "user: ops/c\n", "has no user 'ops/c', which its context 'loopback' names"),
+            ("cluster: loopback\n", "# none\n", "names no cluster in its context 'loopback'"),
+            ("cluster: loopback\n", "cluster: c\n", "has no cluster 'c', which its context 'loopback' names"),
+            ("current-context: loopback\n", "# none\n", "has no context: current-context is not set"),
+            ("current-context: loopback\n", "current-context: \"\"\n", "has no context: current-context is not set"),
+            ("current-context: loopback\n", "current-context: zz\n", "has no context 'zz'"),
+        ] {
+            assert!(TEXT.contains(from), "{from}");
+            assert_eq!(read_text(&TEXT.replace(from, to)).unwrap_err(), why);
+        }
+    }
+
+    #[test]
+    fn an_empty_text_is_none() {
+        let beside = TEXT
+            .replace("    certificate-authority:", "    certificate-authority-data: \"\"\n    certificate-authority:");
+        assert_eq!(read_text(&beside).unwrap().authorities.as_deref().map(Vec::as_slice), Some(b"CA".as_slice()));
+        let token =
+            |token: &str| TEXT.replace("    client-key-data", &format!("    token: {token}\n    client-key-data"));
+        assert!(read_text(&token("\"\"")).unwrap().token.is_none());
+        assert_eq!(read_text(&token("t")).unwrap().token.as_deref().map(String::as_str), Some("t"));
+        let half = TEXT.replace("client-key-data: S0VZ", "client-key-data: \"\"");
+        assert!(read_text(&half).unwrap_err().contains("a client-certificate without a client-key"));
+        let nothing = TEXT.replace("client-certificate-data: Q0VSVA==", "client-certificate: \"\"");
+        let nothing = nothing.replace("client-key-data: S0VZ", "token: \"\"");
+        assert!(read_text(&nothing).unwrap_err().contains("neither a token nor a certificate"));
+    }
+
+    #[test]
+    fn base64_may_have_blanks_and_line_ends() {
+        for data in [
+            "|\n      Q0VS\n      VA==\n",
+            ">-\n      Q0VS\n      VA==\n",
+            "\"Q0VS\n      VA==\"",
+            "\" Q0VS\\tVA==\\r\\n\"",
+            "!!binary |\n      UTBW\n      U1ZBPT0=\n",
+        ] {
+            let text = TEXT.replace("client-certificate-data: Q0VSVA==", &format!("client-certificate-data: {data}"));
+            let access = read_text(&text).unwrap_or_else(|why| panic!("{data}: {why}"));
+            assert_eq!(access.identity.unwrap().0.as_slice(), b"CERT", "{data}");
+        }
+        for text in [format!("\u{feff}{TEXT}"), TEXT.replace('\n', "\r\n")] {
+            assert_eq!(read_text(&text).unwrap().server, "https://localhost:6443", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_setting_that_is_not_followed_is_named() {
+        let cluster = |line: &str| TEXT.replace("    server:", &format!("    {line}\n    server:"));
+        let user = |line: &str| TEXT.replace("    client-key-data:", &format!("    {line}\n    client-key-data:"));
+        for (text, name) in [
+            (cluster("insecure-skip-tls-verify: true"), "insecure-skip-tls-verify"),
+            (cluster("tls-server-name: api.cluster.example"), "tls-server-name"),
+            (cluster("proxy-url: http://192.0.2.1:3128"), "proxy-url"),
+            (user("as: admin"), "as"),
+            (user("as-groups: [system:masters]"), "as-groups"),
+        ] {
+            assert_eq!(read_text(&text).unwrap_err(), format!("has {name}, which is not followed"));
+        }
+        for harmless in
+            ["insecure-skip-tls-verify: false", "tls-server-name: \"\"", "disable-compression: true", "proxy-url:"]
+        {
+            assert!(read_text(&cluster(harmless)).is_ok(), "{harmless}");
+        }
+    }
+
     /// The token of the first user.
     fn token(text: &str) -> Option<String> {
-        Some(named(parse(text)?.users.as_deref(), None)?.token.as_deref()?.clone())
+        Some(parse(text)?.users?.first()?.content.as_ref()?.token.as_deref()?.clone())
     }
 
     #[test]

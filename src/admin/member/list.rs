@@ -9,6 +9,7 @@ use crate::decide::members::{Health, MachineState, Member, quorum};
 use crate::operate::failure::Failure;
 use crate::operate::members::look;
 use crate::operate::members::look::MembersSeen;
+use crate::os::output::complain;
 
 const HELP: &str = "\
 It changes nothing. Healthy is who answered within 2 seconds, in this cluster, with this leader and without the alarm CORRUPT; a
@@ -63,7 +64,11 @@ struct Row {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<List, Failure> {
-    Ok(List::of(&look::of_target(&arguments.source.target())?))
+    let seen = look::of_target(&arguments.source.target())?;
+    if let Some(why) = &seen.machines_unknown {
+        complain(format_args!("tandem: the members' Machines are not known: {why}"));
+    }
+    Ok(List::of(&seen))
 }
 
 impl List {

@@ -32,6 +32,8 @@ pub struct MembersSeen {
     pub membership: Membership,
     /// What the rules do not ask for, by member.
     pub details: BTreeMap<MemberId, Detail>,
+    /// Why the Machines that the kubeconfig gives access to are not known.
+    pub machines_unknown: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -231,7 +233,7 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
         third_voter: false,
     };
     let lock = reference.change.as_ref().map(|lock| lock.key.clone());
-    MembersSeen { cluster_id: reference.cluster_id, lock, membership, details }
+    MembersSeen { cluster_id: reference.cluster_id, lock, membership, details, machines_unknown: None }
 }
 
 /// Somebody's change; one's own keeps nobody.
@@ -283,6 +285,7 @@ pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>
     let machines = match read {
         Ok(machines) => machines,
         Err(why) => {
+            seen.machines_unknown = Some(why.clone());
             seen.membership.members.iter_mut().for_each(|member| member.machine = MachineState::Unknown(why.clone()));
             return;
         }

@@ -106,7 +106,13 @@ pub(super) fn seen() -> MembersSeen {
         promote_max_lag: 100,
         ..Membership::default()
     };
-    MembersSeen { cluster_id: 1, lock: None, membership, details: std::collections::BTreeMap::default() }
+    MembersSeen {
+        cluster_id: 1,
+        lock: None,
+        membership,
+        details: std::collections::BTreeMap::default(),
+        machines_unknown: None,
+    }
 }
 
 /// What is known of a cluster.
