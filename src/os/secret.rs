@@ -1,6 +1,7 @@
 //! Passwords and tokens: values that no log, error or debug file may show, and that memory does not keep.
 
 use std::fmt::{self, Write as _};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use zeroize::Zeroizing;
@@ -38,32 +39,187 @@ impl fmt::Debug for Secret {
 /// Clones share their words: what one learns to hide, all hide.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubber {
-    words: Arc<Mutex<Vec<Secret>>>,
+    words: Arc<Mutex<Vec<Hidden>>>,
 }
+
+/// A word that is not shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hidden {
+    word: Secret,
+    /// Hidden only where no letter or digit is next to it.
+    alone: bool,
+}
+
+/// A token of fewer bytes is a part of many words, which would be cut up.
+const LONG: usize = 8;
 
 impl Scrubber {
     /// From now on `word` is replaced wherever it turns up.
     pub fn hide(&self, word: &[u8]) {
+        self.add(Hidden { word: Secret::new(word), alone: false });
+    }
+
+    /// From now on `token`, which the other side has chosen, is replaced: a short one only where it is a word of its own.
+    pub fn hide_token(&self, token: &[u8]) {
+        self.add(Hidden { word: Secret::new(token), alone: token.len() < LONG });
+    }
+
+    fn add(&self, hidden: Hidden) {
         let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        if !word.is_empty() && !words.iter().any(|known| known.reveal() == word) {
-            words.push(Secret::new(word));
+        if !hidden.word.is_empty() && !words.contains(&hidden) {
+            words.push(hidden);
         }
     }
 
-    /// `text` without any hidden word, on one line, at most `limit` characters.
+    /// Returns `text` on one line, without any hidden word and without characters that show nothing, cut to `limit` characters.
+    ///
+    /// The order counts: a word with such a character in it, or one that is cut through, is not found any more.
     pub fn clean(&self, text: &str, limit: usize) -> String {
-        let mut cleaned = Zeroizing::new(text.to_owned());
-        for word in self.words.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            for writing in writings(&String::from_utf8_lossy(word.reveal())) {
-                cleaned = Zeroizing::new(cleaned.replace(writing.as_str(), "***"));
+        let line = one_line(text);
+        let mut places = Vec::new();
+        {
+            let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+            if !words.is_empty() {
+                let tight = Tight::of(&line);
+                words.iter().for_each(|hidden| tight.find(hidden, &line, &mut places));
             }
         }
-        cleaned.retain(|character| character.is_whitespace() || !character.is_control());
-        let mut line = cleaned.split_whitespace().collect::<Vec<_>>().join(" ");
-        if line.chars().count() > limit {
-            line = line.chars().take(limit).chain("...".chars()).collect();
+        let line = without(&line, places);
+        match line.char_indices().nth(limit) {
+            Some((end, _)) => line.get(..end).unwrap_or_default().chars().chain("...".chars()).collect(),
+            None => line,
         }
-        line
+    }
+}
+
+/// A text without blanks, and where in that text each byte of it was.
+struct Tight {
+    text: Zeroizing<String>,
+    places: Vec<usize>,
+}
+
+impl Tight {
+    /// Leaves out blanks, and what JSON writes for them: a line break in the middle of a word hides it from no reader.
+    fn of(text: &str) -> Self {
+        let mut tight = Self { text: Zeroizing::new(String::with_capacity(text.len())), places: Vec::new() };
+        let mut characters = text.char_indices().peekable();
+        while let Some((at, character)) = characters.next() {
+            if character == '\\' {
+                match characters.peek() {
+                    Some((_, 'n' | 'r' | 't')) => {
+                        characters.next();
+                        continue;
+                    }
+                    Some((next, '\\')) => {
+                        tight.push(*next, '\\');
+                        characters.next();
+                    }
+                    _ => {}
+                }
+            }
+            if !character.is_whitespace() {
+                tight.push(at, character);
+            }
+        }
+        tight
+    }
+
+    fn push(&mut self, at: usize, character: char) {
+        self.text.push(character);
+        self.places.resize(self.text.len(), at);
+    }
+
+    /// Adds where `hidden` is in `line`, of which this is the tight text.
+    fn find(&self, hidden: &Hidden, line: &str, places: &mut Vec<Range<usize>>) {
+        for writing in writings(&String::from_utf8_lossy(hidden.word.reveal())) {
+            let word = Self::of(&one_line(&writing)).text;
+            if word.is_empty() {
+                continue;
+            }
+            for (at, found) in self.text.match_indices(word.as_str()) {
+                let last = found.char_indices().next_back().map_or(0, |(last, _)| last);
+                let from = self.places.get(at).copied().unwrap_or_default();
+                let end = self.places.get(at + last).copied().unwrap_or_default();
+                let end = end + line.get(end..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
+                if !hidden.alone || is_alone(line, from..end) {
+                    places.push(from..end);
+                }
+            }
+        }
+    }
+}
+
+/// Returns whether no letter or digit is next to `place`.
+fn is_alone(line: &str, place: Range<usize>) -> bool {
+    let before = line.get(..place.start).and_then(|before| before.chars().next_back());
+    let after = line.get(place.end..).and_then(|after| after.chars().next());
+    ![before, after].into_iter().flatten().any(char::is_alphanumeric)
+}
+
+/// Replaces `places` of `line`, which may overlap.
+fn without(line: &str, mut places: Vec<Range<usize>>) -> String {
+    places.sort_by_key(|place| (place.start, place.end));
+    let mut cleaned = String::with_capacity(line.len());
+    let mut end = 0;
+    for place in places {
+        if place.start >= end {
+            cleaned.push_str(line.get(end..place.start).unwrap_or_default());
+            cleaned.push_str("***");
+        }
+        end = end.max(place.end);
+    }
+    cleaned.push_str(line.get(end..).unwrap_or_default());
+    cleaned
+}
+
+/// Returns `text` with one blank for each run of blanks and line breaks, without characters that show nothing, however JSON
+/// writes those.
+fn one_line(text: &str) -> Zeroizing<String> {
+    let mut line = Zeroizing::new(String::with_capacity(text.len()));
+    let mut rest = text.trim();
+    while let Some(character) = rest.chars().next() {
+        let length = match escaped(rest) {
+            Some(meant) if is_invisible(meant) => ESCAPED,
+            _ => character.len_utf8(),
+        };
+        if length != ESCAPED && !is_invisible(character) {
+            match character.is_whitespace() {
+                true if line.ends_with(' ') => {}
+                true => line.push(' '),
+                false => line.push(character),
+            }
+        }
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    let (begins, ends) = (line.starts_with(' '), line.ends_with(' '));
+    if begins || ends { Zeroizing::new(line.trim().to_owned()) } else { line }
+}
+
+/// Returns the character that `text` begins with where it is written as `\u` and four hex digits.
+fn escaped(text: &str) -> Option<char> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    char::from_u32(u32::from_str_radix(digits, 16).ok()?)
+}
+
+/// Returns whether `character` is no blank and shows nothing: a control character, or one of Unicode's format characters, which
+/// have no width or turn the direction of what follows.
+fn is_invisible(character: char) -> bool {
+    match character {
+        _ if character.is_whitespace() => false,
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{61c}'
+        | '\u{70f}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff0}'..='\u{fffb}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}' => true,
+        _ => character.is_control(),
     }
 }
 
@@ -129,6 +285,45 @@ mod tests {
         }
         scrubber.hide(b"x\xffy");
         assert_eq!(scrubber.clean(&String::from_utf8_lossy(b"x\xffy"), 100), "***", "bytes that are no text");
+    }
+
+    #[test]
+    fn a_character_that_shows_nothing_hides_no_word() {
+        const WORD: &str = "pass/w #1 long";
+        let scrubber = Scrubber::default();
+        scrubber.hide(WORD.as_bytes());
+        for between in
+            ["\u{7}", "\u{200b}", "\u{202e}", "\u{ad}", "\n", " \t", "\\u0007", "\\u200B", "\\n", "\u{7}\u{feff}"]
+        {
+            for at in 0..=WORD.len() {
+                let (before, after) = WORD.split_at(at);
+                let text = format!("you sent {before}{between}{after}, it seems");
+                let cleaned = scrubber.clean(&text, 100).replace("\\n", " ");
+                assert!(cleaned.starts_with("you sent ") && cleaned.contains("***"), "{between:?} {at}: {cleaned}");
+                assert!(!cleaned.contains("pass") && !cleaned.contains("#1"), "{between:?} {at}: {cleaned}");
+            }
+        }
+        assert_eq!(scrubber.clean("a\u{202e}b \u{200f}\u{1b}[2J c", 100), "ab [2J c");
+    }
+
+    #[test]
+    fn a_word_is_found_before_the_text_is_cut() {
+        let scrubber = Scrubber::default();
+        scrubber.hide(b"hunter2-hunter2");
+        let text = format!("{}hunter2-hunter2", "x".repeat(33));
+        assert_eq!(scrubber.clean(&text, 40), format!("{}***", "x".repeat(33)));
+        assert_eq!(scrubber.clean(&text, 34), format!("{}*...", "x".repeat(33)));
+    }
+
+    #[test]
+    fn a_short_token_cuts_no_word_up() {
+        let scrubber = Scrubber::default();
+        scrubber.hide_token(b"e");
+        scrubber.hide_token(b"long-enough");
+        assert_eq!(
+            scrubber.clean("GET /redfish/v1/Systems: e, xlong-enoughx", 100),
+            "GET /redfish/v1/Systems: ***, x***x"
+        );
     }
 
     #[test]

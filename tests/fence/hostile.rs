@@ -121,6 +121,45 @@ fn a_tolerant_reader_where_the_standard_allows_it() {
 }
 
 #[test]
+fn no_place_in_an_answer_shows_the_password() {
+    use serde_json::json;
+    const PASSWORD: &str = "s3cret-pass";
+    let mut written = Vec::new();
+    for between in ["\u{7}", "\u{200b}", "\u{202e}", "\n"] {
+        for at in [1, 5, PASSWORD.len() - 1] {
+            written.push(format!("{}{between}{}", &PASSWORD[..at], &PASSWORD[at..]));
+        }
+    }
+    written.push(format!("{}{PASSWORD}", "x".repeat(33)));
+    let system = |key: &str, word: &str| {
+        let mut system = json!({"Id": "1", "PowerState": "On", "Actions": {"#ComputerSystem.Reset": {}}});
+        system[key] = json!(word);
+        Misbehaviour::Body(system.to_string().into_bytes())
+    };
+    at_once(written, |word| {
+        let hides = |how: Misbehaviour, call: &dyn Fn(&Server) -> Call| {
+            let server = Server::with_world(World::one_system().with(Fault::always("GET", "/Systems/1", how)));
+            let output = call(&server).run();
+            let shown = output.stderr.replace('\n', "");
+            assert!(output.code == 1 && !shown.contains("s3cret") && !shown.contains("pass"), "{word:?}: {output:?}");
+            assert!(!output.stderr.contains('\u{202e}') && !output.stderr.contains('\u{7}'), "{word:?}: {output:?}");
+        };
+        let plain: &dyn Fn(&Server) -> Call = &|server| status(server);
+        let proven: &dyn Fn(&Server) -> Call =
+            &|server| status(server).set("system_uuid", "11111111-2222-3333-4444-555555555555");
+        hides(system("PowerState", &word), plain);
+        hides(system("UUID", &word), proven);
+        hides(system("@odata.id", &word), &|server| status(server).set("plug", "another"));
+        for key in ["Id", "Name", "UUID", "SerialNumber"] {
+            hides(system(key, &word), &|server| status(server).set("plug", "another"));
+        }
+        for body in [error_body(&word, "no"), error_body("Base.1.8.X", &word)] {
+            hides(Misbehaviour::Status(403, body), plain);
+        }
+    });
+}
+
+#[test]
 fn connections_that_fail_have_their_sentence() {
     all(vec![
         Box::new(|| {

@@ -83,10 +83,10 @@ impl Bmc {
             Some(found) => {
                 let place = found.place.clone();
                 let document = self.service.get(&place)?;
-                Found { system: discovery::read_system(&place, &document)?, place }
+                Found { system: discovery::read_system(&self.service, &place, &document)?, place }
             }
         };
-        prove(host, &found)?;
+        prove(host, &found).map_err(|failure| Failure { text: self.service.clean(&failure.text), ..failure })?;
         // One that has shown its action may leave it out where there is nothing to do with it.
         let shown = host.system().and_then(|system| system.reset.clone());
         found.system.reset = found.system.reset.or(shown);
@@ -172,7 +172,7 @@ impl Bmc {
             let Ok(place) = self.service.follow(&found.place, link) else { continue };
             match self.service.get(&place) {
                 Ok(document) if resource::is_own_chassis_on(&document, &found.place.path) => {
-                    return Ok(Some(place.path));
+                    return Ok(Some(self.service.clean(&place.path)));
                 }
                 Err(failure) if failure.is_passing() => return Err(failure),
                 Ok(_) | Err(_) => {}

@@ -239,7 +239,7 @@ impl Client {
         match &result {
             Ok(reply) => {
                 // Before anything of this answer is written down: some services repeat the token in the body.
-                reply.token.iter().for_each(|token| self.hide(token.reveal()));
+                reply.token.iter().for_each(|token| self.scrubber.hide_token(token.reveal()));
                 self.compare_clocks(reply.date);
                 let body = self.scrubber.clean(&String::from_utf8_lossy(&reply.body), TRACED);
                 self.note(&format!("{what}: {} in {took} ms: {body}", reply.status));

@@ -55,7 +55,7 @@ pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure
     match service.get(&place) {
         // The collection itself, where a system was asked for: good enough to choose from.
         Ok(document) if is_collection(&document) => choose(service, &place, pointer),
-        Ok(document) => named_as_wanted(Found { system: read_system(&place, &document)?, place }, pointer),
+        Ok(document) => named_as_wanted(Found { system: read_system(service, &place, &document)?, place }, pointer),
         Err(failure) if failure.kind == FailureKind::Missing => Err(explain_missing(service, pointer, &place, failure)),
         Err(failure) => Err(failure),
     }
@@ -77,7 +77,7 @@ pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Locat
         let place = service.place(uri)?;
         let document = service.get(&place)?;
         if !is_collection(&document) {
-            let system = read_system(&place, &document)?;
+            let system = read_system(service, &place, &document)?;
             return Ok(vec![(place.clone(), Candidate::read(place.path, system))]);
         }
         return members(service, &place, &document);
@@ -87,9 +87,12 @@ pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Locat
     members(service, &collection, &document)
 }
 
-/// Reads a system from its resource.
-pub fn read_system(place: &Location, document: &Value) -> Result<System, Failure> {
-    System::read(document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{} {why}", place.path)))
+/// Reads a system from its resource. A power state in words of its own is safe to show.
+pub fn read_system(service: &Service, place: &Location, document: &Value) -> Result<System, Failure> {
+    match System::read(document) {
+        Ok(system) => Ok(System { power: system.power.cleaned(|text| service.clean(text)), ..system }),
+        Err(why) => Err(Failure::new(FailureKind::Garbled, format!("{} {why}", service.clean(&place.path)))),
+    }
 }
 
 /// The service root, with the trailing slash that this service likes.
@@ -165,7 +168,7 @@ fn choose(service: &mut Service, collection: &Location, pointer: &Pointer) -> Re
     }
     // Chosen by its URI, but not readable a moment ago: now the reason counts.
     let document = service.get(&place)?;
-    Ok(Found { system: read_system(&place, &document)?, place })
+    Ok(Found { system: read_system(service, &place, &document)?, place })
 }
 
 fn members(
@@ -186,7 +189,7 @@ fn read_all(
     let mut found = Vec::with_capacity(links.len());
     for link in links {
         let place = service.follow(collection, &link)?;
-        let read = service.get(&place).and_then(|document| read_system(&place, &document));
+        let read = service.get(&place).and_then(|document| read_system(service, &place, &document));
         let candidate = match read {
             Ok(system) => Candidate::read(&place.path, system),
             // One of several that cannot be read is no reason to give up on the others; the choice takes it into

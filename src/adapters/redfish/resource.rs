@@ -21,10 +21,19 @@ impl Power {
         match value {
             None => Self::Unclear("it has no PowerState".to_owned()),
             Some(Value::String(word)) => POWER_WORDS.iter().find(|(known, _, _)| *known == word.trim()).map_or_else(
-                || Self::Unclear(format!("its PowerState is \"{}\"", shorten(word))),
+                || Self::Unclear(format!("its PowerState is \"{word}\"")),
                 |(known, meaning, _)| Self::Known(*meaning, (*known).to_owned()),
             ),
-            Some(other) => Self::Unclear(format!("its PowerState is {}", shorten(&other.to_string()))),
+            Some(other) => Self::Unclear(format!("its PowerState is {other}")),
+        }
+    }
+
+    /// Has `clean` make a word of the service's own safe to show. Nothing cuts it before.
+    #[must_use]
+    pub(super) fn cleaned(self, clean: impl Fn(&str) -> String) -> Self {
+        match self {
+            Self::Unclear(why) => Self::Unclear(clean(&why)),
+            known @ Self::Known(..) => known,
         }
     }
 
@@ -191,10 +200,6 @@ pub fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
     }
-}
-
-fn shorten(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).take(40).collect()
 }
 
 #[cfg(test)]
