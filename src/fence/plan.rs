@@ -350,7 +350,7 @@ fn is_busy(failure: &Failure) -> bool {
 
 /// Whether a failed reading is worth another: a service that has answered before may lose a resource for a moment.
 fn may_pass(failure: &Failure, heard: bool) -> bool {
-    failure.is_passing() || (heard && failure.kind == FailureKind::Missing)
+    failure.is_passing() || (heard && matches!(failure.kind, FailureKind::Missing | FailureKind::Disliked))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ mod lost_node;
 mod notes;
 mod one_process;
 mod options;
+mod patience;
 mod power;
 mod power_on;
 mod systems;

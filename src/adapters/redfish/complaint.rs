@@ -1,5 +1,7 @@
 //! What a service says in the body of an answer that is not the wanted resource. Pure.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::failure::FailureKind;
@@ -56,13 +58,29 @@ impl Complaint {
     ///
     /// 401 stays 401 whatever the words: what to do about it depends on nothing else. A known message decides over
     /// any other status, as the same fault comes with 400, 403, 409 or 500 from different services.
-    pub fn kind(&self, status: u16) -> FailureKind {
+    ///
+    /// A refusal that asks for patience, by the header `Retry-After` or in its message, gets it whatever its status.
+    pub fn kind(&self, status: u16, retry_after: Option<Duration>) -> FailureKind {
         if status == 401 {
             return FailureKind::Unauthorised;
         }
-        self.meaning()
-            .filter(|meaning| *meaning != Meaning::Success)
-            .map_or_else(|| quirks::status_kind(status), Meaning::kind)
+        match self.meaning().filter(|meaning| *meaning != Meaning::Success).map(Meaning::kind) {
+            Some(FailureKind::Busy { .. }) => FailureKind::Busy { retry_after: retry_after.or(Some(Duration::ZERO)) },
+            Some(kind) => kind,
+            None if self.asks_for_patience() => FailureKind::Busy { retry_after: retry_after.or(Some(Duration::ZERO)) },
+            None if retry_after.is_some() => FailureKind::Busy { retry_after },
+            None => quirks::status_kind(status),
+        }
+    }
+
+    /// Returns whether a message that is not known asks for another try, by its id or in its words.
+    fn asks_for_patience(&self) -> bool {
+        let asks = |text: &String, words: &[&str]| {
+            let text = text.to_ascii_lowercase();
+            words.iter().any(|word| text.contains(word))
+        };
+        self.ids.iter().any(|id| asks(id, quirks::PATIENCE_IN_IDS))
+            || self.words.iter().any(|words| asks(words, quirks::PATIENCE_IN_WORDS))
     }
 
     /// The service's words and our hint, in one line; empty where it said nothing.
@@ -124,18 +142,43 @@ mod tests {
         assert_eq!(complaint.sentence(), "Already on (IDRAC.2.8.PSU501)");
         let object =
             br#"{"Error":{"@message.extendedinfo":{"MessageID":"Base.1.8.InsufficientPrivilege","message":"No."}}}"#;
-        assert_eq!(read(object).kind(403), FailureKind::Forbidden);
+        assert_eq!(read(object).kind(403, None), FailureKind::Forbidden);
         assert_eq!(read(object).sentence(), "No (Base.1.8.InsufficientPrivilege); give the user the Operator role");
     }
 
     #[test]
     fn a_message_decides_over_the_status_but_not_over_401() {
         let ilo = br#"{"error":{"@Message.ExtendedInfo":[{"MessageID":"iLO.0.10.InvalidOperationForSystemState"}]}}"#;
-        assert_eq!(read(ilo).kind(400), FailureKind::WrongState);
-        assert_eq!(read(ilo).kind(401), FailureKind::Unauthorised);
-        assert_eq!(read(b"").kind(400), FailureKind::Disliked);
-        assert_eq!(read(b"").kind(405), FailureKind::Refused);
-        assert_eq!(read(b"").kind(507), FailureKind::Busy { retry_after: None });
+        assert_eq!(read(ilo).kind(400, None), FailureKind::WrongState);
+        assert_eq!(read(ilo).kind(401, None), FailureKind::Unauthorised);
+        assert_eq!(read(b"").kind(400, None), FailureKind::Disliked);
+        assert_eq!(read(b"").kind(405, None), FailureKind::Refused);
+        assert_eq!(read(b"").kind(507, None), FailureKind::Busy { retry_after: None });
+    }
+
+    #[test]
+    fn patience_that_is_asked_for_is_given_whatever_the_status() {
+        let said = |id: &str, words: &str| {
+            let info = serde_json::json!([{"MessageId": id, "Message": words}]);
+            read(serde_json::json!({"error": {"@Message.ExtendedInfo": info}}).to_string().as_bytes())
+        };
+        let (asked, unasked) = (Some(Duration::ZERO), FailureKind::Disliked);
+        for status in [400, 404, 409, 503] {
+            for complaint in [
+                said("iLO.2.30.ResourceNotReadyRetry", ""),
+                said("Base.1.8.ServiceTemporarilyUnavailable", ""),
+                said("Vendor.1.0.NotReadyYet", ""),
+                said("Vendor.1.0.X", "The data source is starting. Please try again in a minute."),
+                said("", "Busy; RETRY the operation later."),
+            ] {
+                assert_eq!(complaint.kind(status, None), FailureKind::Busy { retry_after: asked }, "{complaint:?}");
+            }
+        }
+        let header = Some(Duration::from_secs(3));
+        assert_eq!(read(b"").kind(400, header), FailureKind::Busy { retry_after: header });
+        assert_eq!(said("Base.1.8.AccessDenied", "Retry later").kind(403, header), FailureKind::Forbidden);
+        assert_eq!(said("Base.1.8.X", "Retry later").kind(401, header), FailureKind::Unauthorised);
+        assert_eq!(said("Base.1.8.GeneralError", "A general error").kind(400, None), unasked);
     }
 
     #[test]
@@ -158,6 +201,6 @@ mod tests {
         let body =
             br#"{"error":{"code":"iLO.0.10.ExtendedInfo","@Message.ExtendedInfo":[{"MessageId":"Base.1.4.Success"}]}}"#;
         assert_eq!(read(body).meaning(), Some(Meaning::Success));
-        assert_eq!(read(body).kind(503), FailureKind::Busy { retry_after: None });
+        assert_eq!(read(body).kind(503, None), FailureKind::Busy { retry_after: None });
     }
 }

@@ -167,7 +167,7 @@ fn choose(service: &mut Service, collection: &Location, pointer: &Pointer) -> Re
         return Ok(Found { place, system });
     }
     // Chosen by its URI, but not readable a moment ago: now the reason counts.
-    let document = service.get(&place)?;
+    let document = listed(service, &place)?;
     Ok(Found { system: read_system(service, &place, &document)?, place })
 }
 
@@ -189,7 +189,7 @@ fn read_all(
     let mut found = Vec::with_capacity(links.len());
     for link in links {
         let place = service.follow(collection, &link)?;
-        let read = service.get(&place).and_then(|document| read_system(service, &place, &document));
+        let read = listed(service, &place).and_then(|document| read_system(service, &place, &document));
         let candidate = match read {
             Ok(system) => Candidate::read(&place.path, system),
             // One of several that cannot be read is no reason to give up on the others; the choice takes it into
@@ -203,6 +203,18 @@ fn read_all(
         found.push((place, candidate));
     }
     Ok(found)
+}
+
+/// Reads a resource that the BMC itself has listed. A 404, or a 400 without a reason, contradicts the list, and passes: some BMCs answer
+/// so while their server boots.
+fn listed(service: &mut Service, place: &Location) -> Result<Value, Failure> {
+    service.get(place).map_err(|failure| match failure.kind {
+        FailureKind::Missing | FailureKind::Disliked => Failure {
+            kind: FailureKind::Busy { retry_after: None },
+            text: format!("{failure}, although the BMC lists it"),
+        },
+        _ => failure,
+    })
 }
 
 fn concerns_one(failure: &Failure) -> bool {

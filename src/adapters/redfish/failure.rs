@@ -13,7 +13,8 @@ pub enum FailureKind {
     Silent,
     /// The certificate cannot be trusted, or TLS is not possible at all; a retry changes nothing.
     Untrusted,
-    /// The service asks for patience (429, 5xx, a starting data source).
+    /// The service is not able just now (429, 5xx), or asks for patience itself: by a header, by a known message, or in words. Then
+    /// `retry_after` has the time, and zero leaves that to us.
     Busy { retry_after: Option<Duration> },
     /// Who we are was not accepted, in two attempts.
     Unauthorised,

@@ -102,6 +102,12 @@ pub const MESSAGES: &[KnownMessage] = &[
     message("ResourceInStandby", Meaning::Busy, "", "DMTF Base registry"),
     message("ResourceExhaustion", Meaning::Busy, "", "DMTF Base registry"),
     message("OperationTimeout", Meaning::Busy, "", "DMTF Base registry"),
+    message(
+        "ResourceNotReadyRetry",
+        Meaning::Busy,
+        "",
+        "HPE iLO: 400 or 404 while the server boots (metal-operator issue 167)",
+    ),
     message("PSU501", Meaning::WrongState, "", "Dell iDRAC: 409 when already in that state (libredfish)"),
     message(
         "InvalidOperationForSystemState",
@@ -125,6 +131,11 @@ pub const MESSAGES: &[KnownMessage] = &[
     message("PropertyValueTypeError", Meaning::ValueRefused, "", "DMTF Base registry"),
     message("Success", Meaning::Success, "", "DMTF Base registry; HPE iLO puts it into an 'error' object"),
 ];
+
+/// What is in the id of a message, in small letters, that asks for another try.
+pub const PATIENCE_IN_IDS: &[&str] = &["retry", "notready"];
+/// What is in the words of one.
+pub const PATIENCE_IN_WORDS: &[&str] = &["try again", "retry", "not ready"];
 
 /// What an HTTP status means where no known message says more.
 pub const STATUSES: &[(u16, FailureKind)] = &[

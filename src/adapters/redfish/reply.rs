@@ -64,10 +64,7 @@ impl Reply {
             return Ok(Answer { status, location, token, etag, body });
         }
         let complaint = complaint::read(&body);
-        let mut kind = complaint.kind(status);
-        if let FailureKind::Busy { retry_after: wait } = &mut kind {
-            *wait = retry_after;
-        }
+        let kind = complaint.kind(status, retry_after);
         let reason = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
         Err((kind, format!("{status} {}", reason.unwrap_or("unknown status")), complaint.sentence()))
     }

@@ -244,6 +244,8 @@ fn failed_readings_are_repeated_as_long_as_it_makes_sense() {
             // It was heard before, so it may come back.
             ("0:On 0.1:+ 30:?unreachable", "30", "read 30.5"),
             ("0:On 0.1:+ 30:?404", "30", "read 30.5"),
+            ("0:On 0.1:+ 30:?400", "30", "read 30.5"),
+            ("0:?400", "0", "fail 400"),
             ("0:?401", "0", "fail 401"),
             ("0:?403", "0", "fail 403"),
             ("0:?404", "0", "fail 404"),

@@ -36,7 +36,13 @@ pub(crate) fn words(words: &[OsString]) {
 /// The body of an answer, wherever it may be read.
 pub(crate) fn body(body: &[u8]) {
     let said = complaint::read(body);
-    drop((said.sentence(), said.kind(400), said.meaning(), task::failure("/task", body), task::place(None, body)));
+    drop((
+        said.sentence(),
+        said.kind(400, None),
+        said.meaning(),
+        task::failure("/task", body),
+        task::place(None, body),
+    ));
     let scrubber = Scrubber::default();
     scrubber.hide(b"secret");
     let scrubbed = scrubber.clean(&String::from_utf8_lossy(body), 300);

@@ -102,6 +102,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Fault::command", "what to type, which the guide has in its own column"),
     ("fencing_check", "the same"),
     ("fake_program", "writes a script for tests"),
+    ("src/adapters/redfish/discovery.rs listed", "adds to the BMC's own answer"),
     ("totem", "names what differs"),
     ("src/operate/setup/cluster/membership.rs links", "the same"),
     ("Etcd::compare_clone", "the same"),
