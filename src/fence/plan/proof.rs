@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::history::{dislikes, run_of_off, said_otherwise, since_outage, tries};
 use super::{Event, Moment, fits_off};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
+use crate::adapters::redfish::quirks::PowerWord;
 
 /// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
 pub(super) const CONFIRM: Duration = Duration::from_secs(1);
@@ -13,6 +14,10 @@ pub(super) const CONFIRM: Duration = Duration::from_secs(1);
 const HOLD: Duration = Duration::from_secs(5);
 /// Refusals without a reason that we understand, before they are believed.
 pub(super) const DISLIKES: usize = 3;
+/// Refusals in the same words, of a service that does not ask for patience, before they count of a system that reports Off.
+const STANDING_REFUSALS: usize = 8;
+/// The least time between the first and the last of them: a BMC that starts takes no resets, and may report Off for a host that it does not know.
+const STANDING: Duration = Duration::from_secs(30);
 /// Questions to a chassis that does not answer, before it counts as one without a power state.
 const CHASSIS_QUESTIONS: usize = 3;
 
@@ -60,8 +65,27 @@ pub(super) fn word(history: &[Moment]) -> Word {
     match failure.kind {
         _ if fits_off(failure) && (knows || failure.kind == FailureKind::WrongState) => Word::Unaccepted,
         FailureKind::Disliked | FailureKind::Precondition if dislikes(history) < DISLIKES => Word::Unproven,
+        FailureKind::Busy { retry_after: None } if is_standing(history, failure) => Word::Refused,
         _ if failure.is_passing() => Word::Unproven,
         _ => Word::Refused,
+    }
+}
+
+/// Returns whether every reset was refused in the words of `refusal` for long, while every reading was Off. Some BMCs refuse a reset of
+/// what is off so. A survivor that waits for another answer waits for ever.
+fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
+    let mut times = Vec::new();
+    for moment in history.iter().rev() {
+        match &moment.event {
+            Event::Refused(failure) if failure == refusal => times.push(moment.at),
+            Event::Read { power, .. } if power.is(PowerWord::Off) => {}
+            Event::Chassis { .. } | Event::ChassisUnread(_) => {}
+            _ => break,
+        }
+    }
+    match (times.first(), times.last()) {
+        (Some(newest), Some(oldest)) => times.len() >= STANDING_REFUSALS && *newest >= *oldest + STANDING,
+        _ => false,
     }
 }
 

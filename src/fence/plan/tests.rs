@@ -1,6 +1,7 @@
 //! The plan as tables: a goal, a history in short, the time, and the step that has to follow.
 
 mod notation;
+mod standing;
 
 use self::notation::{check, check_with, history, plan, seconds};
 use super::*;
