@@ -127,6 +127,8 @@ pub struct World {
     pub wants_etag: Option<u16>,
     /// Whether its states have weak names, which fit nothing: then only `*` will do.
     pub weak_etags: bool,
+    /// The name of its state in the header and in the body, and the one that fits.
+    pub etags: Option<[&'static str; 3]>,
     /// A connection is reset at the request after these.
     pub answers_per_connection: usize,
     /// What the clock of the BMC says in each answer about a system.
@@ -159,6 +161,7 @@ impl World {
             session_says: SessionSays::Header,
             wants_etag: None,
             weak_etags: false,
+            etags: None,
             answers_per_connection: usize::MAX,
             date: None,
             fixed: Vec::new(),
@@ -313,10 +316,15 @@ impl World {
         let system = self.systems.iter().find(|system| path.starts_with(&system.uri()));
         match system {
             Some(system) if path == system.uri() => {
-                let (etag, date) = (system.etag(), self.date.as_deref());
+                let (mut etag, date) = (system.etag(), self.date.as_deref());
+                let mut document = system.document();
+                if let Some([in_header, in_body, _]) = self.etags {
+                    in_header.clone_into(&mut etag);
+                    document["@odata.etag"] = json!(in_body);
+                }
                 let date = date.map(|date| ("Date", date));
                 let headers: Vec<_> = [("ETag", etag.as_str())].into_iter().chain(date).collect();
-                Reply::json(200, &headers, &system.document().to_string())
+                Reply::json(200, &headers, &document.to_string())
             }
             Some(system) if path.ends_with("/ResetActionInfo") && system.action_info.is_some() => {
                 let values = json!({"Parameters": [{"Name": "ResetType", "AllowableValues": system.action_info}]});
@@ -340,7 +348,11 @@ impl World {
         else {
             return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
         };
-        let state = if self.weak_etags { "*".to_owned() } else { system.etag() };
+        let state = match self.etags {
+            Some([.., fits]) => fits.to_owned(),
+            None if self.weak_etags => "*".to_owned(),
+            None => system.etag(),
+        };
         if let Some(status) = self.wants_etag.filter(|_| request.header("If-Match") != Some(state.as_str())) {
             return Reply::json(status, &[], "{}");
         }

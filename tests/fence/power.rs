@@ -302,6 +302,16 @@ fn a_service_that_wants_to_know_for_which_state_is_told() {
     let server = Server::with_world(world);
     Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 3.0);
     assert_eq!(server.posted(), ["ForceOff"; 3], "without a state, with the one that was seen, and with any");
+    // The header's name may be spelled wrong, and the body's right, or neither.
+    at_once(
+        [(["\"\"7\"\"", "\"7\"", "\"7\""], 3), (["W/\"7\"", "W/\"7\"", "7"], 5), (["8", "7", "\"7\""], 6)],
+        |(etags, posts)| {
+            let world = World { wants_etag: Some(412), etags: Some(etags), ..World::one_system() };
+            let server = Server::with_world(world);
+            Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 3.0);
+            assert_eq!(server.posted(), vec!["ForceOff"; posts], "{etags:?}");
+        },
+    );
     // One that dislikes the header never sees it.
     let server = Server::start();
     Call::new(&server, "off").run().succeeds("Success: Powered OFF");

@@ -7,7 +7,7 @@ use zeroize::Zeroize as _;
 use super::discovery;
 use super::failure::{Failure, FailureKind};
 use super::request::{Credentials, Request};
-use super::resource::{self, ETAG, Page};
+use super::resource::{self, Page};
 use super::service::Service;
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
@@ -51,7 +51,7 @@ pub(super) fn change_password(service: &mut Service, redfish_uri: &str, new: &Se
     let mut body = json!({ "Password": new });
     let answer = {
         let ask = Request { fresh: true, ..Request::patch(&place, &body, &Credentials::None) };
-        service.send_for_any_state(ask, account.get(ETAG).and_then(Value::as_str))
+        service.send_for_any_state(ask, &resource::etags(&account))
     };
     if let Some(Value::String(password)) = body.get_mut("Password") {
         password.zeroize();

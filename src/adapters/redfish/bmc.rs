@@ -127,7 +127,7 @@ impl Bmc {
         let body = json!({ "ResetType": reset_type });
         let fresh = !quirks::is_repeatable(reset_type);
         let ask = Request { fresh, ..Request::post(&place, &body, &Credentials::None) };
-        let answer = self.service.send_for_any_state(ask, found.system.etag.as_deref())?;
+        let answer = self.service.send_for_any_state(ask, &found.system.etags)?;
         host.task = match answer.status {
             ACCEPTED => task::place(answer.location.as_deref(), &answer.body)
                 .and_then(|link| self.service.client().address().here(&place, &link)),

@@ -16,7 +16,7 @@ use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use super::quirks::{HABITS, Habit};
 use super::reply::{self, Answer, Reply};
 use super::request::{Credentials, Request};
-use super::resource::ETAG;
+use super::resource::HEADER_ETAG;
 use crate::adapters::https::address::{Address, Location};
 use crate::adapters::https::shown::{self, Certificate};
 use crate::adapters::https::tls::{self, Shown, Trust};
@@ -172,7 +172,7 @@ impl Client {
         Err(Failure::new(FailureKind::ForeignRedirect, format!("{what}: more than {HOPS} redirects: refused")))
     }
 
-    /// As [`send`](Self::send) for a GET; the answer has to be a JSON object. An `ETag` in its header is put into it.
+    /// As [`send`](Self::send) for a GET; the answer has to be a JSON object. An `ETag` in its header is put into it, next to its own.
     pub fn get(&self, place: &Location, credentials: &Credentials) -> Result<Value, Failure> {
         let ask = Request::get(place, credentials);
         let answer = self.send(ask)?;
@@ -183,7 +183,7 @@ impl Client {
         let mut document = reply::document(&answer.body)
             .map_err(|why| Failure::new(FailureKind::Garbled, format!("{}: {why}", self.what(ask))))?;
         if let (Some(etag), Some(members)) = (answer.etag, document.as_object_mut()) {
-            members.insert(ETAG.to_owned(), Value::String(etag));
+            members.insert(HEADER_ETAG.to_owned(), Value::String(etag));
         }
         Ok(document)
     }

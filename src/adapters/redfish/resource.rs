@@ -66,12 +66,33 @@ pub struct System {
     pub reset: Option<ResetAction>,
     /// The links to what it is built into.
     pub chassis: Vec<String>,
-    /// Which state of the resource this is, for services that want to be told with a request.
-    pub etag: Option<String>,
+    /// What names the state of the resource, for services that want it with a request: see [`etags`].
+    pub etags: Vec<String>,
 }
 
 /// Where the state of a resource is named in it.
-pub const ETAG: &str = "@odata.etag";
+const ETAG: &str = "@odata.etag";
+/// Where the client puts the name that the header of the answer has. No resource has such a key of its own.
+pub(super) const HEADER_ETAG: &str = "ETag (header)";
+/// `If-Match` for a resource whose state has no name.
+const ANY_STATE: &str = "*";
+
+/// Returns the names of the state of a resource, in the order in which they are tried with `If-Match`.
+///
+/// The header's comes first, then the body's, then any state: a weak name (`W/"..."`) fits nothing where RFC 9110 is taken at its
+/// word. Last come both in other spellings, with one pair of quotes and with none.
+pub fn etags(document: &Value) -> Vec<String> {
+    let said: Vec<String> = [HEADER_ETAG, ETAG].into_iter().filter_map(|key| text(document, key)).collect();
+    let bare = |etag: &String| etag.trim().trim_start_matches("W/").trim_matches('"').to_owned();
+    let spelled = said.iter().map(bare).filter(|bare| !bare.is_empty()).flat_map(|bare| [format!("\"{bare}\""), bare]);
+    let mut etags: Vec<String> = Vec::new();
+    for etag in said.iter().cloned().chain([ANY_STATE.to_owned()]).chain(spelled) {
+        if !etags.contains(&etag) {
+            etags.push(etag);
+        }
+    }
+    etags
+}
 
 /// The `#ComputerSystem.Reset` action of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +124,7 @@ impl System {
             restore_policy: text(document, "PowerRestorePolicy"),
             reset: document.pointer("/Actions/#ComputerSystem.Reset").and_then(ResetAction::read),
             chassis: document.pointer("/Links/Chassis").map(links).unwrap_or_default(),
-            etag: text(document, ETAG),
+            etags: etags(document),
         })
     }
 }
@@ -244,6 +265,15 @@ mod tests {
         .unwrap();
         assert_eq!((system.id, system.uuid), (None, None));
         assert_eq!(system.reset, Some(ResetAction { target: None, allowed: None, action_info: None }));
+    }
+
+    #[test]
+    fn a_state_has_a_name_in_every_spelling_that_servers_take() {
+        let names = |document: Value| etags(&document);
+        assert_eq!(names(json!({})), ["*"]);
+        assert_eq!(names(json!({ ETAG: "\"7\"" })), ["\"7\"", "*", "7"]);
+        assert_eq!(names(json!({ ETAG: "\"7\"", HEADER_ETAG: "\"\"7\"\"" })), ["\"\"7\"\"", "\"7\"", "*", "7"]);
+        assert_eq!(names(json!({ ETAG: "W/\"7\"", HEADER_ETAG: "8" })), ["8", "W/\"7\"", "*", "\"8\"", "\"7\"", "7"]);
     }
 
     #[test]

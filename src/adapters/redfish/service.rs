@@ -61,8 +61,6 @@ pub struct Tried {
 const SECOND_CHANCES: u32 = 2;
 /// Where the standard has sessions opened; asked where the service root does not say it.
 const SESSIONS: &str = "SessionService/Sessions";
-/// `If-Match` for a resource whose state has no name.
-const ANY_STATE: &str = "*";
 /// Such a BMC knows its users again a second or two later.
 const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
 
@@ -125,11 +123,10 @@ impl Service {
         self.with_login(ask.place, |client, credentials| client.send(Request { credentials, ..ask }))
     }
 
-    /// Sends without `If-Match`, and where the service insists on one with the state that was seen, then with any: a
-    /// weak name of a state (`W/"..."`) fits nothing where RFC 9110 is taken at its word.
-    pub fn send_for_any_state(&mut self, ask: Request<'_>, etag: Option<&str>) -> Result<Answer, Failure> {
+    /// Sends without `If-Match`, and where the service insists on one with each of `etags` until one fits.
+    pub fn send_for_any_state(&mut self, ask: Request<'_>, etags: &[String]) -> Result<Answer, Failure> {
         let mut answer = self.send(ask);
-        for state in [etag, Some(ANY_STATE)].into_iter().flatten() {
+        for state in etags {
             match answer {
                 Err(failure) if failure.kind == FailureKind::Precondition => {
                     answer = self.send(Request { if_match: Some(state), ..ask });
