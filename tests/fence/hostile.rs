@@ -240,6 +240,29 @@ fn not_http_at_all() {
 }
 
 #[test]
+fn a_line_that_is_no_header_ends_no_answer() {
+    let lines = [
+        "Content-Security-Policy: default-src\r\n  self\r\nContent-Length: N\r\n",
+        "X-Frame-Options : DENY\r\nContent-Length: N\r\n",
+        "Strict-Transport-Security\r\nContent-Length: N\r\n",
+        " content-length: N\r\n",
+        "\tContent-Length: N\r\n",
+        "Server: x\u{1}\r\nContent-Length: N\r\n",
+    ];
+    at_once(lines, |lines| {
+        let body = "{\"PowerState\":\"On\",\"Actions\":{\"#ComputerSystem.Reset\":{}}}";
+        let lines = lines.replace('N', &body.len().to_string());
+        let answer = format!("HTTP/1.1 200 OK\r\n{lines}\r\n{body}");
+        let how = Misbehaviour::Raw(answer.into_bytes());
+        let server = Server::with_world(World::one_system().with(Fault::always("GET", "/Systems/1", how)));
+        status(&server).run().succeeds("Status: ON").within(0.0, 3.0);
+    });
+    // Lines without end that are no header are as bounded as those that are.
+    let endless = [&b"HTTP/1.1 200 OK\r\n"[..], " no header\r\n".repeat(100_000).as_bytes()].concat();
+    status(&everywhere(Misbehaviour::Raw(endless))).run().fails(&["GET"]).within(0.0, 7.0);
+}
+
+#[test]
 fn a_body_without_length_and_goodbye_is_read() {
     let body = b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n{\"PowerState\":\"On\",\"Actions\":{\"#ComputerSystem.Reset\":{}}}";
     let server = Server::with_world(World::one_system().with(Fault::always(

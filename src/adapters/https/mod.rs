@@ -2,6 +2,7 @@
 //! and what a handshake with a host that is not trusted yet shows ([`shown`]).
 
 pub mod address;
+mod head;
 pub mod shown;
 pub mod tls;
 pub mod transport;
