@@ -35,7 +35,7 @@ fn checked(cluster: &Cluster, call: &Call) -> (Checked, String) {
         may_reset: found.may_reset,
         locked: found.locked,
     };
-    let asked = Asked { answers: vec![answer], attached_hosts: Fact::Absent };
+    let asked = Asked { answers: vec![answer], attached_hosts: Fact::Absent, ..Asked::default() };
     let checked = fencing::check(cluster, &asked, Some(DEVICE));
     let all = serde_json::to_string(&checked).unwrap() + &serde_json::to_string(&asked.answers).unwrap();
     (checked, all)

@@ -8,10 +8,10 @@ use zeroize::Zeroizing;
 use super::element::nvpairs;
 use super::{Error, run};
 use crate::adapters::command::Programs;
-use crate::os::regular_file;
+use crate::os::wiped;
 
-/// Where `cibsecret` keeps what the CIB only points to, and what stands in the CIB then.
-const SECRETS: &str = "/var/lib/pacemaker/lrm/cib-secrets";
+/// Where `cibsecret` and Pacemaker's own library (`cib_secrets.c`) keep what the CIB only points to, and what stands in the CIB then.
+const SECRETS: &str = "/var/lib/pacemaker/lrm/secrets";
 const IS_SECRET: &str = "lrm://";
 const SECRET_LIMIT: u64 = 64 * 1024;
 /// Options of the fencer's own, which no agent gets.
@@ -42,8 +42,13 @@ impl Devices {
         Ok(pairs.any(|(_, value)| value == IS_SECRET))
     }
 
-    /// The options of `device` as lines on its agent's standard input; none where there is no such device.
+    /// Returns the options of `device` as lines on its agent's standard input; none where there is no such device. A secret that
+    /// cannot be read is an error: without it the agent would lack an option that the fencer has.
     pub fn lines_of(&self, device: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+        self.lines_with(device, Path::new(SECRETS))
+    }
+
+    fn lines_with(&self, device: &str, secrets: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
         let document = Document::parse(&self.0).map_err(|error| Error::Parse(error.to_string()))?;
         let mut lines = Zeroizing::new(Vec::with_capacity(self.0.len()));
         let primitive =
@@ -54,8 +59,9 @@ impl Devices {
             }
             let kept;
             let value = if value == IS_SECRET {
-                kept = kept_secret(device, name);
-                kept.trim_ascii()
+                kept = kept_secret(secrets, device, name)?;
+                // As the fencer does.
+                kept.trim_ascii_end()
             } else {
                 value.as_bytes()
             };
@@ -68,15 +74,42 @@ impl Devices {
     }
 }
 
-/// A secret that cannot be read is empty: what lacks it says which option that is.
-fn kept_secret(device: &str, name: &str) -> Zeroizing<Vec<u8>> {
-    let path = Path::new(SECRETS).join(device).join(name);
-    Zeroizing::new(regular_file::read_at_most(&path, SECRET_LIMIT).unwrap_or_default())
+fn kept_secret(secrets: &Path, device: &str, name: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
+    let path = secrets.join(device).join(name);
+    wiped::read_at_most(&path, SECRET_LIMIT).map_err(|error| Error::Secret {
+        device: device.to_owned(),
+        option: name.to_owned(),
+        path: path.display().to_string(),
+        why: error.to_string(),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The place is Pacemaker's, and known from its own tool and library, where they are installed.
+    #[test]
+    fn a_secret_is_where_pacemaker_has_it() {
+        if let Ok(tool) = std::fs::read_to_string("/usr/sbin/cibsecret") {
+            assert!(tool.contains(&format!("LRM_CIBSECRETS=\"{SECRETS}\"")), "cibsecret has another place");
+        }
+        let libraries =
+            ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"].into_iter().filter_map(|dir| std::fs::read_dir(dir).ok());
+        let library = libraries.flatten().flatten().find(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with("libcrmcommon.so.") && name.matches('.').count() == 4
+        });
+        if let Some(library) = library {
+            let bytes = std::fs::read(library.path()).unwrap();
+            let wanted = format!("\0{SECRETS}\0");
+            assert!(
+                bytes.windows(wanted.len()).any(|place| place == wanted.as_bytes()),
+                "the library has another place"
+            );
+        }
+    }
 
     #[test]
     fn the_agent_gets_its_own_options_and_nobody_elses() {
@@ -88,8 +121,15 @@ mod tests {
             <primitive id="f2"><instance_attributes id="b"><nvpair id="6" name="ip" value="192.0.2.2"/></instance_attributes>
             </primitive></resources>"#;
         let devices = Devices(Zeroizing::new(xml.to_owned()));
-        let lines = devices.lines_of("f1").unwrap();
-        assert_eq!(String::from_utf8_lossy(&lines), "ip=192.0.2.1\npassword=hunter=2 & more\npasswd=\n");
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("f1")).unwrap();
+        std::fs::write(dir.path().join("f1/passwd"), " kept\n\n").unwrap();
+        let lines = devices.lines_with("f1", dir.path()).unwrap();
+        assert_eq!(String::from_utf8_lossy(&lines), "ip=192.0.2.1\npassword=hunter=2 & more\npasswd= kept\n");
+        // What cannot be read is said, and is no empty option.
+        std::fs::remove_file(dir.path().join("f1/passwd")).unwrap();
+        let why = devices.lines_with("f1", dir.path()).unwrap_err().to_string();
+        assert!(why.contains("the passwd of f1 is kept by cibsecret") && why.contains("/f1/passwd"), "{why}");
         assert!(devices.lines_of("f3").unwrap().is_empty());
         assert!(devices.has_kept_secret("f1").unwrap() && !devices.has_kept_secret("f2").unwrap());
         assert!(!format!("{devices:?}").contains("hunter"));

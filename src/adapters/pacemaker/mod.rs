@@ -42,6 +42,10 @@ pub enum Error {
     ByHand { command: String, complaint: String },
     #[error("the CIB is not understood: {0}")]
     Parse(String),
+    #[error(
+        "the {option} of {device} is kept by cibsecret, and cannot be read from {path} ({why}): type 'cibsecret sync' on the node that has it"
+    )]
+    Secret { device: String, option: String, path: String, why: String },
 }
 
 fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String, Error> {

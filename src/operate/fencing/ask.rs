@@ -1,6 +1,8 @@
 //! The BMCs, asked from this node with the options that the CIB has for each device, as the fence agent itself would ask
 //! them: a monitor, and the account's role. No power is touched.
 
+use std::collections::BTreeMap;
+
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::bare_metal;
 use crate::adapters::openshift::machine::PATIENCE;
@@ -31,11 +33,19 @@ pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str
         let options = &options;
         let asked: Vec<_> = pairs.iter().map(|pair| scope.spawn(move || one(pair.0, pair.1, options))).collect();
         let hosts = scope.spawn(|| attached_hosts(configuration, resource));
-        let mut answers: Vec<Answer> = asked.into_iter().filter_map(|thread| thread.join().ok()).collect();
+        let mut unread = BTreeMap::new();
+        let mut answers = Vec::new();
+        for ((device, _), thread) in pairs.iter().zip(asked) {
+            match thread.join() {
+                Ok(Ok(answer)) => answers.push(answer),
+                Ok(Err(why)) => drop(unread.insert(device.resource.id.clone(), why)),
+                Err(_) => {}
+            }
+        }
         for answer in &mut answers {
             answer.note.millis_to_off = answer.note.millis_to_off.or_else(|| measured(cluster, &answer.note));
         }
-        Asked { answers, attached_hosts: hosts.join().unwrap_or_default() }
+        Asked { answers, unread, attached_hosts: hosts.join().unwrap_or_default() }
     })
 }
 
@@ -45,23 +55,17 @@ fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
     known.filter(|known| known.address == note.address).filter_map(|known| known.millis_to_off).max()
 }
 
-fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) -> Answer {
+/// Asks one device about `target`; why its options, with which the fencer may well fence, cannot be read here.
+fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) -> Result<Answer, String> {
     let id = &device.resource.id;
-    let lines = match options {
-        Ok(devices) => devices.lines_of(id).map_err(|error| error.to_string()),
-        Err(why) => Err(why.clone()),
-    };
+    let lines = options.as_ref().map_err(Clone::clone)?.lines_of(id).map_err(|error| error.to_string())?;
     let named = Some(target).filter(|target| !target.is_empty());
     let plug = device.plugs.get(target).map(String::as_str);
-    let found = match lines {
-        Ok(lines) => examine::device(&lines, named, plug),
-        Err(why) => examine::failed(why),
-    };
-    let Examined { mut note, role, may_reset, locked, .. } = found;
+    let Examined { mut note, role, may_reset, locked, .. } = examine::device(&lines, named, plug);
     if note.address.is_empty() {
         note.address = device.resource.parameters.get("ip").cloned().unwrap_or_default();
     }
-    Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked }
+    Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked })
 }
 
 /// Where there is no OpenShift, or no etcd that could be one's, there is nothing to ask.

@@ -40,7 +40,9 @@ pub fn is_ours(device: &FenceDevice) -> bool {
 
 fn not_asked(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
-    let text = if is_ours(device) {
+    let text = if let Some(why) = case.asked.unread.get(id) {
+        format!("{id}: its BMC was not asked: {why}")
+    } else if is_ours(device) {
         format!("{id}: its BMC was not asked")
     } else {
         format!(

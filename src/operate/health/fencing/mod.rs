@@ -69,6 +69,8 @@ pub struct Answer {
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub answers: Vec<Answer>,
+    /// Why a device could not be asked as the fencer would.
+    pub unread: BTreeMap<String, String>,
     /// Whether this node is OpenShift's, and then which BareMetalHosts of these nodes are not detached.
     pub attached_hosts: Fact<Vec<String>>,
 }

@@ -31,7 +31,7 @@ pub(crate) fn asked() -> Asked {
         may_reset: Some(true),
         locked: false,
     };
-    Asked { answers: vec![answer(1, "node1"), answer(2, "node2")], attached_hosts: Fact::Absent }
+    Asked { answers: vec![answer(1, "node1"), answer(2, "node2")], attached_hosts: Fact::Absent, ..Asked::default() }
 }
 
 fn known<T>(fact: &mut Fact<T>) -> &mut T {
