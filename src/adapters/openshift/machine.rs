@@ -43,8 +43,12 @@ pub fn is_being_deleted(kubeconfig: &Path, node: &str, patience: Duration) -> Fa
 fn ask(kubeconfig: &Path, node: &str, patience: Duration) -> Result<bool, String> {
     let (agent, access) = connect(kubeconfig, patience)?;
     for path in LISTS {
-        if let Some(machine) = list(&agent, &access, path)?.iter().find(|machine| is_of(machine, node)) {
-            return Ok(machine.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string));
+        let machines = list(&agent, &access, path)?;
+        let fitting: Vec<&Value> = machines.iter().filter(|machine| is_of(machine, node)).collect();
+        match fitting[..] {
+            [] => {}
+            [machine] => return Ok(machine.pointer("/metadata/deletionTimestamp").is_some_and(Value::is_string)),
+            _ => return Err(format!("{} Machines fit it", fitting.len())),
         }
     }
     Ok(false)

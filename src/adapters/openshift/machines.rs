@@ -88,19 +88,20 @@ impl Machines {
     }
 
     /// The Machine of a node, by its name or by one of its addresses.
-    pub fn of(&self, names: &[&str]) -> Option<&Machine> {
+    pub fn of(&self, names: &[&str]) -> Result<Option<&Machine>, String> {
         self.in_api(names, None)
     }
 
     /// Finds the Machine of `names`. A Machine that names another node is found by an address only where that Node itself has it: an
-    /// old Machine may keep one that was given to another node since.
-    fn in_api(&self, names: &[&str], api: Option<Api>) -> Option<&Machine> {
+    /// old Machine may keep one that was given to another node since. Two of one API that fit are an error.
+    fn in_api(&self, names: &[&str], api: Option<Api>) -> Result<Option<&Machine>, String> {
         let all = || self.all.iter().filter(|machine| api.is_none_or(|api| api == machine.api));
         let is_its_node = |machine: &&Machine| machine.node().is_some_and(|node| names.contains(&node));
         let is_at_its_address = |machine: &&Machine| {
             has_address(&machine.object, names) && machine.node().is_none_or(|node| self.is_at(node, names))
         };
-        all().find(is_its_node).or_else(|| all().find(is_at_its_address))
+        let by_node = the_one(&all().filter(is_its_node).collect::<Vec<_>>())?;
+        if by_node.is_some() { Ok(by_node) } else { the_one(&all().filter(is_at_its_address).collect::<Vec<_>>()) }
     }
 
     /// Returns whether the Node `node` is there and has one of these addresses.
@@ -113,7 +114,7 @@ impl Machines {
     /// Puts the hook on the Machine of `names`, or takes it off. Where somebody else wrote meanwhile, it looks again.
     pub fn write(&mut self, names: &[&str], api: Option<Api>, is_to_be: bool) -> Result<Written, String> {
         for _ in 0..TRIES {
-            let Some(machine) = self.in_api(names, api) else {
+            let Some(machine) = self.in_api(names, api)? else {
                 return Ok(Written::NoMachine);
             };
             if machine.is_protected() == is_to_be {
@@ -201,6 +202,13 @@ impl Machine {
             }
         }
     }
+}
+
+/// Returns the first of `fitting`, if no other one of its API fits, too.
+fn the_one<'a>(fitting: &[&'a Machine]) -> Result<Option<&'a Machine>, String> {
+    let Some(first) = fitting.first() else { return Ok(None) };
+    let same: Vec<&str> = fitting.iter().filter(|one| one.api == first.api).map(|one| one.name()).collect();
+    if same.len() > 1 { Err(format!("several Machines fit: {}", same.join(", "))) } else { Ok(Some(*first)) }
 }
 
 /// Returns whether a Machine or a Node lists one of these addresses.

@@ -84,6 +84,13 @@ impl After {
 pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
     let turn = Turn { membership: &seen.membership, outlook };
     let (voters, healthy) = (seen.membership.voters().count(), seen.membership.healthy());
+    if let Wanted::Stop(node)
+    | Wanted::Remove { node, .. }
+    | Wanted::Promote(node)
+    | Wanted::Replace { old: node, .. } = wanted
+    {
+        must_be_one(&seen.membership, node)?;
+    }
     let forbidden = turn.forbidden(wanted)?;
     let (wish, node) = match wanted {
         Wanted::Stop(node) => ("stop", node),
@@ -270,7 +277,19 @@ pub(super) fn find<'a>(membership: &'a Membership, name: &str) -> Option<&'a Mem
     membership.members.iter().find(|member| is_called(member, name))
 }
 
+/// Refuses a name that fits several members: etcd takes one name for two.
+pub(super) fn must_be_one(membership: &Membership, name: &str) -> Result<(), Failure> {
+    let fitting: Vec<&Member> = membership.members.iter().filter(|member| is_called(member, name)).collect();
+    if fitting.len() < 2 {
+        return Ok(());
+    }
+    let one = |member: &&Member| format!("{:x} at {}", member.id, member.peer_urls.join(" and "));
+    let all: Vec<String> = fitting.iter().map(one).collect();
+    Err(Failure(format!("several members are called '{name}': type the id of one: {}", all.join(", "))))
+}
+
 pub(super) fn called<'a>(membership: &'a Membership, name: &str) -> Result<&'a Member, Failure> {
+    must_be_one(membership, name)?;
     find(membership, name).ok_or_else(|| {
         let known: Vec<String> = membership.members.iter().map(Member::shown).collect();
         Failure(format!("no member is called '{name}'; there are: {}", known.join(", ")))
@@ -306,6 +325,31 @@ fn arrival(name: &str, arrived: Option<&Member>) -> Vec<PlannedStep> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_fits_two_is_refused_and_an_id_is_not() {
+        let member = |id: u64| Member {
+            id,
+            name: "etcd".to_owned(),
+            peer_urls: vec![format!("https://192.0.2.{id}:2380")],
+            ..Member::default()
+        };
+        let membership = Membership { members: vec![member(10), member(11)], wanted: 2, ..Membership::default() };
+        let (cluster_id, lock, details) = (1, None, std::collections::BTreeMap::new());
+        let seen = MembersSeen { cluster_id, lock, membership, details, machines_unknown: None };
+        let wishes: [fn(String) -> Wanted; 4] = [
+            Wanted::Stop,
+            Wanted::Promote,
+            |node| Wanted::Remove { node, allow_fewer: true },
+            |old| Wanted::Replace { old, new: None },
+        ];
+        for wish in wishes {
+            let why = plan(&wish("etcd".to_owned()), &seen, None).unwrap_err().0;
+            assert!(why.contains("a at https://192.0.2.10:2380, b at https://192.0.2.11:2380"), "{why}");
+            assert!(plan(&wish("a".to_owned()), &seen, None).is_ok());
+        }
+        assert!(called(&seen.membership, "etcd").is_err() && called(&seen.membership, "b").is_ok());
+    }
 
     /// A replacement that a rule forbids.
     pub(in super::super) fn forbidden() -> Planned {

@@ -294,7 +294,14 @@ pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>
         return;
     }
     for member in &mut seen.membership.members {
-        let Some(machine) = machines.of(&machine_names(member)) else { continue };
+        let machine = match machines.of(&machine_names(member)) {
+            Ok(Some(machine)) => machine,
+            Ok(None) => continue,
+            Err(why) => {
+                member.machine = MachineState::Unknown(why);
+                continue;
+            }
+        };
         let is_protected = machine.is_protected();
         seen.membership.uses_hooks |= is_protected;
         seen.details.entry(member.id).or_default().is_protected = Some(is_protected);

@@ -58,6 +58,9 @@ impl Whose<'_> {
             return Err(Failure("no API is known that makes Machines: name its '--kubeconfig FILE'".to_owned()));
         };
         let membership = look::look(&source)?.membership;
+        if let Some(node) = self.node {
+            judge::must_be_one(&membership, node)?;
+        }
         let named = named(self.node, &membership);
         for (node, member) in &named {
             may(node, *member)?;
@@ -176,7 +179,7 @@ mod tests {
             let read = || Machines::read(&for_server(&dir, &fake_api.server), PATIENCE).unwrap();
             let written = write(&mut read(), &all, None, true).unwrap();
             assert_eq!(written.operator, has_operator);
-            let is_protected = |node: &str| read().of(&[node]).unwrap().is_protected();
+            let is_protected = |node: &str| read().of(&[node]).unwrap().unwrap().is_protected();
             assert_eq!(["node1", "node2", "node3"].map(is_protected), [!has_operator, !has_operator, false]);
             if has_operator {
                 assert_eq!(fake_api.patches(), 0);

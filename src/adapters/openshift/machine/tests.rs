@@ -49,6 +49,17 @@ fn a_machine_without_a_node_is_that_of_its_address() {
     assert!(!is_of(&machine(serde_json::json!({"name": "node2"})), "node1"), "its Node's word counts");
 }
 
+#[test]
+fn a_node_with_two_machines_has_none_that_counts() {
+    const TWO: &str = r#"{"items":[
+        {"metadata":{"deletionTimestamp":"2025-01-01T00:00:00Z"},"status":{"addresses":[{"address":"node1"}]}},
+        {"metadata":{},"status":{"addresses":[{"address":"node1"}]}}]}"#;
+    let dir = tempfile::tempdir().unwrap();
+    let path = kubeconfig(&dir, &api(|_| ("200 OK", TWO)));
+    assert!(is_unknown(&is_being_deleted(&path, "node1", PATIENCE), "2 Machines fit it"));
+    assert_eq!(is_being_deleted(&path, "node2", PATIENCE), Fact::Known(false));
+}
+
 fn is_unknown(fact: &Fact<bool>, what: &str) -> bool {
     matches!(fact, Fact::Unknown(why) if why.contains("the Machine of node1") && why.contains(what))
 }

@@ -30,13 +30,16 @@ fn a_deletion_waits_until_the_hook_is_taken_off() {
         assert_eq!(machines.write(NODE2, None, true), Ok(Written::Yes));
         let mut machines = read(&fake_api, &dir);
         assert_eq!(machines.write(NODE2, None, true), Ok(Written::Already));
-        assert!(machines.of(NODE2).unwrap().is_protected() && !machines.of(&["node1"]).unwrap().is_protected());
+        assert!(
+            machines.of(NODE2).unwrap().unwrap().is_protected()
+                && !machines.of(&["node1"]).unwrap().unwrap().is_protected()
+        );
         fake_api.delete(api, "node2");
         for _ in 0..3 {
             fake_api.controller();
         }
         let mut machines = read(&fake_api, &dir);
-        assert!(machines.of(NODE2).unwrap().is_being_deleted(), "it waits");
+        assert!(machines.of(NODE2).unwrap().unwrap().is_being_deleted(), "it waits");
         assert_eq!(machines.write(NODE2, None, false), Ok(Written::Yes));
         fake_api.controller();
         assert!(fake_api.machine(api, "node2").is_none() && fake_api.machine(api, "node1").is_some());
@@ -86,8 +89,8 @@ fn a_machine_is_found_by_its_node_or_its_address_and_in_the_api_that_is_meant() 
     fake_api.change(Api::Machine, "node1", |machine| machine["status"]["nodeRef"] = Value::Null);
     let mut machines = read(&fake_api, &dir);
     assert!(machines.has_operator);
-    assert_eq!(machines.of(&["nobody", "192.0.2.1"]).unwrap().name(), "node1-machine");
-    assert!(machines.of(&["nobody"]).is_none());
+    assert_eq!(machines.of(&["nobody", "192.0.2.1"]).unwrap().unwrap().name(), "node1-machine");
+    assert!(machines.of(&["nobody"]).unwrap().is_none());
     assert_eq!(machines.write(NODE2, Some(Api::Cluster), true), Ok(Written::Yes));
     let annotations = fake_api.machine(Api::Cluster, "node2").unwrap()["metadata"]["annotations"].clone();
     assert_eq!(annotations, json!({ANNOTATION: ""}));
@@ -102,7 +105,7 @@ fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
         fake_api.add(api, "node1", "192.0.2.2");
         let dir = tempfile::tempdir().unwrap();
         let mut machines = read(&fake_api, &dir);
-        assert!(machines.of(NODE2).is_none());
+        assert!(machines.of(NODE2).unwrap().is_none());
         for is_to_be in [true, false] {
             assert_eq!(machines.write(NODE2, None, is_to_be), Ok(Written::NoMachine));
         }
@@ -112,15 +115,15 @@ fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
             fake_api.make("/api/v1/nodes/node1", json!({"status": {"addresses": addresses}}));
         };
         node1("192.0.2.1");
-        assert!(read(&fake_api, &dir).of(NODE2).is_none());
+        assert!(read(&fake_api, &dir).of(NODE2).unwrap().is_none());
         // A member that no node is named after is at the address of one.
         node1("192.0.2.2");
-        assert_eq!(read(&fake_api, &dir).of(&["m1", "192.0.2.2"]).unwrap().name(), "node1-machine");
+        assert_eq!(read(&fake_api, &dir).of(&["m1", "192.0.2.2"]).unwrap().unwrap().name(), "node1-machine");
         node1("192.0.2.1");
         // Its own, which names no node yet, is found next to it.
         fake_api.add(api, "node2", "192.0.2.2");
         fake_api.change(api, "node2", |machine| machine["status"]["nodeRef"] = Value::Null);
-        assert_eq!(read(&fake_api, &dir).of(NODE2).unwrap().name(), "node2-machine");
+        assert_eq!(read(&fake_api, &dir).of(NODE2).unwrap().unwrap().name(), "node2-machine");
     }
 }
 
@@ -154,9 +157,9 @@ fn the_etcd_operators_hook_goes_with_the_member() {
         fake_api.controller();
     }
     let machines = read(&fake_api, &dir);
-    let machine = machines.of(NODE2).unwrap();
+    let machine = machines.of(NODE2).unwrap().unwrap();
     assert!(machine.is_being_deleted() && machine.is_protected());
     fake_api.operator(&["node1"]);
     fake_api.controller();
-    assert!(read(&fake_api, &dir).of(NODE2).is_none());
+    assert!(read(&fake_api, &dir).of(NODE2).unwrap().is_none());
 }

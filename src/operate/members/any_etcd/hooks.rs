@@ -110,6 +110,7 @@ mod tests {
                 .unwrap()
                 .of(&[node])
                 .unwrap()
+                .unwrap()
                 .is_protected()
         }
     }

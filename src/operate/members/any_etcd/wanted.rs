@@ -70,6 +70,7 @@ fn replacement(
     membership: &Membership,
     removed: Option<&Removed>,
 ) -> Result<Meant, Failure> {
+    judge::must_be_one(membership, old)?;
     let found = judge::find(membership, old);
     let is_old = |member: &Member| member.name == new.name || member.peer_urls.contains(&new.peer_url);
     if old == new.name || found.is_some_and(is_old) {
