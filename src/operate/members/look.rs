@@ -77,19 +77,28 @@ pub(super) fn look(source: &Source) -> Result<MembersSeen, Failure> {
     let typed = ask_all(&source.endpoints, &source.credentials);
     let reference = reference(&typed)?;
     let listed = reference.list.clone().unwrap_or_default();
-    let known = |member: &Listed| typed.iter().any(|(endpoint, heard)| is_of(member, endpoint, heard));
-    let others: Vec<Endpoint> = listed
-        .iter()
-        .filter(|member| !known(member))
-        .filter_map(|member| endpoint(member.client_urls.first()?).ok())
-        .collect();
-    let mut heard = ask_all(&others, &source.credentials);
+    let mut heard = ask_all(&not_asked_yet(&listed, &typed), &source.credentials);
     heard.extend(typed.iter().cloned());
     let mut seen = assemble(source, &reference, &heard);
     if let Some(kubeconfig) = &source.kubeconfig {
         of_machines(&mut seen, Machines::read(kubeconfig, PATIENCE_FOR_MACHINES));
     }
     Ok(seen)
+}
+
+/// Returns where the members may answer that have not, at all of their addresses: the first may be one that every member advertises.
+pub(super) fn not_asked_yet(listed: &[Listed], typed: &[(Endpoint, Heard)]) -> Vec<Endpoint> {
+    let known =
+        |member: &Listed| typed.iter().any(|(_, heard)| said(heard).is_some_and(|said| said.member_id == member.id));
+    let urls = listed.iter().filter(|member| !known(member)).flat_map(|member| &member.client_urls);
+    let mut endpoints: Vec<Endpoint> = Vec::new();
+    for endpoint in urls.filter_map(|url| endpoint(url).ok()) {
+        let is_it = |other: &Endpoint| other.url == endpoint.url;
+        if !endpoints.iter().any(is_it) && !typed.iter().any(|(typed, _)| is_it(typed)) {
+            endpoints.push(endpoint);
+        }
+    }
+    endpoints
 }
 
 /// Asks all members, and the cluster of a pair for its properties.

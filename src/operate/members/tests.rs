@@ -74,6 +74,25 @@ fn healthy_is_only_who_answers_here_with_this_leader() {
 }
 
 #[test]
+fn a_member_is_asked_at_all_of_its_addresses() {
+    let everywhere = "https://127.0.0.1:2379".to_owned();
+    let list = [1, 2, 3].map(|id| {
+        let own = listed(id);
+        Listed { client_urls: [std::slice::from_ref(&everywhere), &own.client_urls].concat(), ..own }
+    });
+    let typed = [heard(1, &list)];
+    let asked: Vec<String> = look::not_asked_yet(&list, &typed).into_iter().map(|endpoint| endpoint.url).collect();
+    let own = |id| listed(id).client_urls[0].clone();
+    assert_eq!(asked, [everywhere.clone(), own(2), own(3)], "each address once, and no member that has answered");
+    // The first one answers at the address that all have.
+    let at_everywhere = look::not_asked_yet(&list, &typed).remove(0);
+    let Heard::Said(first) = heard(1, &list).1 else { panic!("it has answered") };
+    let answers = [heard(1, &list), (at_everywhere, Heard::Said(first)), heard(2, &list), heard(3, &list)];
+    let seen = assemble(&source(false), &said(1, &list), &answers);
+    assert!(seen.membership.members.iter().all(|member| member.health == Health::Yes), "{seen:?}");
+}
+
+#[test]
 fn a_member_that_has_not_applied_the_last_change_is_seen_by_its_own_list() {
     let list = [listed(1), listed(2), listed(3)];
     let answers = [heard(1, &list), heard(2, &list[..2]), heard(3, &list)];
