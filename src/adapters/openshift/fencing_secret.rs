@@ -1,6 +1,8 @@
 //! OpenShift's own copy of a fence device's credentials: the Secret from which its operator makes the device again whenever the
 //! two differ. So it follows a change, or the operator takes the change back.
 
+pub(super) mod find;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +15,6 @@ use super::kubeconfig::Access;
 use super::machine::{CONFLICT, TRIES, authorised, connect};
 use crate::base::Fact;
 
-const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-";
 const BODY_LIMIT: u64 = 1024 * 1024;
 const OK: u16 = 200;
 const NOT_FOUND: u16 = 404;
@@ -36,25 +37,42 @@ impl std::fmt::Debug for Changes<'_> {
     }
 }
 
-/// Has the Secret of `node` follow. Absent where there is none: no OpenShift, or one that has no fencing of its own.
-pub fn follow(kubeconfig: &Path, node: &str, changes: &Changes<'_>, patience: Duration) -> Fact<()> {
+/// Has the Secret of `node` follow, with its BMC at `host` before. Absent where there is none of any node: no OpenShift, or one
+/// that has no fencing of its own.
+pub fn follow(
+    kubeconfig: &Path,
+    (node, host): (&str, Option<&str>),
+    changes: &Changes<'_>,
+    patience: Duration,
+) -> Fact<()> {
     if !kubeconfig.exists() {
         return Fact::Absent;
     }
-    match patch(kubeconfig, node, changes, patience) {
+    match patch(kubeconfig, (node, host), changes, patience) {
         Ok(true) => Fact::Known(()),
         Ok(false) => Fact::Absent,
         Err(why) => Fact::Unknown(why),
     }
 }
 
-fn patch(kubeconfig: &Path, node: &str, changes: &Changes<'_>, patience: Duration) -> Result<bool, String> {
+fn patch(
+    kubeconfig: &Path,
+    (node, host): (&str, Option<&str>),
+    changes: &Changes<'_>,
+    patience: Duration,
+) -> Result<bool, String> {
     let (agent, access) = connect(kubeconfig, patience)?;
-    let url = format!("{}{SECRETS}{node}", access.server);
+    let mut path = find::named(node);
     for _ in 0..TRIES {
-        let Some(secret) = read(&agent, &access, &url)? else { return Ok(false) };
-        if write(&agent, &access, &url, &secret, changes)? {
-            return Ok(true);
+        let url = format!("{}{path}", access.server);
+        if let Some(secret) = read(&agent, &access, &url)? {
+            if write(&agent, &access, &url, &secret, changes)? {
+                return Ok(true);
+            }
+        } else if let Some(other) = find::search(&agent, &access, node, host)? {
+            path = other;
+        } else {
+            return Ok(false);
         }
     }
     Err("another client writes to its Secret at the same time".to_owned())
@@ -123,6 +141,14 @@ fn data(changes: &Changes<'_>, address: &str) -> Map<String, Value> {
         set("address", moved(address, changes).as_bytes());
     }
     data
+}
+
+/// The `HOST` of an address, without its port.
+fn host_of(address: &str) -> &str {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let host = rest.split('/').next().unwrap_or_default();
+    let end = host.rfind(':').filter(|at| !host.get(*at..).unwrap_or_default().contains(']'));
+    end.and_then(|end| host.get(..end)).unwrap_or(host).trim_matches(['[', ']'])
 }
 
 /// `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID` with another host or system.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
+use super::fencing_secret::find;
 use super::machine::{body, connect};
 use crate::base::Fact;
 
@@ -58,8 +59,12 @@ pub fn credentials(kubeconfig: &Path, node: &str, patience: Duration) -> Result<
             "the Secret {name} in openshift-etcd is of no use: {why}: see 'oc --namespace openshift-etcd get secrets'"
         )
     };
-    let asked =
-        connect(kubeconfig, patience).and_then(|(agent, access)| body(&agent, &access, &format!("{SECRETS}{name}")));
+    let asked = connect(kubeconfig, patience).and_then(|(agent, access)| {
+        if let Some(text) = body(&agent, &access, &find::named(node))? {
+            return Ok(Some(text));
+        }
+        find::search(&agent, &access, node, None)?.map_or(Ok(None), |path| body(&agent, &access, &path))
+    });
     let text = asked.map_err(complete)?.ok_or_else(|| complete("there is none".to_owned()))?;
     read(&text).map_err(complete)
 }

@@ -2,8 +2,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::mpsc::{Receiver, channel};
 
+use data_encoding::HEXLOWER;
+
 use super::*;
 use crate::adapters::openshift::kubeconfig::for_server as kubeconfig;
+use crate::adapters::openshift::machines::fake_api::FakeApi;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -60,14 +63,14 @@ fn the_secret_follows_with_what_is_new_and_nothing_else() {
     let (server, told) = api("200 OK");
     let path = kubeconfig(&dir, &server);
     let changes = Changes { password: Some(b"n3w"), ..Changes::default() };
-    assert_eq!(follow(&path, "node2", &changes, PATIENCE), Fact::Known(()));
+    assert_eq!(follow(&path, ("node2", None), &changes, PATIENCE), Fact::Known(()));
     let (line, body) = told.iter().nth(1).unwrap();
     assert_eq!(line, "PATCH /api/v1/namespaces/openshift-etcd/secrets/fencing-credentials-node2 HTTP/1.1");
     let metadata = |version: &str| json!({"resourceVersion": version});
     let data = json!({"password": STANDARD.encode("n3w")});
     assert_eq!(serde_json::from_str::<Value>(&body).unwrap(), json!({"metadata": metadata("1"), "data": data}));
     let changes = Changes { host: Some("192.0.2.9"), username: Some("fencer"), ..Changes::default() };
-    assert_eq!(follow(&path, "node2", &changes, PATIENCE), Fact::Known(()));
+    assert_eq!(follow(&path, ("node2", None), &changes, PATIENCE), Fact::Known(()));
     let address = STANDARD.encode("redfish+https://192.0.2.9/redfish/v1/Systems/1");
     let body: Value = serde_json::from_str(&told.iter().nth(1).unwrap().1).unwrap();
     let data = json!({"username": STANDARD.encode("fencer"), "address": address});
@@ -79,7 +82,7 @@ fn a_change_rests_on_the_version_that_was_read_and_is_tried_a_few_times() {
     let dir = tempfile::tempdir().unwrap();
     let (server, told) = api("409 Conflict");
     let changes = Changes { password: Some(b"hunter2"), ..Changes::default() };
-    let refused = follow(&kubeconfig(&dir, &server), "node2", &changes, PATIENCE);
+    let refused = follow(&kubeconfig(&dir, &server), ("node2", None), &changes, PATIENCE);
     assert_eq!(refused, Fact::Unknown("another client writes to its Secret at the same time".to_owned()));
     let versions: Vec<Value> = told
         .try_iter()
@@ -94,20 +97,66 @@ fn a_change_rests_on_the_version_that_was_read_and_is_tried_a_few_times() {
 fn where_there_is_no_secret_nothing_follows_and_where_nobody_answers_that_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let changes = Changes { password: Some(b"hunter2"), ..Changes::default() };
-    assert!(follow(Path::new("/nonexistent/kubeconfig"), "node2", &changes, PATIENCE).is_absent());
+    assert!(follow(Path::new("/nonexistent/kubeconfig"), ("node2", None), &changes, PATIENCE).is_absent());
     let (server, _told) = api("403 Forbidden");
     let path = kubeconfig(&dir, &server);
-    assert!(follow(&path, "node1", &changes, PATIENCE).is_absent());
-    let refused = follow(&path, "node2", &changes, PATIENCE);
+    assert!(follow(&path, ("node1", None), &changes, PATIENCE).is_absent());
+    let refused = follow(&path, ("node2", None), &changes, PATIENCE);
     assert_eq!(refused, Fact::Unknown("the API answers 403".to_owned()));
     let (server, _told) = api("200 OK");
     let path = kubeconfig(&dir, &server);
-    assert_eq!(follow(&path, "node3", &changes, PATIENCE), Fact::Unknown("the API answers 403".to_owned()));
+    assert_eq!(follow(&path, ("node3", None), &changes, PATIENCE), Fact::Unknown("the API answers 403".to_owned()));
     let why = "its Secret is not understood".to_owned();
-    assert_eq!(follow(&path, "node4", &changes, PATIENCE), Fact::Unknown(why), "no word of it is repeated");
+    assert_eq!(follow(&path, ("node4", None), &changes, PATIENCE), Fact::Unknown(why), "no word of it is repeated");
     let nobody = crate::os::test_port::listener().local_addr().unwrap();
     let path = kubeconfig(&dir, &format!("http://{nobody}"));
-    assert!(matches!(follow(&path, "node2", &changes, PATIENCE), Fact::Unknown(why) if !why.contains("hunter2")));
+    assert!(
+        matches!(follow(&path, ("node2", None), &changes, PATIENCE), Fact::Unknown(why) if !why.contains("hunter2"))
+    );
+}
+
+#[test]
+fn the_secret_is_found_by_what_names_it_and_never_taken_for_none() {
+    const BY_MAC: &str = "fencing-credentials-8ba7a1a36c2c1c0bd8b4a4c2b7e3b2e8";
+    let secrets = "/api/v1/namespaces/openshift-etcd/secrets";
+    let dir = tempfile::tempdir().unwrap();
+    let fake_api = FakeApi::start(true);
+    let path = kubeconfig(&dir, &fake_api.server);
+    let changes = Changes { password: Some(b"n3w"), ..Changes::default() };
+    let ask = |host| follow(&path, ("node2", host), &changes, PATIENCE);
+    let password =
+        |name: &str| fake_api.get(&format!("{secrets}/{name}")).map(|secret| secret["data"]["password"].clone());
+    let secret = |host: &str| {
+        let address = STANDARD.encode(format!("redfish+https://{host}/redfish/v1/Systems/1"));
+        json!({"data": {"address": address, "password": STANDARD.encode("old")}})
+    };
+    let make = |name: &str, host: &str| fake_api.make(&format!("{secrets}/{name}"), secret(host));
+    let node = |macs: &str| json!({"metadata": {"annotations": {"tnf.openshift.io/mac-addresses": macs}}});
+    let sha256 = |text: &str| HEXLOWER.encode(ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref());
+    let by_mac = format!("fencing-credentials-{}", sha256("525400aabb02"));
+    assert!(ask(Some("192.0.2.9")).is_absent(), "no node has one");
+    // Others have theirs, and none is known to be this node's.
+    make("fencing-credentials-node1", "192.0.2.8");
+    fake_api.make(&format!("{secrets}/etcd-peer-node2"), secret("192.0.2.9"));
+    assert!(
+        matches!(ask(Some("192.0.2.9")), Fact::Unknown(why) if why.contains("there are: fencing-credentials-node1"))
+    );
+    // By the address, if that fits one.
+    make(BY_MAC, "[2001:db8::9]:8443");
+    assert_eq!(ask(Some("2001:db8::9")), Fact::Known(()));
+    assert_eq!(password(BY_MAC), Some(json!(STANDARD.encode("n3w"))));
+    assert!(matches!(ask(None), Fact::Unknown(_)));
+    make("fencing-credentials-again", "[2001:db8::9]");
+    assert!(matches!(ask(Some("2001:db8::9")), Fact::Unknown(why) if why.contains("several Secrets fit node2")));
+    // By a MAC address before that, and by the name before all.
+    fake_api.make("/api/v1/nodes/node2", node("52:54:00:AA:BB:03,52:54:00:aa:bb:02"));
+    make(&by_mac, "192.0.2.7");
+    assert_eq!(ask(Some("2001:db8::9")), Fact::Known(()));
+    assert_eq!(password(&by_mac), Some(json!(STANDARD.encode("n3w"))));
+    make("fencing-credentials-node2", "192.0.2.6");
+    assert_eq!(ask(None), Fact::Known(()));
+    assert_eq!(password("fencing-credentials-node2"), Some(json!(STANDARD.encode("n3w"))));
+    assert_eq!(password("fencing-credentials-node1"), Some(json!(STANDARD.encode("old"))));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{ANNOTATION, Api, HOOK, HOSTS, JOBS, OPERATOR, OWNER, SECRETS};
 
 /// What can be listed.
-const LISTS: [&str; 3] = ["machines", "baremetalhosts", "jobs"];
+const LISTS: [&str; 4] = ["secrets", "machines", "baremetalhosts", "jobs"];
 
 /// The API; its objects are shared with the thread that serves them.
 #[derive(Clone)]

@@ -58,6 +58,13 @@ impl Device {
         self.has(other).then_some((*other, *value))
     }
 
+    /// Returns what an option that is no secret is set to.
+    pub(super) fn value(&self, name: &str) -> Option<String> {
+        let mut lines = self.options.split(|byte| *byte == b'\n');
+        let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    }
+
     /// Whether this option is set.
     pub(super) fn has(&self, name: &str) -> bool {
         let is_it = |line: &[u8]| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'='));

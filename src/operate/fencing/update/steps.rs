@@ -298,7 +298,10 @@ impl<'a> Work<'a> {
             host: host.as_deref(),
             system: self.order.systems_uri.as_deref(),
         };
-        match fencing_secret::follow(&kubeconfig, &self.device.node, &changes, self.order.timeout) {
+        let before = self.device.value("ip").or_else(|| self.device.value("ipaddr"));
+        let before = before.and_then(|ip| Address::parse(&ip, HTTPS_PORT).ok());
+        let whose = (self.device.node.as_str(), before.as_ref().map(Address::host));
+        match fencing_secret::follow(&kubeconfig, whose, &changes, self.order.timeout) {
             Fact::Known(()) => {
                 self.report.secret = Some(true);
                 self.done("OpenShift's Secret follows".to_owned());

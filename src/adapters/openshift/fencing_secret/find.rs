@@ -1,0 +1,97 @@
+//! Which Secret is a node's: by its name, by a MAC address of its machine, or by the address of its BMC.
+
+use data_encoding::HEXLOWER;
+use ring::digest;
+use serde_json::Value;
+use zeroize::Zeroize as _;
+
+use super::super::kubeconfig::Access;
+use super::super::machine::{body, list};
+use super::{decoded, host_of};
+
+const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets";
+const PREFIX: &str = "fencing-credentials-";
+const NODES: &str = "/api/v1/nodes/";
+/// Where OpenShift's operator notes the MAC addresses of a node, with commas between them.
+const MAC_ADDRESSES: &str = "/metadata/annotations/tnf.openshift.io~1mac-addresses";
+
+/// Returns the path of the Secret that has the name of `node`.
+pub(in super::super) fn named(node: &str) -> String {
+    format!("{SECRETS}/{PREFIX}{node}")
+}
+
+/// Returns the path of the Secret of `node` where none has its name, with its BMC at `host` where that is known; `None` where there is no
+/// such Secret of any node. One that is not found while other nodes have theirs is an error: it has a name that is not known here.
+pub(in super::super) fn search(
+    agent: &ureq::Agent,
+    access: &Access,
+    node: &str,
+    host: Option<&str>,
+) -> Result<Option<String>, String> {
+    let mut all: Vec<Listed> = list(agent, access, SECRETS)?.into_iter().filter_map(Listed::of).collect();
+    if all.is_empty() {
+        return Ok(None);
+    }
+    let names: Vec<String> = all.iter().map(|secret| secret.name.clone()).collect();
+    let by_mac = macs(agent, access, node)?;
+    if all.iter().any(|secret| by_mac.contains(&secret.name)) {
+        all.retain(|secret| by_mac.contains(&secret.name));
+    } else {
+        all.retain(|secret| host.is_some_and(|host| secret.host.as_deref() == Some(host)));
+        // One BMC may have several systems: a Secret that has the name of another node is that node's.
+        let mut nameless = Vec::new();
+        for secret in all {
+            let other = secret.name.strip_prefix(PREFIX).unwrap_or_default();
+            if body(agent, access, &format!("{NODES}{other}"))?.is_none() {
+                nameless.push(secret);
+            }
+        }
+        all = nameless;
+    }
+    match &all[..] {
+        [one] => Ok(Some(format!("{SECRETS}/{}", one.name))),
+        [] => Err(format!(
+            "no Secret is {node}'s by its name, by a MAC address or by the BMC's address; there are: {}",
+            names.join(", ")
+        )),
+        several => {
+            let names: Vec<&str> = several.iter().map(|secret| secret.name.as_str()).collect();
+            Err(format!("several Secrets fit {node}: {}", names.join(", ")))
+        }
+    }
+}
+
+/// The names that Secrets have after the MAC addresses of `node`.
+fn macs(agent: &ureq::Agent, access: &Access, node: &str) -> Result<Vec<String>, String> {
+    let Some(text) = body(agent, access, &format!("{NODES}{node}"))? else { return Ok(Vec::new()) };
+    let node: Value = serde_json::from_str(&text).map_err(|_| "the API's Node is not understood".to_owned())?;
+    let macs = node.pointer(MAC_ADDRESSES).and_then(Value::as_str).unwrap_or_default();
+    let name = |mac: &str| {
+        let plain = mac.trim().to_ascii_lowercase().replace([':', '-'], "");
+        format!("{PREFIX}{}", HEXLOWER.encode(digest::digest(&digest::SHA256, plain.as_bytes()).as_ref()))
+    };
+    Ok(macs.split(',').filter(|mac| !mac.trim().is_empty()).map(name).collect())
+}
+
+/// A Secret of a list, with its BMC's host.
+struct Listed {
+    name: String,
+    host: Option<String>,
+}
+
+impl Listed {
+    /// Keeps the name and the host of one that is about fencing, and wipes the rest: it holds passwords.
+    fn of(mut secret: Value) -> Option<Self> {
+        let text = |pointer: &str| secret.pointer(pointer).and_then(Value::as_str);
+        let name = text("/metadata/name").filter(|name| name.starts_with(PREFIX)).map(str::to_owned);
+        let host = text("/data/address").and_then(decoded).map(|address| host_of(&address).to_owned());
+        if let Some(data) = secret.pointer_mut("/data").and_then(Value::as_object_mut) {
+            data.values_mut().for_each(|value| {
+                if let Value::String(text) = value {
+                    text.zeroize();
+                }
+            });
+        }
+        Some(Self { name: name?, host })
+    }
+}
