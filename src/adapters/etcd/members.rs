@@ -16,8 +16,9 @@ pub const LOCK: &str = "tandem/member-change/";
 const FOR_THE_LIST: Duration = Duration::from_millis(500);
 /// What the transport says of an answer that took too long, as it may a moment before we do.
 const EXPIRED: &str = "Timeout expired";
-/// What etcd calls an alarm that the data of members differ.
+/// What etcd calls an alarm that the data of members differ, and one that a database is full.
 const CORRUPT: &str = "alarm:CORRUPT";
+const NO_SPACE: &str = "alarm:NOSPACE";
 
 /// A member in a member list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +45,8 @@ pub struct Said {
     pub db_bytes: u64,
     /// Whether it raises an alarm that its data are not those of the others.
     pub is_corrupt: bool,
+    /// Whether a member has no space for another write, so that none takes any.
+    pub has_no_space: bool,
     /// Whether a majority confirmed a read, just before the list was read; why not.
     pub confirmed: Result<(), String>,
     /// Its member list, as it has applied it; a learner tells none.
@@ -125,6 +128,7 @@ async fn conversation(mut client: Client, read: Duration) -> Result<Said, etcd_c
         applied: status.raft_applied_index(),
         db_bytes: u64::try_from(status.db_size()).unwrap_or_default(),
         is_corrupt: status.errors().iter().any(|error| error.contains(CORRUPT)),
+        has_no_space: status.errors().iter().any(|error| error.contains(NO_SPACE)),
         confirmed,
         list,
         change,

@@ -41,6 +41,8 @@ pub(super) struct List {
     voters_wanted: usize,
     change: Option<String>,
     members: Vec<Row>,
+    #[serde(skip)]
+    no_space: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -80,6 +82,7 @@ impl List {
             voters_wanted: membership.wanted,
             change: membership.change.clone(),
             members: membership.members.iter().map(|member| row(seen, member)).collect(),
+            no_space: seen.no_space,
         }
     }
 }
@@ -152,6 +155,9 @@ impl Report for List {
             lines.push(format!("{count} voters bear no more losses than {} do", count - 1));
         }
         lines.extend(self.members.iter().map(Row::line));
+        if self.no_space {
+            lines.push("etcd raises the alarm NOSPACE: it takes no writes".to_owned());
+        }
         lines.extend(self.change.iter().map(|change| format!("a change is under way: {change}")));
         lines.join("\n")
     }

@@ -62,6 +62,10 @@ pub struct PlannedStep {
     pub done: bool,
 }
 
+/// Why no change has its lock, and what ends that.
+pub(super) const NO_SPACE: &str = "etcd raises the alarm NOSPACE, and takes no write, not even the lock of a change";
+pub(super) const FREE_SPACE: &str =
+    "'etcdctl compact REVISION', 'etcdctl defrag --cluster' and 'etcdctl alarm disarm', then the same again";
 /// How many bytes of a database reach a new member in a second: a network of one gigabit.
 const BYTES_PER_SECOND: u64 = 100_000_000;
 
@@ -99,13 +103,16 @@ pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> R
         Wanted::Replace { old, .. } => ("replace", old),
         Wanted::Add(new) => ("add", &new.name),
     };
+    // The lock of a change is a write, which the command would be refused.
+    let takes_the_lock = !seen.membership.is_pair && !matches!(wanted, Wanted::Stop(_) | Wanted::Removed(_));
+    let no_lock = forbidden.is_empty() && takes_the_lock && seen.no_space;
     Ok(Planned {
         wish,
         node: node.clone(),
-        allowed: forbidden.is_empty(),
-        rule: forbidden.first().map(Forbidden::rule),
-        because: sentence(&forbidden),
-        instead: forbidden.first().map(Forbidden::instead),
+        allowed: forbidden.is_empty() && !no_lock,
+        rule: forbidden.first().map(Forbidden::rule).or(no_lock.then_some("M9")),
+        because: sentence(&forbidden).or(no_lock.then(|| NO_SPACE.to_owned())),
+        instead: forbidden.first().map(Forbidden::instead).or(no_lock.then(|| FREE_SPACE.to_owned())),
         voters,
         healthy_voters: healthy,
         quorum: quorum(voters),
@@ -336,7 +343,7 @@ pub(super) mod tests {
         };
         let membership = Membership { members: vec![member(10), member(11)], wanted: 2, ..Membership::default() };
         let (cluster_id, lock, details) = (1, None, std::collections::BTreeMap::new());
-        let seen = MembersSeen { cluster_id, lock, membership, details, machines_unknown: None };
+        let seen = MembersSeen { cluster_id, lock, membership, details, no_space: false, machines_unknown: None };
         let wishes: [fn(String) -> Wanted; 4] = [
             Wanted::Stop,
             Wanted::Promote,

@@ -32,6 +32,8 @@ pub struct MembersSeen {
     pub membership: Membership,
     /// What the rules do not ask for, by member.
     pub details: BTreeMap<MemberId, Detail>,
+    /// Whether an alarm keeps etcd from every write, and so from the lock of a change.
+    pub no_space: bool,
     /// Why the Machines that the kubeconfig gives access to are not known.
     pub machines_unknown: Option<String>,
 }
@@ -242,7 +244,8 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
         third_voter: false,
     };
     let lock = reference.change.as_ref().map(|lock| lock.key.clone());
-    MembersSeen { cluster_id: reference.cluster_id, lock, membership, details, machines_unknown: None }
+    let (cluster_id, no_space) = (reference.cluster_id, reference.has_no_space);
+    MembersSeen { cluster_id, lock, membership, details, no_space, machines_unknown: None }
 }
 
 /// Somebody's change; one's own keeps nobody.

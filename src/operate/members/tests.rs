@@ -74,6 +74,18 @@ fn healthy_is_only_who_answers_here_with_this_leader() {
 }
 
 #[test]
+fn a_plan_sees_the_alarm_that_the_command_would_meet() {
+    let list = [listed(1), listed(2), listed(3)];
+    let full = Said { has_no_space: true, ..said(1, &list) };
+    let seen = assemble(&source(false), &full, &[heard(1, &list), heard(2, &list), heard(3, &list)]);
+    let add = planned(&Wanted::Add(new_node()), &seen);
+    assert_eq!((add.allowed, add.rule), (false, Some("M9")));
+    assert!(add.because.is_some_and(|why| why.contains("NOSPACE")));
+    assert!(add.instead.is_some_and(|way| way.contains("etcdctl alarm disarm")));
+    assert!(planned(&Wanted::Stop("node2".to_owned()), &seen).allowed, "what stops takes no lock");
+}
+
+#[test]
 fn a_member_is_asked_at_all_of_its_addresses() {
     let everywhere = "https://127.0.0.1:2379".to_owned();
     let list = [1, 2, 3].map(|id| {

@@ -81,6 +81,9 @@ fn change(
             Next::Forbidden(_) | Next::Step(..) => break,
         }
     }
+    if first.no_space {
+        return Err(Failure(format!("{}: {}", judge::NO_SPACE, judge::FREE_SPACE)));
+    }
     // Every step, and every word of an operator, is in the system's log.
     talk.log_to_syslog();
     let host = nix::unistd::gethostname().map_or_else(|_| "a host".to_owned(), |name| name.to_string_lossy().into());

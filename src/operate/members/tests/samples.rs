@@ -47,6 +47,7 @@ pub(crate) fn said(id: u64, list: &[Listed]) -> Said {
         applied: 900,
         db_bytes: 350_000_000,
         is_corrupt: false,
+        has_no_space: false,
         confirmed: Ok(()),
         list: Some(list.to_vec()),
         change: None,

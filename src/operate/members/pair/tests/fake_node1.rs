@@ -111,6 +111,7 @@ pub(super) fn seen() -> MembersSeen {
         lock: None,
         membership,
         details: std::collections::BTreeMap::default(),
+        no_space: false,
         machines_unknown: None,
     }
 }
