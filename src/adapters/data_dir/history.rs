@@ -42,7 +42,7 @@ impl Whole {
     /// The history, with a torn tail as damage.
     pub(super) fn into_history(self) -> History {
         let mut history = self.history;
-        history.damage.extend(self.torn.map(|what| format!("{what}; etcd cuts it off")));
+        history.damage.extend(self.torn);
         history
     }
 }

@@ -19,6 +19,8 @@ use crate::os::regular_file;
 const FRAME: u64 = 8;
 /// A disk writes at least this much at once; etcd's own measure for a torn write.
 const SECTOR: u64 = 512;
+/// etcd 3.4 does not start from a record that claims to be this long, whatever it is; later ones take one that ends the log for torn.
+const LONGEST_OF_3_4: u64 = 10 * 1024 * 1024;
 /// What is allocated at most before the bytes are there; a length field alone must not cost memory.
 const FIRST_CHUNK: usize = 64 * 1024;
 
@@ -84,7 +86,7 @@ struct Input {
 /// Why reading stopped before the end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The last file ends in a record that was not written completely; etcd cuts it off.
+    /// The last file ends in a record that was not written completely. The text has what etcd makes of it.
     Torn(String),
     /// etcd does not start from this.
     Damaged(String),
@@ -154,7 +156,12 @@ impl<'a> Reader<'a> {
         // The subtraction cannot wrap: a whole frame was just read at this offset.
         let left = self.input.length.saturating_sub(self.offset + FRAME);
         if length.checked_add(padding).is_none_or(|wanted| wanted > left) {
-            return Err(self.incomplete("a record's length reaches past the end of the file"));
+            let what = "a record's length reaches past the end of the file";
+            let refused = length >= LONGEST_OF_3_4.saturating_sub(padding);
+            return Err(match self.incomplete(what) {
+                Stop::Torn(_) if refused => Stop::Torn(format!("{}{REFUSED_BY_3_4}", self.place(what))),
+                other => other,
+            });
         }
         let body = self.read(length + padding)?;
         if (body.len() as u64) < length + padding {
@@ -197,13 +204,18 @@ impl<'a> Reader<'a> {
 
     /// A record that the file is too short for.
     fn incomplete(&self, what: &str) -> Stop {
-        if self.is_last() { Stop::Torn(self.place(what)) } else { Stop::Damaged(self.place(what)) }
+        if self.is_last() { Stop::Torn(self.torn(what)) } else { Stop::Damaged(self.place(what)) }
     }
 
     /// A record with wrong content: torn if a whole sector of it never reached the disk.
     fn unreadable(&self, body: &[u8], what: &str) -> Stop {
         let torn = self.is_last() && has_unwritten_sector(self.offset + FRAME, body);
-        if torn { Stop::Torn(self.place(what)) } else { Stop::Damaged(self.place(what)) }
+        if torn { Stop::Torn(self.torn(what)) } else { Stop::Damaged(self.place(what)) }
+    }
+
+    /// A torn end, which every etcd cuts off.
+    fn torn(&self, what: &str) -> String {
+        format!("{}; etcd cuts it off", self.place(what))
     }
 
     fn is_last(&self) -> bool {
@@ -215,6 +227,10 @@ impl<'a> Reader<'a> {
         format!("{} at byte {}: {what}", self.segment.path.display(), self.offset)
     }
 }
+
+/// What the versions of etcd make of such an end.
+const REFUSED_BY_3_4: &str = "; etcd 3.5 and later cut it off, and etcd 3.4 does not start from it (max entry size limit \
+    exceeded): type 'tandem data-dir advance-commit', which cuts it off";
 
 /// Length of the record and of the padding behind it.
 fn split_frame(field: u64) -> (u64, u64) {
@@ -245,4 +261,36 @@ pub(super) fn frame(kind: i64, crc: u32, data: &[u8]) -> Vec<u8> {
     bytes.extend_from_slice(&body);
     bytes.resize(bytes.len() + padding, 0);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the reader's sentence about `end` behind one whole record.
+    fn said(end: &[u8]) -> String {
+        let bytes = Bytes::from([frame(record_type::STATE, 0, b""), end.to_vec()].concat());
+        let (path, held) = (PathBuf::from("/wal"), None);
+        let segments = [Segment { path, sequence: 0, first_index: 0, bytes: Some(bytes), held }];
+        let mut reader = Reader::open(&segments).unwrap().unwrap();
+        assert!(matches!(reader.next(), Ok(Some(_))));
+        match reader.next() {
+            Err(Stop::Torn(what)) => what,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_length_that_etcd_3_4_refuses_is_not_said_to_be_cut_off_by_every_etcd() {
+        let length = |length: u64, padding: u64| {
+            let field = if padding == 0 { length } else { length | (0x80 | padding) << 56 };
+            said(&field.to_le_bytes())
+        };
+        for torn in [length(1000, 0), length(LONGEST_OF_3_4 - 1, 0), length(LONGEST_OF_3_4 - 8, 7), said(&[1, 2, 3])] {
+            assert!(torn.ends_with("; etcd cuts it off"), "{torn}");
+        }
+        for refused in [length(LONGEST_OF_3_4, 0), length(LONGEST_OF_3_4 - 7, 7), said(&[0x55; 100])] {
+            assert!(refused.contains("etcd 3.4 does not start from it"), "{refused}");
+        }
+    }
 }
