@@ -47,6 +47,16 @@ fn every_status_has_its_sentence() {
 }
 
 #[test]
+fn a_bmc_that_dislikes_its_name_is_to_be_reached_by_its_address() {
+    let page = "<html><body>Bad Request</body></html>".to_owned();
+    let server = everywhere(Misbehaviour::Status(400, page));
+    let hint = "ManualDNSEntry";
+    status(&server).set("ip", "localhost").run().fails(&["400 Bad Request", "give that as ip", hint]);
+    let by_address = status(&server).run();
+    assert!(!by_address.fails(&["400 Bad Request"]).stderr.contains(hint), "{by_address:?}");
+}
+
+#[test]
 fn every_broken_body_has_its_sentence() {
     let row = |body: &'static [u8], words: &'static str| -> Box<dyn FnOnce() + Send> {
         Box::new(move || {

@@ -16,6 +16,7 @@ use tokio::time;
 use zeroize::Zeroizing;
 
 use super::common_name;
+use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
 use crate::decide::reason;
@@ -44,6 +45,8 @@ pub const PEM_LIMIT: u64 = 4 * 1024 * 1024;
 pub(super) const HEALTH_KEY: &str = "health";
 /// What the standard library says of a connection that took too long.
 const TOO_LATE: &str = "connection timed out";
+/// What the transport calls every failure of its own.
+const OF_THE_TRANSPORT: &str = "transport error";
 /// A lease that is not given back ends by itself.
 const CHECK_LEASE_S: i64 = 5;
 
@@ -312,12 +315,56 @@ async fn failure(
     let (url, why) = (endpoint.url.clone(), sentence(error));
     if !is_no_permission(&why) {
         // The transport has the same limit, and where the machine is busy its error may be seen before the limit itself.
-        return if is_over { too_late(endpoint, timeout) } else { Error::Client { url, why } };
+        if is_over {
+            return too_late(endpoint, timeout);
+        }
+        let left = timeout.saturating_sub(began.elapsed());
+        return mistrust(endpoint, credentials, error, left).await.unwrap_or(Error::Client { url, why });
     }
     let cert_file = credentials.cert_file.clone();
     let read = beside_the_runtime(move || common_name::of_file(&cert_file));
     let user = time::timeout(timeout, read).await.ok().and_then(Result::ok).flatten();
     Error::NoPermission { url, user, why }
+}
+
+/// Returns which file keeps this client and an etcd from each other's trust, or what the etcd shows, where `error` is about that.
+async fn mistrust(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    error: &etcd_client::Error,
+    left: Duration,
+) -> Option<Error> {
+    // The client's own error has no cause; what is in it has.
+    let of_tls = match error {
+        etcd_client::Error::GRpcStatus(status) => wrong::of_tls(status),
+        etcd_client::Error::TransportError(error) => wrong::of_tls(error),
+        _ => None,
+    };
+    if of_tls.is_none() && !error.to_string().contains(OF_THE_TRANSPORT) {
+        return None;
+    }
+    let own = credentials.clone();
+    let unusable = time::timeout(left, beside_the_runtime(move || unusable_file(&own))).await;
+    if let Ok(Ok(Some(file))) = unusable {
+        return Some(file);
+    }
+    let (authorities, certificate) = (&credentials.trusted_ca_file, &credentials.cert_file);
+    let (authorities, certificate) = (authorities.display().to_string(), certificate.display().to_string());
+    let why = wrong::handshake(of_tls?, Names { authorities: &authorities, certificate: Some(&certificate) })?;
+    Some(Error::Client { url: endpoint.url.clone(), why })
+}
+
+/// Returns the file of `credentials` that no client could use, with the reason.
+fn unusable_file(credentials: &Credentials) -> Option<Error> {
+    let Credentials { trusted_ca_file, cert_file, key_file } = credentials;
+    if let Some(why) = wrong::authorities(&read_pem(trusted_ca_file).ok()?) {
+        return Some(unusable(trusted_ca_file, &why));
+    }
+    let (certificate, key) = (read_pem(cert_file).ok()?, read_pem(key_file).ok()?);
+    Some(match wrong::identity(&certificate, &key, &cert_file.display().to_string())? {
+        Wrong::Certificate(why) => unusable(cert_file, &why),
+        Wrong::Key(why) => unusable(key_file, &why),
+    })
 }
 
 /// Reads files in a thread of its own: a disk or a file server that does not answer keeps no other task of the runtime.
@@ -363,6 +410,12 @@ async fn tls(endpoint: &Endpoint, credentials: &Credentials) -> Result<TlsOption
 pub(super) fn read_pem(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     wiped::read_at_most(path, PEM_LIMIT)
         .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
+}
+
+/// Why what a file holds is of no use.
+pub(super) fn unusable(path: &Path, why: &str) -> Error {
+    let source = std::io::Error::new(ErrorKind::InvalidData, why);
+    Error::Certificate { path: path.display().to_string(), source }
 }
 
 fn read_tls(credentials: &Credentials) -> Result<TlsOptions, Error> {

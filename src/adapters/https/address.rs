@@ -8,7 +8,7 @@ use rustls_pki_types::ServerName;
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
 /// The port that is left out of URLs.
-const HTTPS_PORT: u16 = 443;
+pub const HTTPS_PORT: u16 = 443;
 
 /// The host of a BMC, as `ip` (and `ipport`) name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +55,11 @@ impl Address {
 
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    /// Returns whether the host is a name, and no address.
+    pub fn is_a_name(&self) -> bool {
+        self.host.parse::<IpAddr>().is_err()
     }
 
     /// What a certificate has to be valid for.

@@ -6,3 +6,4 @@ mod head;
 pub mod shown;
 pub mod tls;
 pub mod transport;
+pub mod wrong;

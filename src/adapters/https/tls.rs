@@ -2,22 +2,28 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use ring::digest;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::client::{
+    ResolvesClientCert, WantsClientCert, verify_server_cert_signed_by_trust_anchor, verify_server_name,
+};
 use rustls::crypto::{
     CryptoProvider, WebPkiSupportedAlgorithms, ring as provider, verify_tls12_signature, verify_tls13_signature,
 };
 use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
 use rustls::{
-    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, OtherError, PeerIncompatible,
-    RootCertStore, SignatureScheme,
+    AlertDescription, CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, OtherError,
+    PeerIncompatible, RootCertStore, SignatureScheme,
 };
 use rustls_native_certs::load_certs_from_paths;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+
+use super::wrong::{is_about_us, is_authority, names_of, short};
 
 /// Which certificates are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,15 +98,59 @@ pub(crate) fn display(fingerprint: Fingerprint) -> String {
     text
 }
 
+/// A client's certificate chain and its key.
+pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
 /// The client's side of TLS for `trust`; what the BMC shows is noted in `shown`.
 pub fn client_config(trust: Trust, check_name: bool, shown: Shown) -> Result<ClientConfig, rustls::Error> {
+    Ok(builder(trust, check_name, shown)?.with_no_client_auth())
+}
+
+/// As [`client_config`], for a client that has no certificate, and notes in `wanted` that one is asked for.
+pub(crate) fn noting(
+    trust: Trust,
+    check_name: bool,
+    shown: Shown,
+    wanted: Arc<AtomicBool>,
+) -> Result<ClientConfig, rustls::Error> {
+    Ok(builder(trust, check_name, shown)?.with_client_cert_resolver(Arc::new(NoCertificate(wanted))))
+}
+
+/// As [`client_config`], for a client that shows `identity` where it has one, to a server of the right name.
+pub fn with_identity(trust: Trust, identity: Option<Identity>) -> Result<ClientConfig, rustls::Error> {
+    let builder = builder(trust, true, Shown::default())?;
+    match identity {
+        Some((chain, key)) => builder.with_client_auth_cert(chain, key),
+        None => Ok(builder.with_no_client_auth()),
+    }
+}
+
+fn builder(
+    trust: Trust,
+    check_name: bool,
+    shown: Shown,
+) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, rustls::Error> {
     let provider = Arc::new(provider::default_provider());
     let verifier = Verifier { trust, check_name, provider: provider.clone(), shown, authorities: OnceLock::new() };
     Ok(ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
+        .with_custom_certificate_verifier(Arc::new(verifier)))
+}
+
+/// Shows no certificate, and notes that one is asked for.
+#[derive(Debug)]
+struct NoCertificate(Arc<AtomicBool>);
+
+impl ResolvesClientCert for NoCertificate {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.0.store(true, Ordering::Relaxed);
+        None
+    }
+
+    fn has_certs(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Debug)]
@@ -194,12 +244,7 @@ const BUNDLES: &[&str] =
     &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
 fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
-    match error {
-        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(inner))) => {
-            inner.to_string().contains("CaUsedAsEndEntity")
-        }
-        _ => false,
-    }
+    matches!(error, rustls::Error::InvalidCertificate(reason) if is_authority(reason))
 }
 
 impl ServerCertVerifier for Verifier {
@@ -256,10 +301,30 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
+/// What was known of a handshake.
+#[derive(Clone, Copy, Debug)]
+pub struct Handshake<'a> {
+    pub trust: &'a Trust,
+    pub shown: &'a Shown,
+    /// Whether the other side asked for a client certificate.
+    pub wants_certificate: bool,
+}
+
 /// What a TLS error means, and whether trying again is pointless.
-pub fn explain(error: &rustls::Error, shown: &Shown) -> (bool, String) {
+pub fn explain(error: &rustls::Error, handshake: Handshake<'_>) -> (bool, String) {
     match error {
-        rustls::Error::InvalidCertificate(reason) => (true, explain_certificate(reason, shown)),
+        rustls::Error::InvalidCertificate(reason) => (true, explain_certificate(reason, handshake)),
+        rustls::Error::AlertReceived(alert)
+            if is_about_us(*alert)
+                || handshake.wants_certificate && *alert == AlertDescription::HandshakeFailure =>
+        {
+            (
+                true,
+                "the BMC wants a client certificate, which no option gives: switch the verification of clients \
+                 (mutual TLS) off on the BMC"
+                    .to_owned(),
+            )
+        }
         rustls::Error::AlertReceived(
             AlertDescription::HandshakeFailure
             | AlertDescription::ProtocolVersion
@@ -285,7 +350,8 @@ pub fn explain(error: &rustls::Error, shown: &Shown) -> (bool, String) {
     }
 }
 
-fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
+fn explain_certificate(reason: &CertificateError, handshake: Handshake<'_>) -> String {
+    let Handshake { trust, shown, .. } = handshake;
     let print = shown.lock().ok().and_then(|shown| shown.as_ref().map(|shown| display(fingerprint(shown))));
     let print = print.unwrap_or_else(|| "unknown".to_owned());
     let ways = format!("give its CA as ssl_ca_file, or pin it with ssl_fingerprint={print}");
@@ -300,10 +366,7 @@ fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
             wrong_name("no name at all", &print)
         }
-        CertificateError::NotValidForNameContext { presented, .. } => {
-            let names: Vec<&str> = presented.iter().map(|name| bare_name(name)).collect();
-            wrong_name(&names.join(", "), &print)
-        }
+        CertificateError::NotValidForNameContext { presented, .. } => wrong_name(&names_of(presented), &print),
         CertificateError::UnknownIssuer => {
             format!("the BMC's certificate is not signed by a trusted authority; {ways}")
         }
@@ -323,8 +386,23 @@ fn explain_certificate(reason: &CertificateError, shown: &Shown) -> String {
              or more, or set ssl_insecure=1 to trust anybody at that address",
             short(hopeless)
         ),
+        // What is pinned or listed already is refused for what it is.
+        other if matches!(trust, Trust::Pinned(_)) || short(other).contains("CriticalExtension") => format!(
+            "the BMC's certificate cannot be verified ({}), pinned or not; renew it there, or set ssl_insecure=1 to trust \
+             anybody at that address",
+            short(other)
+        ),
+        other if is_listed(handshake) => {
+            format!("the BMC's certificate cannot be verified ({}); pin it with ssl_fingerprint={print}", short(other))
+        }
         other => format!("the BMC's certificate cannot be verified ({}); {ways}", short(other)),
     }
+}
+
+/// Returns whether the very certificate that was shown is one of those that are trusted.
+fn is_listed(handshake: Handshake<'_>) -> bool {
+    let shown = handshake.shown.lock().ok().and_then(|shown| shown.clone());
+    matches!(handshake.trust, Trust::Listed(listed) if shown.is_some_and(|shown| listed.contains(&shown)))
 }
 
 /// X.509 version 1, or a key that is too short to be accepted as proof.
@@ -343,94 +421,6 @@ fn wrong_name(names: &str, print: &str) -> String {
     )
 }
 
-/// `other.example` out of `DnsName("other.example")`, as the names of a certificate are handed to us.
-fn bare_name(name: &str) -> &str {
-    let inner = name.split_once('(').map_or(name, |(_, inner)| inner.trim_end_matches(')'));
-    inner.trim_matches('"')
-}
-
-fn short(reason: &CertificateError) -> String {
-    match reason {
-        CertificateError::Other(OtherError(inner)) => inner.to_string(),
-        CertificateError::BadEncoding => "it is malformed, or too old a kind".to_owned(),
-        CertificateError::BadSignature => "its signature is wrong".to_owned(),
-        other => {
-            let text = format!("{other:?}");
-            text.split([' ', '{', '(']).next().unwrap_or_default().to_owned()
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_pinning_cannot_help_is_not_said_to_be_pinned() {
-        let said = explain_certificate(&CertificateError::BadSignature, &Shown::default());
-        assert!(said.contains("ssl_insecure=1") && !said.contains("ssl_fingerprint"), "{said}");
-        let said = explain_certificate(&CertificateError::UnknownIssuer, &Shown::default());
-        assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
-    }
-
-    /// What rustls says of what it cannot verify may change with its version.
-    #[test]
-    fn a_signature_that_cannot_be_verified_can_be_pinned() {
-        let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
-        let authority = read(include_bytes!("../../../tests/fixtures/tls/p521-authority.pem"));
-        let certificate = read(include_bytes!("../../../tests/fixtures/tls/signed-with-p521.pem"));
-        let shown = Shown::new(Mutex::new(Some(certificate.clone())));
-        let verifier = Verifier {
-            trust: Trust::Listed(vec![authority]),
-            check_name: true,
-            provider: Arc::new(provider::default_provider()),
-            shown: shown.clone(),
-            authorities: OnceLock::new(),
-        };
-        let name = ServerName::try_from("127.0.0.1").unwrap();
-        let in_2030 = UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_900_000_000));
-        let refused = verifier.by_authority(&certificate, &[], &name, in_2030).unwrap_err();
-        let (hopeless, said) = explain(&refused, &shown);
-        let pin = format!("pin it with ssl_fingerprint={}", display(fingerprint(&certificate)));
-        assert!(hopeless && said.contains("P-521") && said.ends_with(&pin) && !said.contains("ssl_ca_file"), "{said}");
-    }
-
-    /// A BMC whose own key is of a kind that is not offered has nothing to answer with.
-    #[test]
-    fn a_handshake_that_fails_names_the_kinds_of_key_and_the_way_without() {
-        let error = rustls::Error::AlertReceived(AlertDescription::HandshakeFailure);
-        let (hopeless, said) = explain(&error, &Shown::default());
-        assert!(hopeless && said.contains("RSA, P-256, P-384 or Ed25519") && said.contains("ssl_insecure=1"), "{said}");
-    }
-
-    #[test]
-    fn whoever_trusts_anyone_is_offered_every_kind_of_key() {
-        let takes_p521 = |trust| {
-            let provider = Arc::new(provider::default_provider());
-            let verifier =
-                Verifier { trust, check_name: true, provider, shown: Shown::default(), authorities: OnceLock::new() };
-            verifier.supported_verify_schemes().contains(&SignatureScheme::ECDSA_NISTP521_SHA512)
-        };
-        assert!(takes_p521(Trust::Anyone));
-        assert!(!takes_p521(Trust::System), "nothing may be offered that cannot be verified");
-    }
-
-    #[test]
-    fn fingerprints_are_read_as_openssl_prints_them() {
-        let colons = (0..32).map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":");
-        let expected: Fingerprint = std::array::from_fn(|at| u8::try_from(at).unwrap());
-        for text in [
-            colons.clone(),
-            colons.replace(':', "").to_lowercase(),
-            format!("sha256:{colons}"),
-            format!("SHA256={colons}"),
-        ] {
-            assert_eq!(parse_fingerprints(&text).unwrap(), [expected], "{text}");
-        }
-        assert_eq!(parse_fingerprints(&format!("{colons},{colons}")).unwrap().len(), 2);
-        assert_eq!(display(expected), colons);
-        for bad in ["", "sha256:", "12:34", &"g".repeat(64), &"ä".repeat(32)] {
-            assert!(parse_fingerprints(bad).is_err(), "{bad}");
-        }
-    }
-}
+#[path = "tls/tests.rs"]
+mod tests;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use zeroize::{Zeroize as _, Zeroizing};
 
 use super::kubeconfig::Access;
-use super::machine::{CONFLICT, TRIES, authorised, connect};
+use super::machine::{CONFLICT, TRIES, authorised, connect, words};
 use crate::base::Fact;
 
 const BODY_LIMIT: u64 = 1024 * 1024;
@@ -86,13 +86,14 @@ struct Secret {
 
 /// Reads the Secret, if there is one.
 fn read(agent: &ureq::Agent, access: &Access, url: &str) -> Result<Option<Secret>, String> {
-    let mut answer = authorised(agent.get(url), access).call().map_err(|error| error.to_string())?;
+    let mut answer = authorised(agent.get(url), access).call().map_err(|error| words(&error, access))?;
     match answer.status().as_u16() {
         OK => {}
         NOT_FOUND => return Ok(None),
         status => return Err(format!("the API answers {status}")),
     }
-    let body = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_vec().map_err(|error| error.to_string())?;
+    let body =
+        answer.body_mut().with_config().limit(BODY_LIMIT).read_to_vec().map_err(|error| words(&error, access))?;
     let body = Zeroizing::new(body);
     let secret: Value = serde_json::from_slice(&body).map_err(|_| "its Secret is not understood".to_owned())?;
     let text = |pointer: &str| secret.pointer(pointer).and_then(Value::as_str);
@@ -116,7 +117,7 @@ fn write(
         password.zeroize();
     }
     let request = authorised(agent.patch(url), access).header("Content-Type", "application/merge-patch+json");
-    let answer = request.send(text.as_bytes()).map_err(|error| error.to_string())?;
+    let answer = request.send(text.as_bytes()).map_err(|error| words(&error, access))?;
     match answer.status().as_u16() {
         OK => Ok(true),
         CONFLICT => Ok(false),

@@ -22,6 +22,8 @@ pub type Pem = Zeroizing<Vec<u8>>;
 /// What the current context of a kubeconfig file says. PEM texts; what is secret never shows, and is wiped when it is
 /// dropped. What the YAML reader copies on its way is not ours to wipe.
 pub struct Access {
+    /// The kubeconfig itself, for sentences.
+    pub file: String,
     pub server: String,
     pub authorities: Option<Pem>,
     /// A client certificate and its key.
@@ -121,6 +123,7 @@ pub fn read(path: &Path) -> Result<Access, String> {
         _ => {}
     }
     Ok(Access {
+        file: path.display().to_string(),
         server: server.trim_end_matches('/').to_owned(),
         authorities: file(
             "certificate-authority",

@@ -5,11 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::Value;
-use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{Connector as _, TcpConnector};
 use zeroize::Zeroizing;
 
 use super::kubeconfig::{self, Access};
+use crate::adapters::https::address::{Address, HTTPS_PORT};
+use crate::adapters::https::tls::{self, Identity, Trust};
+use crate::adapters::https::transport::TlsConnector;
+use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::Fact;
 
 /// How long the answer may take.
@@ -73,13 +80,14 @@ pub(super) fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<V
 /// What is at `path`, if anything is.
 pub(super) fn body(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Option<Zeroizing<String>>, String> {
     let request = authorised(agent.get(format!("{}{path}", access.server)), access);
-    let mut answer = request.call().map_err(|error| error.to_string())?;
+    let mut answer = request.call().map_err(|error| words(&error, access))?;
     match answer.status().as_u16() {
         OK => {}
         NOT_FOUND => return Ok(None),
         status => return Err(format!("the API answers {status}")),
     }
-    let body = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_string().map_err(|error| error.to_string())?;
+    let body =
+        answer.body_mut().with_config().limit(BODY_LIMIT).read_to_string().map_err(|error| words(&error, access))?;
     Ok(Some(Zeroizing::new(body)))
 }
 
@@ -98,31 +106,60 @@ pub(super) fn authorised<B>(request: ureq::RequestBuilder<B>, access: &Access) -
 }
 
 fn agent(access: &Access, patience: Duration) -> Result<ureq::Agent, String> {
-    // Where the kubeconfig names no authority, nobody is trusted: without this the client would panic, as it brings no roots.
-    let trusted = access.authorities.as_ref().map(|pem| certificates(pem)).transpose()?.unwrap_or_default();
-    let mut tls = TlsConfig::builder()
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .root_certs(RootCerts::Specific(Arc::new(trusted)));
-    if let Some((certificate, key)) = &access.identity {
-        let key = PrivateKey::from_pem(key).map_err(|_| "the client's key is not a PEM file")?;
-        tls = tls.client_cert(Some(ClientCert::new_with_certs(&certificates(certificate)?, key)));
-    }
     let config = ureq::Agent::config_builder()
-        .tls_config(tls.build())
         .timeout_global(Some(patience))
         .max_redirects(0)
         .http_status_as_error(false)
-        .proxy(None);
-    Ok(config.build().new_agent())
+        .proxy(None)
+        .build();
+    let Some(server) = access.server.strip_prefix("https://") else { return Ok(config.new_agent()) };
+    let host = server.split('/').next().unwrap_or_default();
+    let name = Address::parse(host, HTTPS_PORT).ok().and_then(|address| address.server_name());
+    let name = name.ok_or_else(|| format!("{} names the server '{}', which is none", access.file, access.server))?;
+    let config_of_tls = tls::with_identity(Trust::Listed(trusted(access)?), identity(access)?)
+        .map_err(|error| format!("the client-certificate of {} is of no use: {error}", access.file))?;
+    let tls = TlsConnector { config: Arc::new(config_of_tls), name, connections: Arc::default() };
+    let connector = ().chain(TcpConnector::default()).chain(tls);
+    Ok(ureq::Agent::with_parts(config, connector, DefaultResolver::default()))
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
-    let certificate = |item| match item {
-        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
-        Ok(_) => None,
-        Err(_) => Some(Err("a certificate is not a PEM file".to_owned())),
+/// The authorities of the kubeconfig. Where it names none, no server is trusted.
+fn trusted(access: &Access) -> Result<Vec<CertificateDer<'static>>, String> {
+    let Some(pem) = &access.authorities else { return Ok(Vec::new()) };
+    match wrong::authorities(pem) {
+        Some(why) => Err(format!("the certificate-authority of {} is of no use: {why}", access.file)),
+        None => Ok(CertificateDer::pem_slice_iter(pem).flatten().collect()),
+    }
+}
+
+/// The client's certificate and key, where the kubeconfig has them.
+fn identity(access: &Access) -> Result<Option<Identity>, String> {
+    let Some((certificate, key)) = &access.identity else { return Ok(None) };
+    let of_no_use = |what: &str, why: &str| format!("the {what} of {} is of no use: {why}", access.file);
+    match wrong::identity(certificate, key, "its client-certificate") {
+        Some(Wrong::Certificate(why)) => return Err(of_no_use("client-certificate", &why)),
+        Some(Wrong::Key(why)) => return Err(of_no_use("client-key", &why)),
+        None => {}
+    }
+    let chain = CertificateDer::pem_slice_iter(certificate).flatten().collect();
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| of_no_use("client-key", &error.to_string()))?;
+    Ok(Some((chain, key)))
+}
+
+/// Returns what an error of a request means, with the entry of the kubeconfig that is to blame.
+pub(super) fn words(error: &ureq::Error, access: &Access) -> String {
+    let of_tls = match error {
+        ureq::Error::Rustls(error) => Some(error),
+        ureq::Error::Io(error) => wrong::of_tls(error),
+        _ => None,
     };
-    parse_pem(pem).filter_map(certificate).collect()
+    let authorities = match &access.authorities {
+        Some(_) => format!("the certificate-authority of {}", access.file),
+        None => format!("{}, which names no certificate-authority", access.file),
+    };
+    let certificate = access.identity.as_ref().map(|_| access.file.as_str());
+    let why = of_tls.and_then(|error| wrong::handshake(error, Names { authorities: &authorities, certificate }));
+    why.map_or_else(|| error.to_string(), |why| format!("{}: {why}", access.server))
 }
 
 #[cfg(test)]

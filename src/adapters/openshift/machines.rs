@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::kubeconfig::Access;
-use super::machine::{CONFLICT, TRIES, authorised, body, connect, list};
+use super::machine::{CONFLICT, TRIES, authorised, body, connect, list, words};
 
 /// The hook's key on a Machine of the Cluster API.
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
@@ -136,7 +136,8 @@ impl Machines {
         let path = machine.path().ok_or("the API names no version of it")?;
         let request = authorised(self.agent.patch(format!("{}{path}", self.access.server)), &self.access);
         let request = request.header("Content-Type", "application/merge-patch+json");
-        let answer = request.send(machine.patched(is_to_be).to_string()).map_err(|error| error.to_string())?;
+        let answer =
+            request.send(machine.patched(is_to_be).to_string()).map_err(|error| words(&error, &self.access))?;
         match answer.status().as_u16() {
             OK => Ok(true),
             CONFLICT => Ok(false),

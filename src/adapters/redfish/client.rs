@@ -19,7 +19,7 @@ use super::request::{Credentials, Request};
 use super::resource::HEADER_ETAG;
 use crate::adapters::https::address::{Address, Location};
 use crate::adapters::https::shown::{self, Certificate};
-use crate::adapters::https::tls::{self, Shown, Trust};
+use crate::adapters::https::tls::{self, Handshake, Shown, Trust};
 use crate::adapters::https::transport::{Connections, OneHost, TlsConnector};
 use crate::os::clock::{self, Deadline};
 use crate::os::secret::Scrubber;
@@ -60,6 +60,8 @@ pub struct Client {
     /// A connection that was kept was dropped: from then on each request has one of its own.
     drops: Arc<AtomicBool>,
     shown: Shown,
+    /// The BMC has asked for a client certificate.
+    wants_certificate: Arc<AtomicBool>,
     /// How far the clock of the last answer was ahead of ours, in seconds.
     clock_ahead: Arc<Mutex<Option<i64>>>,
     scrubber: Scrubber,
@@ -77,7 +79,9 @@ impl Client {
     pub fn new(settings: Settings, scrubber: Scrubber, trace: Trace) -> Result<Self, Failure> {
         let impossible = |why: String| Failure::new(FailureKind::Untrusted, why);
         let shown = Shown::default();
-        let config = tls::client_config(settings.trust.clone(), settings.check_name, shown.clone())
+        let wants_certificate = Arc::<AtomicBool>::default();
+        let noted = wants_certificate.clone();
+        let config = tls::noting(settings.trust.clone(), settings.check_name, shown.clone(), noted)
             .map_err(|error| impossible(format!("TLS cannot be set up: {error}")))?;
         let name = settings
             .address
@@ -102,7 +106,8 @@ impl Client {
             .build();
         let agent = Agent::with_parts(config, connector, OneHost { host: settings.address.for_resolver() });
         let drops = Arc::default();
-        Ok(Self { settings, agent, connections, drops, shown, clock_ahead: Arc::default(), scrubber, trace })
+        let clock_ahead = Arc::default();
+        Ok(Self { settings, agent, connections, drops, shown, wants_certificate, clock_ahead, scrubber, trace })
     }
 
     pub fn address(&self) -> &Address {
@@ -233,7 +238,9 @@ impl Client {
             })
             .map_err(|error| {
                 let made = self.connections.made.load(Ordering::Relaxed);
-                explain::transport(&what, &error, made, &self.shown, &self.scrubber)
+                let wants_certificate = self.wants_certificate.load(Ordering::Relaxed);
+                let handshake = Handshake { trust: &self.settings.trust, shown: &self.shown, wants_certificate };
+                explain::transport(&what, &error, made, handshake, &self.scrubber)
             });
         let took = deadline.elapsed().saturating_sub(began).as_millis();
         match &result {

@@ -115,6 +115,15 @@ pub fn service_root(service: &mut Service, redfish_uri: &str) -> Result<(Locatio
                 Err(second) => Err(second),
             }
         }
+        Err(failure) if failure.kind == FailureKind::Disliked && service.client().address().is_a_name() => {
+            Err(Failure {
+                text: format!(
+                    "{failure}; where the BMC answers at its IP address, give that as ip, or have it take this name (an iDRAC: \
+                 WebServer.1.ManualDNSEntry, or WebServer.1.HostHeaderCheck=Disabled)"
+                ),
+                ..failure
+            })
+        }
         Err(failure) => Err(failure),
     }
 }

@@ -2,14 +2,20 @@
 
 use super::failure::{Failure, FailureKind};
 use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
-use crate::adapters::https::tls::{self, Shown};
+use crate::adapters::https::tls::{self, Handshake};
 use crate::os::secret::Scrubber;
 
 /// What kept a request from having any answer, in one sentence; `made` connections there were until then.
-pub fn transport(what: &str, error: &ureq::Error, made: usize, shown: &Shown, scrubber: &Scrubber) -> Failure {
+pub fn transport(
+    what: &str,
+    error: &ureq::Error,
+    made: usize,
+    handshake: Handshake<'_>,
+    scrubber: &Scrubber,
+) -> Failure {
     let fail = |kind, text: String| Failure::new(kind, format!("{what}: {text}"));
     let over_tls = |inner: &rustls::Error| {
-        let (hopeless, text) = tls::explain(inner, shown);
+        let (hopeless, text) = tls::explain(inner, handshake);
         fail(if hopeless { FailureKind::Untrusted } else { FailureKind::Interrupted }, text)
     };
     match error {
@@ -82,8 +88,9 @@ mod tests {
 
     #[test]
     fn silent_is_only_who_was_there() {
-        let kind =
-            |error: &ureq::Error, made| transport("x", error, made, &Shown::default(), &Scrubber::default()).kind;
+        let shown = tls::Shown::default();
+        let handshake = Handshake { trust: &tls::Trust::System, shown: &shown, wants_certificate: false };
+        let kind = |error: &ureq::Error, made| transport("x", error, made, handshake, &Scrubber::default()).kind;
         let io = |kind: std::io::ErrorKind| ureq::Error::Io(kind.into());
         for late in [ureq::Error::Timeout(ureq::Timeout::Global), io(std::io::ErrorKind::TimedOut)] {
             assert_eq!((kind(&late, 0), kind(&late, 1)), (FailureKind::Unreachable, FailureKind::Silent), "{late}");

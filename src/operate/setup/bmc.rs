@@ -244,7 +244,8 @@ mod tests {
         use crate::adapters::https::tls;
         let shown = tls::Shown::default();
         let error = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
-        assert!(tls::explain(&error, &shown).1.contains(MAY_BE_PINNED));
+        let handshake = tls::Handshake { trust: &tls::Trust::System, shown: &shown, wants_certificate: false };
+        assert!(tls::explain(&error, handshake).1.contains(MAY_BE_PINNED));
     }
 
     #[test]

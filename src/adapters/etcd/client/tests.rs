@@ -107,3 +107,85 @@ fn one_that_refuses_us_and_is_late_with_a_read_is_too_late() {
     assert_eq!(asked(Reply::Error("etcdserver: no leader")), (true, false));
     assert_eq!(asked(Reply::Silence), (true, true));
 }
+
+/// Files of a client in `dir`: an authority, a certificate that it has signed, and the key.
+fn files(dir: &std::path::Path) -> Credentials {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+    let (authority_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let file = |name: &str, text: String| {
+        std::fs::write(dir.join(name), text).unwrap();
+        dir.join(name)
+    };
+    let trusted_ca_file = file("ca.crt", authority.self_signed(&authority_key).unwrap().pem());
+    let leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let leaf = leaf.signed_by(&key, &Issuer::new(authority, authority_key)).unwrap();
+    Credentials {
+        trusted_ca_file,
+        cert_file: file("cli.crt", leaf.pem()),
+        key_file: file("cli.key", key.serialize_pem()),
+    }
+}
+
+/// A server of TLS that ends after the handshake; an endpoint for it.
+fn server(own: &Credentials) -> Endpoint {
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+    let chain = CertificateDer::pem_file_iter(&own.cert_file).unwrap().map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_file(&own.key_file).unwrap();
+    let config =
+        rustls::ServerConfig::builder_with_provider(std::sync::Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+    let config = std::sync::Arc::new(config);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut socket in listener.incoming().flatten() {
+            let mut connection = rustls::ServerConnection::new(std::sync::Arc::clone(&config)).unwrap();
+            while connection.is_handshaking() && connection.complete_io(&mut socket).is_ok() {}
+        }
+    });
+    Endpoint { url: format!("https://{address}"), address }
+}
+
+/// Never the words of a library alone.
+#[test]
+fn what_keeps_two_sides_from_trust_is_said_with_the_file() {
+    let (dir, theirs_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (good, theirs) = (files(dir.path()), files(theirs_dir.path()));
+    let endpoint = server(&theirs);
+    let ask = |credentials: &Credentials| {
+        let asked = confirmed_read(&endpoint, credentials, Duration::from_secs(5));
+        runtime().block_on(asked).unwrap_err().to_string()
+    };
+    let trusting = Credentials { trusted_ca_file: theirs.trusted_ca_file.clone(), ..good.clone() };
+    let empty = dir.path().join("empty.key");
+    std::fs::write(&empty, "").unwrap();
+    for (credentials, file, words) in [
+        (good.clone(), &good.trusted_ca_file, "is not signed by an authority of"),
+        (
+            Credentials { trusted_ca_file: good.key_file.clone(), ..good.clone() },
+            &good.key_file,
+            "it holds a key, and no certificate",
+        ),
+        (
+            Credentials { key_file: good.cert_file.clone(), ..trusting.clone() },
+            &good.cert_file,
+            "it holds a certificate, and no key",
+        ),
+        (
+            Credentials { key_file: theirs.key_file.clone(), ..trusting.clone() },
+            &theirs.key_file,
+            "it is not the key of the certificate in",
+        ),
+        (Credentials { key_file: empty.clone(), ..trusting.clone() }, &empty, "it is empty"),
+    ] {
+        let said = ask(&credentials);
+        assert!(said.contains(&file.display().to_string()) && said.contains(words), "{said}");
+        assert!(!said.contains("transport error"), "{said}");
+    }
+}

@@ -120,6 +120,23 @@ fn https() -> (String, String, std::sync::mpsc::Receiver<String>) {
     (server, made.cert.pem(), told)
 }
 
+#[test]
+fn a_certificate_or_a_key_that_is_of_no_use_is_named_with_its_entry() {
+    let pem = |text: &str| Zeroizing::new(text.as_bytes().to_vec());
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
+    let wrong = |authorities: &str, identity: Option<(&str, &str)>| {
+        let identity = identity.map(|(certificate, key)| (pem(certificate), pem(key)));
+        let (file, server) = ("/etc/kubeconfig".to_owned(), "https://localhost:1".to_owned());
+        agent(&Access { file, server, authorities: Some(pem(authorities)), identity, token: None }, PATIENCE).map(drop)
+    };
+    let of = |what: &str, why: &str| Err(format!("the {what} of /etc/kubeconfig is of no use: {why}"));
+    assert_eq!(wrong(&certificate, Some((&certificate, &key))), Ok(()));
+    assert_eq!(wrong(&key, None), of("certificate-authority", "it holds a key, and no certificate"));
+    assert_eq!(wrong(&certificate, Some((&key, &key))), of("client-certificate", "it holds a key, and no certificate"));
+    assert_eq!(wrong(&certificate, Some((&certificate, ""))), of("client-key", "it is empty"));
+}
+
 /// Whoever answers in the API's place learns nothing, the token least of all.
 #[test]
 fn the_token_is_for_the_api_that_the_kubeconfigs_authority_vouches_for() {
@@ -128,11 +145,16 @@ fn the_token_is_for_the_api_that_the_kubeconfigs_authority_vouches_for() {
     let ask = |authority: Option<&str>| {
         let authorities = authority.map(|pem| Zeroizing::new(pem.as_bytes().to_vec()));
         let token = Some(Zeroizing::new("t0ken".to_owned()));
-        let access = Access { server: server.clone(), authorities, identity: None, token };
+        let file = "/etc/kubeconfig".to_owned();
+        let access = Access { file, server: server.clone(), authorities, identity: None, token };
         list(&agent(&access, PATIENCE).unwrap(), &access, "/machines")
     };
     for authority in [None, Some(other.as_str())] {
-        assert!(ask(authority).is_err());
+        let why = ask(authority).unwrap_err();
+        assert!(
+            why.contains("its certificate is not signed by an authority of") && why.contains("/etc/kubeconfig"),
+            "{why}"
+        );
         assert!(told.try_recv().is_err());
     }
     assert_eq!(ask(Some(&certificate)), Ok(Vec::new()));
