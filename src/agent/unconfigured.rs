@@ -14,6 +14,7 @@ use crate::adapters::podman::container_lock::ContainerLock;
 use crate::adapters::podman::{self, process};
 use crate::agent::resource::params;
 use crate::base::Fact;
+use crate::os::beneath::Dir;
 use crate::os::clock;
 use crate::os::proc;
 use crate::records::state_file;
@@ -35,17 +36,21 @@ struct Place<'a> {
     container_lock: ContainerLock,
     /// Where no configuration is, this agent has started no etcd here.
     started: Option<config::Place>,
+    /// Whether a process is in a container, and may be ended.
+    is_in_a_container: fn(i32) -> bool,
 }
 
 impl<'a> Place<'a> {
     fn of(env: &Env, programs: &'a Programs) -> Self {
-        let text = std::fs::read_to_string(params::config_location(env).join(config::FILE)).unwrap_or_default();
+        let location = Dir::open(&params::config_location(env));
+        let text = location.and_then(|location| location.own_text(config::FILE, config::LIMIT)).unwrap_or_default();
         Self {
             programs,
             name: params::container_name(env),
             process: state_file::process_path(&env.volatile_dir(), env.resource()),
             container_lock: ContainerLock::at(state_file::container_lock_path(&env.volatile_dir(), env.resource())),
             started: config::place(&text),
+            is_in_a_container: process::is_in_a_container,
         }
     }
 
@@ -98,13 +103,16 @@ pub(super) fn is_gone(env: &Env, programs: &Programs) -> Result<bool, String> {
 
 /// Ends etcd as a stop with parameters does, and answers why not where it may live.
 pub(super) fn stop(env: &Env, programs: &Programs) -> Result<(), String> {
-    let place = Place::of(env, programs);
+    stop_at(&Place::of(env, programs))
+}
+
+fn stop_at(place: &Place<'_>) -> Result<(), String> {
     place.await_its_turn()?;
     if place.is_gone() == Ok(true) {
         return Ok(());
     }
     log::warn!("a parameter is wrong, and etcd is stopped all the same");
-    end(&place);
+    end(place);
     let began = Instant::now();
     loop {
         match place.is_gone() {
@@ -130,7 +138,7 @@ fn end(place: &Place<'_>) {
     {
         log::warn!("{error}; ending etcd's process without podman");
     }
-    match place.data_dir().map(|data_dir| data_dir::end_holders(data_dir, GRACE)) {
+    match place.data_dir().map(|data_dir| data_dir::end_holders(data_dir, GRACE, &place.is_in_a_container)) {
         Some(Ok(ended)) if ended > 0 => log::warn!("{ended} etcd process that podman did not end was ended"),
         Some(Err(error)) => log::warn!("{error}"),
         _ => {}
@@ -196,8 +204,12 @@ mod tests {
             clock::sleep(LOOK_EVERY);
         }
         assert_eq!(is_gone(&env, &programs), Ok(false), "the data are in use");
+        assert!(stop(&env, &programs).is_err(), "a process of the host is none of ours");
+        assert!(holder.try_wait().unwrap().is_none(), "it lives");
         let reaper = std::thread::spawn(move || holder.wait());
-        assert_eq!(stop(&env, &programs), Ok(()));
+        let inside = Place { is_in_a_container: |_| true, ..Place::of(&env, &programs) };
+        assert_eq!(stop_at(&inside), Ok(()));
+        drop(inside);
         reaper.join().unwrap().unwrap();
         assert_eq!(is_gone(&env, &programs), Ok(true));
     }

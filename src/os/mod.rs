@@ -1,6 +1,8 @@
 //! The machine that the program runs on: clock, files, locks, processes, log, output and secrets in memory.
 
+pub mod beneath;
 pub mod clock;
+pub(crate) mod file_kind;
 pub(crate) mod fstab;
 #[cfg(feature = "lab-faults")]
 pub(crate) mod lab_faults;

@@ -5,9 +5,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use nix::sys::stat::FileStat;
+
+use crate::os::file_kind::Kind;
 
 /// Where the kernel tells it.
 pub(crate) const ROOT: &str = "/proc";
@@ -25,6 +30,7 @@ pub(crate) struct Stat {
     pub(crate) has_ended: bool,
     /// When it started, in clock ticks since boot.
     pub(crate) started: u64,
+    pub(crate) parent: i32,
 }
 
 /// The process `pid`, if there is one.
@@ -33,18 +39,34 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
 }
 
 /// `4711 (name) S 1 ...`: any byte may stand in the name, which is cut in the middle of a character where that is its 16th
-/// byte, but no parenthesis follows it. After it come the state and, 19 fields on, the start time.
+/// byte, but no parenthesis follows it. After it come the state, the parent and, 18 fields on, the start time.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
-    let started = fields.nth(18)?.parse().ok()?;
-    Some(Stat { has_ended: matches!(state, "Z" | "X"), started })
+    let parent = fields.next()?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some(Stat { has_ended: matches!(state, "Z" | "X"), started, parent })
+}
+
+/// Returns this process and those that started it, up to the first of all.
+pub(crate) fn self_and_ancestors() -> BTreeSet<i32> {
+    let mut found = BTreeSet::new();
+    let mut next = i32::try_from(std::process::id()).ok();
+    while let Some(pid) = next.filter(|pid| *pid > 0 && found.insert(*pid)) {
+        next = stat(pid).map(|stat| stat.parent);
+    }
+    found
 }
 
 /// The control groups of a process as the kernel lists them; empty where there is no such process.
 pub(crate) fn cgroups(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
+}
+
+/// Returns the path of a file that this process has open: opening it opens the very file again.
+pub(crate) fn open_file(file: &impl AsRawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// Sets how willing the kernel is to end a process when memory runs out.
@@ -114,6 +136,11 @@ pub(crate) fn inode(path: &Path) -> Option<Inode> {
     Some((metadata.dev(), metadata.ino()))
 }
 
+/// Returns the inode of a regular file that was looked at.
+pub(crate) fn inode_of(stat: &FileStat) -> Option<Inode> {
+    (Kind::of(stat) == Kind::File).then_some((stat.st_dev, stat.st_ino))
+}
+
 /// The other processes that have one of `files` open.
 pub(crate) fn holders(files: &BTreeSet<Inode>) -> io::Result<BTreeSet<i32>> {
     let myself = i32::try_from(std::process::id()).unwrap_or_default();
@@ -176,7 +203,7 @@ mod tests {
     fn a_name_may_have_blanks_and_parentheses() {
         for name in ["etcd", "my etcd", "(sd-pam)", "a) Z 1 2 (b", ") S 1", "kworker/0:1-events", "", "é)(", "a\nb"] {
             let stat = parse_stat(&line(name.as_bytes(), "S", "263940"));
-            assert_eq!(stat, Some(Stat { has_ended: false, started: 263_940 }), "{name}");
+            assert_eq!(stat, Some(Stat { has_ended: false, started: 263_940, parent: 1 }), "{name}");
         }
         assert!(parse_stat(&line(b"fifteen bytes \xc3", "S", "1")).is_some(), "half a character at its end");
     }

@@ -1,17 +1,41 @@
 //! Opening files that must be regular ones. A FIFO in the place of one would make its reader wait for ever, and a device
 //! would have no end.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use nix::fcntl::OFlag;
 use nix::libc;
+use nix::sys::stat::{Mode, fstat};
 
-/// What is there instead of a regular file.
+use crate::os::file_kind::Kind;
+use crate::os::proc;
+
+/// What is there instead of a regular file or a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is {0} where a regular file belongs: move it away")]
-pub struct Irregular(&'static str);
+pub enum Irregular {
+    #[error("it is {0} where a regular file belongs: move it away")]
+    NoFile(&'static str),
+    #[error("it is a hard link where a file with one name belongs: move it away")]
+    HardLink,
+    #[error("it is {0} where a directory belongs: put the directory itself there")]
+    NoDirectory(&'static str),
+}
+
+impl Irregular {
+    /// Returns the error where a directory belongs in the place of a `kind`.
+    pub(crate) fn no_directory(kind: Kind) -> io::Error {
+        io::Error::other(Self::NoDirectory(kind.words()))
+    }
+}
+
+/// Returns whether `error` says that a file or a directory is something else.
+pub(crate) fn is_irregular(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Irregular>)
+}
 
 /// Opens a file to be read; what is no regular file is an error that says so.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -28,14 +52,7 @@ pub fn or_irregular(path: &Path) -> io::Result<Result<File, Irregular>> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// As [`fs::read`].
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// As [`fs::read`], of a file that is not to be larger than `limit` bytes.
+/// As [`std::fs::read`], of a file that is not to be larger than `limit` bytes.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_into(&mut bytes, open(path)?, limit)?;
@@ -53,33 +70,44 @@ pub fn text_of_at_most(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read_at_most(path, limit)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// The type is that of what was opened, so that nothing can be put in its place in between; and opening does not wait.
+/// Opens `path` without an effect first: a device may act when it is opened.
 fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
-    match options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path) {
-        Ok(file) => Ok(irregular(&file.metadata()?).map_or(Ok(file), Err)),
-        // What cannot be opened at all, such as a socket or a directory to be changed, has a type all the same.
-        Err(error) => {
-            let what = fs::metadata(path).ok().as_ref().and_then(irregular);
-            what.map_or(Err(error), |what| Ok(Err(what)))
-        }
+    reopened(&nix::fcntl::open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?, options)
+}
+
+/// Opens what `place`, a descriptor with `O_PATH`, is about, if it is a regular file. Nothing can be put in its place meanwhile. Where
+/// another process has a lease on the file, this fails at once: without `O_NONBLOCK` it would wait for that process.
+pub(crate) fn reopened(place: &OwnedFd, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
+    match Kind::of(&fstat(place)?) {
+        Kind::File => options.custom_flags(libc::O_NONBLOCK).open(proc::open_file(place)).map(Ok),
+        kind => Ok(Err(Irregular::NoFile(kind.words()))),
     }
 }
 
-fn irregular(metadata: &fs::Metadata) -> Option<Irregular> {
-    let kind = metadata.file_type();
-    let what = match () {
-        () if kind.is_file() => return None,
-        () if kind.is_dir() => "a directory",
-        () if kind.is_fifo() => "a FIFO",
-        () if kind.is_socket() => "a socket",
-        () => "a device",
-    };
-    Some(Irregular(what))
+/// Checks that `file` has one name: with another one, it is somewhere else, too.
+pub(crate) fn check_only_name(file: &File) -> io::Result<()> {
+    if file.metadata()?.nlink() > 1 { Err(io::Error::other(Irregular::HardLink)) } else { Ok(()) }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    /// Each open of this device makes a terminal that others see.
+    #[test]
+    fn no_device_is_ever_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink("/dev/ptmx", &link).unwrap();
+        let terminals = || fs::read_dir("/dev/pts").unwrap().count();
+        let before = terminals();
+        let file = open(&link);
+        assert!(file.is_err_and(|error| error.to_string().contains("a device")) && terminals() == before);
+        let place = nix::fcntl::open(&link, OFlag::O_PATH, Mode::empty()).unwrap();
+        assert_eq!(Kind::of(&fstat(&place).unwrap()), Kind::Device);
+    }
 
     #[test]
     fn a_file_is_read_up_to_its_limit_and_only_if_it_is_one() {

@@ -32,7 +32,7 @@ struct Directory {
 
 impl Directory {
     fn of(data_dir: &Path) -> io::Result<Self> {
-        let metadata = fs::metadata(data_dir.join("member"))?;
+        let metadata = fs::symlink_metadata(data_dir.join("member"))?;
         // Not every file system knows when.
         let born = metadata.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         Ok(Self { inode: metadata.ino(), born: born.map(|since| since.as_nanos()) })
@@ -41,7 +41,7 @@ impl Directory {
 
 /// What is written down of the data in `data_dir` and of `image`. What cannot be read counts for nothing.
 pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
-    let recorded: Fact<Recorded> = state_file::read(&path(data_dir));
+    let recorded: Fact<Recorded> = state_file::read_at_most(&path(data_dir), state_file::SMALL);
     let recorded = recorded.known()?;
     let is_of_these = recorded.image == image && Directory::of(data_dir).is_ok_and(|found| found == recorded.of);
     is_of_these.then(|| recorded.failed.clone())

@@ -1,19 +1,23 @@
 //! The two small files that the agent keeps for itself: the durable note beside the data dir, and this boot's memory
-//! where no reboot reaches. Both are replaced whole, so that a crash leaves the old or the new one.
+//! where no reboot reaches. Both are replaced whole, so that a crash leaves the old or the new one. No link is followed in the
+//! place of one, because etcd's container can write to the data dir.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::base::Fact;
-use crate::os::regular_file;
+use crate::os::beneath::Dir;
 
 /// The durable note's name, beside etcd's `member` directory.
 const NOTE: &str = "tandem-note.json";
+/// The bytes that are read of a file in a directory that others write to, and of any other one.
+pub const SMALL: u64 = 64 * 1024;
+const LIMIT: u64 = 16 * 1024 * 1024;
 
 /// The durable note's path.
 pub fn note_path(data_dir: &Path) -> PathBuf {
@@ -47,7 +51,12 @@ pub fn pace_path(volatile_dir: &Path, resource: &str) -> PathBuf {
 
 /// Reads a file that [`write`] wrote.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
-    let text = match regular_file::read(path) {
+    read_at_most(path, LIMIT)
+}
+
+/// As [`read`], of a file of `limit` bytes at most.
+pub fn read_at_most<T: DeserializeOwned>(path: &Path, limit: u64) -> Fact<T> {
+    let text = match place(path).and_then(|(directory, name)| Dir::open(directory)?.own_file(name, limit)) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Fact::Absent,
         Err(error) => return Fact::Unknown(format!("cannot read {}: {error}", path.display())),
@@ -70,19 +79,14 @@ pub fn write<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, value: &T
 
 /// Replaces the file at `path` with `text`, durably: written aside, synced, renamed, and the directory synced.
 pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("/"));
+    let (directory, name) = place(path)?;
     fs::create_dir_all(directory)?;
-    let aside = path.with_extension("new");
-    let _ = fs::remove_file(&aside);
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&aside)?;
-    file.write_all(text)?;
-    #[cfg(feature = "lab-faults")]
-    if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_NOTE_SYNC) {
-        return fs::rename(&aside, path);
-    }
-    file.sync_all()?;
-    fs::rename(&aside, path)?;
-    File::open(directory)?.sync_all()
+    Dir::open(directory)?.replace(name, text, mode)
+}
+
+/// Returns the directory and the name of a file.
+fn place(path: &Path) -> io::Result<(&Path, &OsStr)> {
+    path.parent().zip(path.file_name()).ok_or_else(|| ErrorKind::InvalidInput.into())
 }
 
 #[cfg(test)]
@@ -114,5 +118,25 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         nix::unistd::mkfifo(&note_path(dir.path()), nix::sys::stat::Mode::S_IRUSR).unwrap();
         assert!(matches!(read::<DurableState>(&note_path(dir.path())), Fact::Unknown(why) if why.contains("a FIFO")));
+    }
+
+    /// As etcd's container may leave it in the data dir.
+    #[test]
+    fn what_leads_elsewhere_is_neither_read_nor_written() {
+        let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (path, secret) = (note_path(dir.path()), host.path().join("secret"));
+        fs::write(&secret, "{}").unwrap();
+        std::os::unix::fs::symlink(&secret, &path).unwrap();
+        std::os::unix::fs::symlink(&secret, path.with_extension("new")).unwrap();
+        assert!(matches!(read::<DurableState>(&path), Fact::Unknown(why) if why.contains("a link")));
+        write(&path, &DurableState::default()).unwrap();
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "{}");
+        fs::remove_file(&path).unwrap();
+        fs::hard_link(&secret, &path).unwrap();
+        assert!(matches!(read::<DurableState>(&path), Fact::Unknown(why) if why.contains("a hard link")));
+        write(&path, &DurableState::default()).unwrap();
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "{}");
+        fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(matches!(read_at_most::<DurableState>(&path, SMALL), Fact::Unknown(why) if why.contains("too large")));
     }
 }

@@ -120,13 +120,13 @@ fn the_room_is_told_and_made() {
 fn who_has_the_data_open_is_found_and_ended() {
     let dir = Writer::two_voters().write();
     let wal = dir.wals()[0].clone();
-    assert_eq!(data_dir::end_holders(dir.path(), Duration::ZERO).unwrap(), 0, "nobody");
+    assert_eq!(data_dir::end_holders(dir.path(), Duration::ZERO, &|_| true).unwrap(), 0, "no process");
     let script = "exec 9<>\"$1\"; flock --exclusive 9; echo held; exec sleep 60";
     let mut holder = Command::new("sh").args(["-c", script, "sh"]).arg(&wal).stdout(Stdio::piped()).spawn().unwrap();
     let mut said = [0; 5];
     holder.stdout.take().unwrap().read_exact(&mut said).unwrap();
     assert!(data_dir::is_open(dir.path()).unwrap());
-    assert_eq!(data_dir::end_holders(dir.path(), Duration::from_secs(5)).unwrap(), 1);
+    assert_eq!(data_dir::end_holders(dir.path(), Duration::from_secs(5), &|_| true).unwrap(), 1);
     assert!(!data_dir::is_open(dir.path()).unwrap());
     assert_eq!(holder.wait().unwrap().signal(), Some(15));
 }

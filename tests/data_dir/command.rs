@@ -1,13 +1,13 @@
 //! `tandem data-dir`, as an operator types it.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, UNIX_EPOCH};
 
-use nix::sys::stat::Mode;
+use nix::sys::stat::{Mode, SFlag};
 use serde_json::{Value, json};
 
 use crate::layout::lock_as_etcd;
@@ -224,18 +224,23 @@ fn a_part_of_a_data_dir_is_told_from_a_blank_one() {
 fn what_is_not_mounted_is_not_said_to_be_changing() {
     let dir = tempfile::tempdir().unwrap();
     symlink("/nowhere/at/all", dir.path().join("member")).unwrap();
-    assert_eq!(refusal(&["show"], dir.path()), "tandem: listing DIR/member: No such file or directory (os error 2)\n");
+    let wanted = "tandem: listing DIR/member: it is a link where a directory belongs: put the directory itself there\n";
+    assert_eq!(refusal(&["show"], dir.path()), wanted);
 }
 
 /// What would make a reader wait for ever, or has no end, is told at once.
 #[test]
 fn what_is_no_file_is_said_to_be_none() {
     type Put = fn(&Path);
-    let puts: [(&str, Put); 4] = [
+    let puts: [(&str, Put); 5] = [
         ("a FIFO", |path| nix::unistd::mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap()),
         ("a socket", |path| drop(UnixListener::bind(path).unwrap())),
         ("a directory", |path| fs::create_dir(path).unwrap()),
-        ("a device", |path| symlink("/dev/zero", path).unwrap()),
+        ("a link", |path| symlink("/dev/zero", path).unwrap()),
+        ("a device", |path| {
+            let zero = fs::metadata("/dev/zero").unwrap().rdev();
+            nix::sys::stat::mknod(path, SFlag::S_IFCHR, Mode::S_IRUSR, zero).unwrap();
+        }),
     ];
     for (what, put) in puts {
         for place in

@@ -10,6 +10,7 @@ mod fixtures;
 mod layout;
 mod log;
 mod members;
+mod planted;
 mod writer;
 
 use std::collections::BTreeSet;

@@ -3,9 +3,8 @@
 //! `--force-new-cluster` drops what the WAL holds above the commit index that it records. In a cluster of two voters
 //! that can be a write that was acknowledged: see section 2 of the design.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use prost::Message;
@@ -15,13 +14,17 @@ use super::history::{Reading, Whole};
 use super::proto::{HardState, record_type};
 use super::wal::{WalOffset, frame};
 use super::{History, backup, lock, read_closely};
+use crate::os::beneath::Dir;
+use crate::os::regular_file;
 
 /// The copies of WAL tails begin with this; they lie in the data dir, beside `member`.
 const COPY_PREFIX: &str = "wal-tail-before-advance-";
 /// How many of them are kept.
 const COPIES: usize = 5;
-/// A copy begins at a multiple of this, as some of the bytes before the change help whoever looks into it.
+/// A copy begins at a multiple of this, as some of the bytes before the change help to read it.
 const PAGE: u64 = 4096;
+/// The bytes behind the last record: etcd makes a file of 64 MiB in advance.
+const LONGEST_TAIL: u64 = 128 * 1024 * 1024;
 
 /// What [`advance_commit`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +45,7 @@ pub struct Advanced {
 pub fn advance_commit(dir: &Path) -> Result<Advanced, Error> {
     refuse_if_open(dir)?;
     let end = inspect(dir)?.end;
-    let mut file = lock::open_locked(&end.path)?;
+    let mut file = lock::open_locked(dir, &end.path)?;
     // Once more, now that no etcd can come in between.
     let voter = inspect(dir)?;
     if voter.end.path != end.path {
@@ -132,23 +135,26 @@ fn keep_copy(dir: &Path, file: &mut File, end: &WalOffset) -> Result<(PathBuf, b
     let start = end.offset - end.offset % PAGE;
     let mut tail = Vec::new();
     file.seek(SeekFrom::Start(start)).map_err(Error::io("seeking in", &end.path))?;
-    file.read_to_end(&mut tail).map_err(Error::io("reading", &end.path))?;
-    let length = start + tail.len() as u64;
+    let length = file.metadata().map_err(Error::io("reading the size of", &end.path))?.len();
+    let tail_of = file.try_clone().map_err(Error::io("reading", &end.path))?;
+    regular_file::read_into(&mut tail, tail_of, LONGEST_TAIL).map_err(Error::io("reading", &end.path))?;
     tail.truncate(tail.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
     let overwrites = start + tail.len() as u64 > end.offset;
     let name = end.path.file_name().unwrap_or_default().to_string_lossy();
     let label = format!("-{name}-offset-{start}-length-{length}");
-    let copy = backup::next_name(dir, COPY_PREFIX, &label)?;
-    write_copy(&copy, &tail, overwrites).map_err(Error::io("writing", &copy))?;
+    let data = Dir::open(dir).map_err(Error::io("listing", dir))?;
+    let name = backup::next_name(&data, COPY_PREFIX, &label)?;
+    let copy = dir.join(&name);
+    write_copy(&data, &name, &tail, overwrites).map_err(Error::io("writing", &copy))?;
     if overwrites {
-        backup::sync_parent(&copy)?;
+        backup::sync(&data)?;
     }
-    backup::prune(dir, COPY_PREFIX, COPIES, &copy);
+    backup::prune(&data, COPY_PREFIX, COPIES, &name);
     Ok((copy, overwrites))
 }
 
-fn write_copy(path: &Path, bytes: &[u8], synced: bool) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+fn write_copy(data: &Dir, name: &str, bytes: &[u8], synced: bool) -> io::Result<()> {
+    let mut file = data.create_new(name)?;
     file.write_all(bytes)?;
     if synced { file.sync_all() } else { Ok(()) }
 }

@@ -1,17 +1,18 @@
 //! Moving a member's data aside: renamed, and deleted only when the agent knows that it is not needed any more.
 
-use std::fs::{self, File};
+use std::ffi::OsStr;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::sys::statvfs::statvfs;
 
 use super::error::Error;
-use super::layout::{MEMBER, list};
+use super::layout::{self, MEMBER};
 use super::lock;
 use super::{Backup, Room};
+use crate::os::beneath::Dir;
+use crate::os::file_kind::Kind;
 use crate::os::{clock, proc};
 
 /// Backups of `member` begin with this, and go on with when they were made.
@@ -20,6 +21,8 @@ const BACKUP_PREFIX: &str = "member-backup-";
 const HISTORY_PREFIX: &str = "member-history-";
 /// A backup that is being deleted; one with this name is not whole.
 const DISCARD_PREFIX: &str = "member-discard-";
+/// The directories of etcd's data below a backup are two.
+const DEPTH: usize = 8;
 
 /// Moves `member` aside inside `dir`. Answers where it is now, or `None` if there was nothing to move. Refuses while etcd
 /// has the files open.
@@ -34,20 +37,22 @@ pub fn move_history_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
 
 fn move_to(dir: &Path, prefix: &str) -> Result<Option<PathBuf>, Error> {
     let member = dir.join(MEMBER);
-    if list(dir)?.is_none() || list(&member)?.is_none() {
+    let Some(data) = layout::open(dir)? else { return Ok(None) };
+    if layout::below(&data, MEMBER)?.is_none() {
         return Ok(None);
     }
     if let Some(path) = lock::holder(dir)? {
         return Err(Error::Open { path });
     }
-    let backup = next_name(dir, prefix, "")?;
-    fs::rename(&member, &backup).map_err(|error| not_renamed(dir, &member, error))?;
+    let name = next_name(&data, prefix, "")?;
+    let backup = dir.join(&name);
+    data.rename(MEMBER, &name).map_err(|error| not_renamed(dir, &member, error))?;
     #[cfg(feature = "lab-faults")]
     if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_RENAME_SYNC) {
         crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_RENAME);
         return Ok(Some(backup));
     }
-    sync_parent(&backup)?;
+    sync(&data)?;
     #[cfg(feature = "lab-faults")]
     crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_RENAME);
     Ok(Some(backup))
@@ -68,23 +73,25 @@ pub fn mounted_member(dir: &Path) -> Option<PathBuf> {
 
 /// Deletes the oldest backups but for the newest `keep`.
 pub fn prune_backups(dir: &Path, keep: usize) -> Result<(), Error> {
-    try_prune(dir, BACKUP_PREFIX, keep, None)
+    layout::open(dir)?.map_or(Ok(()), |data| try_prune(&data, BACKUP_PREFIX, keep, None))
 }
 
 /// Deletes the backups of these names; what is no backup's name is left alone.
 pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
-    let all = numbered(dir, BACKUP_PREFIX)?;
-    let doomed = all.into_iter().filter(|(_, path)| names.iter().any(|name| path.ends_with(name)));
-    doomed.into_iter().try_for_each(|(_, path)| delete(dir, &path))
+    let Some(data) = layout::open(dir)? else { return Ok(()) };
+    let all = numbered(&data, BACKUP_PREFIX)?;
+    let doomed = all.into_iter().filter(|(_, backup)| names.contains(backup));
+    doomed.into_iter().try_for_each(|(_, name)| delete(&data, &name))
 }
 
 /// How much is free where the data dir is, and what the backups in it hold.
 pub fn room(dir: &Path) -> Result<Room, Error> {
     let free = statvfs(dir).map_err(|errno| Error::io("asking for the room in", dir)(errno.into()))?;
     let mut backups = Vec::new();
-    for (_, path) in numbered(dir, BACKUP_PREFIX)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        backups.push(Backup { name, bytes: size(&path)? });
+    if let Some(data) = layout::open(dir)? {
+        for (_, name) in numbered(&data, BACKUP_PREFIX)? {
+            backups.push(Backup { bytes: size(&data, &name, DEPTH)?, name });
+        }
     }
     Ok(Room { free_bytes: free.blocks_available() * free.fragment_size(), backups })
 }
@@ -101,89 +108,89 @@ pub struct Aside {
 /// What lies beside the data in `dir`, oldest first: backups, then histories that were given up.
 pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     let mut found = Vec::new();
+    let Some(data) = layout::open(dir)? else { return Ok(found) };
     for prefix in [BACKUP_PREFIX, HISTORY_PREFIX] {
-        for (_, path) in numbered(dir, prefix)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+        for (_, name) in numbered(&data, prefix)? {
             let stamp = name.rsplit('-').next().unwrap_or_default();
-            found.push(Aside { at: clock::of_utc_stamp(stamp).unwrap_or_default(), bytes: size(&path)?, path });
+            let at = clock::of_utc_stamp(stamp).unwrap_or_default();
+            found.push(Aside { at, bytes: size(&data, &name, DEPTH)?, path: dir.join(name) });
         }
     }
     Ok(found)
 }
 
-/// What a file or a directory takes on the disk: preallocated files take more than they hold.
-fn size(path: &Path) -> Result<u64, Error> {
+/// What a file or a directory takes on the disk, down to `depth` directories: preallocated files take more than they hold.
+fn size(dir: &Dir, name: impl AsRef<OsStr>, depth: usize) -> Result<u64, Error> {
     const BLOCK: u64 = 512;
-    let metadata = fs::symlink_metadata(path).map_err(Error::io("looking at", path))?;
-    let inside = if metadata.is_dir() { list(path)?.unwrap_or_default() } else { Vec::new() };
-    inside.iter().try_fold(metadata.blocks() * BLOCK, |sum, entry| Ok(sum + size(entry)?))
+    let path = dir.path().join(name.as_ref());
+    let found = dir.stat(name.as_ref()).map_err(Error::io("looking at", &path))?;
+    let blocks = u64::try_from(found.st_blocks).unwrap_or_default() * BLOCK;
+    if depth == 0 || Kind::of(&found) != Kind::Directory {
+        return Ok(blocks);
+    }
+    let inside = dir.below(name.as_ref()).map_err(Error::io("listing", &path))?;
+    layout::names(&inside)?.iter().try_fold(blocks, |sum, entry| Ok(sum + size(&inside, entry, depth - 1)?))
 }
 
 /// A name with the next number: `<prefix><number>-<UTC time><label>`. Order comes from the number, as a clock that was
 /// once wrong must not make an old backup look new.
-pub(super) fn next_name(dir: &Path, prefix: &str, label: &str) -> Result<PathBuf, Error> {
+pub(super) fn next_name(dir: &Dir, prefix: &str, label: &str) -> Result<String, Error> {
     let newest = numbered(dir, prefix)?.last().map_or(0, |(number, _)| *number);
-    Ok(dir.join(format!("{prefix}{:04}-{}{label}", newest.saturating_add(1), clock::utc_stamp())))
+    Ok(format!("{prefix}{:04}-{}{label}", newest.saturating_add(1), clock::utc_stamp()))
 }
 
 /// Deletes the oldest of what [`next_name`] named, but for the newest `keep` and never `made`. A failure is only
 /// logged: what was asked for is done by now.
-pub(super) fn prune(dir: &Path, prefix: &str, keep: usize, made: &Path) {
+pub(super) fn prune(dir: &Dir, prefix: &str, keep: usize, made: &str) {
     if let Err(error) = try_prune(dir, prefix, keep, Some(made)) {
         log::warn!("old backups stay: {error}");
     }
 }
 
-fn try_prune(dir: &Path, prefix: &str, keep: usize, made: Option<&Path>) -> Result<(), Error> {
+fn try_prune(dir: &Dir, prefix: &str, keep: usize, made: Option<&str>) -> Result<(), Error> {
     for half_deleted in with_prefix(dir, DISCARD_PREFIX)? {
-        discard(&half_deleted)?;
+        discard(dir, &half_deleted)?;
     }
     let all = numbered(dir, prefix)?;
     let surplus = all.len().saturating_sub(keep);
-    let mut doomed = all.into_iter().take(surplus).filter(|(_, path)| Some(path.as_path()) != made);
-    doomed.try_for_each(|(_, path)| delete(dir, &path))
+    let mut doomed = all.into_iter().take(surplus).filter(|(_, name)| Some(name.as_str()) != made);
+    doomed.try_for_each(|(_, name)| delete(dir, &name))
 }
 
 /// Deleting takes a while: under its own name, half of a backup would pass for a whole one after a power cut.
-fn delete(dir: &Path, path: &Path) -> Result<(), Error> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let doomed = dir.join(format!("{DISCARD_PREFIX}{name}"));
-    fs::rename(path, &doomed).map_err(Error::io("renaming", path))?;
-    discard(&doomed)
+fn delete(dir: &Dir, name: &str) -> Result<(), Error> {
+    let doomed = format!("{DISCARD_PREFIX}{name}");
+    dir.rename(name, &doomed).map_err(Error::io("renaming", dir.path().join(name)))?;
+    discard(dir, &doomed)
 }
 
-fn discard(path: &Path) -> Result<(), Error> {
-    let is_dir = fs::symlink_metadata(path).map_err(Error::io("looking at", path))?.is_dir();
-    let removed = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    removed.map_err(Error::io("deleting", path))
+fn discard(dir: &Dir, name: &str) -> Result<(), Error> {
+    dir.remove_all(name).map_err(Error::io("deleting", dir.path().join(name)))
 }
 
 /// What [`next_name`] named, oldest first.
-fn numbered(dir: &Path, prefix: &str) -> Result<Vec<(u64, PathBuf)>, Error> {
-    let number = |path: &Path| {
-        let name = path.file_name()?.to_str()?.strip_prefix(prefix)?;
-        name.split_once('-')?.0.parse::<u64>().ok()
-    };
-    let paths = with_prefix(dir, prefix)?.into_iter();
-    let mut numbered: Vec<_> = paths.filter_map(|path| Some((number(&path)?, path))).collect();
+fn numbered(dir: &Dir, prefix: &str) -> Result<Vec<(u64, String)>, Error> {
+    let number = |name: &str| name.strip_prefix(prefix)?.split_once('-')?.0.parse::<u64>().ok();
+    let names = with_prefix(dir, prefix)?.into_iter();
+    let mut numbered: Vec<_> = names.filter_map(|name| Some((number(&name)?, name))).collect();
     numbered.sort_unstable();
     Ok(numbered)
 }
 
-fn with_prefix(dir: &Path, prefix: &str) -> Result<Vec<PathBuf>, Error> {
-    let mut paths = list(dir)?.unwrap_or_default();
-    paths.retain(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)));
-    Ok(paths)
+fn with_prefix(dir: &Dir, prefix: &str) -> Result<Vec<String>, Error> {
+    let names = layout::names(dir)?.into_iter().filter_map(|name| name.into_string().ok());
+    Ok(names.filter(|name| name.starts_with(prefix)).collect())
 }
 
 /// Makes a directory's names durable: a rename or a new file is not before this.
-pub(super) fn sync_parent(path: &Path) -> Result<(), Error> {
-    let parent = path.parent().unwrap_or(path);
-    File::open(parent).and_then(|dir| dir.sync_all()).map_err(Error::io("syncing", parent))
+pub(super) fn sync(dir: &Dir) -> Result<(), Error> {
+    dir.sync().map_err(Error::io("syncing", dir.path()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

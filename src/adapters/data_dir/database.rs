@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
 
 use super::error::Error;
-use crate::os::regular_file;
+use crate::os::beneath::Dir;
+
+/// The database's name, in the directory of the snapshots.
+pub(super) const DATABASE: &str = "db";
 
 /// bbolt's mark and format version in a meta page.
 const MAGIC: u32 = 0xED0C_DAED;
@@ -27,6 +29,10 @@ const MAX_DEPTH: u32 = 16;
 /// The members that ever were are far fewer, and so are the pages that they are on; a tree of more leads to itself.
 const MAX_KEYS: usize = 10_000;
 const MAX_PAGES: u32 = 10_000;
+/// Elements may name the same bytes, so that a small file can hold any amount of values.
+const MAX_BYTES: usize = 16 << 20;
+/// What is read of the file in all.
+const MAX_READ: u64 = 256 << 20;
 
 /// The answer to what the database holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,29 +76,29 @@ pub(super) struct Members {
     pub(super) version: Option<(u64, u64)>,
 }
 
-/// Reads the consistent index of the database at `path`.
-pub(super) fn applied(path: &Path) -> Result<Applied, Error> {
-    let Some(file) = open(path)? else { return Ok(Applied::Nothing) };
-    applied_in(file).map_err(Error::io("reading", path))
+/// Reads the consistent index of the database in `snap`.
+pub(super) fn applied(snap: &Dir) -> Result<Applied, Error> {
+    let Some(file) = open(snap)? else { return Ok(Applied::Nothing) };
+    applied_in(file).map_err(Error::io("reading", snap.path().join(DATABASE)))
 }
 
-/// Reads what the database at `path` says of the members; `None` where it cannot be read.
-pub(super) fn members(path: &Path) -> Result<Option<Members>, Error> {
-    let Some(file) = open(path)? else { return Ok(None) };
-    members_in(file).map_err(Error::io("reading", path))
+/// Reads what the database in `snap` says of the members; `None` where it cannot be read.
+pub(super) fn members(snap: &Dir) -> Result<Option<Members>, Error> {
+    let Some(file) = open(snap)? else { return Ok(None) };
+    members_in(file).map_err(Error::io("reading", snap.path().join(DATABASE)))
 }
 
-fn open(path: &Path) -> Result<Option<std::fs::File>, Error> {
-    match regular_file::open(path) {
+fn open(snap: &Dir) -> Result<Option<std::fs::File>, Error> {
+    match snap.file(DATABASE) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        file => file.map(Some).map_err(Error::io("opening", path)),
+        file => file.map(Some).map_err(Error::io("opening", snap.path().join(DATABASE))),
     }
 }
 
 /// As [`members`], for any source.
 pub(super) fn members_in(mut source: impl Read + Seek) -> io::Result<Option<Members>> {
     let length = source.seek(SeekFrom::End(0))?;
-    let mut database = Database { source, length, page_size: 0, pages: 0 };
+    let mut database = Database { source, length, page_size: 0, pages: 0, read: 0, collected: 0 };
     match database.members() {
         Ok(members) => Ok(Some(members)),
         Err(Fault::Io(error)) => Err(error),
@@ -106,7 +112,7 @@ pub(super) fn applied_in(mut source: impl Read + Seek) -> io::Result<Applied> {
     if length == 0 {
         return Ok(Applied::Nothing);
     }
-    let mut database = Database { source, length, page_size: 0, pages: 0 };
+    let mut database = Database { source, length, page_size: 0, pages: 0, read: 0, collected: 0 };
     match database.consistent_index() {
         Ok(applied) => Ok(applied),
         Err(Fault::Io(error)) => Err(error),
@@ -141,6 +147,9 @@ struct Database<S> {
     page_size: usize,
     /// How many have been read.
     pages: u32,
+    /// Bytes that were read, and those of keys and values that were collected.
+    read: u64,
+    collected: usize,
 }
 
 impl<S: Read + Seek> Database<S> {
@@ -211,6 +220,10 @@ impl<S: Read + Seek> Database<S> {
             if flags == LEAF {
                 let (start, size) = (element + field(4)? as usize, field(8)? as usize);
                 let (key, value) = (slice(page, start, size)?, slice(page, start + size, field(12)? as usize)?);
+                self.collected += key.len() + value.len();
+                if self.collected > MAX_BYTES {
+                    return Err(Fault::Format);
+                }
                 entries.push((key.to_vec(), value.to_vec()));
             } else if flags == BRANCH {
                 let child = number(page, element + 8).map(u64::from_le_bytes).ok_or(Fault::Format)?;
@@ -291,6 +304,10 @@ impl<S: Read + Seek> Database<S> {
         if at.checked_add(length as u64).is_none_or(|end| end > self.length) {
             return Err(Fault::Format);
         }
+        self.read += length as u64;
+        if self.read > MAX_READ {
+            return Err(Fault::Format);
+        }
         let mut bytes = vec![0; length];
         self.source.seek(SeekFrom::Start(at)).map_err(Fault::Io)?;
         match self.source.read_exact(&mut bytes) {
@@ -342,4 +359,28 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 
 fn slice(bytes: &[u8], at: usize, size: usize) -> Result<&[u8], Fault> {
     at.checked_add(size).and_then(|end| bytes.get(at..end)).ok_or(Fault::Format)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    /// A file of one megabyte whose elements name the same bytes again and again.
+    #[test]
+    fn values_that_overlap_are_not_collected_without_end() {
+        let (count, value) = (2_000_u16, 1 << 20);
+        let mut page = [&[0; 8][..], &LEAF.to_le_bytes(), &count.to_le_bytes(), &[0; 4]].concat();
+        for element in 0..u32::from(count) {
+            let start = u32::from(count) * 16 - element * 16;
+            page.extend([0, start, 0, value].into_iter().flat_map(u32::to_le_bytes));
+        }
+        page.resize(page.len() + value as usize, 0);
+        let mut database =
+            Database { source: Cursor::new([]), length: 0, page_size: 0, pages: 0, read: 0, collected: 0 };
+        let mut entries = Vec::new();
+        assert!(matches!(database.collect_in(&page, 0, &mut entries), Err(Fault::Format)));
+        assert_eq!(entries.len(), MAX_BYTES / value as usize);
+    }
 }

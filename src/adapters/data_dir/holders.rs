@@ -1,4 +1,8 @@
 //! The processes that have a data dir's files open, found and ended without asking podman.
+//!
+//! The container can give the names in the data dir to anything, and the host's root sends the signals. So only these are ended:
+//! a process that has a file open which lies in the data dir itself, no link followed; which the caller knows for the container's;
+//! and which is neither process 1 nor this process nor one of those that started it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,20 +12,29 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::error::Error;
-use super::layout::{MEMBER, list};
+use super::layout::{SNAP, WAL};
 use super::lock;
 use crate::os::{proc, terminate};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Ends every process that has the WAL or the database of `dir` open, if one has it locked; answers how many there were.
-pub(super) fn end(dir: &Path, grace: Duration) -> Result<usize, Error> {
-    if lock::holder(dir)?.is_none() {
-        return Ok(0);
+/// Ends the processes that have the WAL or the database of `dir` open, if one has it locked, and that `is_ours` knows; answers how
+/// many there were.
+pub(super) fn end(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) -> Result<usize, Error> {
+    let Some(locked) = lock::holder(dir)? else { return Ok(0) };
+    let spared = proc::self_and_ancestors();
+    let (ours, others): (BTreeSet<i32>, BTreeSet<i32>) =
+        holders(dir)?.into_iter().partition(|pid| *pid > 1 && !spared.contains(pid) && is_ours(*pid));
+    for pid in others {
+        log::warn!(
+            "{} is locked, and process {pid} of no container has the data open: it is left alone",
+            locked.display()
+        );
     }
-    let holders = holders(dir)?;
-    terminate::end(grace, PAUSE, |signal| send(&holders, signal), || Ok(lock::holder(dir)?.is_none()))?;
-    Ok(holders.len())
+    if !ours.is_empty() {
+        terminate::end(grace, PAUSE, |signal| send(&ours, signal), || Ok(lock::holder(dir)?.is_none()))?;
+    }
+    Ok(ours.len())
 }
 
 fn send(holders: &BTreeSet<i32>, signal: Signal) {
@@ -32,12 +45,11 @@ fn send(holders: &BTreeSet<i32>, signal: Signal) {
 }
 
 fn holders(dir: &Path) -> Result<BTreeSet<i32>, Error> {
-    let member = dir.join(MEMBER);
     let mut files = BTreeSet::new();
-    for part in ["wal", "snap"] {
-        for path in list(&member.join(part))?.unwrap_or_default() {
-            files.extend(proc::inode(&path));
-        }
+    for part in [WAL, SNAP] {
+        let Some((found, names)) = lock::directory(dir, part)? else { continue };
+        let inode = |name| found.stat(name).ok().as_ref().and_then(proc::inode_of);
+        files.extend(names.iter().filter_map(inode));
     }
     proc::holders(&files).map_err(Error::io("listing", Path::new(proc::ROOT)))
 }

@@ -1,24 +1,31 @@
 //! What is where in a data dir, before any byte of it is read.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read, Seek};
+use std::io::{self, ErrorKind, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use prost::bytes::Bytes;
 
-use super::database::{self, Applied, Members};
+use super::database::{self, Applied, DATABASE, Members};
 use super::error::Error;
 use super::snapshot::SnapSource;
 use super::wal::Segment;
+use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// How many files of each kind are opened as soon as they are listed, the newest of them. etcd keeps five of each; whoever
-/// told it to keep all must not run out of descriptors.
+/// How many files of each kind are opened as soon as they are listed, the newest of them. etcd keeps five of each; where it
+/// keeps all, this program must not run out of descriptors.
 const HELD: usize = 100;
+
+/// The bytes of a `.snap` file, which names the members: a larger one is damage.
+const SNAP_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// etcd's own directory inside the data dir.
 pub(super) const MEMBER: &str = "member";
+pub(super) const WAL: &str = "wal";
+pub(super) const SNAP: &str = "snap";
 
 /// The files of a data dir that has a WAL, or what stands in its place.
 #[derive(Debug)]
@@ -45,7 +52,8 @@ pub(super) struct Files {
 /// The `.snap` files of a directory.
 #[derive(Debug)]
 pub(super) struct SnapDir {
-    dir: PathBuf,
+    /// Without it there is neither a snapshot nor a database.
+    dir: Option<Arc<Dir>>,
     /// With the file, opened when it was listed: a running etcd that purges it meanwhile takes only its name away.
     snaps: Vec<(PathBuf, Option<File>)>,
 }
@@ -54,16 +62,21 @@ impl SnapDir {
     /// Why etcd cannot start on top of the snapshot at `index`, if it cannot: a snapshot only names the members, the
     /// data is in the database, or in one that the leader sent and that was not put in its place yet.
     pub(super) fn lack(&self, applied: Applied, index: u64) -> Result<Option<String>, Error> {
-        let received = self.dir.join(format!("{index:016x}.snap.db"));
-        if received.try_exists().map_err(Error::io("looking for", &received))? {
-            return Ok(None);
+        let received = format!("{index:016x}.snap.db");
+        let found = self
+            .dir
+            .as_ref()
+            .map(|dir| dir.stat(&received).map_err(Error::io("looking for", dir.path().join(&received))));
+        match found {
+            Some(Ok(_)) => Ok(None),
+            Some(Err(error)) if !error.is_not_found() => Err(error),
+            _ => Ok(applied.lack(index)),
         }
-        Ok(applied.lack(index))
     }
 
     /// What the database holds.
     pub(super) fn applied(&self) -> Result<Applied, Error> {
-        database::applied(&self.dir.join("db"))
+        self.dir.as_ref().map_or(Ok(Applied::Nothing), |dir| database::applied(dir))
     }
 }
 
@@ -72,66 +85,106 @@ impl SnapSource for SnapDir {
         Ok(self.snaps.iter().map(|(path, _)| path.clone()).collect())
     }
 
-    fn load(&self, path: &Path) -> Result<Bytes, Error> {
+    fn load(&self, path: &Path) -> Result<Option<Bytes>, Error> {
         let held = self.snaps.iter().find(|(known, _)| known == path).and_then(|(_, file)| file.as_ref());
-        let read = held.map_or_else(|| regular_file::read(path), whole);
-        read.map(Bytes::from).map_err(Error::io("reading", path))
+        let file = match (held, &self.dir, path.file_name()) {
+            (Some(file), _, _) => file.try_clone(),
+            (None, Some(dir), Some(name)) => dir.file(name),
+            _ => Err(ErrorKind::NotFound.into()),
+        };
+        match file.and_then(whole) {
+            Err(error) if error.kind() == ErrorKind::FileTooLarge => Ok(None),
+            read => read.map(|bytes| Some(Bytes::from(bytes))).map_err(Error::io("reading", path)),
+        }
     }
 
     fn members(&self) -> Result<Option<Members>, Error> {
-        database::members(&self.dir.join("db"))
+        self.dir.as_ref().map_or(Ok(None), |dir| database::members(dir))
     }
 }
 
-/// All of a file that may have been read before.
-fn whole(mut file: &File) -> std::io::Result<Vec<u8>> {
+/// Reads all of a file that may have been read before.
+fn whole(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.rewind()?;
-    file.read_to_end(&mut bytes)?;
+    regular_file::read_into(&mut bytes, file, SNAP_LIMIT)?;
     Ok(bytes)
 }
 
 /// Looks at the names in `dir`, and opens what etcd may purge.
 pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
-    let member = dir.join(MEMBER);
-    if list(dir)?.is_none() {
-        return Ok(Layout::Blank);
-    }
-    let Some(names) = list(&member)? else { return Ok(Layout::Blank) };
-    let wal_names = list(&member.join("wal"))?.unwrap_or_default();
-    let snap_names = list(&member.join("snap"))?.unwrap_or_default();
-    let mut wals = in_order(wal_names.iter().filter_map(|path| Segment::from_path(path)).collect());
-    let snaps: Vec<PathBuf> = snap_names.iter().filter(|path| has_extension(path, "snap")).cloned().collect();
+    let Some(member) = member(dir)? else { return Ok(Layout::Blank) };
+    let (wal, snap) = (below(&member, WAL)?.map(Arc::new), below(&member, SNAP)?.map(Arc::new));
+    let wal_names = wal.as_deref().map_or(Ok(Vec::new()), names)?;
+    let snap_names = snap.as_deref().map_or(Ok(Vec::new()), names)?;
+    let segment = |name: &OsString| {
+        let wal = wal.as_ref()?;
+        Some(Segment { from: Some(wal.clone()), ..Segment::from_path(&wal.path().join(name))? })
+    };
+    let mut wals = in_order(wal_names.iter().filter_map(segment).collect());
     if wals.is_empty() {
-        return without_wal(&member, &wal_names, &snap_names);
+        return without_wal(&member, &wal_names, snap.as_deref(), &snap_names);
     }
     for segment in wals.iter_mut().rev().take(HELD) {
         segment.hold();
     }
-    let damage = leftovers(&names);
-    Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: member.join("snap"), snaps: hold(snaps) }, damage }))
+    let snaps = hold(snap.as_deref(), snap_names);
+    Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: snap, snaps }, damage: leftovers(&member)? }))
 }
 
-/// `snaps`, the newest of them opened; what cannot be opened fails when it is read.
-fn hold(mut snaps: Vec<PathBuf>) -> Vec<(PathBuf, Option<File>)> {
+/// Opens the data dir; `None` where there is none. A link that leads nowhere is an error: a file system that is not mounted must
+/// not look like an empty one.
+pub(super) fn open(dir: &Path) -> Result<Option<Dir>, Error> {
+    match Dir::open(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(dir).is_err() => Ok(None),
+        opened => opened.map(Some).map_err(Error::io("listing", dir)),
+    }
+}
+
+/// Opens etcd's own directory in the data dir; `None` where there is none.
+pub(super) fn member(dir: &Path) -> Result<Option<Dir>, Error> {
+    open(dir)?.map_or(Ok(None), |dir| below(&dir, MEMBER))
+}
+
+/// Opens the directory `name` in `dir`; `None` where there is none.
+pub(super) fn below(dir: &Dir, name: &str) -> Result<Option<Dir>, Error> {
+    match dir.below(name) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).map_err(Error::io("listing", dir.path().join(name))),
+    }
+}
+
+/// Returns the sorted names in `dir`.
+pub(super) fn names(dir: &Dir) -> Result<Vec<OsString>, Error> {
+    dir.names().map_err(Error::io("listing", dir.path()))
+}
+
+/// Returns the snapshots among `names`, the newest of them opened; what cannot be opened fails when it is read.
+fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<File>)> {
+    let Some(dir) = dir else { return Vec::new() };
+    names.retain(|name| has_extension(name, "snap"));
     // The names begin with term and index in hex of fixed width.
-    snaps.sort_unstable_by(|one, other| other.cmp(one));
-    let open = |(number, path): (usize, PathBuf)| {
-        let file = (number < HELD).then(|| regular_file::open(&path).ok()).flatten();
-        (path, file)
+    names.sort_unstable_by(|one, other| other.cmp(one));
+    let open = |(number, name): (usize, OsString)| {
+        let file = (number < HELD).then(|| dir.file(&name).ok()).flatten();
+        (dir.path().join(name), file)
     };
-    snaps.into_iter().enumerate().map(open).collect()
+    names.into_iter().enumerate().map(open).collect()
 }
 
 /// A data dir without WAL files: never used, or the half of one? A first start that failed leaves a database, as etcd
 /// makes that before it knows whether it can join, and the WAL last.
-fn without_wal(member: &Path, wal_names: &[PathBuf], snap_names: &[PathBuf]) -> Result<Layout, Error> {
-    let broken = |what: &str| Layout::Broken(format!("{} {what}: a part of it is missing", member.display()));
-    let database = snap_names.iter().find(|path| is_database(path));
-    let applied = database.map_or(Ok(Applied::Nothing), |path| database::applied(path))?;
+fn without_wal(
+    member: &Dir,
+    wal_names: &[OsString],
+    snap: Option<&Dir>,
+    snap_names: &[OsString],
+) -> Result<Layout, Error> {
+    let broken = |what: &str| Layout::Broken(format!("{} {what}: a part of it is missing", member.path().display()));
+    let applied = snap.map_or(Ok(Applied::Nothing), database::applied)?;
     Ok(match applied {
         _ if !wal_names.is_empty() => broken("has no readable WAL file"),
-        _ if snap_names.iter().any(|path| !is_database(path)) => broken("has snapshots, but no WAL"),
+        _ if snap_names.iter().any(|name| name != DATABASE) => broken("has snapshots, but no WAL"),
         Applied::UpTo(_) => broken("has a database, but no WAL"),
         Applied::Unreadable => broken("has a database that cannot be read, and no WAL"),
         Applied::Nothing => Layout::Blank,
@@ -144,33 +197,14 @@ pub(super) fn in_order(mut wals: Vec<Segment>) -> Vec<Segment> {
     wals
 }
 
-fn is_database(path: &Path) -> bool {
-    path.file_name() == Some(OsStr::new("db"))
-}
-
 /// A trace of an interrupted run. What etcd set aside as `.broken` when it repaired its files is no damage any more.
-fn leftovers(names: &[PathBuf]) -> Vec<String> {
-    let half = names.iter().filter(|path| path.file_name() == Some(OsStr::new("wal.tmp")));
-    half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display())).collect()
+fn leftovers(member: &Dir) -> Result<Vec<String>, Error> {
+    let half = names(member)?.into_iter().filter(|name| name == "wal.tmp").map(|name| member.path().join(name));
+    Ok(half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display())).collect())
 }
 
-fn has_extension(path: &Path, extension: &str) -> bool {
-    path.extension() == Some(OsStr::new(extension))
-}
-
-/// The paths in a directory, sorted; `None` where there is none. A link that leads nowhere is an error: a file system
-/// that is not mounted must not look like an empty one.
-pub(super) fn list(dir: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
-    let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(dir).is_err() => return Ok(None),
-        entries => entries.map_err(Error::io("listing", dir))?,
-    };
-    let mut paths = Vec::new();
-    for entry in entries {
-        paths.push(entry.map_err(Error::io("listing", dir))?.path());
-    }
-    paths.sort_unstable();
-    Ok(Some(paths))
+fn has_extension(name: &OsStr, extension: &str) -> bool {
+    Path::new(name).extension() == Some(OsStr::new(extension))
 }
 
 #[cfg(test)]
@@ -192,7 +226,7 @@ mod tests {
         fs::remove_file(&snap_file).unwrap();
         for _ in 0..2 {
             assert!(super::super::wal::Reader::open(&files.wals).unwrap().unwrap().next().unwrap().is_none());
-            assert_eq!(files.snaps.load(&snap_file).unwrap(), &b"snapshot"[..]);
+            assert_eq!(files.snaps.load(&snap_file).unwrap().unwrap(), &b"snapshot"[..]);
         }
     }
 }

@@ -1,36 +1,75 @@
 //! Does an etcd process use these files? etcd holds a lock on the WAL file that it writes, and on its database.
 
+use std::ffi::OsString;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
+use super::database::DATABASE;
 use super::error::Error;
-use super::layout::{MEMBER, list};
-use crate::os::{ofd_lock, regular_file};
+use super::layout::{SNAP, WAL, below, member, names};
+use crate::os::beneath::Dir;
+use crate::os::ofd_lock;
+use crate::os::regular_file::is_irregular;
 
 /// The first file of the data dir that a process holds locked.
 ///
 /// Asks without taking etcd's kind of lock, so that an etcd that starts at this moment is not turned away.
 pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
-    let member = dir.join(MEMBER);
-    let mut paths = list(&member.join("wal"))?.unwrap_or_default();
-    paths.extend(list(&member.join("wal.tmp"))?.unwrap_or_default());
-    paths.extend(list(&member.join("snap"))?.unwrap_or_default().into_iter().filter(|path| path.ends_with("db")));
-    for path in paths {
-        let file = match regular_file::or_irregular(&path) {
+    for place in files(dir)? {
+        let file = match place.dir.or_irregular(&place.name) {
             // Renamed or purged since it was listed: that is etcd at work, and its other files tell.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            file => file.map_err(Error::io("opening", &path))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            // A process has a lease on it.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Some(place.path())),
+            file => file.map_err(Error::io("opening", place.path()))?,
         };
         // Such as `lost+found`: etcd locks regular files only.
         let Ok(file) = file else { continue };
-        if is_locked(file).map_err(Error::io("looking for locks on", &path))? {
-            return Ok(Some(path));
+        if is_locked(file).map_err(Error::io("looking for locks on", place.path()))? {
+            return Ok(Some(place.path()));
         }
     }
     Ok(None)
+}
+
+/// A file that etcd may have open.
+#[derive(Debug)]
+struct Place {
+    dir: Arc<Dir>,
+    name: OsString,
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        self.dir.path().join(&self.name)
+    }
+}
+
+/// Returns the names of the files that etcd locks. A link in the place of a directory leads to none: etcd has no files there, and
+/// a stop must not fail because the container left such a link behind.
+fn files(dir: &Path) -> Result<Vec<Place>, Error> {
+    let mut places = Vec::new();
+    for part in [WAL, "wal.tmp", SNAP] {
+        let Some(found) = directory(dir, part)? else { continue };
+        let (found, names) = (Arc::new(found.0), found.1);
+        let locked = names.into_iter().filter(|name| part != SNAP || name == DATABASE);
+        places.extend(locked.map(|name| Place { dir: found.clone(), name }));
+    }
+    Ok(places)
+}
+
+/// Opens the directory `part` of etcd's data, with the names in it; `None` where there is none.
+pub(super) fn directory(dir: &Path, part: &str) -> Result<Option<(Dir, Vec<OsString>)>, Error> {
+    let found = member(dir).and_then(|member| member.map_or(Ok(None), |member| below(&member, part)));
+    match found {
+        Err(Error::Io { source, .. }) if is_irregular(&source) => Ok(None),
+        found => found?.map_or(Ok(None), |found| names(&found).map(|names| Some((found, names)))),
+    }
 }
 
 /// etcd locks WAL files with an open-file-description lock where the kernel has them (else with flock), the database
@@ -48,13 +87,18 @@ fn is_locked(file: File) -> std::io::Result<bool> {
 }
 
 /// Opens a WAL file for writing, locked as etcd would lock it: until it is closed, no etcd can open it.
-pub(super) fn open_locked(path: &Path) -> Result<File, Error> {
-    let file = regular_file::open_to_change(path).map_err(Error::io("opening", path))?;
+pub(super) fn open_locked(dir: &Path, path: &Path) -> Result<File, Error> {
+    let file = opened_to_change(dir, path).map_err(Error::io("opening", path))?;
     match ofd_lock::try_take(&file) {
         Ok(true) => Ok(file),
         Ok(false) => Err(Error::Open { path: path.to_owned() }),
         Err(error) => Err(Error::io("locking", path)(error)),
     }
+}
+
+fn opened_to_change(dir: &Path, path: &Path) -> std::io::Result<File> {
+    let place = path.strip_prefix(dir).map_err(|_| ErrorKind::InvalidInput)?;
+    Dir::open(dir)?.file_to_change(place)
 }
 
 #[cfg(test)]
@@ -68,9 +112,9 @@ mod tests {
         let path = dir.path().join("member/wal/0000000000000000-0000000000000000.wal");
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, b"").unwrap();
-        let file = open_locked(&path).unwrap();
+        let file = open_locked(dir.path(), &path).unwrap();
         assert_eq!(holder(dir.path()).unwrap(), Some(path.clone()));
-        assert!(matches!(open_locked(&path), Err(Error::Open { .. })));
+        assert!(matches!(open_locked(dir.path(), &path), Err(Error::Open { .. })));
         drop(file);
         // A program that another test starts just then has the file open, too, until its `exec`.
         let patience = crate::os::clock::Deadline::after(std::time::Duration::from_secs(10));

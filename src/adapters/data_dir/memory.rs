@@ -52,9 +52,9 @@ impl SnapSource for MemoryDir {
         Ok(self.snaps.iter().map(|(name, _)| PathBuf::from(name)).collect())
     }
 
-    fn load(&self, path: &Path) -> Result<Bytes, Error> {
+    fn load(&self, path: &Path) -> Result<Option<Bytes>, Error> {
         let found = self.snaps.iter().find(|(name, _)| Path::new(name) == path);
-        Ok(found.map(|(_, bytes)| Bytes::from(bytes.clone())).unwrap_or_default())
+        Ok(Some(found.map(|(_, bytes)| Bytes::from(bytes.clone())).unwrap_or_default()))
     }
 
     fn members(&self) -> Result<Option<Members>, Error> {

@@ -89,9 +89,10 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
     Ok(Some(reading))
 }
 
-/// Ends whatever has the data dir's files open: SIGTERM, and SIGKILL after `grace`. Answers how many processes that were.
-pub fn end_holders(dir: &Path, grace: Duration) -> Result<usize, Error> {
-    holders::end(dir, grace)
+/// Ends the processes that have the data dir's files open and that `is_ours` knows: SIGTERM, and SIGKILL after `grace`. Answers how
+/// many that were.
+pub fn end_holders(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) -> Result<usize, Error> {
+    holders::end(dir, grace, is_ours)
 }
 
 /// Whether a process, which can only be etcd, has the data dir's files locked.

@@ -24,8 +24,8 @@ pub(super) struct Loaded {
 pub(super) trait SnapSource {
     /// Names of all `.snap` files.
     fn names(&self) -> Result<Vec<PathBuf>, Error>;
-    /// The bytes of one of them.
-    fn load(&self, path: &Path) -> Result<Bytes, Error>;
+    /// The bytes of one of them; `None` where they are more than any snapshot has.
+    fn load(&self, path: &Path) -> Result<Option<Bytes>, Error>;
     /// What the database says of the members; `None` where it cannot be read.
     fn members(&self) -> Result<Option<Members>, Error>;
 }
@@ -41,7 +41,7 @@ impl dyn SnapSource + '_ {
         // The names begin with term and index in hex of fixed width.
         paths.sort_unstable_by(|one, other| other.cmp(one));
         for path in paths {
-            match parse(self.load(&path)?) {
+            match self.load(&path)?.ok_or("it is larger than any snapshot of etcd").and_then(parse) {
                 Err(why) => damage.push(format!("{}: {why}; etcd skips it", path.display())),
                 Ok(snapshot) => {
                     let metadata = snapshot.metadata.unwrap_or_default();

@@ -13,7 +13,7 @@ use prost::bytes::Bytes;
 
 use super::error::Error;
 use super::proto::{WalRecord, record_type};
-use crate::os::regular_file;
+use crate::os::beneath::Dir;
 
 /// Bytes of the length field in front of each record.
 const FRAME: u64 = 8;
@@ -23,6 +23,10 @@ const SECTOR: u64 = 512;
 const LONGEST_OF_3_4: u64 = 10 * 1024 * 1024;
 /// What is allocated at most before the bytes are there; a length field alone must not cost memory.
 const FIRST_CHUNK: usize = 64 * 1024;
+/// etcd begins another file after 64 MiB, and takes no request of more than a few. What is larger is none of its own, and would
+/// cost memory and time without end.
+const LARGEST_RECORD: u64 = 64 * 1024 * 1024;
+const LARGEST_FILE: u64 = 1024 * 1024 * 1024;
 
 /// One WAL file to be read.
 #[derive(Clone, Debug)]
@@ -35,6 +39,8 @@ pub(super) struct Segment {
     pub(super) first_index: u64,
     /// The file's bytes where they do not come from the disk.
     pub(super) bytes: Option<Bytes>,
+    /// The directory that the file is in.
+    pub(super) from: Option<Arc<Dir>>,
     /// The file, opened when it was listed: a running etcd that purges it meanwhile takes only its name away.
     pub(super) held: Option<Arc<File>>,
 }
@@ -53,13 +59,19 @@ impl Segment {
             sequence: hex(sequence)?,
             first_index: hex(first_index)?,
             bytes: None,
+            from: None,
             held: None,
         })
     }
 
     /// Opens the file, for all who read it from now on; what cannot be opened fails when it is read.
     pub(super) fn hold(&mut self) {
-        self.held = regular_file::open(&self.path).ok().map(Arc::new);
+        self.held = self.file().ok().map(Arc::new);
+    }
+
+    fn file(&self) -> io::Result<File> {
+        let place = self.from.as_ref().zip(self.path.file_name());
+        place.map_or_else(|| Err(io::ErrorKind::NotFound.into()), |(from, name)| from.file(name))
     }
 
     fn open(&self) -> Result<Input, Error> {
@@ -69,7 +81,7 @@ impl Segment {
         }
         let mut file = match &self.held {
             Some(file) => file.try_clone().map_err(Error::io("opening", &self.path))?,
-            None => regular_file::open(&self.path).map_err(Error::io("opening", &self.path))?,
+            None => self.file().map_err(Error::io("opening", &self.path))?,
         };
         // A clone shares its place with whoever read the file before.
         file.rewind().map_err(Error::io("reading", &self.path))?;
@@ -144,6 +156,9 @@ impl<'a> Reader<'a> {
     }
 
     fn next_in_file(&mut self) -> Result<Option<WalRecord>, Stop> {
+        if self.input.length > LARGEST_FILE {
+            return Err(Stop::Damaged(self.place("the file is larger than any that etcd writes")));
+        }
         let frame = self.read(FRAME)?;
         let Ok(field) = <[u8; 8]>::try_from(frame.as_slice()) else {
             return if frame.is_empty() { Ok(None) } else { Err(self.incomplete("the file ends inside a length")) };
@@ -162,6 +177,9 @@ impl<'a> Reader<'a> {
                 Stop::Torn(_) if refused => Stop::Torn(format!("{}{REFUSED_BY_3_4}", self.place(what))),
                 other => other,
             });
+        }
+        if length > LARGEST_RECORD {
+            return Err(Stop::Damaged(self.place("a record is larger than any that etcd writes")));
         }
         let body = self.read(length + padding)?;
         if (body.len() as u64) < length + padding {

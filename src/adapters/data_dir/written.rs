@@ -1,24 +1,22 @@
 //! Until when the data of a data dir reaches, for people. The clock of a machine may be wrong, so it decides nothing.
 
-use std::fs;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
-use super::layout;
+use super::{layout, lock};
 
 /// When the log in `dir` was last written to, in seconds since 1970; nothing where there is none.
 pub fn last_written(dir: &Path) -> Option<u64> {
-    let files = fs::read_dir(dir.join(layout::MEMBER).join("wal")).ok()?.flatten();
+    let (wal, names) = lock::directory(dir, layout::WAL).ok()??;
     // etcd prepares the next segment under another name; that is no write.
-    let segments = files.filter(|file| file.path().extension() == Some("wal".as_ref()));
-    let newest = segments.filter_map(|file| file.metadata().ok()?.modified().ok()).max()?;
-    newest.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs())
+    let segments = names.iter().filter(|name| Path::new(name).extension() == Some("wal".as_ref()));
+    let newest = segments.filter_map(|name| Some(wal.stat(name).ok()?.st_mtime)).max()?;
+    u64::try_from(newest).ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::time::{Duration, SystemTime};
+    use std::fs::{self, File};
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use super::*;
 

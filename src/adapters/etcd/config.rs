@@ -44,8 +44,9 @@ pub struct OpenShift {
     pub bump: u64,
 }
 
-/// The configuration's name, in its directory.
+/// The configuration's name, in its directory, and the bytes that are read of it.
 pub const FILE: &str = "config.yaml";
+pub const LIMIT: u64 = 1024 * 1024;
 /// The line that forces a new cluster, and the one that says by how much its revisions are raised.
 const FORCE_KEY: &str = "force-new-cluster";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";

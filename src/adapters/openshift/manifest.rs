@@ -22,7 +22,7 @@ const VERSION_LABEL: &str = "/metadata/labels";
 const VERSION_VARIABLE: &str = "ETCD_STATIC_POD_VERSION";
 const VERSION_VOLUME: &str = "resource-dir";
 /// Many times what OpenShift writes.
-const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
+pub const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
 /// A manifest that cannot be used, in a few words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

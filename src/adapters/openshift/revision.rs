@@ -5,9 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::os::regular_file;
+use crate::os::beneath::Dir;
 
 const FILE: &str = "revision.json";
+const LIMIT: u64 = 64 * 1024;
 /// The share of the last known revision by which a forced new cluster raises its own, in percent, and what is used
 /// where no revision is known: as OpenShift's own quorum restore does.
 const BUMP_PERCENT: u64 = 20;
@@ -21,7 +22,7 @@ struct Revision {
 
 /// The revision that the file beside `data_dir` names, where there is one.
 pub fn read(data_dir: &Path) -> Option<u64> {
-    let text = regular_file::read(&data_dir.join(FILE)).ok()?;
+    let text = Dir::open(data_dir).ok()?.own_file(FILE, LIMIT).ok()?;
     serde_json::from_slice::<Revision>(&text).ok().map(|revision| revision.max_raft_index)
 }
 

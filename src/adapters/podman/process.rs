@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use crate::base::Fact;
+use crate::os::beneath::Dir;
 use crate::os::proc;
 use crate::os::terminate;
 use crate::records::state_file;
@@ -25,6 +26,9 @@ pub struct Process {
     started: u64,
 }
 
+/// How podman names the cgroup of a container, and that of the process which watches over it.
+const CONTAINER: &str = "libpod-";
+const CONMON: &str = "libpod-conmon-";
 /// Words in the cgroup of a container that kubelet runs.
 const PODS: &[&str] = &["kubepods", "crio-"];
 
@@ -114,11 +118,26 @@ pub fn forget(path: &Path) {
 
 /// Whether etcd's database in `data_dir` is locked by a process that kubelet runs: OpenShift's own static pod.
 pub fn a_pod_has_open(data_dir: &Path) -> bool {
-    let Some(database) = proc::inode(&data_dir.join("member/snap/db")) else { return false };
+    let found = Dir::open(data_dir).and_then(|data_dir| data_dir.stat("member/snap/db"));
+    let Some(database) = found.ok().as_ref().and_then(proc::inode_of) else { return false };
     let holders = proc::lockers(database.1).into_iter().filter(|pid| is_in_a_pod(*pid));
     // Another file system's file of the same number is told apart by who has it open.
     let database = BTreeSet::from([database]);
     holders.into_iter().any(|pid| proc::has_open(pid, &database))
+}
+
+/// Returns whether a process is in the cgroup of a container that podman made. The kernel keeps that, also where podman has forgotten
+/// the container, and nothing inside of the container can change it for a process of the host.
+pub fn is_in_a_container(pid: i32) -> bool {
+    containers(&proc::cgroups(pid)).next().is_some() && !is_in_a_pod(pid)
+}
+
+/// Returns the ids of the containers that a process's cgroups name. The lines are `NUMBER:CONTROLLERS:PATH`, and a path has
+/// `libpod-ID.scope` where systemd makes the cgroups, `libpod-ID` where podman does, and `libpod-payload-ID` where a unit is split.
+fn containers(cgroups: &str) -> impl Iterator<Item = &str> {
+    let parts = cgroups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).flat_map(|path| path.split('/'));
+    let own = parts.filter(|part| !part.starts_with(CONMON)).filter_map(|part| part.strip_prefix(CONTAINER));
+    own.map(|rest| rest.trim_end_matches(".scope").trim_start_matches("payload-"))
 }
 
 fn is_in_a_pod(pid: i32) -> bool {
@@ -142,6 +161,22 @@ mod tests {
         assert_eq!(serde_json::to_string(&recorded).unwrap(), text.trim_end());
         let least = include_str!("../../../tests/fixtures/formats/0.1.0/process-least.json");
         assert_eq!(serde_json::from_str::<Recorded>(least).unwrap(), Recorded { process, ended: false });
+    }
+
+    #[test]
+    fn a_cgroup_names_its_container_and_not_the_one_that_watches() {
+        for (cgroups, expected) in [
+            ("0::/machine.slice/libpod-c0ffee.scope/container\n", &["c0ffee"][..]),
+            ("9:name=systemd:/libpod_parent/libpod-c0ffee\n0::/\n", &["c0ffee"]),
+            ("0::/system.slice/etcd.service/libpod-payload-c0ffee\n", &["c0ffee"]),
+            ("0::/machine.slice/libpod-conmon-c0ffee.scope\n", &[]),
+            ("0::/system.slice/libpod.service\n", &[]),
+            ("0::/system.slice/pacemaker.service\n", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(containers(cgroups).collect::<Vec<_>>(), expected, "{cgroups}");
+        }
+        assert!(!is_in_a_container(i32::try_from(std::process::id()).unwrap()) && !is_in_a_container(1));
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! What is kept of a container that another one replaces: the container itself, stopped and with its logs, and what it
 //! was configured with. For whoever looks for a fault; a failure keeps nobody from starting etcd.
 
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::time::Duration;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tar::{Builder, Header};
 
+use crate::adapters::etcd::config;
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
-use crate::agent::resource::deployment::saved_manifest;
+use crate::agent::resource::deployment::SAVED_MANIFEST;
+use crate::os::clock;
 
 /// The configuration of the container that was replaced last, beside the present one.
-const CONFIGURATION: &str = "config-previous.tar.gz";
-const TAR_TAKES: Duration = Duration::from_secs(10);
+pub(super) const CONFIGURATION: &str = "config-previous.tar.gz";
 
 /// Keeps the container as `<name>-previous`.
 pub(super) fn keep_previous(context: &Context) {
@@ -27,21 +28,24 @@ pub(super) fn keep_previous(context: &Context) {
 }
 
 /// The registry's credentials are not part of it: they have no place in a backup.
-fn keep_configuration(context: &Context) -> Result<(), String> {
-    let files: Vec<PathBuf> =
-        [saved_manifest(&context.params), context.config_path()].into_iter().filter(|file| file.is_file()).collect();
-    if files.is_empty() {
+pub(super) fn keep_configuration(context: &Context) -> std::io::Result<()> {
+    let location = &context.params.config_location;
+    let texts = [(SAVED_MANIFEST, context.saved_manifest()), (config::FILE, context.config_text())];
+    let texts: Vec<_> = texts.into_iter().filter_map(|(name, text)| Some((name, text.ok()?))).collect();
+    if texts.is_empty() {
         return Ok(());
     }
-    let archive = context.params.config_location.join(CONFIGURATION);
-    let unfinished = archive.with_extension("new");
-    let mut args = vec!["--create".to_owned(), "--gzip".to_owned(), format!("--file={}", unfinished.display())];
-    args.push("--directory=/".to_owned());
-    args.extend(files.iter().map(|file| file.display().to_string().trim_start_matches('/').to_owned()));
-    let output = context.programs.run("tar", &args, TAR_TAKES).map_err(|error| error.to_string())?;
-    if output.code != 0 {
-        return Err(format!("tar failed ({}): {}", output.code, output.complaint()));
-    }
-    std::fs::set_permissions(&unfinished, std::fs::Permissions::from_mode(0o600)).map_err(|error| error.to_string())?;
-    std::fs::rename(&unfinished, &archive).map_err(|error| error.to_string())
+    // This process writes into a file that it has made itself: a name in this directory can lead anywhere.
+    context.open(location)?.replace_with(CONFIGURATION, 0o600, |file| {
+        let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
+        for (name, text) in texts {
+            let mut header = Header::new_gnu();
+            header.set_size(text.len() as u64);
+            header.set_mode(0o600);
+            header.set_mtime(clock::wall_seconds());
+            let place = location.join(name);
+            archive.append_data(&mut header, place.strip_prefix("/").unwrap_or(&place), text.as_bytes())?;
+        }
+        archive.into_inner()?.finish().map(drop)
+    })
 }

@@ -1,8 +1,6 @@
 //! Starts etcd's container from a configuration that says how: the one that is there where it would be made alike, else a
 //! new one, and the old one is kept beside it.
 
-use std::path::Path;
-
 use ring::digest;
 
 use super::Error;
@@ -12,10 +10,10 @@ use crate::adapters::openshift::manifest::are_alike;
 use crate::adapters::pace::Question;
 use crate::adapters::podman::{self, Inspected, process};
 use crate::agent::resource::context::Context;
-use crate::agent::resource::deployment::saved_manifest;
+use crate::agent::resource::deployment::SAVED_MANIFEST;
 use crate::decide::plan::RunMode;
 use crate::os::clock::Deadline;
-use crate::records::{data_mount, state_file};
+use crate::records::data_mount;
 
 /// The label that says what a container was made from.
 const LABEL: &str = "tandem.made-from";
@@ -85,11 +83,11 @@ fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     }
 }
 
-/// Takes the force out of the configuration.
+/// Takes the force out of the configuration. One text is read and judged, and nothing else is written back: the container can put
+/// another file in its place at any moment.
 pub(super) fn settle_config(context: &Context) -> Result<(), Error> {
-    let path = context.config_path();
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::file(&path, source))?;
-    write_config(context, &config::settled(&text))
+    let text = context.config_text().map_err(|source| Error::file(&context.config_path(), source))?;
+    if config::forces_new_cluster(&text) { write_config(context, &config::settled(&text)) } else { Ok(()) }
 }
 
 fn make_directories(context: &Context) -> Result<(), Error> {
@@ -97,14 +95,7 @@ fn make_directories(context: &Context) -> Result<(), Error> {
     let own = [context.data_dir(), &params.config_location];
     own.into_iter()
         .chain(params.mount_points.iter().map(std::path::PathBuf::as_path))
-        .filter(|directory| !directory.is_dir())
-        .try_for_each(|directory| make_directory(directory).map_err(|source| Error::file(directory, source)))
-}
-
-/// etcd wants its data dir to itself.
-fn make_directory(directory: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
+        .try_for_each(|directory| context.make(directory).map(drop).map_err(|source| Error::file(directory, source)))
 }
 
 /// Whether the container that is there would be made alike: from the same image and options and, on OpenShift, from a
@@ -118,18 +109,17 @@ fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
     }
     let label = container.labels.as_ref().and_then(|labels| labels.get(LABEL));
     let Some(manifest) = &context.deployment.manifest else { return label.is_some_and(|label| label == made_from) };
-    let saved = std::fs::read_to_string(saved_manifest(&context.params)).unwrap_or_default();
+    let saved = context.saved_manifest().unwrap_or_default();
     label.is_none_or(|label| label == made_from) && are_alike(&saved, &manifest.text)
 }
 
 /// The copy that the container is compared with at its next start.
 fn save_manifest(context: &Context) -> Result<(), Error> {
     let Some(manifest) = &context.deployment.manifest else { return Ok(()) };
-    let path = saved_manifest(&context.params);
-    if std::fs::read_to_string(&path).is_ok_and(|saved| saved == manifest.text) {
+    if context.saved_manifest().is_ok_and(|saved| saved == manifest.text) {
         return Ok(());
     }
-    state_file::replace(&path, manifest.text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))?;
+    write(context, SAVED_MANIFEST, &manifest.text)?;
     if let crate::agent::resource::params::Source::Manifest { path, .. } = &context.params.source {
         // External tests search the log for this sentence.
         log::info!("a new working copy of {} was created", path.display());
@@ -138,8 +128,13 @@ fn save_manifest(context: &Context) -> Result<(), Error> {
 }
 
 fn write_config(context: &Context, text: &str) -> Result<(), Error> {
-    let path = context.config_path();
-    state_file::replace(&path, text.as_bytes(), 0o600).map_err(|source| Error::file(&path, source))
+    write(context, config::FILE, text)
+}
+
+fn write(context: &Context, name: &str, text: &str) -> Result<(), Error> {
+    let location = &context.params.config_location;
+    let written = context.make(location).and_then(|location| location.replace(name, text.as_bytes(), 0o600));
+    written.map_err(|source| Error::file(&location.join(name), source))
 }
 
 fn fingerprint(image: &str, options: &[String]) -> String {

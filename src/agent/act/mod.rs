@@ -196,7 +196,7 @@ fn advance_commit(context: &Context) -> Result<(), Error> {
 fn move_data_aside(context: &Context) -> Result<(), Error> {
     if let Some(backup) = data_dir::move_aside(context.data_dir())? {
         log::info!("the data dir is kept as {}", backup.display());
-        snapshot::keep(&backup, &context.params.backup_location, context.params.max_backups);
+        snapshot::keep(context, &backup);
     }
     Ok(())
 }
@@ -207,3 +207,6 @@ fn move_history_aside(context: &Context) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

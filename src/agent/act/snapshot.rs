@@ -1,57 +1,89 @@
 //! Copies of the database, where administrators of the shell agent look for them: `snapshot-YYYYMMDD-HHMMSS.db`. The data
 //! that was backed up is never written again, so a second name for its file is a copy that costs nothing.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
+use crate::agent::resource::context::Context;
+use crate::os::beneath::Dir;
 use crate::os::clock;
 
 const PREFIX: &str = "snapshot-";
 const SUFFIX: &str = ".db";
 
-/// Keeps the database of the data dir `aside` in `directory`, and the newest `keep` of such copies. No failure keeps a
-/// node from joining.
-pub(super) fn keep(aside: &Path, directory: &Path, keep: usize) {
+/// Keeps the database of the data dir `aside` in the directory for backups, and the newest of such copies, as many as backups are
+/// kept. No failure keeps a node from joining.
+pub(super) fn keep(context: &Context, aside: &Path) {
+    let (keep, location) = (context.params.max_backups, &context.params.backup_location);
     if keep == 0 {
         return;
     }
-    match copy(&aside.join("snap/db"), directory) {
-        Ok(copy) => {
-            log::info!("its database is kept as {}, too", copy.display());
-            prune(directory, keep);
+    let kept = context.open(aside).and_then(|aside| {
+        let directory = context.make(location)?;
+        Ok((copy(&aside, &directory)?, directory))
+    });
+    match kept {
+        Ok((name, directory)) => {
+            log::info!("its database is kept as {}, too", location.join(name).display());
+            prune(&directory, keep);
         }
-        Err(error) => log::warn!("its database is not kept in {}: {error}", directory.display()),
+        Err(error) => log::warn!("its database is not kept in {}: {error}", location.display()),
     }
 }
 
-fn copy(database: &Path, directory: &Path) -> std::io::Result<PathBuf> {
-    fs::create_dir_all(directory)?;
+fn copy(aside: &Dir, directory: &Dir) -> io::Result<String> {
     let stamp: String = clock::utc_stamp().replace('T', "-").trim_end_matches('Z').to_owned();
-    let copy = directory.join(format!("{PREFIX}{stamp}{SUFFIX}"));
+    let name = format!("{PREFIX}{stamp}{SUFFIX}");
+    let mut database = aside.file("snap/db")?;
     // Another file system knows no second name.
-    fs::hard_link(database, &copy).or_else(|_| fs::copy(database, &copy).map(drop))?;
-    Ok(copy)
+    directory.link(&database, &name).or_else(|_| {
+        let mut made = directory.create_new(&name)?;
+        io::copy(&mut database, &mut made).map(drop)
+    })?;
+    Ok(name)
 }
 
-fn prune(directory: &Path, keep: usize) {
-    let is_ours = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(PREFIX) && name.ends_with(SUFFIX)
-    };
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut copies: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_ours).collect();
-    copies.sort();
+fn prune(directory: &Dir, keep: usize) {
+    let names = directory.names().unwrap_or_default().into_iter().filter_map(|name| name.into_string().ok());
+    let copies: Vec<String> = names.filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)).collect();
     let surplus = copies.len().saturating_sub(keep);
     for old in copies.iter().take(surplus) {
-        if let Err(error) = fs::remove_file(old) {
-            log::warn!("{} stays: {error}", old.display());
+        if let Err(error) = directory.remove(old) {
+            log::warn!("{} stays: {error}", directory.path().join(old).display());
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
+
+    fn keep(aside: &Path, backups: &Path, count: usize) {
+        let (place, location) = (aside.parent().unwrap().display().to_string(), backups.display().to_string());
+        let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
+        let more = [("image", "etcd:test"), ("data_dir", place.as_str()), ("backup_location", &location)];
+        let mut context = Context::of_test(aside.parent().unwrap(), &[&files[..], &more].concat());
+        context.params.max_backups = count;
+        super::keep(&context, aside);
+    }
+
+    /// A member's data are moved aside as the container left them.
+    #[test]
+    fn a_database_that_is_a_link_is_not_copied() {
+        let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (aside, backups) = (dir.path().join("member-backup-1"), dir.path().join("backups"));
+        fs::write(host.path().join("db"), "secret").unwrap();
+        fs::create_dir_all(&aside).unwrap();
+        std::os::unix::fs::symlink(host.path(), aside.join("snap")).unwrap();
+        keep(&aside, &backups, 2);
+        fs::remove_file(aside.join("snap")).unwrap();
+        fs::create_dir(aside.join("snap")).unwrap();
+        std::os::unix::fs::symlink(host.path().join("db"), aside.join("snap/db")).unwrap();
+        keep(&aside, &backups, 2);
+        assert_eq!(fs::read_dir(&backups).unwrap().count(), 0);
+    }
 
     #[test]
     fn the_newest_are_kept_and_none_where_none_are_wanted() {

@@ -20,7 +20,8 @@ pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
     if process::a_pod_has_open(context.data_dir()) {
         return Ok(());
     }
-    let ended = data_dir::end_holders(context.data_dir(), context.deadline.at_most(grace))?;
+    let ended =
+        data_dir::end_holders(context.data_dir(), context.deadline.at_most(grace), &process::is_in_a_container)?;
     if ended > 0 {
         log::warn!("{ended} etcd process that podman did not end was ended");
     }

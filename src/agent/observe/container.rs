@@ -11,7 +11,7 @@ use crate::decide::evidence::{Container, Etcd, Found};
 const BREAKDOWN: i32 = 2;
 
 pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
-    let text = std::fs::read_to_string(context.config_path()).unwrap_or_default();
+    let text = context.config_text().unwrap_or_default();
     let forces_new_cluster = config::forces_new_cluster(&text);
     let known = |running| Fact::Known(Container { running, forces_new_cluster, ..Container::default() });
     if process::remembered(&context.process_path).is_some() {

@@ -33,7 +33,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
 
 /// What the configuration of the etcd that runs says of its address, where that is not what it would say now.
 fn runs_elsewhere(context: &Context) -> Option<String> {
-    let text = std::fs::read_to_string(context.config_path()).ok()?;
+    let text = context.config_text().ok()?;
     config::address(&text).filter(|ip| *ip != context.own_ip).map(|ip| ip.to_string())
 }
 

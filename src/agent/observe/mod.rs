@@ -58,7 +58,7 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
         data_in_use,
         disk,
         room: if may_join { room(context) } else { Fact::NotAsked },
-        note: state_file::read(&state_file::note_path(context.data_dir())),
+        note: state_file::read_at_most(&state_file::note_path(context.data_dir()), state_file::SMALL),
         boot_memory,
         confirmation: state_file::read(&context.confirmation_path),
         local,

@@ -1,10 +1,12 @@
 //! Who we are in this call: the node, its peer, where their etcds are, and where our files lie.
 
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::deployment::{Deployment, Manifests};
+use super::deployment::{Deployment, Manifests, SAVED_MANIFEST};
+use super::directories;
 use super::params::{Invalid, NodeIp, Params};
 use crate::adapters::command::Programs;
 use crate::adapters::etcd::client::{self, Credentials, Endpoint};
@@ -12,11 +14,13 @@ use crate::adapters::etcd::config::{self, OpenShift, Settings};
 use crate::adapters::etcd::peer::Place;
 use crate::adapters::etcd::version::Version;
 use crate::adapters::ocf::env::Env;
+use crate::adapters::openshift::manifest::SIZE_LIMIT;
 use crate::adapters::openshift::revision;
 use crate::adapters::pace::Question;
 use crate::adapters::pacemaker;
 use crate::adapters::podman::container_lock::ContainerLock;
 use crate::decide::evidence::{NodeAddress, Notify};
+use crate::os::beneath::Dir;
 use crate::os::clock::Deadline;
 use crate::os::proc;
 use crate::records::{data_mount, decision_log, state_file};
@@ -152,6 +156,26 @@ impl Context {
     /// etcd's configuration file.
     pub fn config_path(&self) -> PathBuf {
         self.params.config_location.join(config::FILE)
+    }
+
+    /// Reads etcd's configuration, as it is now.
+    pub fn config_text(&self) -> io::Result<String> {
+        self.open(&self.params.config_location)?.own_text(config::FILE, config::LIMIT)
+    }
+
+    /// Reads the copy of the manifest that the container was made from.
+    pub fn saved_manifest(&self) -> io::Result<String> {
+        self.open(&self.params.config_location)?.own_text(SAVED_MANIFEST, SIZE_LIMIT)
+    }
+
+    /// Opens a directory that a parameter names.
+    pub fn open(&self, directory: &Path) -> io::Result<Dir> {
+        directories::open(self.data_dir(), directory)
+    }
+
+    /// As [`Context::open`], after making what is missing of it.
+    pub fn make(&self, directory: &Path) -> io::Result<Dir> {
+        directories::make(self.data_dir(), directory)
     }
 }
 

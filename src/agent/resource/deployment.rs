@@ -8,11 +8,12 @@ use crate::adapters::etcd::client::Credentials;
 use crate::adapters::etcd::config::Pair;
 use crate::adapters::etcd::settings::Setting;
 use crate::adapters::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
+use crate::os::beneath::Dir;
 
 /// The data dir where nobody names another.
 const DATA_DIR: &str = "/var/lib/etcd";
-/// The copy of the manifest that the container was made from, beside etcd's configuration.
-const SAVED_MANIFEST: &str = "pod.yaml";
+/// The copy of the manifest that the container was made from, next to etcd's configuration.
+pub const SAVED_MANIFEST: &str = "pod.yaml";
 /// How much of a long path fits in a sentence that Pacemaker keeps whole.
 const LONGEST_PATH: usize = 48;
 
@@ -65,9 +66,7 @@ impl Deployment {
             Source::Manifest { path, image } => {
                 let read = Manifest::read(path, node);
                 let read = match read {
-                    Err(_) if manifests == Manifests::CurrentOrSaved => {
-                        Manifest::read(&saved_manifest(params), node).or(read)
-                    }
+                    Err(_) if manifests == Manifests::CurrentOrSaved => saved(params, node).or(read),
                     read => read,
                 };
                 let manifest = read.map_err(|error| unusable(path, &error))?;
@@ -162,9 +161,11 @@ fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error
     is_one.then(|| path.to_owned()).ok_or(manifest::Error::NoPath(name))
 }
 
-/// Where the copy of the manifest is that the container was made from.
-pub fn saved_manifest(params: &Params) -> PathBuf {
-    params.config_location.join(SAVED_MANIFEST)
+/// Reads the copy of the manifest. The manifest names the data dir, so that this can check the last part of the path alone. What
+/// is no manifest is refused, and its text is in no sentence.
+fn saved(params: &Params, node: &str) -> Result<Manifest, manifest::Error> {
+    let text = Dir::open(&params.config_location).and_then(|dir| dir.own_text(SAVED_MANIFEST, manifest::SIZE_LIMIT));
+    Manifest::parse(&text.map_err(|error| manifest::Error::Unreadable(error.kind()))?, node)
 }
 
 fn credentials(trusted_ca_file: &Path, client: &Pair) -> Credentials {

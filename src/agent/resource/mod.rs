@@ -4,4 +4,5 @@
 pub mod actions;
 pub mod context;
 pub mod deployment;
+mod directories;
 pub mod params;

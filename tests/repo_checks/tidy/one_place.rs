@@ -9,6 +9,41 @@ const ONLY_IN: &[(&str, &str, &str)] = &[
     ("\"true\" |", "src/adapters/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
 ];
 
+/// Where etcd's container can put anything under any name, and the functions that follow a link there, wait for a FIFO or open a device.
+const IN_THE_DATA_DIR: [&str; 5] = [
+    "src/adapters/data_dir",
+    "src/adapters/openshift/revision.rs",
+    "src/agent/act",
+    "src/agent/observe",
+    "src/agent/unconfigured.rs",
+];
+const BY_PATH: [&str; 17] = [
+    "File::open(",
+    "File::create(",
+    "OpenOptions",
+    "regular_file::open",
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::read_dir(",
+    "fs::read_link(",
+    "fs::write(",
+    "fs::copy(",
+    "fs::rename(",
+    "fs::hard_link(",
+    "fs::metadata(",
+    "fs::set_permissions(",
+    "fs::create_dir",
+    "fs::remove_dir_all(",
+    "fs::remove_file(",
+];
+/// Files there that touch nothing of the data dir, and how often.
+const ELSEWHERE: [(&str, usize); 2] = [
+    // systemd's drop-ins.
+    ("src/agent/act/drop_in.rs", 2),
+    // The operator's confirmation, in Pacemaker's volatile directory.
+    ("src/agent/act/mod.rs", 1),
+];
+
 /// How often `piece` stands in the code of `text`, tests and comments apart.
 fn count(text: &str, piece: &str) -> usize {
     let product = text.split("#[cfg(test)]").next().unwrap_or_default();
@@ -26,6 +61,26 @@ fn what_has_its_place_is_nowhere_else() {
             if name != *home && count(&std::fs::read_to_string(&path).unwrap(), piece) > 0 {
                 wrong.push(format!("{name} has {piece}, which belongs to {home}: {instead}"));
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn nothing_in_the_data_dir_is_opened_by_its_path() {
+    let mut wrong = Vec::new();
+    for path in IN_THE_DATA_DIR.iter().flat_map(|place| rust_files(&root().join(place))) {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        if name.ends_with("tests.rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let found: usize = BY_PATH.iter().map(|piece| count(&text, piece)).sum();
+        let expected = ELSEWHERE.iter().find(|(file, _)| *file == name).map_or(0, |(_, count)| *count);
+        if found != expected {
+            wrong.push(format!(
+                "{name} uses {found} functions that take a path, not {expected}: use crate::os::beneath::Dir"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::*;
@@ -96,9 +96,9 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
         );
     }
     let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::write(saved_manifest(&context.params), text.replace("\"7\"", "\"6\"")).unwrap();
+    std::fs::write(context.params.config_location.join(SAVED_MANIFEST), text.replace("\"7\"", "\"6\"")).unwrap();
     assert!(serves(&context, &container(Some("x")), "x"), "another version only");
-    std::fs::write(saved_manifest(&context.params), text.replace("\"1000\"", "\"2000\"")).unwrap();
+    std::fs::write(context.params.config_location.join(SAVED_MANIFEST), text.replace("\"1000\"", "\"2000\"")).unwrap();
     assert!(!serves(&context, &container(Some("x")), "x"));
 }
 

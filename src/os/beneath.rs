@@ -1,0 +1,228 @@
+//! A directory that another program may write to, such as the data dir, which etcd's container writes. The agent opens it once.
+//! Everything in it is opened relative to that descriptor, component by component, and no link is followed there.
+//!
+//! Each file is opened with `O_PATH` first, which touches no device and waits for no FIFO, and is opened for use only where it is a
+//! regular one. Every kernel can do that; `openat2` needs Linux 5.6.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat, mkdirat};
+use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
+
+use crate::os::file_kind::Kind;
+use crate::os::proc;
+use crate::os::regular_file::{self, Irregular};
+
+/// The descriptor of such a directory.
+#[derive(Debug)]
+pub struct Dir {
+    /// Opened with `O_PATH`.
+    descriptor: OwnedFd,
+    /// The path for messages.
+    path: PathBuf,
+}
+
+impl Dir {
+    /// Opens the directory at `path`. Its parents belong to root, so that a link on the way there is root's own.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let descriptor = nix::fcntl::open(path, handle(), Mode::empty())?;
+        Self::of(descriptor, path.to_owned())
+    }
+
+    /// Opens the directory `place` beneath this one.
+    pub fn below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
+        let place = place.as_ref();
+        Self::of(self.find(place)?, self.path.join(place))
+    }
+
+    /// As [`Dir::below`], after making what is missing of it, for root alone.
+    pub fn make_below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
+        let mut made = Self { descriptor: self.descriptor.try_clone()?, path: self.path.clone() };
+        for name in place.as_ref() {
+            match mkdirat(&made.descriptor, checked(name)?, Mode::S_IRWXU) {
+                Ok(()) | Err(Errno::EEXIST) => made = made.below(name)?,
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(made)
+    }
+
+    fn of(descriptor: OwnedFd, path: PathBuf) -> io::Result<Self> {
+        let kind = Kind::of(&fstat(&descriptor)?);
+        if kind == Kind::Directory { Ok(Self { descriptor, path }) } else { Err(Irregular::no_directory(kind)) }
+    }
+
+    /// Returns its path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the sorted names of what is in it.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut listing = nix::dir::Dir::openat(&self.descriptor, ".", reading() | OFlag::O_DIRECTORY, Mode::empty())?;
+        let mut names = Vec::new();
+        for entry in listing.iter() {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Opens the file `place` beneath it for reading. The inner error names what is there in the place of a regular file.
+    pub fn or_irregular(&self, place: impl AsRef<Path>) -> io::Result<Result<File, Irregular>> {
+        self.reopened(place.as_ref(), OpenOptions::new().read(true))
+    }
+
+    /// Opens the file `place` beneath it for reading.
+    pub fn file(&self, place: impl AsRef<Path>) -> io::Result<File> {
+        self.or_irregular(place)?.map_err(io::Error::other)
+    }
+
+    /// Opens the file `place` beneath it for reading and changing.
+    pub fn file_to_change(&self, place: impl AsRef<Path>) -> io::Result<File> {
+        self.reopened(place.as_ref(), OpenOptions::new().read(true).write(true))?.map_err(io::Error::other)
+    }
+
+    /// Reads a file of this program's own, of `limit` bytes at most, which has no other name.
+    pub fn own_file(&self, place: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
+        let file = self.file(place)?;
+        regular_file::check_only_name(&file)?;
+        let mut bytes = Vec::new();
+        regular_file::read_into(&mut bytes, file, limit)?;
+        Ok(bytes)
+    }
+
+    /// As [`Dir::own_file`], of a text.
+    pub fn own_text(&self, place: impl AsRef<Path>, limit: u64) -> io::Result<String> {
+        String::from_utf8(self.own_file(place, limit)?).map_err(|_| ErrorKind::InvalidData.into())
+    }
+
+    fn reopened(&self, place: &Path, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
+        regular_file::reopened(&self.find(place)?, options)
+    }
+
+    /// Returns what the kernel knows of `place` beneath it; of a link, the link itself.
+    pub fn stat(&self, place: impl AsRef<Path>) -> io::Result<FileStat> {
+        Ok(fstat(self.find(place.as_ref())?)?)
+    }
+
+    /// Makes the file `name` in it, which must not be there, for root alone.
+    pub fn create_new(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let own = Mode::S_IRUSR | Mode::S_IWUSR;
+        Ok(openat(&self.descriptor, checked(name.as_ref())?, flags, own)?.into())
+    }
+
+    /// Replaces the file `name` in it with `text`, durably: written under another name, synced, renamed, and this directory synced.
+    pub fn replace(&self, name: impl AsRef<OsStr>, text: &[u8], mode: u32) -> io::Result<()> {
+        self.replace_with(name, mode, |file| file.write_all(text))
+    }
+
+    /// As [`Dir::replace`], with what `write` writes.
+    pub fn replace_with(
+        &self,
+        name: impl AsRef<OsStr>,
+        mode: u32,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let name = name.as_ref();
+        let aside = Path::new(name).with_extension("new");
+        self.remove_all(&aside)?;
+        let mut file = self.create_new(&aside)?;
+        write(&mut file)?;
+        fchmod(&file, Mode::from_bits_truncate(mode))?;
+        #[cfg(feature = "lab-faults")]
+        if crate::os::lab_faults::is_on(crate::os::lab_faults::SKIP_NOTE_SYNC) {
+            return self.rename(&aside, name);
+        }
+        file.sync_all()?;
+        self.rename(&aside, name)?;
+        self.sync()
+    }
+
+    /// Renames `from` in it to `to` in it.
+    pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
+        let (from, to) = (checked(from.as_ref())?, checked(to.as_ref())?);
+        Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
+    /// Gives `file`, which is open, the name `name` in it, too.
+    pub fn link(&self, file: &File, name: impl AsRef<OsStr>) -> io::Result<()> {
+        let open = proc::open_file(file);
+        let name = checked(name.as_ref())?;
+        Ok(linkat(nix::fcntl::AT_FDCWD, &open, &self.descriptor, name, AtFlags::AT_SYMLINK_FOLLOW)?)
+    }
+
+    /// Deletes the file or link `name` in it. Without one there is nothing to do.
+    pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        match unlinkat(&self.descriptor, checked(name.as_ref())?, UnlinkatFlags::NoRemoveDir) {
+            Ok(()) | Err(Errno::ENOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// As [`Dir::remove`], also of a directory, with all that is in it.
+    pub fn remove_all(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
+        let name = checked(name.as_ref())?;
+        match fstatat(&self.descriptor, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            // It follows no link, neither at the end of this path nor below it.
+            Ok(found) if Kind::of(&found) == Kind::Directory => {
+                fs::remove_dir_all(proc::open_file(&self.descriptor).join(name))
+            }
+            Ok(_) => self.remove(name),
+            Err(Errno::ENOENT) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Makes its names durable: a rename or a new file is not before this.
+    pub fn sync(&self) -> io::Result<()> {
+        File::from(openat(&self.descriptor, ".", reading(), Mode::empty())?).sync_all()
+    }
+
+    /// Finds `place` beneath it, and opens nothing that has an effect.
+    fn find(&self, place: &Path) -> io::Result<OwnedFd> {
+        let mut found = self.descriptor.try_clone()?;
+        for component in place.components() {
+            let Component::Normal(name) = component else { return Err(ErrorKind::InvalidInput.into()) };
+            found = match openat(&found, name, handle() | OFlag::O_NOFOLLOW, Mode::empty()) {
+                Err(Errno::ENOTDIR) => return Err(Irregular::no_directory(Kind::of(&fstat(&found)?))),
+                found => found?,
+            };
+        }
+        Ok(found)
+    }
+}
+
+/// Flags that open no more than a place.
+fn handle() -> OFlag {
+    OFlag::O_PATH | OFlag::O_CLOEXEC
+}
+
+fn reading() -> OFlag {
+    OFlag::O_RDONLY | OFlag::O_CLOEXEC
+}
+
+/// Returns `name` where it is one name and no path.
+fn checked(name: &OsStr) -> io::Result<&OsStr> {
+    let mut components = Path::new(name).components();
+    match (components.next(), components.next()) {
+        (Some(Component::Normal(only)), None) => Ok(only),
+        _ => Err(ErrorKind::InvalidInput.into()),
+    }
+}
+
+#[cfg(test)]
+#[path = "beneath/tests.rs"]
+mod tests;
