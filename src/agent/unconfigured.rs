@@ -66,7 +66,7 @@ impl<'a> Place<'a> {
             return Ok(false);
         }
         let container = podman::inspect(self.programs, &self.name).map_err(|error| error.to_string())?;
-        Ok(!container.is_some_and(|container| container.state.may_run()))
+        Ok(container.is_none_or(|container| container.alive().is_none()))
     }
 
     /// What an earlier action left behind could start etcd after we have looked.
@@ -133,10 +133,8 @@ fn is_free(data_dir: &Path) -> bool {
 
 /// Each way by itself, as the others may fail.
 fn end(place: &Place<'_>) {
-    if !process::end_remembered(&place.process, GRACE)
-        && let Err(error) = podman::stop(place.programs, &place.container_lock, &place.name, GRACE)
-    {
-        log::warn!("{error}; ending etcd's process without podman");
+    if !process::end_remembered(&place.process, GRACE) {
+        podman::stop_surely(place.programs, &place.container_lock, &place.name, GRACE);
     }
     match place.data_dir().map(|data_dir| data_dir::end_holders(data_dir, GRACE, &place.is_in_a_container)) {
         Some(Ok(ended)) if ended > 0 => log::warn!("{ended} etcd process that podman did not end was ended"),
@@ -168,15 +166,27 @@ mod tests {
     }
 
     fn inspected(status: &str) -> String {
+        inspected_with(status, 0)
+    }
+
+    fn inspected_with(status: &str, pid: u32) -> String {
         format!(
-            r#"{{"id":"1","state":{{"Running":false,"Status":"{status}","ExitCode":0,"Error":"","Pid":0}},"labels":{{}}}}"#
+            r#"{{"id":"1","state":{{"Running":false,"Status":"{status}","ExitCode":0,"Error":"","Pid":{pid}}},"labels":{{}}}}"#
         )
+    }
+
+    /// A process as a container without control groups has it: with a root directory of its own, which needs root.
+    fn contained() -> std::process::Child {
+        let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
+        clock::sleep(Duration::from_millis(300));
+        child
     }
 
     #[test]
     fn a_paused_container_is_none_that_has_ended() {
         let dir = tempfile::tempdir().unwrap();
-        let (paused, exited) = (inspected("paused"), inspected("exited"));
+        let mut inside = contained();
+        let (paused, exited) = (inspected_with("paused", inside.id()), inspected("exited"));
         let stopped = dir.path().join("stopped").display().to_string();
         let podman = format!(
             "case $1 in stop) touch {stopped};; *) if [ -e {stopped} ]; then echo '{exited}'; else echo '{paused}'; fi;; esac"
@@ -189,6 +199,9 @@ mod tests {
         let deaf = tempfile::tempdir().unwrap();
         let (env, programs) = node(deaf.path(), &format!("case $1 in stop|kill) exit 125;; *) echo '{paused}';; esac"));
         assert!(stop(&env, &programs).is_err_and(|why| why.contains("etcd is still running after SIGKILL")));
+        inside.kill().unwrap();
+        inside.wait().unwrap();
+        assert_eq!(stop(&env, &programs), Ok(()), "podman's record outlives the process");
     }
 
     #[test]

@@ -69,6 +69,18 @@ pub(crate) fn open_file(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
+/// Returns the numbers of all processes.
+pub(crate) fn pids() -> io::Result<Vec<i32>> {
+    Ok(fs::read_dir(ROOT)?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+}
+
+/// Returns whether a process is the first or has the root directory of this process or of the first, as every program of the host has, a unit
+/// of systemd with mounts of its own included. A container has another one.
+pub(crate) fn is_of_the_host(pid: i32) -> bool {
+    let root = |pid: &str| fs::metadata(format!("/proc/{pid}/root")).ok().map(|root| (root.dev(), root.ino()));
+    pid == 1 || root(&pid.to_string()).is_some_and(|its| [root("self"), root("1")].contains(&Some(its)))
+}
+
 /// Sets how willing the kernel is to end a process when memory runs out.
 pub(crate) fn set_oom_score(pid: i32, score: i32) -> io::Result<()> {
     fs::write(format!("/proc/{pid}/oom_score_adj"), score.to_string())
@@ -144,8 +156,7 @@ pub(crate) fn inode_of(stat: &FileStat) -> Option<Inode> {
 /// The other processes that have one of `files` open.
 pub(crate) fn holders(files: &BTreeSet<Inode>) -> io::Result<BTreeSet<i32>> {
     let myself = i32::try_from(std::process::id()).unwrap_or_default();
-    let pids = fs::read_dir(ROOT)?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    Ok(pids.filter(|pid| *pid != myself && has_open(*pid, files)).collect())
+    Ok(pids()?.into_iter().filter(|pid| *pid != myself && has_open(*pid, files)).collect())
 }
 
 /// Whether the process has one of `files` open. One that ends while it is looked at has nothing open.

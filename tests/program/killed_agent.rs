@@ -48,7 +48,7 @@ case "$1 $2" in
     "run --detach")
         env > environment
         sleep LAUNCH_TAKES
-        setsid sleep 1000 < /dev/null > /dev/null 2>&1 &
+        setsid chroot /usr /bin/sleep 1000 < /dev/null > /dev/null 2>&1 &
         echo $! > pid
         echo launched >> asked ;;
     "stop "*) lives && kill -9 "$(cat pid)" ;;
@@ -228,7 +228,7 @@ fn the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker() {
         const DROP_IN: &str = "/run/systemd/transient/libpod-c1.scope.d/dep.conf";
         set_the_stage();
         let launch = || {
-            let etcd = program("/usr/bin/sleep").arg("1000").spawn().unwrap();
+            let etcd = program("/usr/sbin/chroot").args(["/usr", "/bin/sleep", "1000"]).spawn().unwrap();
             std::fs::write(format!("{STAGE}/pid"), etcd.id().to_string()).unwrap();
             etcd
         };

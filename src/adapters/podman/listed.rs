@@ -38,6 +38,7 @@ fn named(name: &str, json: &str) -> Result<Option<Inspected>, serde_json::Error>
         error: String::new(),
         finished_at: None,
         pid: found.pid,
+        cgroup_path: String::new(),
     };
     Ok(Some(Inspected { id: found.id, state, labels: found.labels }))
 }

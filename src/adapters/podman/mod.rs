@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::adapters::command::{self, Output, Programs};
 use crate::adapters::pace::{Limit, Question};
+use crate::base::Fact;
 use crate::os::clock::Deadline;
 use container_lock::ContainerLock;
 
@@ -62,6 +63,9 @@ pub struct State {
     /// The first process of the container, 0 while it does not run.
     #[serde(default)]
     pub pid: i32,
+    /// The control group that podman made for it, where it made one.
+    #[serde(default)]
+    pub cgroup_path: String,
 }
 
 impl Error {
@@ -71,11 +75,26 @@ impl Error {
     }
 }
 
+impl Inspected {
+    /// Returns the process of the container that may live. podman's record outlives the process: where the process table shows what
+    /// became of that, podman's words do not count.
+    pub fn alive(&self) -> Option<i32> {
+        match process::of_container(&self.id, self.state.pid, !self.state.cgroup_path.is_empty()) {
+            Fact::Known(pid) => Some(pid),
+            Fact::Absent => None,
+            Fact::Unknown(_) | Fact::NotAsked => Some(self.state.pid),
+        }
+    }
+
+    /// Returns whether podman calls a container alive of which no process lives: then podman can neither start nor stop it.
+    pub fn is_stuck(&self) -> bool {
+        self.state.is_said_to_live() && self.alive().is_none()
+    }
+}
+
 impl State {
-    /// Whether a process of the container may live, also where podman does not call it running.
-    pub fn may_run(&self) -> bool {
-        let is_held = ["paused", "stopping"].contains(&self.status.as_str());
-        self.running || is_held || (self.pid > 0 && process::Process::of(self.pid).is_some())
+    fn is_said_to_live(&self) -> bool {
+        self.running || ["paused", "stopping"].contains(&self.status.as_str())
     }
 
     /// Whether podman has made the container and has not started it.
@@ -229,6 +248,34 @@ pub fn stop(programs: &Programs, container_lock: &ContainerLock, name: &str, gra
     }
 }
 
+/// As [`stop`], and without podman where that fails. The caller finds out whether etcd is gone.
+pub fn stop_surely(programs: &Programs, container_lock: &ContainerLock, name: &str, grace: Duration) {
+    let Err(error) = stop(programs, container_lock, name, grace) else { return };
+    log::warn!("{error}; ending etcd's process without podman");
+    // A podman that does not answer would take the time of all that follows.
+    if !error.is_too_late()
+        && let Err(error) = stop_without_podman(programs, container_lock, name, grace)
+    {
+        log::warn!("{error}; podman keeps the container");
+    }
+}
+
+/// The last way out of a stop, where podman neither stops nor kills container `name`: ends its processes without podman, and makes
+/// podman forget it. The next start makes it anew.
+fn stop_without_podman(
+    programs: &Programs,
+    container_lock: &ContainerLock,
+    name: &str,
+    grace: Duration,
+) -> Result<(), Error> {
+    match inspect(programs, name) {
+        Ok(None) => return Ok(()),
+        Ok(Some(container)) => process::end_container(&container.id, grace),
+        Err(error) => log::debug!("{error}"),
+    }
+    succeeded("rm", change(programs, container_lock, &["rm", "--force", name], Question::PodmanChange)?).map(drop)
+}
+
 fn kill(programs: &Programs, container_lock: &ContainerLock, name: &str) -> Result<(), Error> {
     let output = change(programs, container_lock, &["kill", "--signal", "KILL", name], Question::PodmanChange)?;
     succeeded("kill", output).map(drop)
@@ -251,5 +298,8 @@ fn succeeded(verb: &'static str, output: Output) -> Result<String, Error> {
     Err(Error::Failed { verb, code: output.code, complaint })
 }
 
+#[cfg(test)]
+#[path = "alive/tests.rs"]
+mod alive_tests;
 #[cfg(test)]
 mod tests;

@@ -126,6 +126,37 @@ pub fn a_pod_has_open(data_dir: &Path) -> bool {
     holders.into_iter().any(|pid| proc::has_open(pid, &database))
 }
 
+/// Finds the process of the container `id`, of which podman names `pid` as the first. Its cgroup says whose a process is. Where
+/// podman made none, a process with a root directory of its own may be the container's. Absent means that no process of the
+/// container lives.
+pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
+    let inside = in_container(id);
+    if let Some(first) = inside.iter().find(|inside| **inside == pid).or(inside.first()) {
+        return Fact::Known(*first);
+    }
+    let is_anothers = || has_cgroup || is_in_a_container(pid) || is_in_a_pod(pid) || proc::is_of_the_host(pid);
+    match Process::of(pid) {
+        Some(_) if pid > 0 && !is_anothers() => Fact::Unknown("the process table does not show whose it is".to_owned()),
+        _ => Fact::Absent,
+    }
+}
+
+/// Returns the processes that live in the cgroup of the container `id`, in the order of their numbers.
+fn in_container(id: &str) -> Vec<i32> {
+    let is_inside =
+        |pid: &i32| containers(&proc::cgroups(*pid)).any(|found| found == id) && Process::of(*pid).is_some();
+    let mut inside: Vec<i32> = proc::pids().unwrap_or_default().into_iter().filter(is_inside).collect();
+    inside.sort_unstable();
+    inside
+}
+
+/// Ends what lives in the cgroup of the container `id`: SIGTERM, and SIGKILL after `grace`.
+pub(super) fn end_container(id: &str, grace: Duration) {
+    for process in in_container(id).into_iter().filter_map(Process::of) {
+        process.end(grace);
+    }
+}
+
 /// Returns whether a process is in the cgroup of a container that podman made. The kernel keeps that, also where podman has forgotten
 /// the container, and nothing inside of the container can change it for a process of the host.
 pub fn is_in_a_container(pid: i32) -> bool {

@@ -101,10 +101,12 @@ fn make_directories(context: &Context) -> Result<(), Error> {
 /// Whether the container that is there would be made alike: from the same image and options and, on OpenShift, from a
 /// manifest that differs in its version only. One without our label is the shell agent's: its manifest alone tells.
 ///
+/// One that podman calls alive while none of its processes lives is started by no podman; it is made anew.
+///
 /// One that podman made and did not start was left by a podman that was killed meanwhile: the runtime may know it, and then
 /// refuses each start of it ("container with given ID already exists").
 fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
-    if container.state.was_never_started() {
+    if container.state.was_never_started() || container.is_stuck() {
         return false;
     }
     let label = container.labels.as_ref().and_then(|labels| labels.get(LABEL));

@@ -12,9 +12,8 @@ use crate::agent::resource::context::Context;
 /// Stops the container: SIGTERM, and SIGKILL after `grace`; with `force_kill`, at once.
 pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
     let grace = if context.params.force_kill { Duration::ZERO } else { grace };
-    let gone = process::end_remembered(&context.process_path, grace);
-    if !gone && let Err(error) = podman::stop(&context.programs, &context.container_lock, &context.params.name, grace) {
-        log::warn!("{error}; ending etcd's process without podman");
+    if !process::end_remembered(&context.process_path, grace) {
+        podman::stop_surely(&context.programs, &context.container_lock, &context.params.name, grace);
     }
     // kubelet's own etcd is not ours to end.
     if process::a_pod_has_open(context.data_dir()) {

@@ -29,9 +29,9 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
         Err(_) if answers || *data_in_use == Fact::Known(true) => return known(true),
         Err(error) => return Fact::Unknown(error.to_string()),
     };
-    if let Some(container) = container.as_ref().filter(|container| container.state.may_run()) {
+    if let Some((container, pid)) = container.as_ref().and_then(|container| Some((container, container.alive()?))) {
         // Started before this boot's record of it, as by the shell agent, or restarted behind Pacemaker.
-        let found = Some(Found { id: container.id.clone(), pid: container.state.pid });
+        let found = Some(Found { id: container.id.clone(), pid });
         return Fact::Known(Container { running: true, found, forces_new_cluster, ..Container::default() });
     }
     // podman may have lost a process that still holds the data.
@@ -79,6 +79,13 @@ mod tests {
         Context::of_test(dir, &[&files[..], &more].concat())
     }
 
+    /// A process as a container without control groups has it: with a root directory of its own, which needs root.
+    fn contained() -> std::process::Child {
+        let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
+        crate::os::clock::sleep(Duration::from_millis(300));
+        child
+    }
+
     /// As after somebody else's `podman restart`.
     #[test]
     fn another_process_of_the_container_is_found_in_the_place_of_the_one_that_is_gone() {
@@ -91,10 +98,21 @@ mod tests {
         assert_eq!(found(&context), None, "/proc tells");
         gone.kill().unwrap();
         gone.wait().unwrap();
-        let state = r#""Running":true,"Status":"running","ExitCode":0,"Pid":1"#;
-        context.programs =
-            fake_program(dir.path(), "podman", &format!(r#"echo '{{"id":"c1","state":{{{state}}},"labels":{{}}}}'"#));
-        assert_eq!(found(&context), Some(Found { id: "c1".to_owned(), pid: 1 }));
+        let podman = |pid: i32| {
+            let state = format!(r#""Running":true,"Status":"running","ExitCode":0,"Pid":{pid}"#);
+            fake_program(dir.path(), "podman", &format!(r#"echo '{{"id":"c1","state":{{{state}}},"labels":{{}}}}'"#))
+        };
+        let mut inside = contained();
+        let pid = i32::try_from(inside.id()).unwrap();
+        context.programs = podman(pid);
+        assert_eq!(found(&context), Some(Found { id: "c1".to_owned(), pid }));
+        inside.kill().unwrap();
+        inside.wait().unwrap();
+        for pid in [pid, 0, 1, i32::try_from(std::process::id()).unwrap()] {
+            context.programs = podman(pid);
+            let seen = observe(&context, &Fact::Absent, &Fact::Known(false));
+            assert!(seen.known().is_some_and(|container| !container.running), "{pid} is none of its own: {seen:?}");
+        }
     }
 
     /// `tandem explain` looks as the agent does, and changes nothing.
@@ -102,7 +120,8 @@ mod tests {
     fn a_container_that_only_podman_knows_is_found_and_not_written_down() {
         let dir = tempfile::tempdir().unwrap();
         let mut context = of_test(dir.path());
-        let me = std::process::id();
+        let mut inside = contained();
+        let me = inside.id();
         let state = format!(r#"{{"Running":true,"Status":"running","ExitCode":0,"Pid":{me}}}"#);
         context.programs = fake_program(dir.path(), "podman", &format!(r#"echo '{{"id":"c0ffee","state":{state}}}'"#));
         let names = || {
@@ -134,6 +153,8 @@ mod tests {
         let found = observe(&context, &Fact::Absent, &Fact::Known(false));
         assert_eq!(found.known().unwrap().broke_down_at, None);
         assert_eq!(names(), before);
+        inside.kill().unwrap();
+        inside.wait().unwrap();
     }
 
     #[test]

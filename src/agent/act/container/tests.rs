@@ -74,6 +74,7 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
         error: String::new(),
         finished_at: None,
         pid: 0,
+        cgroup_path: String::new(),
     };
     let container = |label: Option<&str>| {
         let labels = label.map(|label| [(LABEL.to_owned(), label.to_owned())].into());
