@@ -150,11 +150,26 @@ fn fingerprint(image: &str, options: &[String]) -> String {
     format!("{first:016x}")
 }
 
+/// The options that every container of etcd has. etcd needs no capability but the one to read a key, or to write a data dir, of another
+/// user; `run_opts` follow these, and can add what an image of an operator's own needs.
+const ALWAYS: [&str; 6] = [
+    "--replace",
+    "--network=host",
+    "--security-opt=label=disable",
+    "--security-opt=no-new-privileges",
+    "--cap-drop=all",
+    "--cap-add=DAC_OVERRIDE",
+];
+/// The ports below which a listener needs one capability more.
+const PRIVILEGED_PORTS: u16 = 1024;
+
 /// What follows `podman run --detach`.
 fn options(context: &Context) -> Vec<String> {
     let (params, deployment) = (&context.params, &context.deployment);
-    let mut options: Vec<String> =
-        ["--replace", "--network=host", "--security-opt=label=disable"].map(str::to_owned).to_vec();
+    let mut options: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
+    if [params.client_port, params.peer_port].into_iter().any(|port| port < PRIVILEGED_PORTS) {
+        options.push("--cap-add=NET_BIND_SERVICE".to_owned());
+    }
     options.push(format!("--name={}", params.name));
     if params.oom != 0 {
         options.push(format!("--oom-score-adj={}", params.oom));

@@ -40,7 +40,7 @@ fn the_run_line_is_the_shell_agents() {
         "--env=ETCDCTL_CACERT=/etc/kubernetes/static-pod-certs/configmaps/etcd-all-bundles/server-ca-bundle.crt",
         "--env=ETCDCTL_CERT=/etc/kubernetes/static-pod-certs/secrets/etcd-all-certs/etcd-peer-node1.crt",
         "--env=ETCDCTL_KEY=/etc/kubernetes/static-pod-certs/secrets/etcd-all-certs/etcd-peer-node1.key",
-        "--security-opt=label=disable",
+        "--security-opt=label=disable --security-opt=no-new-privileges --cap-drop=all --cap-add=DAC_OVERRIDE",
         "quay.example.com/openshift/etcd@sha256:1111 --config-file=/var/lib/etcd/config.yaml",
     ] {
         assert!(line.contains(part), "{part}: {line}");
@@ -51,7 +51,7 @@ fn the_run_line_is_the_shell_agents() {
 fn an_operators_options_are_in_their_places() {
     let dir = tempfile::tempdir().unwrap();
     let more = [
-        ("run_opts", "--memory 4g"),
+        ("run_opts", "--memory 4g --cap-add=SETUID"),
         ("run_cmd", "/bin/myetcd"),
         ("run_cmd_opts", "--more"),
         ("image", "etcd:mine"),
@@ -59,7 +59,10 @@ fn an_operators_options_are_in_their_places() {
         ("config_location", "/etc/etcd"),
     ];
     let line = options(&context(&manifest(dir.path()), &more)).join(" ");
-    assert!(line.ends_with("--memory 4g etcd:mine /bin/myetcd --config-file=/etc/etcd/config.yaml --more"), "{line}");
+    assert!(
+        line.ends_with("--memory 4g --cap-add=SETUID etcd:mine /bin/myetcd --config-file=/etc/etcd/config.yaml --more"),
+        "{line}"
+    );
     assert!(line.contains("--volume=/etc/etcd:/etc/etcd:ro") && !line.contains("oom") && !line.contains("entrypoint"));
 }
 
