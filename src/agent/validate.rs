@@ -9,6 +9,7 @@ use crate::adapters::etcd::client::PEM_LIMIT;
 use crate::adapters::ocf::exit::Code;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::params::Invalid;
+use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
 /// Everything that can be checked without touching the cluster.
@@ -21,6 +22,9 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
         }
     }
     certificates(context)?;
+    if let Some(invalid) = exposed(context) {
+        return Err(invalid);
+    }
     data_can_be_moved(context.data_dir())?;
     addresses(context)
 }
@@ -106,6 +110,32 @@ pub(super) fn certificates(context: &Context) -> Result<(), Invalid> {
     context.deployment.files.iter().try_for_each(|(name, path)| readable_pem(name, path))
 }
 
+/// Returns the fault that a directory which goes into the container, for its certificates, holds a secret that is none of etcd's. The
+/// directory goes there, not each file: a renewal replaces files, and the container would see the old ones until it is made anew. The
+/// key of Tandem's own CA lies where it keeps etcd's certificates, and is etcd's to see.
+pub(super) fn exposed(context: &Context) -> Option<Invalid> {
+    let shown =
+        context.deployment.mounts.iter().filter(|mount| mount.read_only).map(|mount| mount.on_the_node.as_path());
+    let secret_in = |directory: &Path| {
+        let names = Dir::open(directory).and_then(|directory| directory.names()).unwrap_or_default();
+        let name = names.iter().map(|name| name.to_string_lossy()).find(|name| is_a_secret(name))?;
+        Some(Invalid {
+            code: Code::Generic,
+            sentence: format!(
+                "move {} away: {} goes into etcd's container as a directory of certificates",
+                name,
+                directory.display()
+            ),
+        })
+    };
+    shown.into_iter().find_map(secret_in)
+}
+
+/// By the names that the guides give to a BMC's password and that `tandem` gives to what it hands to another node.
+fn is_a_secret(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|extension| extension == "join") || name.to_lowercase().contains("password")
+}
+
 fn readable_pem(name: &str, path: &Path) -> Result<(), Invalid> {
     let wrong = |why: String| Invalid {
         code: Code::Generic,
@@ -141,6 +171,26 @@ mod tests {
             assert!(invalid.sentence.contains(words), "{invalid}");
             assert_eq!(invalid.code, Code::Generic, "an address may come: {invalid}");
             assert!(invalid.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT);
+        }
+    }
+
+    #[test]
+    fn a_directory_of_certificates_with_a_secret_of_others_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name).display().to_string();
+        let (ca, cert, key, data) = (file("ca.crt"), file("etcd.crt"), file("etcd.key"), file("data"));
+        let files = [("trusted_ca_file", ca.as_str()), ("cert_file", &cert), ("key_file", &key)];
+        let more = [("image", "etcd:test"), ("data_dir", data.as_str()), ("config_location", &data)];
+        let context = Context::of_test(dir.path(), &[&files[..], &more].concat());
+        for name in ["ca.crt", "ca.key", "etcd.key"] {
+            std::fs::write(file(name), "").unwrap();
+        }
+        assert!(exposed(&context).is_none());
+        for name in ["bmc-password", "node2.join"] {
+            std::fs::write(file(name), "").unwrap();
+            let fault = exposed(&context).unwrap().sentence;
+            assert!(fault.starts_with(&format!("move {name} away: ")), "{fault}");
+            std::fs::remove_file(file(name)).unwrap();
         }
     }
 
