@@ -126,7 +126,7 @@ pub fn a_pod_has_open(data_dir: &Path) -> bool {
     holders.into_iter().any(|pid| proc::has_open(pid, &database))
 }
 
-/// Finds the process of the container `id`, of which podman names `pid` as the first. Its cgroup says whose a process is. Where
+/// Finds the process of the container `id`, of which podman names `pid` as the first. The cgroup of a process names its container. Where
 /// podman made none, a process with a root directory of its own may be the container's. Absent means that no process of the
 /// container lives.
 pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
@@ -136,7 +136,7 @@ pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     }
     let is_anothers = || has_cgroup || is_in_a_container(pid) || is_in_a_pod(pid) || proc::is_of_the_host(pid);
     match Process::of(pid) {
-        Some(_) if pid > 0 && !is_anothers() => Fact::Unknown("the process table does not show whose it is".to_owned()),
+        Some(_) if pid > 0 && !is_anothers() => Fact::NotAsked,
         _ => Fact::Absent,
     }
 }
