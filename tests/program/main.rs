@@ -9,6 +9,7 @@ mod killed_agent;
 mod metadata;
 #[path = "../namespaces/mod.rs"]
 mod namespaces;
+mod planted;
 mod removal;
 mod replay;
 mod security;

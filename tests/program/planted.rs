@@ -1,0 +1,172 @@
+//! What a taken-over etcd can leave in its data dir, under every name that the agent touches there: the agent, with scripts in the
+//! place of podman and of Pacemaker's tools, neither reads, writes nor waits for it, and ends no process of the host. Needs root.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::stat::{Mode, SFlag, mknod};
+
+use super::killed_agent::{STAGE, agent, set_the_stage, told};
+use crate::namespaces::{self, program};
+
+/// Tandem's own files, those that it writes aside first, and etcd's.
+const NAMES: [&str; 21] = [
+    "config.yaml",
+    "config.new",
+    "pod.yaml",
+    "pod.new",
+    "config-previous.tar.gz",
+    "config-previous.tar.new",
+    "tandem-note.json",
+    "tandem-note.new",
+    "tandem-failed-starts.json",
+    "tandem-failed-starts.new",
+    "revision.json",
+    "snapshot-20200101-000000.db",
+    "member-backup-0001-20200101T000000Z",
+    "member-discard-member-backup-0001-20200101T000000Z",
+    "wal-tail-before-advance-0001-20200101T000000Z",
+    "member/wal.tmp",
+    "member/wal/0000000000000000-0000000000000000.wal",
+    "member/wal/0000000000000001-0000000000000002.wal",
+    "member/snap/0000000000000001-0000000000000002.snap",
+    "member/snap/0000000000000002.snap.db",
+    "member/snap/db",
+];
+/// What the agent may take, with the time that a start has in vain.
+const LONGEST: Duration = Duration::from_secs(25);
+/// In KiB of address space: a file that is read whole would not fit.
+const MEMORY: &str = "524288";
+
+type Plant = fn(&Path, &Host);
+
+const KINDS: [(&str, Plant); 6] = [
+    ("a link", |at, host| symlink(&host.secret, at).unwrap()),
+    ("a link to what another process has locked", |at, host| symlink(&host.locked, at).unwrap()),
+    ("a hard link", |at, host| fs::hard_link(&host.secret, at).unwrap()),
+    ("a FIFO", |at, _| nix::unistd::mkfifo(at, Mode::S_IRUSR | Mode::S_IWUSR).unwrap()),
+    // Each open of this device makes a terminal.
+    ("a device", |at, _| {
+        mknod(at, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, nix::sys::stat::makedev(5, 2)).unwrap();
+    }),
+    ("a sparse terabyte", |at, _| fs::File::create(at).unwrap().set_len(1 << 40).unwrap()),
+];
+
+/// What is not the container's to touch.
+struct Host {
+    secret: PathBuf,
+    locked: PathBuf,
+    bystander: Child,
+}
+
+impl Host {
+    fn new() -> Self {
+        let (secret, locked) = (Path::new(STAGE).join("host/bmc-password"), Path::new(STAGE).join("host/crond.pid"));
+        fs::create_dir_all(secret.parent().unwrap()).unwrap();
+        fs::write(&secret, "hunter2\nforce-new-cluster: true\n").unwrap();
+        fs::write(&locked, "4711").unwrap();
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o640)).unwrap();
+        let script = "exec 9<>\"$1\"; flock --exclusive 9; echo held; exec sleep 1000";
+        let mut command = program("/bin/sh");
+        command.args(["-c", script, "sh"]).arg(&locked).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut bystander = command.spawn().unwrap();
+        std::io::Read::read_exact(&mut bystander.stdout.take().unwrap(), &mut [0; 5]).unwrap();
+        Self { secret, locked, bystander }
+    }
+
+    /// Everything that an attack would change.
+    fn state(&self) -> Vec<(String, u32, u64, u32)> {
+        let state = |path: &PathBuf| {
+            let found = fs::metadata(path).unwrap();
+            (fs::read_to_string(path).unwrap(), found.mode(), found.ino(), found.uid())
+        };
+        [&self.secret, &self.locked].map(state).to_vec()
+    }
+}
+
+/// Runs an action with little memory.
+fn run(action: &str, timeout_s: u64) -> Duration {
+    let mut command = agent(action, timeout_s);
+    command.env("OCF_RESKEY_config_location", format!("{STAGE}/data"));
+    command.env("OCF_RESKEY_backup_location", format!("{STAGE}/data"));
+    let variables: Vec<_> =
+        command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
+    let log = fs::File::options().create(true).append(true).open(format!("{STAGE}/log")).unwrap();
+    let began = Instant::now();
+    let mut limited = program("/bin/sh");
+    limited.env_clear().envs(variables).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    let script = format!("ulimit -v {MEMORY}; exec timeout -s KILL {} {STAGE}/podman-etcd {action}", LONGEST.as_secs());
+    let code = limited.args(["-c", &script]).status().unwrap().code();
+    assert!(code.is_some_and(|code| code < 10), "{action}: {code:?}: {}", told());
+    began.elapsed()
+}
+
+fn refill(member: bool) {
+    let data = Path::new(STAGE).join("data");
+    let _ = fs::remove_dir_all(&data);
+    fs::create_dir_all(&data).unwrap();
+    if member {
+        fs::create_dir_all(data.join("member/wal")).unwrap();
+        fs::create_dir_all(data.join("member/snap")).unwrap();
+    }
+}
+
+fn terminals() -> usize {
+    fs::read_dir("/dev/pts").unwrap().count()
+}
+
+#[test]
+fn no_action_touches_the_host_by_a_name_in_the_data_dir() {
+    namespaces::run(module_path!(), "no_action_touches_the_host_by_a_name_in_the_data_dir", 400, || {
+        for args in [&["link", "set", "lo", "up"][..], &["address", "add", "192.0.2.1/32", "dev", "lo"]] {
+            assert!(program("/usr/sbin/ip").args(args).status().unwrap().success(), "{args:?}");
+        }
+        set_the_stage();
+        let mut host = Host::new();
+        let (before, terminals_before) = (host.state(), terminals());
+        let data = Path::new(STAGE).join("data");
+        let check = |host: &mut Host, what: &str| {
+            assert_eq!(host.state(), before, "{what}: {}", told());
+            assert!(host.bystander.try_wait().unwrap().is_none(), "{what}: the bystander was ended: {}", told());
+            assert_eq!(terminals(), terminals_before, "{what}: a device was opened");
+            let log = told();
+            assert!(!log.contains("hunter2") && !log.contains("panicked"), "{what}: {log}");
+        };
+        for round in 0..KINDS.len() {
+            refill(true);
+            for (number, name) in NAMES.iter().enumerate() {
+                let (_, plant) = KINDS[(number + round) % KINDS.len()];
+                plant(&data.join(name), &host);
+            }
+            for (action, timeout) in [("monitor", 20), ("stop", 20), ("start", 15), ("stop", 20)] {
+                run(action, timeout);
+                check(&mut host, &format!("{action}, round {round}"));
+            }
+            for name in ["config.yaml", "config-previous.tar.gz", "tandem-note.json"] {
+                let at = data.join(name);
+                let own = fs::symlink_metadata(&at)
+                    .is_ok_and(|found| found.is_file() && found.len() < 1 << 20 && found.nlink() == 1);
+                let text = if own { fs::read(&at).unwrap() } else { Vec::new() };
+                assert!(!text.windows(7).any(|part| part == b"hunter2"), "{name} holds a secret of the host");
+            }
+        }
+        for place in ["member", "member/wal", "member/snap"] {
+            for (kind, plant) in KINDS {
+                refill(place != "member");
+                let _ = fs::remove_dir(data.join(place));
+                plant(&data.join(place), &host);
+                for action in ["monitor", "stop"] {
+                    run(action, 20);
+                    check(&mut host, &format!("{action}, {kind} at {place}"));
+                }
+            }
+        }
+        host.bystander.kill().unwrap();
+        host.bystander.wait().unwrap();
+    });
+}
