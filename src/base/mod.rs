@@ -1,6 +1,7 @@
-//! The ground floor: two things that every wing speaks of, and that need nothing.
+//! The ground floor: what every wing speaks of, and what needs nothing.
 
 mod fact;
+pub mod printable;
 mod utc;
 
 pub use fact::Fact;

@@ -1,0 +1,35 @@
+//! Text that may be printed: without the characters that move a terminal's cursor, forge a line or turn its direction.
+
+use std::borrow::Cow;
+
+/// Returns `text` as one line: each character that controls a terminal or a line is a blank.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    replaced(text, is_control)
+}
+
+/// Returns `text` with its line breaks; every other character that controls a terminal is a blank.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    replaced(text, |letter| letter != '\n' && is_control(letter))
+}
+
+/// Returns whether `letter` controls what shows it: C0 and C1, line separators, and what hides or turns the text after it.
+pub fn is_control(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+fn replaced(text: &str, is_unfit: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if text.contains(&is_unfit) { text.replace(&is_unfit, " ").into() } else { text.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_controls_a_terminal_becomes_a_blank() {
+        assert_eq!(one_line("a\u{1b}[2J\r\n\u{9b}b\u{202e}c\u{2028}d"), "a [2J   b c d");
+        assert_eq!(lines("a\u{7}\nb\tc"), "a \nb c");
+        assert_eq!(one_line("Knoten-ä ☃"), "Knoten-ä ☃");
+    }
+}
