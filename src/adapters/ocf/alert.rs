@@ -71,7 +71,8 @@ pub fn read(env: &Env) -> Alert {
     };
     let seconds: u64 = text("timestamp_epoch").parse().unwrap_or_default();
     let micros: u64 = text("timestamp_usec").parse().unwrap_or_default();
-    Alert { kind, node, description, time: seconds * 1000 + micros / 1000, stamp: format!("{seconds}.{micros:06}") }
+    let time = seconds.saturating_mul(1000).saturating_add(micros / 1000);
+    Alert { kind, node, description, time, stamp: format!("{seconds}.{micros:06}") }
 }
 
 /// What a fencing did: its task, or, where Pacemaker does not say that, the second word of the description.

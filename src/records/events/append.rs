@@ -10,7 +10,7 @@ use nix::libc;
 
 use super::files::{older, path};
 use super::read;
-use super::{Event, KEPT};
+use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
 use crate::os::ofd_lock;
 
@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(2);
 /// How much of the end of the file is looked at for the same cause.
 const TAIL: u64 = 128 * 1024;
+/// A file that is longer becomes the older of two, whatever numbers are in it.
+const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// An event that could not be written down.
 #[derive(Debug, thiserror::Error)]
@@ -64,12 +66,20 @@ pub(super) fn append_within(
     if is_known(&known, &event, repeat) {
         return Ok(false);
     }
-    let number = known.last().map_or(1, |last| last.number + 1);
-    if read::first_number(&path).is_some_and(|first| number.saturating_sub(first) >= KEPT) {
+    let number = known.last().map_or(1, |last| next(last.number));
+    let begins_anew = last.last().is_some_and(|last| last.number >= HIGHEST);
+    let is_full = read::first_number(&path).is_some_and(|first| number.saturating_sub(first) >= KEPT);
+    let is_long = || fs::metadata(&path).is_ok_and(|metadata| metadata.len() > SIZE_LIMIT);
+    if begins_anew || is_full || is_long() {
         fs::rename(&path, older(directory)).map_err(failed)?;
     }
     write(&path, &place, &Event { number, ..event }).map_err(failed)?;
     Ok(true)
+}
+
+/// Returns the number after `number`. Numbers begin anew after the highest, which only a line of others can have.
+fn next(number: u64) -> u64 {
+    if number < HIGHEST { number + 1 } else { 1 }
 }
 
 /// Makes the directory of the events, if that can be done here: by root, who may be there before Pacemaker's user needs it.

@@ -5,6 +5,7 @@
 //! A file holds the events of its own node: what Pacemaker reports to that node, and what its agent did.
 
 mod append;
+mod fields;
 mod files;
 pub mod own;
 pub mod read;
@@ -12,12 +13,19 @@ mod time;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::printable;
+
 pub use append::{Error, Repeat, append, make_directory};
 
 /// Where they are. Pacemaker's user, as whom alert agents run, may write there; the package makes it.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
 /// A message is cut after so many bytes, so that a line stays below the 4096 bytes that a write never tears.
 const MESSAGE_LIMIT: usize = 1500;
+/// A cause and the name of a node are cut after so many bytes.
+const CAUSE_LIMIT: usize = 500;
+const NODE_LIMIT: usize = 255;
+/// No event has a larger number, and a line with one is no event. JSON's readers are exact up to here.
+const HIGHEST: u64 = 1 << 53;
 /// As many wait for a recipient that is down; the file becomes the older of two when it holds as many.
 pub const KEPT: u64 = 10_000;
 
@@ -44,29 +52,36 @@ impl Type {
 }
 
 /// An event. Reasons are the etcd operator's where it has one.
+///
+/// Reading one cleans its texts and checks the rest ([`fields`]), because others than this program write the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Counts on from event to event on a node; given when it is appended.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "fields::number")]
     pub number: u64,
     /// Milliseconds since 1970; RFC 3339 in a line.
     #[serde(with = "time")]
     pub time: u64,
     #[serde(rename = "type")]
     pub kind: Type,
+    #[serde(deserialize_with = "fields::reason")]
     pub reason: String,
     /// The node that it is about.
+    #[serde(deserialize_with = "fields::node")]
     pub node: String,
+    #[serde(deserialize_with = "fields::message")]
     pub message: String,
     /// What it was caused by, in a form that is the same wherever the cause is told again.
+    #[serde(deserialize_with = "fields::cause")]
     pub cause: String,
 }
 
 impl Event {
     /// An event that is yet to be appended.
     pub fn new(time: u64, kind: Type, reason: &str, node: &str, message: String, cause: String) -> Self {
-        let (reason, node) = (reason.to_owned(), node.to_owned());
-        Self { number: 0, time, kind, reason, node, message: cut(message, MESSAGE_LIMIT), cause: cut(cause, 500) }
+        let (reason, node) = (reason.to_owned(), cut(node.to_owned(), NODE_LIMIT));
+        let (message, cause) = (cut(message, MESSAGE_LIMIT), cut(cause, CAUSE_LIMIT));
+        Self { number: 0, time, kind, reason, node, message, cause }
     }
 
     /// As people read it.
@@ -120,14 +135,14 @@ pub fn cut(mut text: String, limit: usize) -> String {
         let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
         text.truncate(end);
     }
-    if text.contains(char::is_control) {
-        text = text.replace(char::is_control, " ");
-    }
-    text
+    printable::one_line(&text).into_owned()
 }
 
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod limits {
     use super::*;
 
     #[test]

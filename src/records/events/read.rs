@@ -1,5 +1,6 @@
 //! Reading events: all that are kept, those since a time, and the next ones as they come.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -16,12 +17,18 @@ pub fn all(directory: &Path) -> io::Result<Vec<Event>> {
     // Around the older one once more: the newer one may just have become it.
     let mut events = whole(&older(directory))?;
     let newer = whole(&path(directory))?;
-    if newer.first().is_some_and(|first| events.last().is_some_and(|last| first.number > last.number + 1)) {
+    if newer.first().is_some_and(|first| events.last().is_some_and(|last| first.number.saturating_sub(last.number) > 1))
+    {
         events = whole(&older(directory))?;
     }
     let last = events.last().map_or(0, |last| last.number);
-    let has_begun_anew = newer.last().is_some_and(|newest| newest.number < last);
-    events.extend(newer.into_iter().filter(|event| has_begun_anew || event.number > last));
+    if newer.first().is_some_and(|first| first.number <= last) {
+        // The newer one became the older one in between, or its numbers began anew.
+        let known: HashSet<(u64, String)> = events.iter().map(|event| (event.number, event.cause.clone())).collect();
+        events.extend(newer.into_iter().filter(|event| !known.contains(&(event.number, event.cause.clone()))));
+    } else {
+        events.extend(newer);
+    }
     Ok(events)
 }
 

@@ -52,7 +52,8 @@ fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
         now.until = 0;
     }
     for event in events.into_iter().filter(|event| event.number > now.until) {
-        *now.by_reason.entry(event.reason).or_default() += 1;
+        let count = now.by_reason.entry(event.reason).or_default();
+        *count = count.saturating_add(1);
     }
     now.until = last;
     Ok((before, now))

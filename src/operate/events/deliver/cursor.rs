@@ -35,7 +35,7 @@ pub(super) struct Run {
 impl Cursor {
     /// A new recipient gets what happened within the last hour, and not the history.
     pub(super) fn new(events: &[Event], now: u64) -> Self {
-        let is_old = |event: &&Event| event.time + AT_FIRST < now * 1000;
+        let is_old = |event: &&Event| event.time.saturating_add(AT_FIRST) < now.saturating_mul(1000);
         let brought = events.iter().filter(is_old).map(|event| event.number).max().unwrap_or_default();
         let first = events.first().map_or(0, |first| first.number.saturating_sub(1));
         Self { brought: brought.max(first), ..Self::default() }
@@ -43,7 +43,7 @@ impl Cursor {
 
     /// Whether it is not yet to be tried again. A clock that was set back makes no pause longer.
     pub(super) fn pauses(&self, now: u64) -> bool {
-        self.again_at > now && self.again_at <= now + LONGEST_PAUSE
+        self.again_at > now && self.again_at <= now.saturating_add(LONGEST_PAUSE)
     }
 
     /// How many events are yet to be brought.
@@ -77,7 +77,7 @@ impl Cursor {
             Err(why) => {
                 let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(LONGEST_PAUSE);
                 self.failures = self.failures.saturating_add(1);
-                self.again_at = now + pause;
+                self.again_at = now.saturating_add(pause);
                 run.failure = Some(why);
             }
         }
@@ -95,11 +95,11 @@ impl Cursor {
         let too_many = waiting.len().saturating_sub(usize::try_from(KEPT).unwrap_or(usize::MAX));
         let kept = waiting.get(too_many..).unwrap_or_default();
         if let Some(first) = kept.first()
-            && first.number > self.brought + 1
+            && let lost = first.number.saturating_sub(self.brought).saturating_sub(1)
+            && lost > 0
         {
-            let lost = first.number - self.brought - 1;
-            self.lost += lost;
-            self.lost_untold += lost;
+            self.lost = self.lost.saturating_add(lost);
+            self.lost_untold = self.lost_untold.saturating_add(lost);
             self.brought = first.number - 1;
         }
         kept

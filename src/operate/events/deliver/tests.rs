@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, mpsc};
 
+use proptest::prelude::*;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use rustls_pki_types::PrivateKeyDer;
 
@@ -224,4 +225,39 @@ fn a_url_whose_certificate_is_not_trusted_gets_nothing_and_the_complaint_has_no_
     assert!(got.try_recv().is_err());
     let written = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     assert!(!fs::read_dir(&places.state).unwrap().any(|entry| written(&entry.unwrap().path()).contains("SECRET")));
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![any::<u64>(), 0..3_u64, u64::MAX - 2..=u64::MAX]
+}
+
+fn any_events() -> impl Strategy<Value = Vec<Event>> {
+    let one = (number(), number()).prop_map(|(number, time)| Event { number, time, ..event(number) });
+    proptest::collection::vec(one, 0..8)
+}
+
+prop_compose! {
+    fn any_cursor()(brought in number(), lost in number(), lost_untold in number(), failures in any::<u32>(), again_at in number())
+        -> Cursor {
+        Cursor { brought, lost, lost_untold, failures, again_at }
+    }
+}
+
+proptest! {
+    /// Neither the numbers of events that others wrote nor those of a damaged cursor end the collector.
+    #[test]
+    fn any_numbers_are_brought_and_counted(events in any_events(), cursor in any_cursor(), now in number(), fails in any::<bool>()) {
+        let _ = Cursor::new(&events, now);
+        let mut cursor = cursor;
+        let _ = cursor.pauses(now);
+        let send = |_: &Event| if fails { Err("no".to_owned()) } else { Ok(()) };
+        let run = cursor.bring(&events, now, &mut || false, &mut { send });
+        prop_assert!(fails || run.delivered <= events.len() as u64);
+        let dir = tempfile::tempdir().unwrap();
+        let places = places(dir.path(), Trust::System);
+        let lines: Vec<String> = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
+        fs::write(places.events.join("events.jsonl"), lines.join("\n")).unwrap();
+        let counted: u64 = count(&places).unwrap().values().sum();
+        prop_assert!(counted <= events.len() as u64);
+    }
 }
