@@ -27,6 +27,7 @@ use crate::adapters::pace::Pace;
 use crate::adapters::podman;
 use crate::decide::Request;
 use crate::os::clock::Deadline;
+use crate::os::isolated::isolated;
 use crate::records::{data_mount, events, state_file};
 
 /// How long a check of the parameters takes at most.
@@ -96,10 +97,12 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
 /// Pacemaker's user, as whom alert agents run, may not make the directory itself on every distribution. Before anything is started
 /// on a node, it is probed.
 fn make_room_for_events(request: Request) {
-    if request == Request::Probe
-        && let Err(error) = events::make_directory(Path::new(events::DIRECTORY))
-    {
-        log::debug!("{error}");
+    if request == Request::Probe {
+        isolated("the directory of the events", || {
+            if let Err(error) = events::make_directory(Path::new(events::DIRECTORY)) {
+                log::debug!("{error}");
+            }
+        });
     }
 }
 

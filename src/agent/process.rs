@@ -9,6 +9,7 @@ use crate::adapters::command::Programs;
 use crate::adapters::ocf::env::Env;
 use crate::adapters::ocf::exit::{Answered, Code, print_reason};
 use crate::decide::Request;
+use crate::os::isolated::caught;
 use crate::os::logging;
 use crate::os::output::{complain, say};
 use crate::records::decision_log;
@@ -26,7 +27,10 @@ pub fn main(args: &[OsString]) -> u8 {
     }
     let env = Env::from_process();
     init_logging(&env);
-    let answered = answer(&action, &env);
+    let answered = caught(|| answer(&action, &env)).unwrap_or_else(|why| {
+        log::error!("{action}: a bug ended this action: {why}");
+        Answered::failed(Code::Generic, format!("report this bug, which ended the action: {why}"))
+    });
     if let Some(reason) = &answered.reason {
         print_reason(reason);
     }

@@ -59,7 +59,11 @@ struct Round {
 impl Rounds<'_> {
     /// Goes one round; the answer once there is one.
     fn next(&mut self) -> Option<Answered> {
-        let mut round = self.look_and_decide();
+        let round = self.look_and_decide();
+        self.carry_out(round)
+    }
+
+    fn carry_out(&mut self, mut round: Round) -> Option<Answered> {
         self.watch.decided(&round);
         self.act(&mut round);
         self.watch.finished(&round);
@@ -191,7 +195,10 @@ mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
     use crate::decide::evidence::{Moment, Notify, Operation};
-    use crate::decide::reason::{Health, Refusal};
+    use crate::decide::reason::{Health, Refusal, Rule};
+    use crate::decide::{Effect, Plan};
+    use crate::records::decision_log;
+    use crate::records::events::{read, reason};
 
     fn context(state_dir: &std::path::Path) -> Context {
         let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c")];
@@ -236,6 +243,43 @@ mod tests {
         }
         assert!(!looks(Moment::Pre, Operation::Stop));
         assert!(looks(Moment::Post, Operation::Stop) && looks(Moment::Pre, Operation::Start));
+    }
+
+    /// Every member of Pacemaker's group can write such a line.
+    #[test]
+    fn a_round_with_news_ends_as_it_should_behind_any_line_of_the_events() {
+        let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
+        let recorded: decision_log::Entry = serde_json::from_str(text).unwrap();
+        let numbers = [u64::MAX, u64::MAX - 1, 1 << 53, (1 << 53) - 1, 0];
+        for name in numbers.iter().flat_map(|number| ["events.jsonl", "events.jsonl.1"].map(|name| (name, number))) {
+            let (name, number) = name;
+            let dir = tempfile::tempdir().unwrap();
+            let events = dir.path().join("events");
+            std::fs::create_dir(&events).unwrap();
+            let line = format!(
+                "{{\"number\":{number},\"time\":\"2026-11-28T12:00:00Z\",\"type\":\"Normal\",\"reason\":\"Test\",\
+                 \"node\":\"n\",\"message\":\"m\",\"cause\":\"x\"}}\n"
+            );
+            std::fs::write(events.join(name), line).unwrap();
+            let programs = fake_program(dir.path(), "crm_attribute", "exit 0");
+            let context = Context { programs, events: Some(events.clone()), ..context(dir.path()) };
+            let because = Reason::Rule { rule: Rule::SurvivorGoesOnAlone, peer: "node2".to_owned() };
+            let effects = vec![Effect::SetStandalone(Some("node1".to_owned()))];
+            let plan = Plan { effects, next: Next::Exit(Exit::Success), because };
+            let round = Round {
+                progress: Progress::default(),
+                evidence: recorded.evidence.clone(),
+                looking: Duration::ZERO,
+                decision: Decision { plan, on_failure: OnFailure::FailInTime, when_over: None },
+                done: 0,
+                acting: Duration::ZERO,
+                performed: Ok(()),
+            };
+            let answered = rounds(&context, Request::Monitor, None).carry_out(round);
+            assert_eq!(answered, Some(Code::Success.into()), "{name} {number}");
+            let told = read::all(&events).unwrap();
+            assert_eq!(told.last().unwrap().reason, reason::ALONE, "{name} {number}: {told:?}");
+        }
     }
 
     /// On a machine where a look takes seconds, the answer would come after Pacemaker has ended the action.

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use syslog::{Facility, Formatter3164};
 
+use super::isolated::caught;
+
 /// How an applet logs.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -51,9 +53,17 @@ impl Log for Targets {
     }
 
     fn log(&self, record: &Record<'_>) {
-        if !self.enabled(record.metadata()) {
-            return;
+        if self.enabled(record.metadata()) {
+            // A panic in a message's own formatting must not end what logs it, and another line may meet the same one.
+            let _ = caught(|| self.write(record));
         }
+    }
+
+    fn flush(&self) {}
+}
+
+impl Targets {
+    fn write(&self, record: &Record<'_>) {
         let text = record.args().to_string();
         if record.level() <= self.settings.stderr {
             let _ = writeln!(std::io::stderr(), "{}: {}: {text}", self.settings.tag, word(record.level()));
@@ -64,10 +74,6 @@ impl Log for Targets {
         }
     }
 
-    fn flush(&self) {}
-}
-
-impl Targets {
     fn to_syslog(&self, level: Level, text: &str) {
         let Some(syslog) = &self.syslog else { return };
         let Ok(mut syslog) = syslog.lock() else { return };

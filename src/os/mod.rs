@@ -4,6 +4,7 @@ pub mod beneath;
 pub mod clock;
 pub(crate) mod file_kind;
 pub(crate) mod fstab;
+pub(crate) mod isolated;
 #[cfg(feature = "lab-faults")]
 pub(crate) mod lab_faults;
 pub mod logging;

@@ -1,4 +1,5 @@
 //! What follows a round: each function here observes it, and changes neither the round nor the action's answer.
+//! A panic in one of them is a line of the log.
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use crate::base::Fact;
 use crate::decide::evidence::Container;
 use crate::decide::reason::{Health, ReasonStep, Wait};
 use crate::decide::{Effect, Evidence, Exit, Next, Plan, Reason, Request};
+use crate::os::isolated::isolated;
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own;
 
@@ -40,32 +42,33 @@ impl<'a> Watch<'a> {
 
     /// Observes a round that is decided, before its first effect.
     pub(super) fn decided(&mut self, round: &Round) {
-        remember(self.context, &round.evidence.container);
+        isolated("the process of a container", || remember(self.context, &round.evidence.container));
         if self.last_because.is_none() {
-            contract::say(self.context, self.request, &round.evidence);
+            isolated("the contract", || contract::say(self.context, self.request, &round.evidence));
         }
         let plan = &round.decision.plan;
-        self.is_news = self.log(plan) || !plan.effects.is_empty();
+        self.is_news = !plan.effects.is_empty();
+        isolated("the log of a round", || self.is_news |= self.log(plan));
     }
 
     /// Observes it after its last effect, or after the one that failed.
     pub(super) fn finished(&mut self, round: &Round) {
-        self.count(round);
-        warn_of_a_machine(&round.evidence, &round.decision.plan);
-        self.tell(round);
+        isolated("the times of a round", || self.count(round));
+        isolated("the log of a round", || warn_of_a_machine(&round.evidence, &round.decision.plan));
+        isolated("the events of a round", || self.tell(round));
         if self.is_news {
-            self.record(round);
+            isolated("the record of a round", || self.record(round));
         }
     }
 
     /// Observes that a plan has answered the action.
     pub(super) fn answered(&self, because: &Reason) {
-        self.count_postponed(because);
+        isolated("the count of postponed recoveries", || self.count_postponed(because));
     }
 
     /// Observes that the action fails because its time is over.
     pub(super) fn failed_for_want_of_time(&self) {
-        self.last_because.iter().for_each(|because| self.tell_refusal(because));
+        isolated("the event of a refusal", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
     /// Counts from the announcement on, and tells it at the end: fencing and what was waited for before it are not the agent's.

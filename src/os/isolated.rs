@@ -1,0 +1,33 @@
+//! Work whose panic must not end what it accompanies: logs, events, records of decisions.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs `work`. A panic in it is one line of the log, which names `what`.
+pub(crate) fn isolated(what: &str, work: impl FnOnce()) {
+    if let Err(why) = caught(work) {
+        log::error!("{what}: a bug: {why}");
+    }
+}
+
+/// Runs `work`, and returns the message of a panic in it.
+pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| message(&*payload).to_owned())
+}
+
+fn message(payload: &(dyn Any + Send)) -> &str {
+    let formatted = payload.downcast_ref::<String>().map(String::as_str);
+    formatted.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("it has no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_its_message_and_ends_nothing() {
+        assert_eq!(caught(|| 1), Ok(1));
+        assert_eq!(caught(|| assert!(u8::try_from(300).is_ok(), "too {}", "large")), Err("too large".to_owned()));
+        isolated("a record", || panic!("plain"));
+    }
+}
