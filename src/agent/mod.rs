@@ -98,7 +98,7 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
 /// on a node, it is probed.
 fn make_room_for_events(request: Request) {
     if request == Request::Probe {
-        isolated("the directory of the events", || {
+        isolated("events", || {
             if let Err(error) = events::make_directory(Path::new(events::DIRECTORY)) {
                 log::debug!("{error}");
             }

@@ -1,28 +1,19 @@
 //! The debug file: what was sent and answered, without secrets.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use nix::fcntl::OFlag;
-
 use crate::adapters::redfish::client::Trace;
-use crate::base::utc;
-use crate::os::clock;
+use crate::base::{printable, utc};
+use crate::os::{appended, clock};
 
 /// Opens the debug file (if one is wanted) and gives the function that writes to it and to the debug log.
 ///
 /// One that cannot be opened is done without: a node is fenced also where a disk is full, read-only or gone.
 pub fn open(path: Option<&str>) -> Trace {
     let file = path.and_then(|path| {
-        let opened = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            // A pipe that nobody reads must not keep us.
-            .custom_flags(OFlag::O_NONBLOCK.bits())
-            .open(path);
+        let opened = appended::open(Path::new(path), 0o600).map(|opened| opened.file);
         opened.map_err(|error| log::warn!("debug_file {path} cannot be opened, so nothing is written: {error}")).ok()
     });
     let file = Mutex::new(file);
@@ -31,7 +22,8 @@ pub fn open(path: Option<&str>) -> Trace {
         if let Ok(mut file) = file.lock()
             && let Some(file) = file.as_mut()
         {
-            let _ = writeln!(file, "{} DEBUG: {line}", utc(clock::wall_seconds()));
+            let line = format!("{} DEBUG: {}\n", utc(clock::wall_seconds()), printable::one_line(line));
+            let _ = file.write_all(line.as_bytes());
         }
     })
 }

@@ -1,4 +1,4 @@
-//! Work whose panic must not end what it accompanies: logs, events, records of decisions.
+//! Work that must not end what it accompanies with a panic: logs, events, records of decisions.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,6 +28,6 @@ mod tests {
     fn a_panic_is_its_message_and_ends_nothing() {
         assert_eq!(caught(|| 1), Ok(1));
         assert_eq!(caught(|| assert!(u8::try_from(300).is_ok(), "too {}", "large")), Err("too large".to_owned()));
-        isolated("a record", || panic!("plain"));
+        isolated("record", || panic!("plain"));
     }
 }

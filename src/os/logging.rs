@@ -1,13 +1,23 @@
 //! Where the agents' words go: syslog for the journal, stderr for whoever runs them, and Pacemaker's log file where
-//! it names one. Messages never hold a secret; that is the business of whoever makes them.
+//! it names one. Messages never hold a secret; that is the business of whoever makes them. Each is one clean line, and
+//! none of the three can keep the program waiting for long.
 
+use std::fs::File;
 use std::io::Write;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
-use syslog::{Facility, Formatter3164};
+use syslog::{Facility, Formatter3164, LoggerBackend};
 
+use super::appended;
 use super::isolated::caught;
+use crate::base::printable;
+
+/// How long a line waits for a syslog daemon that takes no more. After the first that waited in vain, none waits.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Pacemaker's group reads its log file.
+const FILE_MODE: u32 = 0o640;
 
 /// How an applet logs.
 #[derive(Clone, Debug)]
@@ -22,28 +32,49 @@ pub struct Settings {
     pub file: Option<std::path::PathBuf>,
 }
 
-type Syslog = syslog::Logger<syslog::LoggerBackend, Formatter3164>;
+/// A connection to this machine's syslog, which may be the journal.
+pub(crate) type Syslog = syslog::Logger<LoggerBackend, Formatter3164>;
 
 struct Targets {
     settings: Settings,
     /// Absent where no syslog socket answers; stderr remains.
     syslog: Option<Mutex<Syslog>>,
+    /// Absent where nothing is to be appended, or nothing can be.
+    file: Option<Mutex<File>>,
 }
 
 /// Sets up logging for the life of this process, in an applet's own main. A second call changes nothing.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn init(settings: Settings) {
-    let formatter = Formatter3164 {
-        facility: Facility::LOG_DAEMON,
-        hostname: None,
-        process: settings.tag.clone(),
-        pid: std::process::id(),
+    let is_wanted = settings.syslog > LevelFilter::Off;
+    let syslog = is_wanted.then(|| syslog_as(&settings.tag).ok()).flatten().map(Mutex::new);
+    let opened = settings.file.as_ref().filter(|_| is_wanted).map(|path| appended::open(path, FILE_MODE));
+    let (file, failure) = match opened {
+        Some(Ok(opened)) => (Some(Mutex::new(opened.file)), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
     };
-    let syslog = (settings.syslog > LevelFilter::Off).then(|| syslog::unix(formatter).ok()).flatten().map(Mutex::new);
     let highest = settings.stderr.max(settings.syslog);
-    if log::set_boxed_logger(Box::new(Targets { settings, syslog })).is_ok() {
+    let path = settings.file.clone().unwrap_or_default();
+    if log::set_boxed_logger(Box::new(Targets { settings, syslog, file })).is_ok() {
         log::set_max_level(highest);
+        if let Some(error) = failure {
+            log::debug!("nothing is logged to {}: {error}", path.display());
+        }
     }
+}
+
+/// Connects to syslog, for lines of the program `tag`.
+pub(crate) fn syslog_as(tag: &str) -> Result<Syslog, syslog::Error> {
+    let (process, pid) = (tag.to_owned(), std::process::id());
+    let logger = syslog::unix(Formatter3164 { facility: Facility::LOG_DAEMON, hostname: None, process, pid })?;
+    // A daemon that hangs fills its socket's queue; without an end of its own, the next line waits until it lives.
+    let _ = match &logger.backend {
+        LoggerBackend::Unix(socket) => socket.set_write_timeout(Some(PATIENCE)),
+        LoggerBackend::UnixStream(stream) => stream.get_ref().set_write_timeout(Some(PATIENCE)),
+        LoggerBackend::Udp(..) | LoggerBackend::Tcp(_) => Ok(()),
+    };
+    Ok(logger)
 }
 
 impl Log for Targets {
@@ -65,6 +96,7 @@ impl Log for Targets {
 impl Targets {
     fn write(&self, record: &Record<'_>) {
         let text = record.args().to_string();
+        let text = printable::one_line(&text);
         if record.level() <= self.settings.stderr {
             let _ = writeln!(std::io::stderr(), "{}: {}: {text}", self.settings.tag, word(record.level()));
         }
@@ -78,19 +110,25 @@ impl Targets {
         let Some(syslog) = &self.syslog else { return };
         let Ok(mut syslog) = syslog.lock() else { return };
         let line = format!("{}: {text}", word(level));
-        let _ = match level {
+        let written = match level {
             Level::Error => syslog.err(line),
             Level::Warn => syslog.warning(line),
             Level::Info => syslog.info(line),
             Level::Debug | Level::Trace => syslog.debug(line),
         };
+        if written.is_err() {
+            let _ = match &syslog.backend {
+                LoggerBackend::Unix(socket) => socket.set_nonblocking(true),
+                LoggerBackend::UnixStream(stream) => stream.get_ref().set_nonblocking(true),
+                LoggerBackend::Udp(..) | LoggerBackend::Tcp(_) => Ok(()),
+            };
+        }
     }
 
     fn to_file(&self, level: Level, text: &str) {
-        let Some(path) = &self.settings.file else { return };
-        if let Ok(mut file) = std::fs::OpenOptions::new().append(true).create(true).open(path) {
-            let _ = writeln!(file, "{}[{}]:    {}: {text}", self.settings.tag, std::process::id(), word(level));
-        }
+        let Some(Ok(mut file)) = self.file.as_ref().map(Mutex::lock) else { return };
+        let line = format!("{}[{}]:    {}: {text}\n", self.settings.tag, std::process::id(), word(level));
+        let _ = file.write_all(line.as_bytes());
     }
 }
 

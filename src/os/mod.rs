@@ -1,7 +1,9 @@
 //! The machine that the program runs on: clock, files, locks, processes, log, output and secrets in memory.
 
+pub(crate) mod appended;
 pub mod beneath;
 pub mod clock;
+pub(crate) mod directory;
 pub(crate) mod file_kind;
 pub(crate) mod fstab;
 pub(crate) mod isolated;

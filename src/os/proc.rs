@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
@@ -31,6 +31,11 @@ pub(crate) struct Stat {
     /// When it started, in clock ticks since boot.
     pub(crate) started: u64,
     pub(crate) parent: i32,
+}
+
+/// Returns the path of what is open as `file`, which no rename changes.
+pub(crate) fn of_descriptor(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// The process `pid`, if there is one.

@@ -1,15 +1,15 @@
 //! The agent's last decisions, kept on disk: what was known, what was decided, how it went. A bug report is such a file,
 //! and `tandem replay` makes a test of it. Bounded, without secrets: evidence never holds any.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::decide::{self, Effect, Evidence, Plan, Progress, Request};
-use crate::os::clock;
+use crate::os::{appended, clock, directory as os_directory};
 
 /// Where the decisions of all resources are kept.
 pub const DIRECTORY: &str = "/var/lib/tandem";
@@ -83,12 +83,12 @@ pub fn path(directory: &Path, resource: &str) -> PathBuf {
 
 /// Adds `entry` to the decisions of `resource`.
 pub fn append(directory: &Path, resource: &str, entry: &Entry) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
+    os_directory::make(directory, 0o750)?;
     let path = path(directory, resource);
     if fs::metadata(&path).is_ok_and(|metadata| metadata.len() > SIZE_LIMIT) {
         fs::rename(&path, path.with_extension("jsonl.1"))?;
     }
-    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path)?;
+    let mut file = appended::open(&path, 0o600)?.file;
     let mut line = if ends_in_a_line(&file)? { Vec::new() } else { vec![b'\n'] };
     serde_json::to_writer(&mut line, entry)?;
     line.push(b'\n');

@@ -3,7 +3,6 @@
 //! place of one, because etcd's container can write to the data dir.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::base::Fact;
 use crate::os::beneath::Dir;
+use crate::os::directory;
 
 /// The durable note's name, beside etcd's `member` directory.
 const NOTE: &str = "tandem-note.json";
@@ -79,9 +79,9 @@ pub fn write<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, value: &T
 
 /// Replaces the file at `path` with `text`, durably: written aside, synced, renamed, and the directory synced.
 pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
-    let (directory, name) = place(path)?;
-    fs::create_dir_all(directory)?;
-    Dir::open(directory)?.replace(name, text, mode)
+    let (parent, name) = place(path)?;
+    directory::make(parent, 0o755)?;
+    Dir::open(parent)?.replace(name, text, mode)
 }
 
 /// Returns the directory and the name of a file.

@@ -42,33 +42,33 @@ impl<'a> Watch<'a> {
 
     /// Observes a round that is decided, before its first effect.
     pub(super) fn decided(&mut self, round: &Round) {
-        isolated("the process of a container", || remember(self.context, &round.evidence.container));
+        isolated("process", || remember(self.context, &round.evidence.container));
         if self.last_because.is_none() {
-            isolated("the contract", || contract::say(self.context, self.request, &round.evidence));
+            isolated("contract", || contract::say(self.context, self.request, &round.evidence));
         }
         let plan = &round.decision.plan;
         self.is_news = !plan.effects.is_empty();
-        isolated("the log of a round", || self.is_news |= self.log(plan));
+        isolated("log", || self.is_news |= self.log(plan));
     }
 
     /// Observes it after its last effect, or after the one that failed.
     pub(super) fn finished(&mut self, round: &Round) {
-        isolated("the times of a round", || self.count(round));
-        isolated("the log of a round", || warn_of_a_machine(&round.evidence, &round.decision.plan));
-        isolated("the events of a round", || self.tell(round));
+        isolated("times", || self.count(round));
+        isolated("log", || warn_of_a_machine(&round.evidence, &round.decision.plan));
+        isolated("events", || self.tell(round));
         if self.is_news {
-            isolated("the record of a round", || self.record(round));
+            isolated("record", || self.record(round));
         }
     }
 
     /// Observes that a plan has answered the action.
     pub(super) fn answered(&self, because: &Reason) {
-        isolated("the count of postponed recoveries", || self.count_postponed(because));
+        isolated("postponed", || self.count_postponed(because));
     }
 
     /// Observes that the action fails because its time is over.
     pub(super) fn failed_for_want_of_time(&self) {
-        isolated("the event of a refusal", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
+        isolated("events", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
     /// Counts from the announcement on, and tells it at the end: fencing and what was waited for before it are not the agent's.

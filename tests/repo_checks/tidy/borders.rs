@@ -10,7 +10,7 @@ use crate::tree::root;
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("decide", &["base"]),
-    ("os", &[]),
+    ("os", &["base"]),
     ("records", &["base", "decide", "os"]),
     ("adapters", &["base", "decide", "os", "records"]),
     ("agent", &["adapters", "base", "decide", "os", "records"]),

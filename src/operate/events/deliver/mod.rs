@@ -7,9 +7,7 @@ mod post;
 mod recipient;
 mod shown;
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,7 +24,7 @@ use crate::adapters::pacemaker::{self, alerts};
 use crate::base::Fact;
 use crate::base::utc;
 use crate::os::clock::{self, Deadline};
-use crate::os::ofd_lock;
+use crate::os::{appended, directory as os_directory, ofd_lock};
 use crate::records::events::{Event, read};
 use crate::records::state_file;
 
@@ -93,7 +91,7 @@ pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<Str
 /// Brings what waits to each of `recipients`. With `at_once` the pauses after a failure are passed over.
 pub fn deliver(places: &Places, recipients: &[String], at_once: bool) -> io::Result<Vec<Outcome>> {
     directory(&places.state)?;
-    let lock = OpenOptions::new().create(true).append(true).mode(0o600).open(places.state.join("lock"))?;
+    let lock = appended::open(&places.state.join("lock"), 0o600)?.file;
     let patience = Deadline::after(if at_once { BUDGET * 2 } else { Duration::ZERO });
     while !ofd_lock::try_take(&lock)? {
         if patience.has_passed() {
@@ -111,10 +109,7 @@ pub fn deliver(places: &Places, recipients: &[String], at_once: bool) -> io::Res
 }
 
 fn directory(path: &Path) -> io::Result<()> {
-    match fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
-        _ => Ok(()),
-    }
+    os_directory::make(path, 0o700)
 }
 
 fn to_one(places: &Places, events: &[Event], text: &str, at_once: bool) -> Outcome {

@@ -1,18 +1,15 @@
 //! Whom events are brought to: the journal, a file, or a URL.
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
-use nix::libc;
 use ring::digest;
-use syslog::{Facility, Formatter3164};
 
 use super::post::{Poster, Trust};
 use super::shown::{Unknown, shown};
 use crate::os::clock::Deadline;
+use crate::os::{appended, logging};
 use crate::records::events::{Event, Type};
 
 /// One of them, ready to be sent to.
@@ -51,10 +48,8 @@ impl Recipient {
 }
 
 fn to_journal(event: &Event) -> Result<(), String> {
-    let process = "tandem-events".to_owned();
-    let formatter = Formatter3164 { facility: Facility::LOG_DAEMON, hostname: None, process, pid: std::process::id() };
     let failed = |error: syslog::Error| format!("the journal takes nothing: {error}");
-    let mut log = syslog::unix(formatter).map_err(failed)?;
+    let mut log = logging::syslog_as("tandem-events").map_err(failed)?;
     let line = format!("{} {}: {}", event.reason, event.node, event.message);
     match event.kind {
         Type::Error => log.err(line),
@@ -65,12 +60,7 @@ fn to_journal(event: &Event) -> Result<(), String> {
 }
 
 fn to_file(path: &Path, event: &Event) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.append(true).create(true).mode(0o640).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    let mut file = options.open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no regular file: move it away"));
-    }
+    let mut file = appended::open(path, 0o640)?.file;
     let mut line = serde_json::to_vec(event)?;
     line.push(b'\n');
     file.write_all(&line)
