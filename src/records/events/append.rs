@@ -1,14 +1,13 @@
 //! One more line. Many write at once: an alert agent for each recipient, the resource agent, the collector.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, fchown, lchown};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::libc;
-
 use super::files::{older, path};
+use super::place::Place;
 use super::read;
 use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
@@ -25,7 +24,7 @@ const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
 /// An event that could not be written down.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no event can be kept: 'install -d -o hacluster -g haclient -m 0770 {directory}' failed here: {source}")]
+    #[error("no event can be kept: 'install -d -o hacluster -g haclient -m 0750 {directory}' failed here: {source}")]
     NoDirectory { directory: String, source: io::Error },
     #[error("{path}: {source}")]
     File { path: String, source: io::Error },
@@ -54,14 +53,14 @@ pub(super) fn append_within(
     repeat: Repeat<'_>,
     patience: Duration,
 ) -> Result<bool, Error> {
-    let place =
-        made(directory).map_err(|source| Error::NoDirectory { directory: directory.display().to_string(), source })?;
+    let place = Place::made(directory)
+        .map_err(|source| Error::NoDirectory { directory: directory.display().to_string(), source })?;
     let _lock = locked(directory, &place, patience)?;
-    let path = path(directory);
-    let failed = |source| Error::File { path: path.display().to_string(), source };
+    let failed = |source| Error::File { path: path(directory).display().to_string(), source };
+    let (path, older) = (place.at(&path(directory)), place.at(&older(directory)));
     let last = read::tail(&path, TAIL).map_err(failed)?;
     // The file may be new: what was told before it is in the older one.
-    let before = if last.is_empty() { read::tail(&older(directory), TAIL).map_err(failed)? } else { Vec::new() };
+    let before = if last.is_empty() { read::tail(&older, TAIL).map_err(failed)? } else { Vec::new() };
     let known: Vec<&Event> = before.iter().chain(&last).collect();
     if is_known(&known, &event, repeat) {
         return Ok(false);
@@ -71,7 +70,7 @@ pub(super) fn append_within(
     let is_full = read::first_number(&path).is_some_and(|first| number.saturating_sub(first) >= KEPT);
     let is_long = || fs::metadata(&path).is_ok_and(|metadata| metadata.len() > SIZE_LIMIT);
     if begins_anew || is_full || is_long() {
-        fs::rename(&path, older(directory)).map_err(failed)?;
+        fs::rename(&path, &older).map_err(failed)?;
     }
     write(&path, &place, &Event { number, ..event }).map_err(failed)?;
     Ok(true)
@@ -85,26 +84,7 @@ fn next(number: u64) -> u64 {
 /// Makes the directory of the events, if that can be done here: by root, who may be there before Pacemaker's user needs it.
 pub fn make_directory(directory: &Path) -> Result<(), Error> {
     let failed = |source| Error::NoDirectory { directory: directory.display().to_string(), source };
-    made(directory).map(drop).map_err(failed)
-}
-
-/// The directory, which whoever comes first makes. It belongs to Pacemaker's user, as does the CIB beside it.
-fn made(directory: &Path) -> io::Result<fs::Metadata> {
-    match fs::metadata(directory) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        found => return found,
-    }
-    let above = directory.parent().unwrap_or(Path::new("/"));
-    let owner = fs::metadata(above.join("cib")).or_else(|_| fs::metadata(above))?;
-    match fs::DirBuilder::new().mode(0o770).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    let made = fs::metadata(directory)?;
-    if made.uid() != owner.uid() {
-        lchown(directory, Some(owner.uid()), Some(owner.gid()))?;
-    }
-    fs::metadata(directory)
+    Place::made(directory).map(drop).map_err(failed)
 }
 
 fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
@@ -122,10 +102,10 @@ fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
 
 /// The lock is a file's of its own, since the one with the events is replaced. Without it a line is written all the same: it may
 /// then have the number of another one.
-fn locked(directory: &Path, place: &fs::Metadata, patience: Duration) -> Result<File, Error> {
+fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, Error> {
     let path = directory.join("events.lock");
     let failed = |source| Error::File { path: path.display().to_string(), source };
-    let file = open(&path, place).map_err(failed)?;
+    let file = place.open(&path).map_err(failed)?;
     let deadline = Deadline::after(patience);
     while !ofd_lock::try_take(&file).map_err(failed)? && !deadline.has_passed() {
         deadline.sleep(PAUSE);
@@ -133,28 +113,9 @@ fn locked(directory: &Path, place: &fs::Metadata, patience: Duration) -> Result<
     Ok(file)
 }
 
-/// Whoever is first makes the file; it belongs to the owner of the directory, so that the other ones can write, too.
-fn open(path: &Path, place: &fs::Metadata) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).mode(0o660).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
-    match options.clone().create_new(true).open(path) {
-        Ok(file) => {
-            if file.metadata()?.uid() != place.uid() {
-                fchown(&file, Some(place.uid()), Some(place.gid()))?;
-            }
-            Ok(file)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.open(path),
-        Err(error) => Err(error),
-    }
-}
-
-fn write(path: &Path, place: &fs::Metadata, event: &Event) -> io::Result<()> {
-    let mut file = open(path, place)?;
+fn write(path: &Path, place: &Place, event: &Event) -> io::Result<()> {
+    let mut file = place.open(path)?;
     let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::other("it is no regular file: move it away"));
-    }
     // What a loss of power cut short must not take this line along.
     let mut last = [b'\n'];
     if let Some(end) = metadata.len().checked_sub(1) {

@@ -8,6 +8,7 @@ mod append;
 mod fields;
 mod files;
 pub mod own;
+mod place;
 pub mod read;
 mod time;
 
@@ -17,7 +18,7 @@ use crate::base::printable;
 
 pub use append::{Error, Repeat, append, make_directory};
 
-/// Where they are. Pacemaker's user, as whom alert agents run, may write there; the package makes it.
+/// Where they are. Pacemaker's user, which alert agents run as, writes there and its group reads; the package makes it.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
 /// A message is cut after so many bytes, so that a line stays below the 4096 bytes that a write never tears.
 const MESSAGE_LIMIT: usize = 1500;
@@ -127,6 +128,32 @@ pub mod reason {
     pub const LOST: &str = "TandemEventsLost";
     /// `tandem events test`.
     pub const TEST: &str = "TandemTest";
+
+    /// All of them.
+    pub const ALL: &[&str] = &[
+        FENCING,
+        FAILED_ACTION,
+        NODE_OFFLINE,
+        NODE_ONLINE,
+        NODE_UNHEALTHY,
+        NODE_HEALTHY,
+        RESOURCE_STARTED,
+        RESOURCE_STOPPED,
+        RESOURCE_UNHEALTHY,
+        IN_MAINTENANCE,
+        OUT_OF_MAINTENANCE,
+        STATUS_STALE,
+        HEALTHY,
+        ALONE,
+        REDUNDANT,
+        REFUSED,
+        ALARM,
+        ALARM_GONE,
+        HISTORIES_SPLIT,
+        CERTIFICATE,
+        LOST,
+        TEST,
+    ];
 }
 
 /// `text`, which is cut so that it has `limit` bytes at most, and is one line.

@@ -20,6 +20,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/operate/events/alert.rs", "what happened; docs/operate/monitoring.md has the events"),
     ("src/operate/events/deliver/cursor.rs", "the same: that some were not brought"),
     ("src/records/events/own.rs", "the same"),
+    ("src/records/events/fields.rs", "a line of others that counts as no event"),
     ("src/operate/events/seen.rs", "the same"),
     ("src/adapters/pacemaker/layout.rs", "fills a hole"),
     ("src/operate/setup/cluster/hosts.rs", "the same"),
