@@ -204,7 +204,7 @@ fn room(_: &Status, node: &Node) -> String {
 
 fn moved_aside(_: &Status, node: &Node) -> String {
     let moved = node.moved_aside.as_deref().unwrap_or_default();
-    let bytes = moved.iter().map(|one| one.bytes).sum();
+    let bytes = moved.iter().fold(0_u64, |sum, one| sum.saturating_add(one.bytes));
     if moved.is_empty() { String::new() } else { format!("{} in {}", size(bytes), moved.len()) }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use roxmltree::Document;
+use serde_json::Value;
 
 use super::Collected;
 use super::error::NotPublished;
@@ -12,11 +13,16 @@ use crate::adapters::command::{Output, Programs};
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
 use crate::base::Fact;
+use crate::records::events::cut;
 
 /// The attribute.
 const NAME: &str = "tandem-collected";
 /// What is larger is not published whole: the attribute goes through Corosync, and as an argument.
 const LIMIT: usize = 48 * 1024;
+
+/// No text of it is longer, and no number larger than JSON's readers are exact for (2^53).
+const TEXT_LIMIT: usize = 1024;
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Nobody waits for it, and an emulated machine has nothing to tell where it is too short.
 const FOR_A_WRITE: Duration = Duration::from_secs(10);
@@ -68,13 +74,42 @@ fn read(output: &Output) -> Fact<BTreeMap<String, Fact<Collected>>> {
     }
 }
 
+/// Reads a value, which every member of Pacemaker's group can have written: its texts are short and clean, its numbers exact.
+fn understood(value: &str) -> Result<Collected, String> {
+    if value.len() > LIMIT {
+        return Err(format!("it has {} bytes", value.len()));
+    }
+    let mut value: Value = serde_json::from_str(value).map_err(|error| error.to_string())?;
+    clean(&mut value)?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+fn clean(value: &mut Value) -> Result<(), String> {
+    match value {
+        Value::Null | Value::Bool(_) => Ok(()),
+        Value::Number(number) => match number.as_f64() {
+            Some(number) if number.abs() <= EXACT => Ok(()),
+            _ => Err(format!("{number} is too large")),
+        },
+        Value::String(text) => {
+            *text = cut(std::mem::take(text), TEXT_LIMIT);
+            Ok(())
+        }
+        Value::Array(values) => values.iter_mut().try_for_each(clean),
+        Value::Object(fields) => {
+            *fields = std::mem::take(fields).into_iter().map(|(key, value)| (cut(key, TEXT_LIMIT), value)).collect();
+            fields.values_mut().try_for_each(clean)
+        }
+    }
+}
+
 /// `<attribute name="tandem-collected" host="node1" value="{...}"/>`, one for each node. A value that was deleted is an empty one.
 fn parse(xml: &str) -> Result<BTreeMap<String, Fact<Collected>>, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let attributes = document.descendants().filter(|element| element.attribute("name") == Some(NAME));
     let of_node = |element: roxmltree::Node<'_, '_>| {
         let value = element.attribute("value").filter(|value| !value.is_empty());
-        let collected = match value.map(serde_json::from_str) {
+        let collected = match value.map(understood) {
             None => Fact::Absent,
             Some(Ok(collected)) => Fact::Known(collected),
             Some(Err(error)) => Fact::Unknown(format!("what its collector published is not understood: {error}")),
@@ -115,6 +150,20 @@ mod tests {
         assert_eq!(read(&output(DISCONNECTED, "")), Fact::Absent);
         assert!(matches!(read(&output(1, "")), Fact::Unknown(_)));
         assert!(matches!(read(&output(0, "<half")), Fact::Unknown(_)));
+    }
+
+    /// Every member of Pacemaker's group can publish it, as Pacemaker checks no rights for private attributes.
+    #[test]
+    fn what_a_stranger_published_is_cleaned_or_refused() {
+        let value =
+            r#"{"tandem": "\u001b[2J1\u202e", "enabled": {"pcsd\u0007": true}, "free_bytes": 9007199254740992}"#;
+        let collected = understood(value).unwrap();
+        assert_eq!((collected.tandem.as_str(), collected.enabled["pcsd "]), (" [2J1 ", true));
+        for large in ["9007199254740994", "18446744073709551615", "-9223372036854775808", "1e300"] {
+            let value = format!(r#"{{"moved_aside": [{{"bytes": 1}}, {{"bytes": {large}}}]}}"#);
+            assert!(understood(&value).is_err(), "{large}");
+        }
+        assert!(understood(&format!(r#"{{"tandem": "{}"}}"#, "x".repeat(LIMIT))).is_err());
     }
 
     #[test]

@@ -8,8 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Places, directory};
 use crate::base::Fact;
-use crate::records::events::read;
+use crate::records::events::{read, reason};
 use crate::records::state_file;
+
+/// What stands for each reason that is none of this program's.
+const OTHER: &str = "Other";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -38,13 +41,21 @@ fn path(places: &Places) -> PathBuf {
     places.state.join("counts.json")
 }
 
+/// Counts `more` events. A reason that this program does not tell is another one: each is a series of metrics for good.
+fn add(counts: &mut BTreeMap<String, u64>, reason: String, more: u64) {
+    let reason = if reason::ALL.contains(&reason.as_str()) { reason } else { OTHER.to_owned() };
+    let count = counts.entry(reason).or_default();
+    *count = count.saturating_add(more);
+}
+
 /// What is kept, and the same with the events that came since.
 fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
     let before: Counted = match state_file::read(&path(places)) {
         Fact::Known(counted) => counted,
         _ => Counted::default(),
     };
-    let mut now = before.clone();
+    let mut now = Counted { until: before.until, ..Counted::default() };
+    before.by_reason.iter().for_each(|(reason, count)| add(&mut now.by_reason, reason.clone(), *count));
     let events = read::all(&places.events)?;
     let last = events.last().map_or(0, |last| last.number);
     if last < now.until {
@@ -52,8 +63,7 @@ fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
         now.until = 0;
     }
     for event in events.into_iter().filter(|event| event.number > now.until) {
-        let count = now.by_reason.entry(event.reason).or_default();
-        *count = count.saturating_add(1);
+        add(&mut now.by_reason, event.reason, 1);
     }
     now.until = last;
     Ok((before, now))

@@ -1,5 +1,6 @@
 //! Recipients that are down, and come back; what is too much; and a URL over TLS.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, mpsc};
@@ -225,6 +226,22 @@ fn a_url_whose_certificate_is_not_trusted_gets_nothing_and_the_complaint_has_no_
     assert!(got.try_recv().is_err());
     let written = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     assert!(!fs::read_dir(&places.state).unwrap().any(|entry| written(&entry.unwrap().path()).contains("SECRET")));
+}
+
+#[test]
+fn reasons_that_nothing_here_tells_are_one_series_and_one_kept_before_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let places = places(dir.path(), Trust::System);
+    directory(&places.state).unwrap();
+    let kept = r#"{"until": 1, "by_reason": {"Made": 2, "Up": 3, "TandemTest": 4}}"#;
+    fs::write(places.state.join("counts.json"), kept).unwrap();
+    for number in 0..5 {
+        assert!(
+            append(&places.events, Event { reason: format!("Made{number}"), ..event(number) }, Repeat::Never).unwrap()
+        );
+    }
+    let counted = count(&places).unwrap();
+    assert_eq!(counted, [("Other".to_owned(), 9), (reason::TEST.to_owned(), 4)].into());
 }
 
 fn number() -> impl Strategy<Value = u64> {
