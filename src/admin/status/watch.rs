@@ -18,8 +18,6 @@ use crate::os::output;
 
 /// How often it is asked while something is waited for.
 const OFTEN: Duration = Duration::from_secs(1);
-/// Clears the screen and begins at its top.
-const CLEAR: &str = "\x1b[2J\x1b[H";
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -100,16 +98,14 @@ pub(super) fn watch(
     loop {
         let status = ask()?;
         let change = change(&status);
-        let shown = match (in_place, form.json) {
-            (true, _) => Some(format!("{CLEAR}{}", status.text())),
-            _ if change == last => None,
-            (_, true) => Some(json_line(&status)?),
-            (_, false) => Some(format!("{} {change}", status.at)),
+        let is_read = match (in_place, form.json) {
+            (true, _) => output::is_read_alone(status.text())?,
+            _ if change == last => true,
+            (_, true) => output::is_read(json_line(&status)?)?,
+            (_, false) => output::is_read(format_args!("{} {change}", status.at))?,
         };
         last = change;
-        if let Some(shown) = shown
-            && !output::is_read(shown)?
-        {
+        if !is_read {
             return Ok(Exit::Done);
         }
         clock::sleep(interval);
