@@ -2,19 +2,23 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::time::Duration;
 
 use log::LevelFilter;
 
+use super::resource::actions;
 use crate::adapters::command::Programs;
 use crate::adapters::ocf::env::Env;
 use crate::adapters::ocf::exit::{Answered, Code, print_reason};
 use crate::decide::Request;
 use crate::os::isolated::caught;
-use crate::os::logging;
 use crate::os::output::{complain, say};
+use crate::os::{clock, logging};
 use crate::records::decision_log;
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
+/// Kept of an action's time for the answer of one that hangs; of a short time, an eighth.
+const FOR_THE_END: Duration = Duration::from_secs(1);
 
 /// Runs the agent; `args` follow the program's name. The first is the action, others are ignored as OCF has it.
 pub fn main(args: &[OsString]) -> u8 {
@@ -27,6 +31,7 @@ pub fn main(args: &[OsString]) -> u8 {
     }
     let env = Env::from_process();
     init_logging(&env);
+    end_before(time_of(&action, &env));
     let answered = caught(|| answer(&action, &env)).unwrap_or_else(|why| {
         log::error!("{action}: a bug ended this action: {why}");
         Answered::failed(Code::Generic, format!("report this bug, which ended the action: {why}"))
@@ -57,6 +62,36 @@ fn answer(action: &str, env: &Env) -> Answered {
     super::answer(env, &programs, Path::new(decision_log::DIRECTORY), request)
 }
 
+/// The time that Pacemaker gives the action, or would give it.
+fn time_of(action: &str, env: &Env) -> Duration {
+    let action = if action == "status" { "monitor" } else { action };
+    let advertised = || actions::ACTIONS.iter().find(|known| known.name == action).map(|known| known.timeout_s);
+    env.timeout().unwrap_or_else(|| Duration::from_secs(advertised().unwrap_or(actions::PACEMAKERS_DEFAULT_S).into()))
+}
+
+/// Ends the process as a failure with a reason, shortly before Pacemaker ends it without one.
+///
+/// Every question has a limit of its own, and the action a deadline. This is for what has none: a file on a dead file server, or a
+/// log that takes no more lines.
+#[expect(clippy::exit, reason = "the other threads hang in something that cannot be interrupted")]
+fn end_before(timeout: Duration) {
+    let ends = timeout.saturating_sub(FOR_THE_END.min(timeout / 8));
+    std::thread::spawn(move || {
+        clock::sleep(ends);
+        // In a thread of its own, and not through the log: stderr may be what hangs.
+        std::thread::spawn(move || print_reason(&hangs(ends)));
+        clock::sleep(FOR_THE_END / 10);
+        std::process::exit(Code::Generic.status().into());
+    });
+}
+
+fn hangs(after: Duration) -> String {
+    format!(
+        "something on this machine hangs: a file, a pipe or the log: the action ended itself after {} s",
+        after.as_secs()
+    )
+}
+
 fn printed(text: &str) -> u8 {
     say(text).map_or(Code::Generic, |()| Code::Success).status()
 }
@@ -69,4 +104,16 @@ fn init_logging(env: &Env) {
         syslog: level,
         file: env.log_file(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::ocf::exit::as_kept;
+
+    #[test]
+    fn the_reason_of_what_hangs_is_kept_whole() {
+        let reason = hangs(Duration::from_secs(599));
+        assert_eq!(as_kept(&reason), reason);
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use crate::base::printable;
+
 /// The API's exit codes that this product answers with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -57,9 +59,9 @@ pub fn print_reason(reason: &str) {
 
 /// `reason` as Pacemaker keeps it: without line breaks, and cut where Pacemaker would cut it, but visibly.
 pub fn as_kept(reason: &str) -> String {
-    let line: String = reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line = printable::one_line(reason);
     if line.len() <= REASON_LIMIT {
-        return line;
+        return line.into_owned();
     }
     let ellipsis = "...";
     let end = (0..=REASON_LIMIT - ellipsis.len()).rev().find(|end| line.is_char_boundary(*end)).unwrap_or(0);

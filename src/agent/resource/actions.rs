@@ -21,7 +21,7 @@ pub const ACTIONS: &[Action] = &[
 ];
 
 /// What Pacemaker itself gives an action that the meta-data does not name.
-const PACEMAKERS_DEFAULT_S: u32 = 20;
+pub const PACEMAKERS_DEFAULT_S: u32 = 20;
 
 /// Kept of an action's time: its answer must be there before Pacemaker ends it.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
