@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use nix::sys::stat::{Mode, umask};
+
 use crate::os::output::{complain, say};
 
 /// A program inside the binary.
@@ -70,9 +72,24 @@ fn keep_memory_private() {
     let _ = nix::sys::prctl::set_dumpable(false);
 }
 
+/// What a program makes is for its own user; a wider mode is set where it is wanted. What the operator's command starts, such as
+/// pcs, makes files that others read, and none that others write.
+fn keep_files_private(applet: &Applet) {
+    let most = Mode::from_bits_truncate(0o077);
+    let usual = umask(most);
+    if applet.name == OWN_NAME {
+        umask(usual | Mode::from_bits_truncate(0o022));
+    }
+}
+
+fn start(applet: &Applet, rest: &[OsString]) -> u8 {
+    keep_files_private(applet);
+    (applet.run)(rest)
+}
+
 fn dispatch(base_name: &str, mut rest: Vec<OsString>) -> u8 {
     if let Some(applet) = find(base_name).filter(|applet| applet.name != OWN_NAME) {
-        return (applet.run)(&rest);
+        return start(applet, &rest);
     }
     let first = rest.first().map(|arg| arg.to_string_lossy().into_owned());
     match first.as_deref() {
@@ -80,10 +97,10 @@ fn dispatch(base_name: &str, mut rest: Vec<OsString>) -> u8 {
         Some("--version" | "-V") => version(),
         Some(name) if name != OWN_NAME && find(name).is_some() => {
             rest.remove(0);
-            find(name).map_or(1, |applet| (applet.run)(&rest))
+            find(name).map_or(1, |applet| start(applet, &rest))
         }
         _ => match find(base_name) {
-            Some(own) => (own.run)(&rest),
+            Some(own) => start(own, &rest),
             None => unknown(base_name, first.as_deref()),
         },
     }

@@ -15,7 +15,13 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("static", &[]),
     ("thread_local", &[]),
     // Its end.
-    ("process::exit", &[("fence/process.rs", "at a signal, and when the time of all threads is over")]),
+    (
+        "process::exit",
+        &[
+            ("fence/process.rs", "at a signal, and when the time of all threads is over"),
+            ("agent/process.rs", "when the time of all threads is over"),
+        ],
+    ),
     ("process::abort", &[]),
     ("panic::set_hook", &[]),
     // Signals.
@@ -28,7 +34,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("set_dumpable", &[("applet.rs", "passwords and keys reach no core file")]),
     ("set_current_dir", &[]),
     ("setrlimit", &[]),
-    ("umask", &[]),
+    ("umask", &[("applet.rs", "no other user writes what is made")]),
     ("unshare", &[]),
     // Its streams.
     ("io::stdin", &[("fence/process.rs", "options"), ("admin", "an operator's answers")]),
