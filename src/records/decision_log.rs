@@ -7,7 +7,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use crate::base::printable;
 use crate::decide::{self, Effect, Evidence, Plan, Progress, Request};
 use crate::os::{appended, clock, directory as os_directory};
 
@@ -132,11 +134,25 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     if line.trim_ascii().is_empty() {
         return Ok(Line::Empty);
     }
-    match serde_json::from_slice::<Entry>(written) {
+    let entry = serde_json::from_slice::<Value>(written).and_then(|mut value| {
+        clean(&mut value);
+        serde_json::from_value::<Entry>(value)
+    });
+    match entry {
         Ok(entry) if entry.version == VERSION => Ok(Line::Entry(Box::new(entry))),
         Ok(entry) => Err(format!("version {} is not {VERSION}", entry.version)),
         Err(error) if error.is_eof() => Ok(Line::Torn),
         Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Makes one line of each text: such a file comes with a bug report, from a stranger, and a name in it begins a line of the answer.
+fn clean(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = printable::one_line(text).into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(clean),
+        Value::Object(fields) => fields.values_mut().for_each(clean),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

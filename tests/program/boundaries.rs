@@ -125,7 +125,7 @@ fn no_other_user_writes_what_is_made() {
     );
 }
 
-/// A pipe that is full and that nobody reads is what the agent hangs in here.
+/// The agent hangs in a full pipe without a reader here.
 #[test]
 fn an_action_that_hangs_ends_itself_before_pacemaker_ends_it() {
     let dir = tempfile::tempdir().unwrap();
