@@ -10,7 +10,7 @@ use nix::libc;
 
 use crate::os::{appended, proc};
 
-/// Alert agents write here as Pacemaker's user, its group reads. A member of the group that could write could forge an event.
+/// Alert agents write here as Pacemaker's user, and its group reads. A member of the group that could write could forge an event.
 const MODE: u32 = 0o750;
 const FILE_MODE: u32 = 0o640;
 const OTHERS_WRITE: u32 = 0o022;
@@ -24,14 +24,14 @@ pub(super) struct Place {
 impl Place {
     /// Opens the directory, which the first program that needs it makes. It belongs to Pacemaker's user, as does the CIB next to it.
     pub(super) fn made(path: &Path) -> io::Result<Self> {
-        let above = File::open(path.parent().unwrap_or(Path::new("/")))?;
+        let above = open(path.parent().unwrap_or(Path::new("/")), libc::O_PATH)?;
         let within = proc::of_descriptor(&above);
         let above = fs::metadata(within.join("cib")).or_else(|_| above.metadata())?;
         let name = within.join(path.file_name().ok_or(ErrorKind::InvalidInput)?);
-        let directory = match open(&name) {
+        let directory = match open(&name, libc::O_NOFOLLOW) {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 DirBuilder::new().mode(MODE).create(&name).or_else(or_there)?;
-                open(&name)?
+                open(&name, libc::O_NOFOLLOW)?
             }
             opened => opened?,
         };
@@ -72,8 +72,8 @@ impl Place {
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(path)
+fn open(path: &Path, flags: i32) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY | flags).open(path)
 }
 
 fn or_there(error: io::Error) -> io::Result<()> {
