@@ -20,7 +20,7 @@ use crate::os::clock;
 const HELP: &str = "\
 The archive holds this node's status, decisions and events, the CIB with the configuration of its fence devices, what Pacemaker's,
 Corosync's and podman's own tools show, the end of the logs, and versions; nothing of what is stored in etcd. Passwords, tokens
-and keys are taken out of everything; names and addresses are not. Each part has at most 8 MiB. Only its owner can read the file: look
+and keys are taken out of everything; names and addresses are not. Each part has at most 8 MiB, all have at most 128. Only its owner can read the file: look
 at it before you send it. Type it on both nodes, or give the other node's as well.
 
 With --json: file and bytes are of the archive, entries is what is in it, and missing is what could not be had, each with its name
@@ -88,8 +88,13 @@ fn gather(file: &Path, sources: &[Source], programs: &Programs) -> Result<Gather
     }
     let failed = |error: std::io::Error| Failure(format!("{}: {error}", file.display()));
     // The CIB is asked for first: what is secret in it is taken out of everything.
-    let found: Vec<(&Source, Result<Found, String>)> =
-        sources.iter().map(|source| (source, source.read(programs))).collect();
+    let mut left = sources::ALL_LIMIT;
+    let mut read = |source: &Source| {
+        let found = source.read(programs, left)?;
+        left = left.saturating_sub(found.text.len() as u64);
+        Ok(found)
+    };
+    let found: Vec<(&Source, Result<Found, String>)> = sources.iter().map(|source| (source, read(source))).collect();
     let redactor = Redactor::new(found.iter().filter_map(|(_, found)| found.as_ref().ok()).map(|found| &*found.text));
     let mut archive = Archive::create(file).map_err(failed)?;
     let (mut entries, mut missing) = (Vec::new(), Vec::new());

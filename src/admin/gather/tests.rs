@@ -75,7 +75,7 @@ fn of_a_large_file_the_end_is_taken_and_nothing_is_left_of_what_fails() {
     let log = dir.path().join("log");
     let line = format!("{}\n", "x".repeat(99));
     std::fs::write(&log, line.repeat(100_000)).unwrap();
-    let found = Source::file("log", &log).read(&Programs::default()).unwrap();
+    let found = Source::file("log", &log).read(&Programs::default(), u64::MAX).unwrap();
     assert!(found.text.len() <= 8 * 1024 * 1024 && found.text.starts_with('x') && found.text.len().is_multiple_of(100));
     assert!(gather(&dir.path().join("no/such/folder.tar.gz"), &[], &Programs::default()).is_err());
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);

@@ -1,17 +1,23 @@
 //! Where the parts of a report come from: files of ours, of the cluster's, and what its tools print.
 
-use std::fs;
-use std::io::{Read, Seek, SeekFrom};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use nix::libc;
+
 use crate::adapters::command::Programs;
-use crate::os::regular_file;
+use crate::os::{proc, regular_file};
 use crate::records::decision_log;
 use crate::records::events;
 
 /// Of each part the end.
 const LIMIT: u64 = 8 * 1024 * 1024;
+/// Of all parts together, which are in memory at once.
+pub(crate) const ALL_LIMIT: u64 = 128 * 1024 * 1024;
 /// How long one tool may take.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Lines of the container's log.
@@ -28,6 +34,8 @@ pub(crate) struct Source {
 #[derive(Clone, Debug)]
 enum From {
     File(PathBuf),
+    /// A file of a directory that is not root's alone, open since it was listed.
+    Open(Arc<File>),
     Program(&'static str, Vec<String>),
     Text(String),
 }
@@ -52,11 +60,17 @@ impl Source {
         Self { name: name.to_owned(), from: From::Text(text) }
     }
 
-    /// What it holds, or why it cannot be had.
-    pub(crate) fn read(&self, programs: &Programs) -> Result<Found, String> {
+    /// What it holds, the end where that is more than `limit` bytes; or why it cannot be had.
+    pub(crate) fn read(&self, programs: &Programs, limit: u64) -> Result<Found, String> {
+        let limit = limit.min(LIMIT);
+        if limit == 0 {
+            return Err(format!("the parts before it have {} MiB", ALL_LIMIT / 1024 / 1024));
+        }
+        let opened = |path: &Path| regular_file::open(path).and_then(|file| end_of(&file, limit));
         let text = match &self.from {
             From::Text(text) => text.clone(),
-            From::File(path) => end_of(path).map_err(|error| format!("{}: {error}", path.display()))?,
+            From::File(path) => opened(path).map_err(|error| format!("{}: {error}", path.display()))?,
+            From::Open(file) => end_of(file, limit).map_err(|error| error.to_string())?,
             From::Program(program, arguments) => {
                 let output = programs.run(program, arguments, TIMEOUT).map_err(|error| error.to_string())?;
                 if output.code != 0 && output.stdout.is_empty() {
@@ -70,12 +84,11 @@ impl Source {
 }
 
 /// The end of a file, from the beginning of a line on.
-fn end_of(path: &Path) -> std::io::Result<String> {
-    let mut file = regular_file::open(path)?;
-    let begin = file.metadata()?.len().saturating_sub(LIMIT);
+fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
+    let begin = file.metadata()?.len().saturating_sub(limit);
     file.seek(SeekFrom::Start(begin))?;
     let mut bytes = Vec::new();
-    file.take(LIMIT).read_to_end(&mut bytes)?;
+    file.take(limit).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let whole = if begin == 0 { 0 } else { text.find('\n').map_or(0, |end| end + 1) };
     Ok(text[whole..].to_owned())
@@ -109,9 +122,10 @@ pub(crate) fn all(programs: &Programs) -> Vec<Source> {
         ));
         sources.push(Source::program(&format!("logs/{name}"), "podman", &log));
     }
-    sources.extend(ours(Path::new(decision_log::DIRECTORY), "tandem"));
-    sources.extend(ours(&Path::new(decision_log::DIRECTORY).join("bmc"), "tandem/bmc"));
-    sources.extend(ours(Path::new(events::DIRECTORY), "tandem"));
+    let directory = Path::new(decision_log::DIRECTORY);
+    sources.extend(ours(directory, "tandem", is_json));
+    sources.extend(ours(&directory.join("bmc"), "tandem/bmc", is_json));
+    sources.extend(ours(Path::new(events::DIRECTORY), "tandem", |name| events::FILES.contains(&name)));
     sources
 }
 
@@ -138,14 +152,58 @@ fn containers(programs: &Programs) -> Vec<String> {
     if names.is_empty() { vec!["etcd".to_owned()] } else { names.into_iter().filter(is_plain).collect() }
 }
 
-/// Files that Tandem writes: JSON, and lines of it.
-fn ours(directory: &Path, folder: &str) -> Vec<Source> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    // Not over a link: one of these directories is not root's.
-    let files = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-    let names = files.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> =
-        names.filter(|name| [".json", ".jsonl", ".jsonl.1"].iter().any(|end| name.ends_with(end))).collect();
+/// JSON, and lines of it, under a name that can be printed.
+fn is_json(name: &str) -> bool {
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    is_plain && [".json", ".jsonl", ".jsonl.1"].iter().any(|end| name.ends_with(end))
+}
+
+/// Files that Tandem writes. They are opened at once and without following a link, because others may put links in their places.
+fn ours(directory: &Path, folder: &str, is_ours: impl Fn(&str) -> bool) -> Vec<Source> {
+    let Ok(opened) = open(directory, libc::O_DIRECTORY) else { return Vec::new() };
+    let directory = proc::of_descriptor(&opened);
+    let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
+    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| is_ours(name)).collect();
     names.sort();
-    names.into_iter().map(|name| Source::file(&format!("{folder}/{name}"), directory.join(name))).collect()
+    names
+        .into_iter()
+        .filter_map(|name| {
+            let file = open(&directory.join(&name), libc::O_NONBLOCK | libc::O_NOCTTY).ok()?;
+            let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+            is_file.then(|| Source { name: format!("{folder}/{name}"), from: From::Open(Arc::new(file)) })
+        })
+        .collect()
+}
+
+fn open(path: &Path, flags: i32) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(flags | libc::O_NOFOLLOW).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// As a member of Pacemaker's group could do in the events' directory.
+    #[test]
+    fn what_is_put_in_a_files_place_after_the_listing_is_not_taken() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::write(at("secret"), "s3cret").unwrap();
+        fs::write(at("a.json"), "ours").unwrap();
+        symlink(at("secret"), at("b.json")).unwrap();
+        nix::unistd::mkfifo(&at("c.json"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        fs::write(at("d\u{1b}[2J.json"), "named").unwrap();
+        fs::write(at("e.txt"), "other").unwrap();
+        let sources = ours(dir.path(), "tandem", is_json);
+        fs::remove_file(at("a.json")).unwrap();
+        symlink(at("secret"), at("a.json")).unwrap();
+        let read = |source: &Source| source.read(&Programs::default(), LIMIT).unwrap().text;
+        let found: Vec<(&str, String)> = sources.iter().map(|source| (source.name.as_str(), read(source))).collect();
+        assert_eq!(found, [("tandem/a.json", "ours".to_owned())]);
+        let refused = sources[0].read(&Programs::default(), 0).unwrap_err();
+        assert_eq!(refused, "the parts before it have 128 MiB");
+    }
 }

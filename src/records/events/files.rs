@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+/// Both, for reports.
+pub const FILES: [&str; 2] = ["events.jsonl", "events.jsonl.1"];
+
 /// The file that grows.
 pub(super) fn path(directory: &Path) -> PathBuf {
     directory.join("events.jsonl")

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::printable;
 
 pub use append::{Error, Repeat, append, make_directory};
+pub use files::FILES;
 
 /// Where they are. Pacemaker's user, which alert agents run as, writes there and its group reads; the package makes it.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
