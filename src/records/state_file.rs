@@ -3,7 +3,8 @@
 //! place of one, because etcd's container can write to the data dir.
 
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::fchown;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -79,9 +80,19 @@ pub fn write<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, value: &T
 
 /// Replaces the file at `path` with `text`, durably: written aside, synced, renamed, and the directory synced.
 pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
+    replace_as(path, text, mode, None)
+}
+
+/// As [`replace`], for a file of another user and group. It is theirs before it has its name, so that no link in its place is.
+pub fn replace_as(path: &Path, text: &[u8], mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     let (parent, name) = place(path)?;
     directory::make(parent, 0o755)?;
-    Dir::open(parent)?.replace(name, text, mode)
+    Dir::open(parent)?.replace_with(name, mode, |file| {
+        if let Some((user, group)) = owner {
+            fchown(&*file, Some(user), Some(group))?;
+        }
+        file.write_all(text)
+    })
 }
 
 /// Returns the directory and the name of a file.

@@ -1,7 +1,6 @@
 //! `tandem certs install`: certificates of somebody else's making, put in the place of those that etcd is run with.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::net::IpAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -38,6 +37,8 @@ restarted, and shown whether etcd shows the certificate (null without one, or wh
 
 const LIMIT: u64 = 4 * 1024 * 1024;
 const MODE: u32 = 0o600;
+/// What other users may do with a file.
+const OTHERS: u32 = 0o007;
 /// How long etcd is looked at for what it shows.
 const SHOWN_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -212,7 +213,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
     let judged = judge(&named, &site, || here.own_seen(), || ThisNode { here: &here }.may_restart())?;
     let mut replaced = Vec::new();
     for (path, text) in named.places(ca, server) {
-        put(path, text)?;
+        put(path, text, text.contains("PRIVATE KEY"))?;
         replaced.push(path.display().to_string());
     }
     if judged.restarts {
@@ -228,14 +229,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
 }
 
 /// Replaces a file, which keeps its owner: other programs may read a certificate, too.
-fn put(path: &Path, text: &str) -> Result<(), Failure> {
-    let owner = std::fs::metadata(path).ok();
-    let mode = owner.as_ref().map_or(MODE, |there| there.mode() & 0o777);
-    state_file::replace(path, text.as_bytes(), mode)?;
-    if let Some(there) = owner {
-        std::os::unix::fs::fchown(File::open(path)?, Some(there.uid()), Some(there.gid()))?;
+fn put(path: &Path, text: &str, is_key: bool) -> Result<(), Failure> {
+    let there = std::fs::metadata(path).ok();
+    let mut mode = there.as_ref().map_or(MODE, |there| there.mode() & 0o777);
+    if is_key && mode & OTHERS != 0 {
+        log::warn!("every user could read the key {}: its owner and group alone can read the new one", path.display());
+        mode &= !OTHERS;
     }
-    Ok(())
+    let owner = there.map(|there| (there.uid(), there.gid()));
+    Ok(state_file::replace_as(path, text.as_bytes(), mode, owner)?)
 }
 
 fn is_shown(here: &Here, leaf: &Certificate) -> bool {

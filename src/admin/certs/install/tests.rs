@@ -130,17 +130,22 @@ fn a_file_keeps_its_mode_and_a_new_one_is_roots_alone() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("etcd.crt");
     let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-    put(&path, "new").unwrap();
+    put(&path, "new", false).unwrap();
     assert_eq!(mode(), 0o600);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     let is_root = nix::unistd::geteuid().is_root();
     if is_root {
         std::os::unix::fs::chown(&path, Some(1), Some(2)).unwrap();
     }
-    put(&path, "newer").unwrap();
+    put(&path, "newer", false).unwrap();
     assert_eq!((mode(), std::fs::read_to_string(&path).unwrap().as_str()), (0o640, "newer"));
     if is_root {
         let there = std::fs::metadata(&path).unwrap();
         assert_eq!((there.uid(), there.gid()), (1, 2));
     }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    put(&path, "a certificate", false).unwrap();
+    assert_eq!(mode(), 0o644);
+    put(&path, "a key", true).unwrap();
+    assert_eq!(mode(), 0o640);
 }
