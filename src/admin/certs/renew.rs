@@ -8,11 +8,13 @@ use serde::Serialize;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::operate::certs::here::{self, Here};
+use crate::operate::certs::join_file;
 use crate::operate::certs::pki::{Certificate, Files, Holder, Leaf};
 use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
 use crate::operate::node::must_be_root;
 use crate::os::clock;
+use crate::os::output::complain;
 
 const HELP: &str = "\
 The certificate of this node's etcd and the one that etcdctl asks with are replaced by ones of a year. The key stays, so that one rename
@@ -74,6 +76,9 @@ impl Report for Renewed {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Renewed, Failure> {
     must_be_root()?;
+    for path in join_file::delete_void(clock::wall_seconds()) {
+        complain(format_args!("tandem: {} is void and was deleted: the CA's key was in it", path.display()));
+    }
     let files = here::files();
     // Where Pacemaker is stopped, what is there says who this node is.
     let here = Here::find(arguments.resource.id()).ok();

@@ -1,6 +1,7 @@
 //! What the other node needs for its part of a rotation, in one file: the new CA with its key. It is worth as much as the CA.
 
-use std::io::Read;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ const FORMAT: u32 = 1;
 /// After that it is void.
 pub(crate) const LASTS: u64 = 24 * 3_600;
 const LIMIT: u64 = 1 << 20;
+/// So far may the clocks of two nodes be apart, in seconds.
+const CLOCKS_DIFFER: u64 = 3_600;
 
 /// The file.
 #[derive(Serialize, Deserialize)]
@@ -36,6 +39,21 @@ const KIND: &str = "tandem certs rotate-ca";
 
 pub(crate) fn path(node: &str) -> PathBuf {
     Path::new(DIRECTORY).join(format!("certs-{}.join", node.replace('/', "-")))
+}
+
+/// Deletes each file in [`DIRECTORY`] that is void by now, since the CA's key in it is not. Returns their paths.
+pub(crate) fn delete_void(now: u64) -> Vec<PathBuf> {
+    delete_void_in(Path::new(DIRECTORY), now)
+}
+
+fn delete_void_in(directory: &Path, now: u64) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_named = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("certs-") && name.ends_with(".join")
+    };
+    let is_void = |path: &PathBuf| JoinFile::read(path, io::empty()).is_ok_and(|file| file.is_void(now));
+    entries.filter(is_named).filter(is_void).filter(|path| fs::remove_file(path).is_ok()).collect()
 }
 
 impl JoinFile {
@@ -75,16 +93,21 @@ impl JoinFile {
         read.filter(|read| read.format == FORMAT && read.kind == KIND).ok_or_else(unlike)
     }
 
+    /// Returns whether nothing takes it any more: a day after it was made, and where a clock that is ahead made it.
+    fn is_void(&self, now: u64) -> bool {
+        now.saturating_sub(self.made) > LASTS || self.made.saturating_sub(now) > CLOCKS_DIFFER
+    }
+
     /// The CA in it, if the file is for `node`, still.
     pub(crate) fn authority(&self, node: &str, now: u64) -> Result<Authority, Failure> {
         if self.node != node {
             let Self { node: other, .. } = self;
             return Err(Failure(format!("this file is for {other}, and this is {node}: type it there")));
         }
-        if now.saturating_sub(self.made) > LASTS {
+        if self.is_void(now) {
             let from = &self.from;
             return Err(Failure(format!(
-                "this file is older than a day: type 'tandem certs rotate-ca' on {from}, which writes it anew"
+                "this file is older than a day, or of the future: type 'tandem certs rotate-ca' on {from}, which writes it anew"
             )));
         }
         Ok(Authority::load(&self.certificate, &self.key)?)
@@ -96,6 +119,25 @@ mod tests {
     use super::*;
 
     const NOW: u64 = 1_795_400_000;
+
+    #[test]
+    fn a_file_that_is_void_is_deleted_and_no_other_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let authority = Authority::new("demo", NOW).unwrap();
+        let write = |name: &str, made: u64| {
+            let file = JoinFile::new(&authority, "node2", "node1", made);
+            std::fs::write(dir.path().join(name), file.text().unwrap().as_bytes()).unwrap();
+        };
+        write("certs-old.join", NOW - 2 * LASTS);
+        write("certs-new.join", NOW - 60);
+        write("certs-ahead.join", NOW + 2 * LASTS);
+        write("of-others", NOW - 2 * LASTS);
+        std::fs::write(dir.path().join("certs-damaged.join"), "{").unwrap();
+        let mut deleted = delete_void_in(dir.path(), NOW);
+        deleted.sort();
+        assert_eq!(deleted, ["certs-ahead.join", "certs-old.join"].map(|name| dir.path().join(name)));
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 3);
+    }
 
     #[test]
     fn a_file_is_read_back_by_the_node_that_it_is_for_within_a_day() {
@@ -110,6 +152,7 @@ mod tests {
         let refused = |result: Result<Authority, Failure>| result.unwrap_err().0;
         assert!(refused(read.authority("node1", NOW)).contains("is for node2"));
         assert!(refused(read.authority("node2", NOW + LASTS + 1)).contains("older than a day"));
+        assert!(refused(read.authority("node2", NOW - CLOCKS_DIFFER - 1)).contains("of the future"));
         for wrong in ["", "{}", &text[..text.len() / 2], &text.replace("rotate-ca", "setup")] {
             std::fs::write(&path, wrong).unwrap();
             assert!(
