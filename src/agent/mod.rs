@@ -12,6 +12,7 @@ pub mod resource;
 mod rounds;
 mod unconfigured;
 mod validate;
+mod volatile;
 
 use std::path::Path;
 use std::time::Duration;
@@ -53,6 +54,15 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
 
 /// Performs what Pacemaker asks for, within the time that it gives, and records what was decided below `decisions`.
 pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
+    let volatile = env.volatile_dir();
+    if let Err(error) = volatile::settle(&volatile, env.resource()) {
+        let why = format!("other users can write in {}: {error}", volatile.display());
+        log::error!("{why}");
+        // Whatever they wrote there, etcd can be stopped, and one that runs is watched.
+        if request == Request::Start {
+            return Answered::failed(Code::Generic, why);
+        }
+    }
     let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
     let (pace, deadline) = paced(env, timeout, request);
     let programs = programs.clone().paced(pace);
