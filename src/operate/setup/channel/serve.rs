@@ -1,12 +1,14 @@
 //! The other node's end: it serves the one that has the first node's half of the keys, and nobody else.
 
+use std::collections::{HashSet, VecDeque};
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use rustls::{Connection, ServerConnection};
+use rustls::{Connection, ServerConfig, ServerConnection};
 
 use super::join_file::Join;
 use super::link::Link;
@@ -16,6 +18,10 @@ use crate::os::clock::Deadline;
 
 /// Between two looks at who wants to connect.
 const LOOK: Duration = Duration::from_millis(100);
+/// So many connections shake hands at once; the oldest is closed for one more.
+const AT_ONCE: usize = 16;
+/// So many strangers are reported, and each address once for the same failure.
+const STRANGERS: usize = 32;
 
 /// What whoever watches is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,26 +80,44 @@ fn accept(
     let listener = listen(at, Deadline::after(patience.leftover))?;
     let cut = |error: std::io::Error| Error::Cut(error.to_string());
     listener.set_nonblocking(true).map_err(cut)?;
+    // Each shakes hands in a thread of its own: one that is silent would keep the first node waiting.
+    let (opens, opened) = channel::<(SocketAddr, Result<Link, Error>)>();
+    let mut newest = VecDeque::new();
+    let mut strangers = HashSet::new();
     while !end.has_passed() {
         still().map_err(Error::Late)?;
+        while let Ok((from, result)) = opened.try_recv() {
+            match result {
+                Ok(link) => return Ok(link),
+                Err(why) if strangers.len() < STRANGERS && strangers.insert(format!("{}: {why}", from.ip())) => {
+                    told(Serving::Stranger(format!("{from}: {why}")));
+                }
+                Err(_) => {}
+            }
+        }
         let Ok((socket, from)) = listener.accept() else {
             end.sleep(LOOK);
             continue;
         };
-        let opened = socket.set_nonblocking(false).map_err(cut).and_then(|()| {
-            let connection =
-                ServerConnection::new(config.clone()).map_err(|error| Error::Stranger(error.to_string()))?;
-            Link::open(Connection::Server(connection), socket, patience)
-        });
-        match opened {
-            Ok(link) => return Ok(link),
-            Err(error) => told(Serving::Stranger(format!("{from}: {error}"))),
+        if newest.len() >= AT_ONCE
+            && let Some(oldest) = newest.pop_front()
+        {
+            let _ = TcpStream::shutdown(&oldest, Shutdown::Both);
         }
+        newest.push_back(socket.try_clone().map_err(cut)?);
+        let (config, opens) = (config.clone(), opens.clone());
+        thread::spawn(move || opens.send((from, shaken(config, socket, patience))));
     }
     Err(Error::Late(format!(
         "{} did not ask within the time: type 'tandem setup' there, and this with the file that it writes",
         join.from
     )))
+}
+
+fn shaken(config: Arc<ServerConfig>, socket: TcpStream, patience: Patience) -> Result<Link, Error> {
+    socket.set_nonblocking(false).map_err(|error| Error::Cut(error.to_string()))?;
+    let connection = ServerConnection::new(config).map_err(|error| Error::Stranger(error.to_string()))?;
+    Link::open(Connection::Server(connection), socket, patience)
 }
 
 /// Takes the port, which whoever was cut off before may have until `leftover`.

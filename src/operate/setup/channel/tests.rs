@@ -120,6 +120,32 @@ fn who_has_other_keys_is_told_from_the_first_node() {
 }
 
 #[test]
+fn fifty_strangers_that_say_nothing_do_not_keep_the_first_node_waiting() {
+    let (described, at) = described(13);
+    let here = Here::new(Programs::default(), described.clone(), 1, false);
+    let (join, credentials) = make(&described, 0, false, NOW).unwrap();
+    let patient = Patience { handshake: Duration::from_secs(60), ..brief() };
+    std::thread::scope(|scope| {
+        let told = Told::default();
+        let serving = scope.spawn(move || {
+            serve(at, &join, &here, patient, soon(), no_stop, |one| told.lock().unwrap().push(one)).map(|ended| ended.0)
+        });
+        let until = soon();
+        let mut silent = Vec::new();
+        while silent.len() < 50 && !until.has_passed() {
+            match std::net::TcpStream::connect(at) {
+                Ok(socket) => silent.push(socket),
+                Err(_) => until.sleep(Duration::from_millis(50)),
+            }
+        }
+        let began = Deadline::after(Duration::from_secs(5));
+        connect("node2", at, &credentials, patient, began, no_stop).unwrap().end(true, "in");
+        assert!(serving.join().unwrap().unwrap());
+        assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    });
+}
+
+#[test]
 fn a_stranger_who_says_nothing_or_rubbish_keeps_nobody_waiting_for_long() {
     let (described, at) = described(3);
     let here = Here::new(Programs::default(), described.clone(), 1, false);
