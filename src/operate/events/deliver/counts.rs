@@ -11,7 +11,7 @@ use crate::base::Fact;
 use crate::records::events::{read, reason};
 use crate::records::state_file;
 
-/// What stands for each reason that is none of this program's.
+/// The name for each reason that is none of this program's.
 const OTHER: &str = "Other";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ fn path(places: &Places) -> PathBuf {
     places.state.join("counts.json")
 }
 
-/// Counts `more` events. A reason that this program does not tell is another one: each is a series of metrics for good.
+/// Counts `more` events. A reason that is none of this program's is another one: each is a series of metrics for good.
 fn add(counts: &mut BTreeMap<String, u64>, reason: String, more: u64) {
     let reason = if reason::ALL.contains(&reason.as_str()) { reason } else { OTHER.to_owned() };
     let count = counts.entry(reason).or_default();
