@@ -7,6 +7,7 @@
 //! [`base`] the ground floor.
 //! `docs/design/README.md` has the plan of these wings.
 
+#![forbid(unsafe_code)]
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
 pub mod adapters;

@@ -1,5 +1,7 @@
 //! The one binary: which program it is depends on the name it was started under.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
