@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::files::{older, path};
-use super::place::Place;
+use super::place::{FILE_MODE, LOCK_MODE, Place};
 use super::read;
 use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
@@ -105,7 +105,7 @@ fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
 fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, Error> {
     let path = directory.join("events.lock");
     let failed = |source| Error::File { path: path.display().to_string(), source };
-    let file = place.open(&path).map_err(failed)?;
+    let file = place.open(&path, LOCK_MODE).map_err(failed)?;
     let deadline = Deadline::after(patience);
     while !ofd_lock::try_take(&file).map_err(failed)? && !deadline.has_passed() {
         deadline.sleep(PAUSE);
@@ -114,7 +114,7 @@ fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, E
 }
 
 fn write(path: &Path, place: &Place, event: &Event) -> io::Result<()> {
-    let mut file = place.open(path)?;
+    let mut file = place.open(path, FILE_MODE)?;
     let metadata = file.metadata()?;
     // What a loss of power cut short must not take this line along.
     let mut last = [b'\n'];

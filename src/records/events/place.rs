@@ -12,7 +12,9 @@ use crate::os::{appended, proc};
 
 /// Alert agents write here as Pacemaker's user, and its group reads. A member of the group that could write could forge an event.
 const MODE: u32 = 0o750;
-const FILE_MODE: u32 = 0o640;
+pub(super) const FILE_MODE: u32 = 0o640;
+/// A user that reads a file can lock it against its writers.
+pub(super) const LOCK_MODE: u32 = 0o600;
 const OTHERS_WRITE: u32 = 0o022;
 
 pub(super) struct Place {
@@ -58,15 +60,15 @@ impl Place {
     }
 
     /// Opens a file to append to it. A new one gets the directory's owner before anything is in it.
-    pub(super) fn open(&self, name: &Path) -> io::Result<File> {
-        let opened = appended::open(&self.at(name), FILE_MODE)?;
+    pub(super) fn open(&self, name: &Path, mode: u32) -> io::Result<File> {
+        let opened = appended::open(&self.at(name), mode)?;
         let metadata = opened.file.metadata()?;
         if opened.is_new && metadata.uid() != self.owner.0 {
             fchown(&opened.file, Some(self.owner.0), Some(self.owner.1))?;
         }
         if metadata.mode() & OTHERS_WRITE != 0 {
             // Of an older release. A user who may not change it may append to it all the same.
-            let _ = narrowed(&opened.file, FILE_MODE);
+            let _ = narrowed(&opened.file, mode);
         }
         Ok(opened.file)
     }
@@ -100,7 +102,7 @@ mod tests {
         let path = dir.path().join("tandem");
         for _ in 0..2 {
             let file = Path::new("events.jsonl");
-            Place::made(&path).unwrap().open(file).unwrap();
+            Place::made(&path).unwrap().open(file, FILE_MODE).unwrap();
             assert_eq!((mode(&path), mode(&path.join(file))), (0o750, 0o640));
             fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
             fs::set_permissions(path.join(file), Permissions::from_mode(0o666)).unwrap();
@@ -115,7 +117,7 @@ mod tests {
         symlink(&elsewhere, dir.path().join("tandem")).unwrap();
         assert!(Place::made(&dir.path().join("tandem")).is_err());
         symlink(elsewhere.join("target"), elsewhere.join("events.lock")).unwrap();
-        assert!(Place::made(&elsewhere).unwrap().open(Path::new("events.lock")).is_err());
+        assert!(Place::made(&elsewhere).unwrap().open(Path::new("events.lock"), LOCK_MODE).is_err());
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     }
 
@@ -127,7 +129,7 @@ mod tests {
         let place = Place::made(&path).unwrap();
         fs::rename(&path, &moved).unwrap();
         fs::create_dir(&path).unwrap();
-        place.open(Path::new("events.jsonl")).unwrap();
+        place.open(Path::new("events.jsonl"), FILE_MODE).unwrap();
         assert!(moved.join("events.jsonl").exists() && !path.join("events.jsonl").exists());
     }
 }
