@@ -49,8 +49,8 @@ pub(crate) fn delete_void(now: u64) -> Vec<PathBuf> {
 fn delete_void_in(directory: &Path, now: u64) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_named = |path: &PathBuf| {
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        name.starts_with("certs-") && name.ends_with(".join")
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        stem.starts_with("certs-") && path.extension().is_some_and(|extension| extension == "join")
     };
     let is_void = |path: &PathBuf| JoinFile::read(path, io::empty()).is_ok_and(|file| file.is_void(now));
     entries.filter(is_named).filter(is_void).filter(|path| fs::remove_file(path).is_ok()).collect()

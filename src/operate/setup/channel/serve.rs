@@ -106,7 +106,10 @@ fn accept(
         }
         newest.push_back(socket.try_clone().map_err(cut)?);
         let (config, opens) = (config.clone(), opens.clone());
-        thread::spawn(move || opens.send((from, shaken(config, socket, patience))));
+        thread::spawn(move || {
+            // The one that waited has the first node by now.
+            let _ = opens.send((from, shaken(config, socket, patience)));
+        });
     }
     Err(Error::Late(format!(
         "{} did not ask within the time: type 'tandem setup' there, and this with the file that it writes",
