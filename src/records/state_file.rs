@@ -102,6 +102,8 @@ fn place(path: &Path) -> io::Result<(&Path, &OsStr)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::decide::evidence::{DurableState, Lineage};
 

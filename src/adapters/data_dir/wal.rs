@@ -289,7 +289,7 @@ mod tests {
     fn said(end: &[u8]) -> String {
         let bytes = Bytes::from([frame(record_type::STATE, 0, b""), end.to_vec()].concat());
         let (path, held) = (PathBuf::from("/wal"), None);
-        let segments = [Segment { path, sequence: 0, first_index: 0, bytes: Some(bytes), held }];
+        let segments = [Segment { path, sequence: 0, first_index: 0, bytes: Some(bytes), held, from: None }];
         let mut reader = Reader::open(&segments).unwrap().unwrap();
         assert!(matches!(reader.next(), Ok(Some(_))));
         match reader.next() {
