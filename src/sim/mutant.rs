@@ -13,6 +13,7 @@
 //! | a node whose peer was given up by name is not asked for a choice | where an operator made two histories no way back is asked for: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` writes it down, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` reads it |
 //! | the memory of this boot counts only together with its claim | `proof-outlives-its-claim` |
 //! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
+//! | data that ends before what was reached with it does not start | `reached-ignored` |
 //! | failures never add up to a ban | `failures-add-up` |
 //! | what a killed agent began is waited for | `launch-ignored` |
 //! | and ended, where it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |
@@ -119,10 +120,11 @@ pub enum Mutant {
     ThirdVoterOverlooked,
     CalledOffForThreeCounts,
     UnseenClaimForgotten,
+    ReachedIgnored,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 46] = [
+pub const ALL: [(&str, Mutant); 47] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -169,6 +171,7 @@ pub const ALL: [(&str, Mutant); 46] = [
     ("third-voter-overlooked", Mutant::ThirdVoterOverlooked),
     ("called-off-for-three-counts", Mutant::CalledOffForThreeCounts),
     ("unseen-claim-forgotten", Mutant::UnseenClaimForgotten),
+    ("reached-ignored", Mutant::ReachedIgnored),
 ];
 
 impl Mutant {
@@ -246,6 +249,7 @@ impl Mutant {
             }
             Self::HistoryBesideGivenUp => cib.peer_record.iter_mut().for_each(|peer| peer.gave_up = true),
             Self::GreaterNameIsNewer => cib.peer_lineage = None,
+            Self::ReachedIgnored => cib.reached = Fact::Absent,
             _ => {}
         }
     }

@@ -133,6 +133,13 @@ fn an_abandoned_leader_is_not_believed() {
     assert_caught(&[("abandoned-leader-believed", "5 new clusters were announced, and there were 1 faults")], counted);
 }
 
+/// What no data has any more is missed only by the position that the leader published.
+#[test]
+fn a_disk_that_was_put_back_is_noticed_by_what_was_reached() {
+    let put_back = Bounds { operators: true, puts_back: true, counts_forks: true, ..bounds(1) };
+    assert_caught(&[("reached-ignored", "acknowledged write w1 is lost")], put_back);
+}
+
 /// Two nodes hold a history each, and an operator chooses one of them, or nobody does.
 #[test]
 fn two_histories_are_told_apart_and_kept() {

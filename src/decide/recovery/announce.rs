@@ -42,10 +42,12 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
 /// Returns the write of the position from which this fork begins, where a person chose data that ends before what was reached: from then on
 /// that data is whole, and every fork after this one holds at least as much.
 fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
-    let (position, of) = (note.alone_since?, note.of.as_ref().map(|of| of.cluster_id)?);
+    // A running etcd has what was reached, also one that is silent.
+    let DataDir::Present(history) = evidence.disk.known()? else { return None };
     let reached = evidence.cib.known()?.reached.known()?;
-    let is_less = reached.cluster_id == of && position.index < reached.position.index;
-    let chosen = Reached { cluster_id: of, forks: note.lineage.forks, position, is_redundant: false };
+    let is_less = reached.cluster_id == history.cluster_id && history.last_index < reached.position.index;
+    let cluster_id = history.cluster_id;
+    let chosen = Reached { cluster_id, forks: note.lineage.forks, position: position(history), is_redundant: false };
     is_less.then_some(Effect::SetReached(chosen))
 }
 

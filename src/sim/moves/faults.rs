@@ -2,7 +2,7 @@
 
 use crate::decide::Exit;
 use crate::decide::evidence::{DurableState, PeerAgent};
-use crate::sim::model::log::Data;
+use crate::sim::model::log::{Data, Sum};
 use crate::sim::model::steps::EffectStep;
 use crate::sim::model::world::{Damage, NAMES, World};
 use crate::sim::model::{agent, etcd, pacemaker, vote_proxy};
@@ -43,14 +43,11 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     let [commit, durable] = [data.commit, data.durable].map(|index| index.min(u8::try_from(kept).unwrap_or(u8::MAX)));
     let data = Data { log, commit: commit.min(durable), durable, ..data };
     let after = data.newest(&sim.logs);
-    // What no data has any more is noticed by the position that the leader published, which may be some thousand entries old. A learner
-    // proves only what it knows as committed.
+    // What no voter's data has any more is noticed by the position that the leader published, which may be some thousand entries old. Nothing
+    // asks a learner whose leader is gone.
     let peer = world.nodes[1 - n].data;
     let votes = peer.newest(&sim.logs).conf.votes(peer.mid);
-    let (other, length) = match votes {
-        true => (peer.newest(&sim.logs), peer.len(&sim.logs)),
-        false => (peer.applied(&sim.logs), peer.commit),
-    };
+    let (other, length) = if votes { (peer.newest(&sim.logs), peer.len(&sim.logs)) } else { (Sum::default(), 0) };
     let is_gone = world.acked & !world.given_up & !(after.writes | other.writes) != 0;
     let reached = world.nodes.iter().map(|node| node.cib.reached.1).max().unwrap_or_default();
     let furthest = kept.max(length.into());
