@@ -1,13 +1,13 @@
 //! Drop-ins for the container's systemd scopes: at a shutdown of the machine, systemd stops Pacemaker, and with it etcd
 //! in good order, before it ends the container.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use crate::adapters::command::Programs;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::params::SYSTEMD_RUNS;
+use crate::records::state_file;
 
 const TRANSIENT: &str = "/run/systemd/transient";
 const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
@@ -33,8 +33,8 @@ pub(crate) fn write(context: &Context, id: &str) {
 fn write_below(directory: &Path, id: &str) -> std::io::Result<()> {
     for scope in [format!("libpod-{id}.scope.d"), format!("libpod-conmon-{id}.scope.d")] {
         let directory = directory.join(scope);
-        fs::create_dir_all(&directory)?;
-        fs::write(directory.join("dep.conf"), TEXT)?;
+        // Whatever the agent's umask is: systemd warns of a drop-in that not all users may read.
+        state_file::replace(&directory.join("dep.conf"), TEXT.as_bytes(), 0o644)?;
     }
     Ok(())
 }
@@ -46,6 +46,9 @@ fn reload(programs: &Programs) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -53,7 +56,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         write_below(dir.path(), "c1").unwrap();
         for scope in ["libpod-c1.scope.d", "libpod-conmon-c1.scope.d"] {
-            let text = fs::read_to_string(dir.path().join(scope).join("dep.conf")).unwrap();
+            let path = dir.path().join(scope).join("dep.conf");
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o644);
+            let text = fs::read_to_string(path).unwrap();
             assert_eq!(text, "[Unit]\nBefore=pacemaker.service\n");
         }
     }

@@ -87,7 +87,7 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
 pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
-    (note.without != without).then(|| Effect::WriteNote(DurableState { without, ..note }))
+    (note.without != without).then_some(Effect::WriteNote(DurableState { without, ..note }))
 }
 
 /// Returns the other voter of two: by its data or its etcd or, while etcd has no leader, by what etcd shows without one. What this node published
