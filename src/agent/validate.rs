@@ -22,8 +22,9 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
         }
     }
     certificates(context)?;
+    // A resource that worked before an update is not refused for it.
     if let Some(invalid) = exposed(context) {
-        return Err(invalid);
+        log::warn!("{invalid}");
     }
     data_can_be_moved(context.data_dir())?;
     addresses(context)
