@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::printable;
+use crate::decide::plan::RunMode;
 use crate::decide::{self, Effect, Evidence, Plan, Progress, Request};
 use crate::os::{appended, clock, directory as os_directory};
 
@@ -62,6 +63,12 @@ impl Entry {
     /// Decides from it now. Names that the build which recorded it did not write yet are left out, where it wrote the rest.
     pub fn decide_again(&self) -> Plan {
         let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
+        // Nor did it name the voter that a force removes before the force.
+        let is_note = |effect: &Effect| matches!(effect, Effect::WriteNote(_));
+        let forces = plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster));
+        if forces && !self.plan.effects.iter().any(is_note) {
+            plan.effects.retain(|effect| !is_note(effect));
+        }
         for (now, then) in plan.effects.iter_mut().zip(&self.plan.effects) {
             match (now, then) {
                 (Effect::WriteNote(now), Effect::WriteNote(then)) => {

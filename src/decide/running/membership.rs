@@ -1,6 +1,7 @@
 //! The member list, kept by whoever votes: a returning peer is listed as a learner, and a learner that has caught up
 //! becomes a voter.
 
+use super::reached;
 use crate::decide::evidence::{DurableState, Etcd, Evidence, Member};
 use crate::decide::peer::{PeerStatus, peer_has_left, peer_word};
 use crate::decide::plan::{Effect, Plan, Progress, Via};
@@ -121,7 +122,8 @@ pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress
     if !has_caught_up(polls) {
         return Some(look_again(Progress { polls_caught_up: polls, ..progress.clone() }, lag));
     }
-    let effects = vec![Effect::PromoteMember { id: learner.id, via: Via::Own }];
+    let promotion = Effect::PromoteMember { id: learner.id, via: Via::Own };
+    let effects = reached::before_a_promotion(evidence, etcd).into_iter().chain([promotion]).collect();
     let because = Reason::Step(ReasonStep::PromoteLearner { peer: peer.name.clone(), lag });
     Some(Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, Progress { polls_caught_up: 0, ..progress.clone() }, because))
 }

@@ -29,6 +29,19 @@ pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     is_news(evidence, |said| said.is_none_or(differs)).then_some(Effect::SetReached(seen))
 }
 
+/// Publishes the leader's position before a learner becomes a voter. What both acknowledge right after that is on a voter that no record
+/// names yet, so the position names two voters already.
+pub(super) fn before_a_promotion(evidence: &Evidence, leader: &Etcd) -> Option<Effect> {
+    let forks = evidence.own_lineage()?.forks;
+    let seen = Reached { cluster_id: leader.cluster_id, forks, position: leader.position(), is_redundant: true };
+    let differs = |said: &Reached| {
+        (said.cluster_id, said.forks, said.is_redundant) != (seen.cluster_id, seen.forks, true)
+            && seen.position.index >= said.position.index
+    };
+    let has_one_voter = leader.voters().count() == 1;
+    (has_one_voter && is_news(evidence, |said| said.is_none_or(differs))).then_some(Effect::SetReached(seen))
+}
+
 /// Publishes where a sole voter's log ends as it stops: all of it counts as committed at its next start.
 pub(super) fn at_the_end(evidence: &Evidence) -> Option<Effect> {
     let disk = evidence.disk.known().filter(|disk| classify(disk) == Standing::SoleVoter)?;

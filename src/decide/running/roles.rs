@@ -1,6 +1,7 @@
 //! Roles of a promotable clone: Promoted is a voting member, Unpromoted a learner (or a voter that is not promoted yet).
 
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
+use super::reached;
 use super::upkeep::remember_voter;
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Evidence, NoPermission};
@@ -32,7 +33,9 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     let lag = evidence.peer_etcd.known().map(|peer| lag_behind(peer, etcd));
     let polls = polls_caught_up(evidence, progress, lag);
     let promotion = Effect::PromoteMember { id: etcd.member_id, via: Via::Peer };
-    let effects = has_caught_up(polls).then_some(promotion).into_iter().collect();
+    let leader = evidence.peer_etcd.known();
+    let position = leader.and_then(|leader| reached::before_a_promotion(evidence, leader));
+    let effects = if has_caught_up(polls) { position.into_iter().chain([promotion]).collect() } else { Vec::new() };
     let because = Reason::Step(ReasonStep::AskPeerToPromote { peer: evidence.peer_name().to_owned() });
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }

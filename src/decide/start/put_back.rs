@@ -48,10 +48,18 @@ pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, rea
 }
 
 /// Returns whether a history of so many forks ends before a position of the same cluster and of no more forks. A fork that a person began
-/// from less has published its own position first (`announce`).
+/// from less has published its own position first (`announce`). A leader publishes its position right before it promotes its learner
+/// (`reached::before_a_promotion`), so data of one voter that ends there was put back, too.
 fn ends_before(history: &History, forks: u64, reached: &Reached) -> bool {
     let is_of_it = history.cluster_id == reached.cluster_id && forks >= reached.forks;
-    is_of_it && history.last_index < reached.position.index
+    is_of_it && history.last_index < least(history, reached).index
+}
+
+/// Returns the position that data has to reach.
+fn least(history: &History, reached: &Reached) -> LogPosition {
+    let is_alone = history.is_voter() && history.voters.len() == 1;
+    let LogPosition { term, index } = reached.position;
+    LogPosition { term, index: index.saturating_add(u64::from(reached.is_redundant && is_alone)) }
 }
 
 /// The refusal of a pair, seen from this node.
@@ -79,7 +87,7 @@ fn behind_the_announcement(evidence: &Evidence, history: &History) -> Option<Log
 
 fn behind_the_cluster(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let reached = evidence.cib.known()?.reached.known()?;
-    ends_before(history, evidence.own_lineage()?.forks, reached).then_some(reached.position)
+    ends_before(history, evidence.own_lineage()?.forks, reached).then(|| least(history, reached))
 }
 
 fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPosition> {

@@ -1,6 +1,6 @@
 //! How forks are counted: once for each time that one may have served.
 
-use super::put_back::{is_put_back, reached, reaching, refusal, runs};
+use super::put_back::{is_put_back, reached, reached_alone, reaching, refusal, runs};
 use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
@@ -74,7 +74,7 @@ fn data_that_a_person_chose_although_it_ends_too_early_is_whole_from_then_on() {
         begun.note = Fact::Known(note.clone());
         let begun = begun.cib_with(|cib| {
             cib.lineage = note.lineage.clone();
-            cib.reached = reached(chosen.forks, index);
+            cib.reached = reached_alone(chosen.forks, index);
         });
         begun.with_disk(reaching(ME, &[ME], (3, 1_000)))
     };

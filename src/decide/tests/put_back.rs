@@ -171,6 +171,12 @@ pub(super) fn reached(forks: u64, index: u64) -> Fact<Reached> {
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position: LogPosition { term: 3, index }, is_redundant: true })
 }
 
+/// As [`reached`], by a node that was alone then.
+pub(super) fn reached_alone(forks: u64, index: u64) -> Fact<Reached> {
+    let position = LogPosition { term: 3, index };
+    Fact::Known(Reached { cluster_id: CLUSTER, forks, position, is_redundant: false })
+}
+
 /// The peer is off: the cluster property shows that this data ended later once.
 #[test]
 fn a_node_alone_knows_by_the_cib_that_its_disk_was_put_back() {
@@ -179,7 +185,8 @@ fn a_node_alone_knows_by_the_cib_that_its_disk_was_put_back() {
     let behind = sole().cib_with(|cib| cib.reached = reached(0, 1_001));
     let plan = first(Request::Start, &behind);
     assert!(is_put_back(&refusal(&plan)) && is_harmless(&plan));
-    for as_far in [reached(0, 1_000), reached(1, 2_000), Fact::Absent, Fact::Unknown("rubbish".to_owned())] {
+    for as_far in [reached_alone(0, 1_000), reached_alone(1, 2_000), Fact::Absent, Fact::Unknown("rubbish".to_owned())]
+    {
         let plan = first(Request::Start, &sole().cib_with(|cib| cib.reached = as_far));
         assert_eq!(runs(&plan), Some(RunMode::Normally));
     }

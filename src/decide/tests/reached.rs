@@ -4,7 +4,7 @@ use super::put_back::{reached, reaching};
 use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Request};
+use crate::decide::plan::{Effect, Progress, Request, RunMode, Via};
 
 /// One writer, and few writes: the leader, when the voters or the forks change, or after many entries.
 #[test]
@@ -32,4 +32,33 @@ fn the_leader_publishes_how_far_it_has_reached() {
     let stopped = at_rest().with_disk(reaching(ME, &[ME], (3, 1_005))).cib_with(|cib| cib.reached = reached(0, 1_000));
     let said = |effect: &Effect| matches!(effect, Effect::SetReached(reached) if reached.position.index == 1_005);
     assert!(first(Request::Stop, &stopped).effects.iter().any(said));
+}
+
+/// What both acknowledge right after a promotion is on a voter that no record names yet.
+#[test]
+fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
+    let promotes = |said: Fact<Reached>| {
+        let leader = Etcd { index: 1_000, ..etcd(ME, Some(ME), &[ME], &[PEER]) };
+        let mut leads = at_rest().running(Fact::Known(leader)).seen_voting().cib_with(|cib| cib.reached = said);
+        leads.peer_etcd = Fact::Known(Etcd { index: 1_000, ..etcd(PEER, Some(ME), &[ME], &[PEER]) });
+        let close = Progress { polls_caught_up: 1, ..Progress::default() };
+        decide(Request::Monitor, &leads, &close).effects
+    };
+    let promotion = Effect::PromoteMember { id: PEER, via: Via::Own };
+    let position = LogPosition { term: 3, index: 1_000 };
+    let two = Reached { cluster_id: CLUSTER, forks: 0, position, is_redundant: true };
+    let one = Reached { is_redundant: false, ..two };
+    let [Effect::SetReached(said), then] = &promotes(Fact::Known(one))[..] else {
+        panic!("{:?}", promotes(Fact::Absent))
+    };
+    assert_eq!((said.position.index, said.is_redundant, then), (1_000, true, &promotion));
+    assert_eq!(promotes(Fact::Known(two)), [promotion], "it is published already");
+    let starts = |said: Reached, disk: DataDir| {
+        let node = at_rest().with_disk(disk).peer_is(PeerNode::Down, PeerAgent::NoHistory);
+        let plan = first(Request::Start, &node.cib_with(|cib| cib.reached = Fact::Known(said)));
+        plan.effects.contains(&Effect::RunContainer(RunMode::Normally))
+    };
+    assert!(!starts(two, reaching(ME, &[ME], (3, 1_000))), "its peer has become a voter since");
+    assert!(starts(two, reaching(ME, &[ME], (3, 1_001))), "its peer was removed since");
+    assert!(starts(one, reaching(ME, &[ME], (3, 1_000))));
 }
