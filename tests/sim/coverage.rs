@@ -65,7 +65,7 @@ variants! { name_of_effect, EFFECTS, Effect:
     ForgetFailedStarts not because "no etcd of the model serves from data that it did not start from before",
     AdvanceCommit,
     MoveDataAside,
-    MoveHistoryAside not because "it takes more faults than these searches have",
+    MoveHistoryAside,
     DropBackups not because "the model's disks are never full",
     PruneBackups,
     RunContainer,

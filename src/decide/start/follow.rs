@@ -84,7 +84,19 @@ fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
 /// of a sole voter that nothing vouches for.
 fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> bool {
     let is_unknown = classify(disk) == Standing::SoleVoter && evidence.has_another_ones_note();
-    is_unknown || put_back::reaches_beyond(disk, peer_etcd) || is_a_history_beside(evidence, disk, cib)
+    is_unknown
+        || ran_standalone(evidence, disk, cib)
+        || put_back::reaches_beyond(disk, peer_etcd)
+        || is_a_history_beside(evidence, disk, cib)
+}
+
+/// Returns whether this data was the sole voter's of a fork that the peer's history does not continue. Also where a person gave it up, it may
+/// have writes that exist nowhere else.
+fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
+    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
+    let note = evidence.last_note().filter(|note| note.alone_since.is_some());
+    classify(disk) == Standing::SoleVoter
+        && note.is_some_and(|note| served.is_some_and(|served| *served != note.lineage))
 }
 
 /// Only here is a data dir backed up: the peer serves as a voter and has listed us.

@@ -357,17 +357,16 @@ fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     };
     assert_eq!(refusal(&serving(forks(1, "node2"))), Refusal::HistoriesSplit);
     assert_eq!(refusal(&serving(Lineage::default())), Refusal::HistoriesSplit);
-    // It went on from this history, or at an operator's confirmation that knew of it.
-    for known in [forks(1, "node1"), forks(2, "node2")] {
-        assert_eq!(first(Request::Start, &serving(known)).effects[0], Effect::MoveDataAside);
-    }
+    // It continued from this history, or at an operator's confirmation that gave this history up: no other data may have its writes.
+    assert_eq!(first(Request::Start, &serving(forks(1, "node1"))).effects[0], Effect::MoveDataAside);
+    assert_eq!(first(Request::Start, &serving(forks(2, "node2"))).effects[0], Effect::MoveHistoryAside);
     let chosen = serving(forks(1, "node2")).cib_with(|cib| cib.primary = Some("node2".to_owned()));
     assert_eq!(first(Request::Start, &chosen).effects[0], Effect::MoveHistoryAside);
-    // The peer went on at an operator's confirmation that named this node.
+    // The peer continued at an operator's confirmation that named this node.
     let given_up = serving(forks(1, "node2")).cib_with(|cib| {
         cib.peer_record.iter_mut().for_each(|record| record.gave_up = true);
     });
-    assert_eq!(first(Request::Start, &given_up).effects[0], Effect::MoveDataAside);
+    assert_eq!(first(Request::Start, &given_up).effects[0], Effect::MoveHistoryAside);
 }
 
 #[test]
