@@ -143,9 +143,10 @@ fn nothing_asserted(lab: &Lab) -> Result<()> {
 /// The tester of OCF agents, with a member of its own beside the cluster's, which rests meanwhile.
 fn tested(lab: &Lab) -> Result<()> {
     pcs::run_and_wait(lab, Node::One, &["resource", "disable", "etcd"])?;
-    // An empty data dir where a cluster is recorded is refused, and the tester begins with one.
-    for node in NODES {
-        host::must(lab, Node::One, &["crm_attribute", "--node", node.name(), "--name", "cluster_id", "--delete"])?;
+    // An empty data dir where a cluster is recorded is refused, and so is data without the forks that are; the tester begins anew.
+    for (node, name) in NODES.iter().flat_map(|node| [(node, "cluster_id"), (node, "etcd_lineage")]) {
+        // One that never forked has recorded none.
+        host::output(lab, Node::One, &["crm_attribute", "--node", node.name(), "--name", name, "--delete"])?;
     }
     let mut options = parameters(lab, &format!("{}:{}", Node::One, Node::One.ip()));
     options.push("name=etcd-tester".to_owned());
