@@ -35,8 +35,9 @@ pub(super) fn before_a_promotion(evidence: &Evidence, leader: &Etcd) -> Option<E
     let forks = evidence.own_lineage()?.forks;
     let seen = Reached { cluster_id: leader.cluster_id, forks, position: leader.position(), is_redundant: true };
     let differs = |said: &Reached| {
-        (said.cluster_id, said.forks, said.is_redundant) != (seen.cluster_id, seen.forks, true)
-            && seen.position.index >= said.position.index
+        // The last one may be of the time before the peer left.
+        let is_another = (said.cluster_id, said.forks, said.is_redundant) != (seen.cluster_id, seen.forks, true);
+        seen.position.index > said.position.index || is_another && seen.position.index == said.position.index
     };
     let has_one_voter = leader.voters().count() == 1;
     (has_one_voter && is_news(evidence, |said| said.is_none_or(differs))).then_some(Effect::SetReached(seen))
