@@ -3,12 +3,12 @@
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use nix::libc;
 
-use super::proc;
+use super::regular_file;
 
 /// How often a file that comes and goes in between is opened again.
 const TRIES: usize = 3;
@@ -26,7 +26,11 @@ pub(crate) fn open(path: &Path, mode: u32) -> io::Result<Appended> {
         // O_PATH opens nothing: it holds the place, so that what was looked at is what is opened.
         let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path);
         match place {
-            Ok(place) => return reopened(&place).map(|file| Appended { file, is_new: false }),
+            Ok(place) => {
+                let options = &mut OpenOptions::new();
+                let opened = regular_file::reopened(&place.into(), options.read(true).append(true))?;
+                return opened.map(|file| Appended { file, is_new: false }).map_err(io::Error::other);
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -42,23 +46,6 @@ pub(crate) fn open(path: &Path, mode: u32) -> io::Result<Appended> {
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
-}
-
-fn reopened(place: &File) -> io::Result<File> {
-    let kind = place.metadata()?.file_type();
-    let what = match () {
-        () if kind.is_file() => None,
-        () if kind.is_symlink() => Some("a link"),
-        () if kind.is_dir() => Some("a directory"),
-        () if kind.is_fifo() => Some("a FIFO"),
-        () if kind.is_socket() => Some("a socket"),
-        () => Some("a device"),
-    };
-    if let Some(what) = what {
-        return Err(io::Error::other(format!("it is {what} where a regular file belongs: move it away")));
-    }
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    OpenOptions::new().read(true).append(true).custom_flags(flags).open(proc::of_descriptor(place))
 }
 
 #[cfg(test)]

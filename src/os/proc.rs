@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStringExt;
@@ -31,11 +31,6 @@ pub(crate) struct Stat {
     /// When it started, in clock ticks since boot.
     pub(crate) started: u64,
     pub(crate) parent: i32,
-}
-
-/// Returns the path of what is open as `file`, which no rename changes.
-pub(crate) fn of_descriptor(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// The process `pid`, if there is one.
@@ -69,7 +64,7 @@ pub(crate) fn cgroups(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
 }
 
-/// Returns the path of a file that this process has open: opening it opens the very file again.
+/// Returns the path of what this process has open as `file`: opening it opens the very file again, also where it was renamed.
 pub(crate) fn open_file(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }

@@ -161,7 +161,7 @@ fn is_json(name: &str) -> bool {
 /// Files that Tandem writes. They are opened at once and without following a link, because others may put links in their places.
 fn ours(directory: &Path, folder: &str, is_ours: impl Fn(&str) -> bool) -> Vec<Source> {
     let Ok(opened) = open(directory, libc::O_DIRECTORY) else { return Vec::new() };
-    let directory = proc::of_descriptor(&opened);
+    let directory = proc::open_file(&opened);
     let Ok(entries) = fs::read_dir(&directory) else { return Vec::new() };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let mut names: Vec<String> = names.filter(|name| is_ours(name)).collect();

@@ -27,7 +27,7 @@ impl Place {
     /// Opens the directory, which the first program that needs it makes. It belongs to Pacemaker's user, as does the CIB next to it.
     pub(super) fn made(path: &Path) -> io::Result<Self> {
         let above = open(path.parent().unwrap_or(Path::new("/")), libc::O_PATH)?;
-        let within = proc::of_descriptor(&above);
+        let within = proc::open_file(&above);
         let above = fs::metadata(within.join("cib")).or_else(|_| above.metadata())?;
         let name = within.join(path.file_name().ok_or(ErrorKind::InvalidInput)?);
         let directory = match open(&name, libc::O_NOFOLLOW) {
@@ -39,7 +39,7 @@ impl Place {
         };
         let mut metadata = directory.metadata()?;
         let is_own = metadata.uid() == nix::unistd::geteuid().as_raw();
-        let is_new = is_own && fs::read_dir(proc::of_descriptor(&directory))?.next().is_none();
+        let is_new = is_own && fs::read_dir(proc::open_file(&directory))?.next().is_none();
         if is_new && metadata.uid() != above.uid() {
             fchown(&directory, Some(above.uid()), Some(above.gid()))?;
             metadata = directory.metadata()?;
@@ -56,7 +56,7 @@ impl Place {
 
     /// The path of `name` in what was opened.
     pub(super) fn at(&self, name: &Path) -> PathBuf {
-        proc::of_descriptor(&self.directory).join(name.file_name().unwrap_or_default())
+        proc::open_file(&self.directory).join(name.file_name().unwrap_or_default())
     }
 
     /// Opens a file to append to it. A new one gets the directory's owner before anything is in it.
@@ -67,7 +67,7 @@ impl Place {
             fchown(&opened.file, Some(self.owner.0), Some(self.owner.1))?;
         }
         if metadata.mode() & OTHERS_WRITE != 0 {
-            // Of an older release. A user who may not change it may append to it all the same.
+            // An older release made it. A user that may not change the mode may still append.
             let _ = narrowed(&opened.file, mode);
         }
         Ok(opened.file)
