@@ -92,11 +92,8 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
     {
         return refuse(&invalid);
     }
-    // A start that worked before an update is not refused for it.
-    if request == Request::Start
-        && let Some(invalid) = validate::exposed(&context)
-    {
-        log::warn!("{invalid}");
+    if request == Request::Start {
+        validate::warn_of_secrets(&context);
     }
     if request == Request::Reload {
         act::reload(&context);

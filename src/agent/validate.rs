@@ -22,10 +22,7 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
         }
     }
     certificates(context)?;
-    // A resource that worked before an update is not refused for it.
-    if let Some(invalid) = exposed(context) {
-        log::warn!("{invalid}");
-    }
+    warn_of_secrets(context);
     data_can_be_moved(context.data_dir())?;
     addresses(context)
 }
@@ -111,23 +108,24 @@ pub(super) fn certificates(context: &Context) -> Result<(), Invalid> {
     context.deployment.files.iter().try_for_each(|(name, path)| readable_pem(name, path))
 }
 
+/// Logs a secret that goes into the container. A resource that worked before an update is not refused for it.
+pub(super) fn warn_of_secrets(context: &Context) {
+    if let Some(sentence) = exposed(context) {
+        log::warn!("{sentence}");
+    }
+}
+
 /// Returns the fault that a directory which goes into the container, for its certificates, holds a secret that is none of etcd's. The
 /// directory goes there, not each file: a renewal replaces files, and the container would see the old ones until it is made anew. The
 /// key of Tandem's own CA lies where it keeps etcd's certificates, and is etcd's to see.
-pub(super) fn exposed(context: &Context) -> Option<Invalid> {
+fn exposed(context: &Context) -> Option<String> {
     let shown =
         context.deployment.mounts.iter().filter(|mount| mount.read_only).map(|mount| mount.on_the_node.as_path());
     let secret_in = |directory: &Path| {
         let names = Dir::open(directory).and_then(|directory| directory.names()).unwrap_or_default();
         let name = names.iter().map(|name| name.to_string_lossy()).find(|name| is_a_secret(name))?;
-        Some(Invalid {
-            code: Code::Generic,
-            sentence: format!(
-                "move {} away: {} goes into etcd's container as a directory of certificates",
-                name,
-                directory.display()
-            ),
-        })
+        let directory = directory.display();
+        Some(format!("move {name} away: {directory} goes into etcd's container as a directory of certificates"))
     };
     shown.into_iter().find_map(secret_in)
 }
@@ -189,7 +187,7 @@ mod tests {
         assert!(exposed(&context).is_none());
         for name in ["bmc-password", "node2.join"] {
             std::fs::write(file(name), "").unwrap();
-            let fault = exposed(&context).unwrap().sentence;
+            let fault = exposed(&context).unwrap();
             assert!(fault.starts_with(&format!("move {name} away: ")), "{fault}");
             std::fs::remove_file(file(name)).unwrap();
         }

@@ -16,7 +16,6 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     if let Some(refusal) = evidence.disk.known().and_then(database_is_ahead) {
         return evidence.refuse(refusal);
     }
-    let vote = vote::vote(evidence).ok();
     let Some(note) = announced_note(evidence) else { return evidence.refuse(note_unreadable(evidence)) };
     let mut effects: Vec<Effect> = given_up(evidence, &note).into_iter().chain(forgotten_voter(evidence)).collect();
     effects.push(Effect::WriteNote(note.clone()));
@@ -28,6 +27,7 @@ pub(in crate::decide) fn announce(evidence: &Evidence, because: Reason) -> Plan 
     if !is_named(evidence) {
         effects.push(Effect::SetStandalone(Some(evidence.me.name.clone())));
     }
+    let vote = vote::vote(evidence).ok();
     let nonce = (vote.is_some() || !evidence.container_may_run()).then_some(evidence.nonce);
     let record = announced_record(evidence, &note, nonce);
     let phase = match (nonce.filter(|_| record.is_some()), vote) {

@@ -13,18 +13,12 @@ pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     if !etcd.leads() || etcd.has_more_than_two_voters() {
         return None;
     }
-    let is_redundant = etcd.is_redundant();
-    let seen = Reached {
-        cluster_id: etcd.cluster_id,
-        forks: evidence.own_lineage()?.forks,
-        position: etcd.position(),
-        is_redundant,
-    };
+    let seen = position_of(evidence, etcd, etcd.is_redundant())?;
     let differs = |said: &Reached| {
         let is_another = (said.cluster_id, said.forks) != (seen.cluster_id, seen.forks);
         let has_moved = seen.position.index >= said.position.index.saturating_add(LAG);
         let is_no_less = seen.position.index >= said.position.index;
-        is_another || has_moved || (said.is_redundant != is_redundant && is_no_less)
+        is_another || has_moved || (said.is_redundant != seen.is_redundant && is_no_less)
     };
     is_news(evidence, |said| said.is_none_or(differs)).then_some(Effect::SetReached(seen))
 }
@@ -32,8 +26,7 @@ pub(super) fn as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
 /// Publishes the leader's position before a learner becomes a voter. What both acknowledge right after that is on a voter that no record
 /// names yet, so the position names two voters already.
 pub(super) fn before_a_promotion(evidence: &Evidence, leader: &Etcd) -> Option<Effect> {
-    let forks = evidence.own_lineage()?.forks;
-    let seen = Reached { cluster_id: leader.cluster_id, forks, position: leader.position(), is_redundant: true };
+    let seen = position_of(evidence, leader, true)?;
     let differs = |said: &Reached| {
         // The last one may be of the time before the peer left.
         let is_another = (said.cluster_id, said.forks, said.is_redundant) != (seen.cluster_id, seen.forks, true);
@@ -41,6 +34,11 @@ pub(super) fn before_a_promotion(evidence: &Evidence, leader: &Etcd) -> Option<E
     };
     let has_one_voter = leader.voters().count() == 1;
     (has_one_voter && is_news(evidence, |said| said.is_none_or(differs))).then_some(Effect::SetReached(seen))
+}
+
+fn position_of(evidence: &Evidence, etcd: &Etcd, is_redundant: bool) -> Option<Reached> {
+    let forks = evidence.own_lineage()?.forks;
+    Some(Reached { cluster_id: etcd.cluster_id, forks, position: etcd.position(), is_redundant })
 }
 
 /// Publishes where a sole voter's log ends as it stops: all of it counts as committed at its next start.

@@ -30,10 +30,10 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
         return evidence.refuse(Refusal::NotAVoterYet);
     }
     // Whose learner this is needs no look at ids: the peer's etcd promotes no member that it does not list.
-    let lag = evidence.peer_etcd.known().map(|peer| lag_behind(peer, etcd));
+    let leader = evidence.peer_etcd.known();
+    let lag = leader.map(|leader| lag_behind(leader, etcd));
     let polls = polls_caught_up(evidence, progress, lag);
     let promotion = Effect::PromoteMember { id: etcd.member_id, via: Via::Peer };
-    let leader = evidence.peer_etcd.known();
     let position = leader.and_then(|leader| reached::before_a_promotion(evidence, leader));
     let effects = if has_caught_up(polls) { position.into_iter().chain([promotion]).collect() } else { Vec::new() };
     let because = Reason::Step(ReasonStep::AskPeerToPromote { peer: evidence.peer_name().to_owned() });

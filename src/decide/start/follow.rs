@@ -66,15 +66,20 @@ fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {
         return classify(disk) == Standing::SoleVoter;
     };
-    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
+    let served = served_lineage(cib);
     let is_known_there = served.is_some_and(|served| *served == own || served.forks > own.forks);
     let was_given_up = cib.peer_record.as_ref().is_some_and(|record| record.gave_up);
     classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
 }
 
+/// Returns the forks of the history that the peer serves, by its record, or by what it recorded last.
+fn served_lineage(cib: &Cib) -> Option<&Lineage> {
+    cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref())
+}
+
 /// Returns whether an operator gave up what this node's data has: the peer's record shows it, or counts more forks.
 fn was_given_up(evidence: &Evidence, cib: &Cib) -> bool {
-    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
+    let served = served_lineage(cib);
     let counts_more = |own: &Lineage| served.is_some_and(|served| served.forks > own.forks);
     let own = evidence.own_lineage().filter(|_| !evidence.has_another_ones_note());
     cib.peer_record.as_ref().is_some_and(|record| record.gave_up) || own.as_ref().is_some_and(counts_more)
@@ -93,7 +98,7 @@ fn is_kept_for_good(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: 
 /// Returns whether this data was the sole voter's of a fork that the peer's history does not continue. Also where a person gave it up, it may
 /// have writes that exist nowhere else.
 fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
-    let served = cib.peer_record.as_ref().map(|record| &record.lineage).or(cib.peer_lineage.as_ref());
+    let served = served_lineage(cib);
     let note = evidence.last_note().filter(|note| note.alone_since.is_some());
     classify(disk) == Standing::SoleVoter
         && note.is_some_and(|note| served.is_some_and(|served| *served != note.lineage))
