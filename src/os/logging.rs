@@ -1,5 +1,5 @@
 //! Where the agents' words go: syslog for the journal, stderr for whoever runs them, and Pacemaker's log file where
-//! it names one. Messages never hold a secret; that is the business of whoever makes them. Each is one clean line, and
+//! it names one. The code that makes a message leaves secrets out. Each message is one clean line, and
 //! none of the three can keep the program waiting for long.
 
 use std::fs::File;

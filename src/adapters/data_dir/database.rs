@@ -367,7 +367,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of one megabyte whose elements name the same bytes again and again.
+    /// A page of one megabyte in which 2,000 elements name the same bytes as their values.
     #[test]
     fn values_that_overlap_are_not_collected_without_end() {
         let (count, value) = (2_000_u16, 1 << 20);

@@ -74,7 +74,7 @@ pub struct System {
 const ETAG: &str = "@odata.etag";
 /// Where the client puts the name that the header of the answer has. No resource has such a key of its own.
 pub(super) const HEADER_ETAG: &str = "ETag (header)";
-/// `If-Match` for a resource whose state has no name.
+/// The value of `If-Match` that fits every state, for a resource that names none.
 const ANY_STATE: &str = "*";
 
 /// Returns the names of the state of a resource, in the order in which they are tried with `If-Match`.

@@ -44,7 +44,7 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     let data = Data { log, commit: commit.min(durable), durable, ..data };
     let after = data.newest(&sim.logs);
     // What no voter's data has any more is noticed by the position that the leader published, which may be some thousand entries old. Nothing
-    // asks a learner whose leader is gone.
+    // asks a learner without a leader.
     let peer = world.nodes[1 - n].data;
     let votes = peer.newest(&sim.logs).conf.votes(peer.mid);
     let (other, length) = if votes { (peer.newest(&sim.logs), peer.len(&sim.logs)) } else { (Sum::default(), 0) };

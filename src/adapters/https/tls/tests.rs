@@ -66,7 +66,7 @@ fn a_signature_that_cannot_be_verified_can_be_pinned() {
     assert!(hopeless && said.contains("P-521") && said.ends_with(&pin) && !said.contains("ssl_ca_file"), "{said}");
 }
 
-/// A BMC whose own key is of a kind that is not offered has nothing to answer with.
+/// A BMC cannot answer where it has a key of a kind that this client does not offer.
 #[test]
 fn a_handshake_that_fails_names_the_kinds_of_key_and_the_way_without() {
     let error = rustls::Error::AlertReceived(AlertDescription::HandshakeFailure);
