@@ -104,7 +104,7 @@ SIM_DAILY = \
 	'--faults 2 --promotable' \
 	'--faults 2 --tell --no-operators' \
 	'--faults 2 --hide' \
-	'--faults 2 --forget' \
+	'--faults 2 --forget --others-promote' \
 	'--faults 2 --guest' \
 	'--faults 2 --unblock' \
 	'--faults 1 --put-back' \

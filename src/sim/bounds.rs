@@ -42,6 +42,8 @@ pub struct Bounds {
     pub tells: bool,
     /// Whether an operator has Pacemaker forget a node that is gone (`pcs cluster node remove`).
     pub forgets: bool,
+    /// Whether another controller, or an operator, promotes a learner.
+    pub others_promote: bool,
     /// Whether survivors go on without a restart (`recovery=standin`).
     pub vote_proxies: bool,
     /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
@@ -78,6 +80,7 @@ impl Bounds {
             chooses: false,
             tells: false,
             forgets: false,
+            others_promote: false,
             vote_proxies: true,
             third_voter: false,
             hides: false,
@@ -108,6 +111,7 @@ impl Bounds {
             chooses: true,
             tells: true,
             forgets: true,
+            others_promote: true,
             vote_proxies: true,
             third_voter: true,
             hides: true,

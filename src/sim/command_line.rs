@@ -147,6 +147,8 @@ pub(super) struct Check {
     tell: bool,
     #[arg(long, help = "Lets an operator have Pacemaker forget a node that is gone (pcs cluster node remove)")]
     forget: bool,
+    #[arg(long, help = "Lets another controller, or an operator with etcdctl, promote the learner")]
+    others_promote: bool,
     #[arg(
         id = "guest",
         long = "guest",
@@ -204,6 +206,7 @@ impl Check {
             chooses: self.choose,
             tells: self.tell,
             forgets: self.forget,
+            others_promote: self.others_promote,
             vote_proxies: !self.restart,
             third_voter: self.third_voter,
             hides: self.hide,

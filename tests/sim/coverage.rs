@@ -34,7 +34,7 @@ macro_rules! variants {
 variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
-    Hide, Erase, PutBack, Copy, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+    Hide, Erase, PutBack, Copy, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
 }
 
 variants! { name_of_begin, BEGINNINGS, Begin:
@@ -280,7 +280,7 @@ fn wrong(reached: &Reached, kind: &'static str, list: &[(&'static str, &'static 
 fn everything_is_reached_or_has_a_reason_why_not() {
     let mut reached = Reached::default();
     for bounds in [
-        Bounds { forgets: true, ..Bounds::of_search(2) },
+        Bounds { forgets: true, others_promote: true, ..Bounds::of_search(2) },
         Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) },
         Bounds { blank: true, disks: true, ..Bounds::of_search(1) },
         Bounds { silent_without_leader: false, ..Bounds::of_search(1) },
@@ -323,6 +323,7 @@ fn every_move_has_a_kind_of_its_own() {
                 Move::Begin(_, begin, _) => Move::Begin(0, begin, 0),
                 Move::Decide(..) => Move::Decide(0, 0),
                 Move::PutBack(..) => Move::PutBack(0, 1, false),
+                Move::Confirm(_, accept_loss, _) => Move::Confirm(0, accept_loss, false),
                 what if what.of_the_other() == what => what,
                 what => [what, what.of_the_other()].into_iter().min_by_key(|what| format!("{what:?}")).unwrap(),
             };

@@ -133,6 +133,13 @@ fn an_abandoned_leader_is_not_believed() {
     assert_caught(&[("abandoned-leader-believed", "5 new clusters were announced, and there were 1 faults")], counted);
 }
 
+/// An operator in a partition gives up a node that serves, where the command does not ask that node's BMC.
+#[test]
+fn a_word_in_a_partition_is_held_to_what_the_bmc_says() {
+    let partition = Bounds { operators: true, ..bounds(2) };
+    assert_caught(&[("bmc-not-asked", "has its peer fenced, which serves")], partition);
+}
+
 /// What no data has any more is missed only by the position that the leader published.
 #[test]
 fn a_disk_that_was_put_back_is_noticed_by_what_was_reached() {

@@ -44,15 +44,15 @@ pub(super) fn left_more(departed: &PublishedState, voter: &PublishedState) -> bo
 pub(super) fn is_behind(record: &PublishedState, recorded: Option<&Lineage>, reached: Option<&Reached>) -> bool {
     let DataDir::Present(history) = &record.disk else { return false };
     let has_lost_a_fork = recorded.is_some_and(|recorded| recorded.forks > record.lineage.forks);
-    has_lost_a_fork || reached.is_some_and(|reached| ends_before(history, record.lineage.forks, reached))
+    has_lost_a_fork || reached.is_some_and(|reached| ends_before(history, reached))
 }
 
-/// Returns whether a history of so many forks ends before a position of the same cluster and of no more forks. A fork that a person began
-/// from less has published its own position first (`announce`). A leader publishes its position right before it promotes its learner
-/// (`reached::before_a_promotion`), so data of one voter that ends there was put back, too.
-fn ends_before(history: &History, forks: u64, reached: &Reached) -> bool {
-    let is_of_it = history.cluster_id == reached.cluster_id && forks >= reached.forks;
-    is_of_it && history.last_index < least(history, reached).index
+/// Returns whether a history ends before a position of the same cluster, whatever forks either counts. A fork holds all that was committed before
+/// it, and one that a person began from less has published its own position first (`announce`). Data of fewer forks was left behind, or its
+/// durable state went back with it. A leader publishes its position right before it promotes its learner (`reached::before_a_promotion`), so
+/// data of one voter that ends there was put back, too.
+fn ends_before(history: &History, reached: &Reached) -> bool {
+    history.cluster_id == reached.cluster_id && history.last_index < least(history, reached).index
 }
 
 /// Returns the position that data has to reach.
@@ -87,7 +87,7 @@ fn behind_the_announcement(evidence: &Evidence, history: &History) -> Option<Log
 
 fn behind_the_cluster(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let reached = evidence.cib.known()?.reached.known()?;
-    ends_before(history, evidence.own_lineage()?.forks, reached).then(|| least(history, reached))
+    ends_before(history, reached).then(|| least(history, reached))
 }
 
 fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPosition> {

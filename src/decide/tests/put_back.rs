@@ -185,7 +185,10 @@ fn a_node_alone_knows_by_the_cib_that_its_disk_was_put_back() {
     let behind = sole().cib_with(|cib| cib.reached = reached(0, 1_001));
     let plan = first(Request::Start, &behind);
     assert!(is_put_back(&refusal(&plan)) && is_harmless(&plan));
-    for as_far in [reached_alone(0, 1_000), reached_alone(1, 2_000), Fact::Absent, Fact::Unknown("rubbish".to_owned())]
+    // The durable state, which knew of the fork, went back with the data.
+    let state_too = sole().cib_with(|cib| cib.reached = reached_alone(1, 2_000));
+    assert!(is_put_back(&refusal(&first(Request::Start, &state_too))));
+    for as_far in [reached_alone(0, 1_000), reached_alone(1, 1_000), Fact::Absent, Fact::Unknown("rubbish".to_owned())]
     {
         let plan = first(Request::Start, &sole().cib_with(|cib| cib.reached = as_far));
         assert_eq!(runs(&plan), Some(RunMode::Normally));

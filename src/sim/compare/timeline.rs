@@ -244,10 +244,13 @@ impl Timeline<'_> {
             }
             match self.sim.strategy {
                 Strategy::PlainRaft => {}
-                Strategy::Tandem => self.happens(Move::Confirm(n, accept_loss)),
+                Strategy::Tandem => {
+                    let node_is_on = self.world.nodes[1 - n].on;
+                    self.happens(Move::Confirm(n, accept_loss, node_is_on));
+                }
                 _ if self.world.nodes[n].on => {
                     let node = &mut self.world.nodes[n];
-                    (node.word, node.quorum) = (Word::Given { accept_loss: true }, true);
+                    (node.word, node.quorum) = (Word::Given { accept_loss: true, node_is_on: false }, true);
                     self.figures.manual += 1;
                 }
                 _ => {}

@@ -172,7 +172,7 @@ pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: 
 
 /// A confirmation is about the data as it was when it was given.
 fn changed(world: &mut World, n: usize) {
-    if let Word::Given { accept_loss } = world.nodes[n].word {
+    if let Word::Given { accept_loss, node_is_on: _ } = world.nodes[n].word {
         world.nodes[n].word = Word::Outdated { accept_loss };
     }
 }

@@ -110,7 +110,7 @@ pub fn joined(sim: &mut Sim) -> World {
         let note = sim.notes.id(DurableState { of: Some(of), ..DurableState::default() });
         let node = &mut world.nodes[n];
         (node.data, node.note) = (Data { mid, cluster: CLUSTER, log, commit: 4, durable: 4, folded: 0 }, note);
-        node.cib.reached = (0, 4);
+        node.cib.reached = (0, 4, true);
     }
     world
 }

@@ -74,8 +74,8 @@ pub enum EffectStep {
     ConsumeConfirmation,
     SetScore(bool),
     ForgetPrimary,
-    /// Publishes how far etcd has reached: forks and index.
-    SetReached(u8, u8),
+    /// Publishes how far etcd has reached: forks, index, and whether with two voters.
+    SetReached(u8, u8, bool),
     /// Takes back the request to force a new cluster.
     ForceDone,
     StopContainer,
@@ -202,7 +202,9 @@ impl EffectStep {
             Effect::PromoteMember { id, via } => Self::Promote(small(*id), *via),
             Effect::AddLearner { peer_url, via } => Self::AddLearner(usize::from(peer_url.contains(NAMES[1])), *via),
             Effect::SetPromotionScore(score) => Self::SetScore(score.is_some()),
-            Effect::SetReached(reached) => Self::SetReached(small(reached.forks), small(reached.position.index)),
+            Effect::SetReached(reached) => {
+                Self::SetReached(small(reached.forks), small(reached.position.index), reached.is_redundant)
+            }
             Effect::ForgetPrimary => Self::ForgetPrimary,
             Effect::TellOthers(Notice::ForceDone) => Self::ForceDone,
             Effect::SetLearner(_) | Effect::TellOthers(_) | Effect::PruneBackups => {
@@ -306,7 +308,9 @@ impl EffectStep {
             Self::ConsumeConfirmation => world.nodes[n].word = Word::None,
             Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
             Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
-            Self::SetReached(forks, index) => pacemaker::write(world, n, |cib| cib.reached = (forks, index)),
+            Self::SetReached(forks, index, is_redundant) => {
+                pacemaker::write(world, n, |cib| cib.reached = (forks, index, is_redundant));
+            }
             Self::ForceDone => pacemaker::write(world, n, |cib| cib.told[n] = false),
             Self::StopContainer => etcd::stop(world, n),
             Self::AdvanceCommit => {

@@ -257,7 +257,7 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
 
 /// How far etcd has reached, where positions count. All data of the model is of one cluster then.
 fn reached(sim: &Sim, view: &View) -> Fact<Reached> {
-    let (forks, index) = view.cib.reached;
+    let (forks, index, is_redundant) = view.cib.reached;
     match (sim.bounds.puts_back, index) {
         (false, _) => Fact::NotAsked,
         (true, 0) => Fact::Absent,
@@ -265,7 +265,7 @@ fn reached(sim: &Sim, view: &View) -> Fact<Reached> {
             cluster_id: CLUSTER.into(),
             forks: forks.into(),
             position: LogPosition { term: 1, index: index.into() },
-            is_redundant: view.cib.standalone.is_none(),
+            is_redundant,
         }),
     }
 }
@@ -405,7 +405,7 @@ fn last_index(disk: &Disk) -> u64 {
 fn word(view: &View, peer: usize) -> Fact<Confirmation> {
     let (accept_loss, fits) = match view.word {
         Word::None => return Fact::Absent,
-        Word::Given { accept_loss } => (accept_loss, true),
+        Word::Given { accept_loss, node_is_on: _ } => (accept_loss, true),
         Word::Outdated { accept_loss } => (accept_loss, false),
     };
     let disk = view.disk;

@@ -60,7 +60,7 @@ impl World {
                 score: [false; 2],
                 told: [false; 2],
                 primary: None,
-                reached: (0, 0),
+                reached: (0, 0, false),
             },
             data: Data { mid: 0, cluster: 0, log: 0, commit: 0, durable: 0, folded: 0 },
             etcd: Run::Off,
@@ -316,8 +316,8 @@ pub enum Stack {
 pub enum Word {
     #[default]
     None,
-    /// About the data as it is.
-    Given { accept_loss: bool },
+    /// About the data as it is. `node_is_on`: no BMC said that the other node was off, as Pacemaker knew better or the operator named it.
+    Given { accept_loss: bool, node_is_on: bool },
     /// About data that has changed since.
     Outdated { accept_loss: bool },
 }
@@ -378,8 +378,8 @@ pub struct Cib {
     pub told: [bool; 2],
     /// `etcd_primary`: the node whose data an operator chose after the histories had split.
     pub primary: Option<u8>,
-    /// `etcd_reached`: forks and index, and (0, 0) where it was never set. Only with `--put-back`.
-    pub reached: (u8, u8),
+    /// `etcd_reached`: forks, index, and whether with two voters; the index is 0 where it was never set. Only with `--put-back`.
+    pub reached: (u8, u8, bool),
 }
 
 impl Cib {

@@ -3,7 +3,7 @@
 use super::kinds::{Move, is_pending};
 use super::possible::thinkable;
 use super::{faults, operators};
-use crate::sim::model::world::{BANNED, Blind, Stack, World};
+use crate::sim::model::world::{BANNED, Blind, NAMES, Stack, Word, World};
 use crate::sim::model::{agent, etcd, pacemaker};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
@@ -125,7 +125,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::CatchUp => pacemaker::catch_up(world),
         Move::Notice => pacemaker::notice(world),
         Move::Meet(n) => pacemaker::meet(world, n),
-        Move::Fence(n) => pacemaker::fence(world, n, sim.strategy.fences()),
+        Move::Fence(n) => return fence(sim, world, n),
         Move::Begin(n, begin, moment) => {
             let begins = pacemaker::begin(world, n, begin, etcd::has_learner(sim, world));
             return Ok(begins && (is_pending(begin) || agent::round(sim, world, n, moment)?));
@@ -134,7 +134,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Effect(n) => return agent::effect(sim, world, n, false),
         Move::GiveUp(n) => return agent::effect(sim, world, n, true),
         Move::Want(n, wanted) => operators::want(sim, world, n, wanted),
-        Move::Confirm(n, accept_loss) => operators::confirm(sim, world, n, accept_loss),
+        Move::Confirm(n, accept_loss, node_is_on) => operators::confirm(sim, world, n, accept_loss, node_is_on),
         Move::EndStack(n) => sim.bounds.stacks && pacemaker::end_stack(world, n, Stack::Ended),
         Move::KillStack(n) => sim.bounds.stacks && pacemaker::end_stack(world, n, Stack::Killed),
         Move::StackBack(n) => pacemaker::stack_is_back(world, n),
@@ -147,6 +147,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Choose(n) => operators::choose(sim, world, n),
         Move::Tell(n) => operators::tell_whose_data_counts(sim, world, n),
         Move::Forget(n) => operators::forget(sim, world, n),
+        Move::PromoteElsewhere => operators::promote(sim, world),
         Move::LoseThirdVoter => std::mem::replace(&mut world.third_voter, false),
         Move::ThirdVoterBack => etcd::third_voter_is_back(sim, world),
         Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
@@ -157,4 +158,18 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
             can
         }
     })
+}
+
+/// Pacemaker on `n` fences its peer. What it does at an operator's word alone takes no leader down that was on when the word was given.
+fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
+    let serves = world.nodes[1 - n].etcd.is_led();
+    let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });
+    let is_fenced = pacemaker::fence(world, n, sim.strategy.fences());
+    if sim.judges() && is_fenced && serves && by_word {
+        return Err(Violation::new(format!(
+            "{}: a word that names no node that is on has its peer fenced, which serves",
+            NAMES[n]
+        )));
+    }
+    Ok(is_fenced)
 }

@@ -33,7 +33,9 @@ pub enum Move {
     Effect(usize),
     GiveUp(usize),
     Want(usize, Wanted),
-    Confirm(usize, bool),
+    /// An operator's word (`tandem confirm-recovery`): whether it accepts a loss, and whether it names the other node although that
+    /// is on.
+    Confirm(usize, bool, bool),
     /// Pacemaker and Corosync end, in maintenance or killed, and come back in the same boot.
     EndStack(usize),
     KillStack(usize),
@@ -53,6 +55,8 @@ pub enum Move {
     Choose(usize),
     /// An operator, or a program in their place, says whose data counts (`force_new_cluster`).
     Tell(usize),
+    /// Another controller, or an operator with `etcdctl`, promotes the learner.
+    PromoteElsewhere,
     /// An operator has Pacemaker forget this node, which is gone, on the other one (`pcs cluster node remove`).
     Forget(usize),
     /// The next look of an agent does not find something out.
@@ -67,17 +71,21 @@ pub enum Move {
 /// How many entries a log has at most in a search that puts disks back.
 pub const MOST_ENTRIES: usize = 32;
 
+/// What an operator's word says: whether it accepts a loss, and whether it names a node that is on.
+pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
+
 /// Every move that there is.
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
-    moves.extend([Move::CatchUp, Move::Notice, Move::LoseThirdVoter, Move::ThirdVoterBack]);
+    moves.extend([Move::CatchUp, Move::Notice, Move::PromoteElsewhere, Move::LoseThirdVoter, Move::ThirdVoterBack]);
     for n in 0..2 {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
         moves.extend([Move::StepDown(n), Move::Destroy(n), Move::Unblock(n)]);
         moves.extend([Move::KillEtcd(n), Move::KillAgent(n), Move::Lag(n), Move::Meet(n), Move::Fence(n)]);
         moves.extend([Move::EndStack(n), Move::KillStack(n), Move::StackBack(n)]);
         moves.extend([Move::KillLaunch(n), Move::Launched(n), Move::Damage(n), Move::CleanUp(n)]);
-        moves.extend([Move::Effect(n), Move::GiveUp(n), Move::Confirm(n, false), Move::Confirm(n, true)]);
+        moves.extend([Move::Effect(n), Move::GiveUp(n)]);
+        moves.extend(WORDS.map(|[accept_loss, node_is_on]| Move::Confirm(n, accept_loss, node_is_on)));
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
         moves.extend([Move::Choose(n), Move::Tell(n), Move::Forget(n)]);
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
@@ -122,6 +130,7 @@ impl Move {
                 | Self::Choose(_)
                 | Self::Tell(_)
                 | Self::Forget(_)
+                | Self::PromoteElsewhere
                 | Self::Hide(..)
                 | Self::Erase(_)
                 | Self::LoseThirdVoter
@@ -157,11 +166,13 @@ impl Move {
             Self::Want(_, Wanted::Running) => 22,
             Self::Want(_, Wanted::Standby) => 23,
             Self::Want(_, Wanted::Shutdown) => 24,
-            Self::Confirm(_, false) => 25,
-            Self::Confirm(_, true) => 26,
+            Self::Confirm(_, false, _) => 25,
+            Self::Confirm(_, true, _) => 26,
             Self::Choose(_) => 27,
             Self::Tell(_) => 28,
             Self::Hide(_, what) => 29 + what as usize,
+            // No look hides nothing, so that number is free.
+            Self::PromoteElsewhere => 29,
             Self::LoseThirdVoter => 36,
             Self::ThirdVoterBack => 37,
             Self::Erase(_) => 38,
@@ -202,7 +213,7 @@ impl Move {
             Self::Effect(n) => Self::Effect(1 - n),
             Self::GiveUp(n) => Self::GiveUp(1 - n),
             Self::Want(n, wanted) => Self::Want(1 - n, wanted),
-            Self::Confirm(n, accept_loss) => Self::Confirm(1 - n, accept_loss),
+            Self::Confirm(n, accept_loss, node_is_on) => Self::Confirm(1 - n, accept_loss, node_is_on),
             Self::EndStack(n) => Self::EndStack(1 - n),
             Self::KillStack(n) => Self::KillStack(1 - n),
             Self::StackBack(n) => Self::StackBack(1 - n),
@@ -224,6 +235,7 @@ impl Move {
             | Self::HealLink
             | Self::CatchUp
             | Self::Notice
+            | Self::PromoteElsewhere
             | Self::LoseThirdVoter
             | Self::ThirdVoterBack => self,
         }

@@ -42,7 +42,6 @@ impl Move {
             Self::Want(n, Wanted::Running) => format!("operator wants {} to run", NAMES[n]),
             Self::Want(n, Wanted::Standby) => format!("operator sets {} to standby", NAMES[n]),
             Self::Want(n, Wanted::Shutdown) => format!("operator shuts {} down", NAMES[n]),
-            Self::Confirm(n, false) => format!("operator confirms the recovery of {}", NAMES[n]),
             Self::EndStack(n) => format!("operator ends pacemaker on {}, in maintenance", NAMES[n]),
             Self::KillStack(n) => format!("pacemaker on {} is killed", NAMES[n]),
             Self::StackBack(n) => format!("pacemaker on {} is back", NAMES[n]),
@@ -62,7 +61,12 @@ impl Move {
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),
             Self::Erase(n) => format!("pacemaker erases the record of {} from the CIB", NAMES[n]),
             Self::Hide(n, what) => format!("agent on {} does not find out {} once", NAMES[n], hidden(what)),
-            Self::Confirm(n, true) => format!("operator confirms the recovery of {}, accepting the loss", NAMES[n]),
+            Self::Confirm(n, accept_loss, node_is_on) => {
+                let accepted = if accept_loss { ", accepting the loss" } else { "" };
+                let named = if node_is_on { format!(", though {} is on", NAMES[1 - n]) } else { String::new() };
+                format!("operator confirms the recovery of {}{accepted}{named}", NAMES[n])
+            }
+            Self::PromoteElsewhere => "another controller promotes the learner".to_owned(),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! What operators do, and programs in their place.
 
 use crate::decide::Request;
-use crate::decide::evidence::Lineage;
+use crate::decide::evidence::{Lineage, PeerNode};
 use crate::sim::Sim;
-use crate::sim::model::log::THIRD_VOTER;
+use crate::sim::model::log::{self, Entry, THIRD_VOTER};
 use crate::sim::model::world::{Stack, Wanted, Word, World};
-use crate::sim::model::{etcd, pacemaker, view};
+use crate::sim::model::{etcd, members, pacemaker, view};
+use crate::sim::mutant::Mutant;
 
 pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bool {
     let node = &mut world.nodes[n];
@@ -24,13 +25,17 @@ pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bo
     can
 }
 
-/// `tandem confirm-recovery`, by its own rules; besides, it makes Pacemaker act without its peer.
-pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool) -> bool {
+/// `tandem confirm-recovery`, by its own rules; besides, it makes Pacemaker act without its peer. Where Pacemaker neither sees the other node nor
+/// has a confirmation that it is off, the command asks that node's BMC. It refuses where that says On, unless the operator names the node
+/// as one that is on.
+pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool, node_is_on: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;
     let own = if node.note == 0 { Lineage::default() } else { sim.notes.get(node.note).lineage.clone() };
     let was_left_behind = view::was_left_behind(&node.cib, n, &own);
     let peer_serves = world.link && world.nodes[1 - n].etcd.is_led();
+    let is_asked = matches!(node.cib.machine[1 - n], PeerNode::NeverSeen | PeerNode::Lost);
+    let says_on = is_asked && world.nodes[1 - n].on && sim.mutant != Mutant::BmcNotAsked;
     let is_between_actions = node.action.is_none_or(|action| action.request == Request::Start);
     let can = sim.bounds.operators
         && pacemaker::is_up(world, n)
@@ -39,9 +44,10 @@ pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool)
         && !peer_serves
         && newest.votes(node.data.mid)
         && !newest.votes(THIRD_VOTER)
+        && (node_is_on == says_on)
         && (accept_loss == was_left_behind);
     if can {
-        world.nodes[n].word = Word::Given { accept_loss };
+        world.nodes[n].word = Word::Given { accept_loss, node_is_on: node_is_on || !is_asked };
         world.nodes[n].quorum = true;
     }
     can
@@ -89,4 +95,14 @@ pub(super) fn forget(sim: &Sim, world: &mut World, n: usize) -> bool {
     world.nodes[me].quorum = true;
     pacemaker::write(world, me, |cib| pacemaker::forget_node(cib, n));
     world.nodes[me] != before
+}
+
+/// `etcdctl member promote`, or another controller: without a record, and without the position of the leader's data.
+pub(super) fn promote(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(leader) = etcd::leader(world) else { return false };
+    let learners = world.nodes[leader].data.applied(&sim.logs).conf.learners;
+    let Some(learner) = (1..16).find(|mid| learners & log::bit(*mid) != 0) else { return false };
+    let before = *world;
+    members::change(sim, world, leader, leader, Entry::Promote(learner));
+    *world != before
 }

@@ -1,6 +1,6 @@
 //! Which moves a state does not rule out at first sight.
 
-use super::kinds::{MOST_ENTRIES, Move};
+use super::kinds::{MOST_ENTRIES, Move, WORDS};
 use crate::sim::Bounds;
 use crate::sim::model::etcd;
 use crate::sim::model::pacemaker::{self, BEGINNINGS};
@@ -29,6 +29,7 @@ pub(super) fn thinkable(
     tell_if(!world.link, Move::HealLink);
     tell_if(world.lagging.is_some(), Move::CatchUp);
     tell_if(world.joined, Move::Notice);
+    tell_if(may_fail && bounds.others_promote && is_led && has_learner, Move::PromoteElsewhere);
     tell_if(may_fail && world.third_voter, Move::LoseThirdVoter);
     tell_if(bounds.third_voter && !world.third_voter, Move::ThirdVoterBack);
     for (n, node) in world.nodes.iter().enumerate() {
@@ -61,8 +62,9 @@ pub(super) fn thinkable(
         tell_if(true, Move::Fence(n));
         tell_if(has_plan, Move::Effect(n));
         tell_if(has_plan, Move::GiveUp(n));
-        tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, false));
-        tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, true));
+        for [accept_loss, node_is_on] in WORDS {
+            tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, accept_loss, node_is_on));
+        }
         for wanted in [Wanted::Running, Wanted::Standby, Wanted::Shutdown] {
             let may = may_fail || wanted == Wanted::Running;
             let can = is_up && node.wanted != wanted && node.wanted != Wanted::Shutdown;

@@ -115,7 +115,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     row.add(1, breaks_down);
     let (word, accept_loss) = match word {
         Word::None => (0_u8, false),
-        Word::Given { accept_loss } => (1, accept_loss),
+        Word::Given { accept_loss, node_is_on: _ } => (1, accept_loss),
         Word::Outdated { accept_loss } => (2, accept_loss),
     };
     row.add(2, word);
@@ -149,6 +149,7 @@ fn add_cib(row: &mut Row, cib: Cib) {
     let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _, reached } = cib;
     row.add(4, reached.0);
     row.add(6, reached.1);
+    row.add(1, reached.2);
     for n in 0..2 {
         row.add(3, machine[n] as u64);
         row.add(3, agent[n] as u64);

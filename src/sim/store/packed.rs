@@ -25,7 +25,7 @@ impl PartialEq for Packed {
 
 /// Half of a state: one machine, in words of which the last one has few bits.
 pub(in crate::sim) type Half = [u64; 4];
-const HALF_BITS: usize = 247;
+const HALF_BITS: usize = 248;
 /// How many bits of a half are in its last word.
 const REST: usize = HALF_BITS % 64;
 /// Where in the last word of a state the bits begin that belong to neither half.
@@ -67,8 +67,10 @@ one_of!(Operation: None, Start, Stop, Promote, Demote);
 impl OneOf for Word {
     const ALL: &'static [Self] = &[
         Self::None,
-        Self::Given { accept_loss: false },
-        Self::Given { accept_loss: true },
+        Self::Given { accept_loss: false, node_is_on: false },
+        Self::Given { accept_loss: true, node_is_on: false },
+        Self::Given { accept_loss: false, node_is_on: true },
+        Self::Given { accept_loss: true, node_is_on: true },
         Self::Outdated { accept_loss: false },
         Self::Outdated { accept_loss: true },
     ];
@@ -77,8 +79,8 @@ impl OneOf for Word {
     fn number(self) -> u64 {
         match self {
             Self::None => 0,
-            Self::Given { accept_loss } => 1 + u64::from(accept_loss),
-            Self::Outdated { accept_loss } => 3 + u64::from(accept_loss),
+            Self::Given { accept_loss, node_is_on } => 1 + u64::from(accept_loss) + 2 * u64::from(node_is_on),
+            Self::Outdated { accept_loss } => 5 + u64::from(accept_loss),
         }
     }
 }
@@ -337,6 +339,7 @@ impl<const READS: bool> Bits<READS> {
         let Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached } = cib;
         self.small(4, &mut reached.0);
         self.small(6, &mut reached.1);
+        self.flag(&mut reached.2);
         for n in 0..2 {
             self.one_of(&mut machine[n]);
             self.one_of(&mut agent[n]);
