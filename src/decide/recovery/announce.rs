@@ -83,11 +83,18 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     Some(DurableState { lineage, alone_since, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
-/// Returns the write that names the voter that a force removes, before the force; nothing where the note names it already.
+/// Returns the write right before a force: the voter that the force removes, and the end of the log that it begins from, which a silent etcd did
+/// not show to the announcement. Nothing where the note has both.
 pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     let note = evidence.last_note()?;
     let without = other_voter(evidence);
-    (note.without != without).then_some(Effect::WriteNote(DurableState { without, ..note }))
+    let ends = evidence.disk.known().and_then(|disk| match disk {
+        DataDir::Present(history) => Some(position(history)),
+        DataDir::Blank | DataDir::Broken { .. } => None,
+    });
+    let alone_since = note.alone_since.map(|since| since.max(ends.unwrap_or_default()));
+    let is_news = (note.without, note.alone_since) != (without, alone_since);
+    is_news.then_some(Effect::WriteNote(DurableState { without, alone_since, ..note }))
 }
 
 /// Returns the other voter of two: by its data or its etcd or, while etcd has no leader, by what etcd shows without one. What this node published

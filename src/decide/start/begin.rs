@@ -210,6 +210,9 @@ fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedSta
 /// record is of its last start, so its living member list is asked instead, where it answers.
 fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let left_out = evidence.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
+    if let Some(refusal) = both_were_put_back(evidence, record) {
+        return evidence.refuse(refusal);
+    }
     match evidence.standing(&record.disk) {
         Standing::SoleVoter => sole_beside_an_active_peer(evidence, progress, record),
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
@@ -223,6 +226,16 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
         Standing::VoterBeside(_) | Standing::Learner | Standing::Departed | Standing::Nothing => {
             await_the_peer(evidence, progress)
         }
+    }
+}
+
+/// Returns the refusal of two voters of which both end before what was reached, by their records: Raft would elect the longer of two old logs.
+fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Refusal> {
+    let cib = evidence.cib.known().filter(|_| classify(&record.disk) != Standing::SoleVoter)?;
+    let peer = cib.peer_record.as_ref().filter(|peer| classify(&peer.disk) != Standing::SoleVoter)?;
+    match cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib)) {
+        ColdStart::Refuse(refusal @ Refusal::DiskWasPutBack { .. }) => Some(refusal),
+        _ => None,
     }
 }
 

@@ -86,6 +86,10 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     let i_am_behind = || is_behind(me, cluster.recorded_of_me, cluster.reached);
     let peer_is_behind = || is_behind(peer, cluster.recorded_of_peer, cluster.reached);
     let put_back = || put_back(me, cluster.chosen, put_back::refusal(me, peer));
+    let two_plain_starts = || {
+        let are_behind = i_am_behind() && peer_is_behind();
+        if are_behind { put_back() } else { ColdStart::StartNormally(Rule::TwoPlainStarts) }
+    };
     if are_copies(me, peer) {
         let member = history(me).map(|me| me.member_id).unwrap_or_default();
         return ColdStart::Refuse(Refusal::CopiedDisk { member });
@@ -108,12 +112,10 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         }
         (SoleVoter, VoterAmongMany) if peer.lineage.is_beyond(&me.lineage) => split(cluster.chosen),
         // Raft elects the longer log, which has to be as long as it once was.
-        (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => {
-            if i_am_behind() && peer_is_behind() { put_back() } else { ColdStart::StartNormally(Rule::TwoPlainStarts) }
-        }
-        // The promotion is in one log and not yet in the other.
-        (VoterBeside(other), Learner) if lists(me, other, peer) => ColdStart::StartNormally(Rule::TwoPlainStarts),
-        (Learner, VoterBeside(other)) if lists(peer, other, me) => ColdStart::StartNormally(Rule::TwoPlainStarts),
+        (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => two_plain_starts(),
+        // The promotion is in one log and not yet in the other, or one disk went back to before it.
+        (VoterBeside(other), Learner) if lists(me, other, peer) => two_plain_starts(),
+        (Learner, VoterBeside(other)) if lists(peer, other, me) => two_plain_starts(),
         (SoleVoter, SoleVoter) => split(cluster.chosen),
         (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
         (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
@@ -132,6 +134,8 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         (VoterBeside(_), Nothing) if me.left && !peer.joins => {
             ColdStart::Refuse(Refusal::PeerMayHaveGoneOnAndLostItsData)
         }
+        // It has been promoted since it said that it joins, so it has data, and its start awaits our vote.
+        (VoterBeside(_), Nothing) if peer.joins => ColdStart::StartNormally(Rule::PeerJoinedSince),
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
         (VoterBeside(_), Nothing | Departed) => ColdStart::ForceNewCluster(Rule::PeerHasNoData),
         (Nothing | Departed, VoterBeside(_) | VoterAmongMany) => ColdStart::FollowThePeer(Rule::PeerHasTheVotersData),

@@ -1,6 +1,6 @@
 //! The position that the leader publishes for good.
 
-use super::put_back::{reached, reaching};
+use super::put_back::{is_put_back, reached, reached_alone, reaching, refusal, runs};
 use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
@@ -61,4 +61,43 @@ fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
     assert!(!starts(two, reaching(ME, &[ME], (3, 1_000))), "its peer has become a voter since");
     assert!(starts(two, reaching(ME, &[ME], (3, 1_001))), "its peer was removed since");
     assert!(starts(one, reaching(ME, &[ME], (3, 1_000))));
+}
+
+/// Both were put back: Raft would elect the longer of two old logs.
+#[test]
+fn two_voters_that_both_end_too_early_do_not_start() {
+    let both = |mine: u64, theirs: u64| {
+        let both = at_rest().both_start().with_disk(reaching(ME, &[ME, PEER], (3, mine)));
+        let both = both.with_peer_record(reaching(PEER, &[ME, PEER], (3, theirs)));
+        first(Request::Start, &both.cib_with(|cib| cib.reached = reached(0, 1_000)))
+    };
+    assert!(is_put_back(&refusal(&both(900, 999))));
+    assert_eq!(runs(&both(900, 1_000)), Some(RunMode::Normally));
+    // The peer's disk went back to before its promotion.
+    let learning = |index: u64| match history(PEER, &[ME], &[PEER]) {
+        DataDir::Present(history) => {
+            DataDir::Present(History { last_term: 3, last_index: index, commit_index: index, ..history })
+        }
+        other => other,
+    };
+    let beside_a_learner = |mine: u64| {
+        let both = at_rest().both_start().with_disk(reaching(ME, &[ME, PEER], (3, mine)));
+        let both = both.with_peer_record(learning(900));
+        first(Request::Start, &both.cib_with(|cib| cib.reached = reached_alone(1, 1_000)))
+    };
+    assert!(is_put_back(&refusal(&beside_a_learner(999))));
+    assert_eq!(runs(&beside_a_learner(1_000)), Some(RunMode::Normally));
+}
+
+/// The peer's etcd waits for the vote of this node, and both logs are old.
+#[test]
+fn a_voter_that_ends_too_early_does_not_join_a_leaderless_peer_that_does_too() {
+    let beside = |theirs: u64| {
+        let active = at_rest().with_disk(reaching(ME, &[ME, PEER], (3, 900)));
+        let active = active.peer_is(PeerNode::Online, PeerAgent::Active);
+        let active = active.with_peer_record(reaching(PEER, &[ME, PEER], (3, theirs)));
+        first(Request::Start, &active.cib_with(|cib| cib.reached = reached(0, 1_000)))
+    };
+    assert!(is_put_back(&refusal(&beside(999))));
+    assert_eq!(runs(&beside(1_000)), Some(RunMode::Normally));
 }

@@ -209,7 +209,7 @@ impl Evidence {
     pub(super) fn announced(mut self) -> Self {
         let note = DurableState {
             lineage: forks(1, "node1"),
-            alone_since: Some(LogPosition::default()),
+            alone_since: Some(LogPosition { term: 3, index: 1_000 }),
             of: Some(mine()),
             without: Some(PEER),
             ..DurableState::default()

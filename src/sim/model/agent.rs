@@ -10,6 +10,7 @@ use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, pacemaker, vote_proxy};
 use crate::decide::evidence::{BootState, DurableState, LogPosition, PeerNode, PublishedState, RunningVoter};
 use crate::decide::plan::{DeadVote, Decision, Effect, OnFailure, Phase, RunMode};
+use crate::decide::reason::{Reason, ReasonStep};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
 use crate::sim::store::decided::{Number, Plans, UNDECIDED};
@@ -53,7 +54,11 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
         (true, false) => canonical(effect),
         (true, true) => canonical_with_positions(effect),
     };
-    let effects = plan.effects.iter().map(canonical).collect();
+    // Right before a force, a note that would differ by its position only is not written again.
+    let forces = plan.because == Reason::Step(ReasonStep::AdvanceAndForce);
+    let is_news =
+        |effect: &Effect| !matches!(effect, Effect::WriteNote(note) if forces && note == sim.notes.get(view.note));
+    let effects = plan.effects.iter().map(canonical).filter(is_news).collect();
     let next = match &plan.next {
         Next::Exit(exit) => Next::Exit(*exit),
         Next::Reobserve { progress, .. } => {

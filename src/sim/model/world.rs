@@ -316,7 +316,7 @@ pub enum Stack {
 pub enum Word {
     #[default]
     None,
-    /// About the data as it is. `node_is_on`: no BMC said that the other node was off, as Pacemaker knew better or the operator named it.
+    /// About the data as it is. `node_is_on`: no BMC has reported the other node as off, as Pacemaker knew better or the operator named it.
     Given { accept_loss: bool, node_is_on: bool },
     /// About data that has changed since.
     Outdated { accept_loss: bool },

@@ -26,7 +26,7 @@ pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bo
 }
 
 /// `tandem confirm-recovery`, by its own rules; besides, it makes Pacemaker act without its peer. Where Pacemaker neither sees the other node nor
-/// has a confirmation that it is off, the command asks that node's BMC. It refuses where that says On, unless the operator names the node
+/// has a confirmation that it is off, the command asks that node's BMC. It refuses where that reports On, unless the operator names the node
 /// as one that is on.
 pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool, node_is_on: bool) -> bool {
     let node = &world.nodes[n];
