@@ -1,4 +1,4 @@
-//! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, says what could be lost, and
+//! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, states what could be lost, and
 //! asks for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
 
 use clap::Args;
@@ -16,17 +16,22 @@ use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Plan, Progress, Request};
 use crate::operate::failure::Failure;
+use crate::operate::fencing::power::{self, Power};
 use crate::operate::node;
 use crate::records::state_file;
 
 const HELP: &str = "\
+It first asks the BMC of the lost node, where Pacemaker neither sees that node nor has a confirmation that it is off. A node
+whose BMC says On is probably serving, and only the network between the two is cut. The command then does nothing, unless
+--node-is-on NODE names that node.
+
 It asks for up to three things: the name of the node that is given up (--confirm NODE), leave to grant this node quorum
 alone, where it has none (--yes), and the lost node's name once more from whoever has seen that it is off, where Pacemaker
 has no confirmation of that; this last one no option answers.
 
 With --json, questions and warnings go to stderr. given_up is the lost node's name; quorum is had, granted or declined;
 fencing is confirmed (Pacemaker has it, or was told now), left (to Pacemaker, which starts nothing before), online (the
-lost node is there, or comes or goes) or unknown (the CIB could not be read); plan and because are what the agent would do now if Pacemaker asked for a start, as 'tandem explain' has them.";
+lost node is there, or comes or goes) or unknown (the CIB could not be read); bmc is on, off, unknown or not_asked; plan and because are what the agent would do now if Pacemaker asked for a start, as 'tandem explain' has them.";
 
 /// Lets this node run without its peer although nothing proves that the peer did not go on; asks for the peer's name
 #[derive(Args)]
@@ -37,6 +42,12 @@ pub(super) struct Arguments {
     /// Accepts that the lost node ran standalone and that its writes since then are lost
     #[arg(long)]
     accept_loss: bool,
+    /// Gives this node up although its BMC reports On
+    #[arg(long, value_name = "NODE")]
+    node_is_on: Option<String>,
+    /// Shows all evidence
+    #[arg(long)]
+    verbose: bool,
     #[command(flatten)]
     answers: Answers,
     #[command(flatten)]
@@ -56,7 +67,7 @@ enum Quorum {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Fencing {
-    /// Pacemaker has it, or was told now.
+    /// Pacemaker has it, also where the operator has just given it.
     Confirmed,
     /// Pacemaker has none, and starts nothing before it fenced the node or somebody tells it.
     Left,
@@ -78,10 +89,22 @@ impl Fencing {
     }
 }
 
+/// The answer of the lost node's BMC, as JSON has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Bmc {
+    On,
+    Off,
+    Unknown,
+    /// Pacemaker sees the node, or has a confirmation that it is off.
+    NotAsked,
+}
+
 /// What was done, and what comes of it.
 #[derive(Serialize)]
 pub(super) struct Confirmed {
     given_up: String,
+    bmc: Bmc,
     quorum: Quorum,
     fencing: Fencing,
     plan: Plan,
@@ -100,9 +123,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
     let accept_loss = arguments.accept_loss;
     let context = node::context(arguments.resource.id())?;
     let evidence = node::look(&context).0;
-    prompt.tell(format_args!("evidence\n{}", evidence::text(&evidence).trim_end()))?;
+    let shown = if arguments.verbose { evidence::text(&evidence) } else { evidence::in_short(&evidence) };
+    prompt.tell(format_args!("evidence\n{}", shown.trim_end()))?;
     let history = recoverable(&evidence, accept_loss)?;
     let peer = evidence.peer_name().to_owned();
+    let bmc = ask_the_bmc(&prompt, &context, &evidence, arguments.node_is_on.as_deref())?;
     warn(&prompt, &evidence, history, accept_loss)?;
     prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
     confirm(&context, &evidence, history, accept_loss)?;
@@ -114,7 +139,52 @@ pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
     let (evidence, _) = node::look(&context);
     let plan = decide::decide(Request::Start, &evidence, &Progress::default()).plan;
     let because = plan.because.to_string();
-    Ok(Confirmed { given_up: peer, quorum, fencing, plan, because })
+    Ok(Confirmed { given_up: peer, bmc, quorum, fencing, plan, because })
+}
+
+/// Asks the BMC of a node that Pacemaker neither sees nor has confirmed as off, and prints its answer. Refuses where that is On and the
+/// operator has not named the node as one that is on.
+fn ask_the_bmc(
+    prompt: &Prompt<'_>,
+    context: &Context,
+    evidence: &Evidence,
+    named: Option<&str>,
+) -> Result<Bmc, Failure> {
+    let peer = evidence.peer_name();
+    if let Some(other) = named.filter(|name| *name != peer) {
+        return Err(Failure(format!("--node-is-on names {other}, and the node that is given up is {peer}")));
+    }
+    match Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine)) {
+        Fencing::Confirmed | Fencing::Online => return Ok(Bmc::NotAsked),
+        Fencing::Left | Fencing::Unknown => {}
+    }
+    let said = power::of_node(&context.programs, &context.resource, peer);
+    let bmc = judged(&said, peer, named)?;
+    prompt.tell(power_text(&said, peer))?;
+    Ok(bmc)
+}
+
+/// Returns what a BMC's answer comes to; an error where the node is on and was not named as one that is.
+fn judged(said: &Power, peer: &str, named: Option<&str>) -> Result<Bmc, Failure> {
+    match said {
+        Power::Off => Ok(Bmc::Off),
+        Power::Unknown(_) => Ok(Bmc::Unknown),
+        Power::On if named == Some(peer) => Ok(Bmc::On),
+        Power::On => Err(Failure(format!(
+            "{peer}'s BMC says that it is on: it is probably serving, and only the network between the two nodes is cut. Look at it first (its \
+             console, 'ssh {peer}', 'tandem status' there). If it serves, mend the network, and nothing is lost. To give up what it has taken all \
+             the same, and have it shot: 'tandem confirm-recovery --node-is-on {peer}'"
+        ))),
+    }
+}
+
+/// Returns the sentence about a BMC's answer that comes before the question.
+fn power_text(said: &Power, peer: &str) -> String {
+    match said {
+        Power::Off => format!("{peer}'s BMC says that it is off."),
+        Power::Unknown(why) => format!("{peer} may be on: its BMC does not say that it is off ({why})."),
+        Power::On => format!("{peer}'s BMC says that it is on. It is given up all the same, as --node-is-on says."),
+    }
 }
 
 /// The data that may be gone on with, or why not.
@@ -249,6 +319,20 @@ mod tests {
         assert_eq!(Fencing::seen_in(None), Fencing::Unknown);
     }
 
+    /// A script that answers every question gives up no node that is on.
+    #[test]
+    fn a_node_that_is_on_is_given_up_by_its_name_alone() {
+        let unnamed = judged(&Power::On, "node1", None).unwrap_err().0;
+        assert!(unnamed.contains("'tandem confirm-recovery --node-is-on node1'"), "{unnamed}");
+        let bmc = |said: Power, named| judged(&said, "node1", named).ok();
+        assert_eq!(bmc(Power::On, Some("node1")), Some(Bmc::On));
+        assert_eq!(bmc(Power::Off, None), Some(Bmc::Off));
+        let silent = Power::Unknown("no route to host".to_owned());
+        let words = power_text(&silent, "node1");
+        assert!(words.contains("may be on") && words.contains("no route to host"), "{words}");
+        assert_eq!(bmc(silent, None), Some(Bmc::Unknown));
+    }
+
     #[test]
     fn data_that_cannot_be_read_is_not_called_none() {
         let there_is = |disk: Fact<DataDir>| {
@@ -266,7 +350,8 @@ mod tests {
         let entry = golden::recorded();
         let because = entry.plan.because.to_string();
         let (quorum, fencing) = (Quorum::Granted, Fencing::Left);
-        let done = Confirmed { given_up: "node2".to_owned(), quorum, fencing, plan: entry.plan, because };
+        let bmc = Bmc::Off;
+        let done = Confirmed { given_up: "node2".to_owned(), bmc, quorum, fencing, plan: entry.plan, because };
         golden::compare("confirm-recovery", &done);
     }
 }

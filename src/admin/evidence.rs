@@ -46,6 +46,32 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     lines
 }
 
+/// The evidence in four lines: this node's data and etcd, the other node as Pacemaker has it, and what is known of histories.
+pub(super) fn in_short(evidence: &Evidence) -> String {
+    let mut lines = String::new();
+    let mut line = |what: &str, fact: String| {
+        let _ = writeln!(lines, "  {what:<18} {fact}");
+    };
+    let (peer, cib) = (evidence.peer_name(), evidence.cib.known());
+    let written = evidence.local.log_written.map(|at| format!(", last written {}", utc(at))).unwrap_or_default();
+    line("data here", fact(&evidence.disk, "blank", data) + &written);
+    line("etcd here", fact(&evidence.own_etcd, "does not run", etcd));
+    line(
+        peer,
+        match cib {
+            Some(cib) => format!("machine {}, agent {}", machine(cib.peer_machine()), agent(cib.peer_agent)),
+            None => format!("unknown: {}", evidence.cib.why_unknown()),
+        },
+    );
+    let forks = match cib {
+        _ if evidence.was_left_behind() => format!("{peer} ran standalone since: this node lacks what it took then"),
+        Some(_) => format!("no record says that {peer} ran standalone since"),
+        None => "not known".to_owned(),
+    };
+    line("histories", forks);
+    lines
+}
+
 fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
     line("Pacemaker", format!("{peer}'s machine {}, its agent {}", machine(cib.peer_machine()), agent(cib.peer_agent)));
     let none = if cib.keeps_own_record { "erased from the CIB; Pacemaker's attribute manager has it" } else { "none" };

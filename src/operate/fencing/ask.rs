@@ -56,7 +56,7 @@ fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
 }
 
 /// Asks one device about `target`; why its options, with which the fencer may well fence, cannot be read here.
-fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) -> Result<Answer, String> {
+pub(super) fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) -> Result<Answer, String> {
     let id = &device.resource.id;
     let lines = options.as_ref().map_err(Clone::clone)?.lines_of(id).map_err(|error| error.to_string())?;
     let named = Some(target).filter(|target| !target.is_empty());

@@ -2,6 +2,7 @@
 
 pub mod ask;
 pub mod copies;
+pub mod power;
 pub mod record;
 pub mod seen;
 pub mod update;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use crate::etcd;
+use crate::host;
 use crate::net;
 use crate::node::{NODES, Node};
 use crate::power;
@@ -47,12 +48,40 @@ fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story
     sh::wait_for("the fenced node to boot", Duration::from_secs(120), Duration::from_millis(200), || {
         booted().then_some(())
     })?;
+    gives_nothing_up(lab, winner)?;
     only_the_winner_serves(lab, winner)?;
     let strays = writers.acknowledged().iter().filter(|ack| ack.began > fenced_at && ack.node != winner).count();
     if strays > 0 {
         return Err(format!("{strays} writes were taken by the fenced node while it was cut off").into());
     }
     Ok(())
+}
+
+/// An operator on the fenced node types `tandem confirm-recovery` in every form but the one that names the winner as a node that is on. Each
+/// is refused, because the winner's BMC says On, and none has the winner shot.
+fn gives_nothing_up(lab: &Lab, winner: Node) -> Result<()> {
+    let fenced = winner.other();
+    super::steps::wait_pacemaker(lab, fenced)?;
+    let says_on = format!("{winner}'s BMC says that it is on");
+    let forms = [
+        (format!("tandem confirm-recovery --confirm {winner} --yes < /dev/null"), says_on.as_str()),
+        (format!("printf '{winner}\\nyes\\n{winner}\\n' | tandem confirm-recovery"), &says_on),
+        (
+            format!("tandem confirm-recovery --accept-loss --verbose --json --confirm {winner} --yes < /dev/null"),
+            &says_on,
+        ),
+        (
+            format!("tandem confirm-recovery --node-is-on {fenced} --confirm {winner} --yes < /dev/null"),
+            "--node-is-on names",
+        ),
+    ];
+    for (script, why) in &forms {
+        let output = host::output(lab, fenced, &["sh", "-c", script])?;
+        if output.ok || !output.text().contains(why) {
+            return Err(format!("'{script}' should be refused with \"{why}\": {}", output.text()).into());
+        }
+    }
+    if power::is_on(lab, winner) { Ok(()) } else { Err(format!("{winner} was shot").into()) }
 }
 
 /// Both sides are asked directly, for a while: the winner is the only voter and reads; nobody answers on the other side.
