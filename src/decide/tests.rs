@@ -7,6 +7,7 @@ mod disk;
 mod erased;
 mod fork_count;
 mod golden;
+mod identities;
 mod in_time;
 mod lost_data;
 mod may_stop;

@@ -25,6 +25,11 @@ impl Evidence {
         !is_a_nodes && self.third_voter().is_some_and(|third_voter| third_voter.is(entry))
     }
 
+    /// Returns how many voters are not the third voter.
+    pub(super) fn voters_of_the_pair(&self, etcd: &Etcd) -> usize {
+        etcd.voters().filter(|voter| !self.is_third_voter(voter)).count()
+    }
+
     /// Whether these members are left to their own majority: three or more vote, or the third voter does.
     pub(super) fn is_left_to_raft(&self, members: &[Member]) -> bool {
         let voters = || members.iter().filter(|member| !member.is_learner);

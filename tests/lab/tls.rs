@@ -32,6 +32,8 @@ pub fn create(lab: &Lab) -> Result<()> {
     }
     // Of the machine that takes the second host's place in some scenarios.
     authority.issue_into(&dir, "bmc-node3", vec!["10.98.0.103".to_owned()])?;
+    let names = ["10.99.0.3", "127.0.0.1", "localhost", "node3"].map(str::to_owned);
+    authority.issue_into(&dir, "etcd-node3", names.to_vec())?;
     authority.issue_into(
         &dir,
         THIRD_VOTER,

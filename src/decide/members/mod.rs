@@ -158,6 +158,23 @@ impl Membership {
         self.members.iter().filter(|member| member.is_learner)
     }
 
+    /// Returns whether a named member outside of the pair votes.
+    pub fn has_third_voter(&self) -> bool {
+        self.third_voter && self.voters().any(Member::is_third)
+    }
+
+    /// Judges the removal of a node's voter that is down, for its replacement where a third voter votes; `None` where no third voter votes, or
+    /// the voter is not known to be down.
+    ///
+    /// The removal is an entry that two of three have to write, so it commits only where the other node and the third voter both live. It
+    /// follows all that was acknowledged, so both have all of that. Two of two have to be there afterwards, as two of three had to before:
+    /// the removal costs no tolerance. A newcomer is listed after it, as etcd lists none while a voter is down.
+    pub fn removal_beside_third_voter(&self, voter: &Member) -> Option<Result<Passed, Forbidden>> {
+        let is_down = matches!(voter.health, Health::No(_)) && !voter.is_learner && voter.node.is_some();
+        let remove = || judge(self, &MemberStep::Remove(voter.id), None, &Words::default());
+        (is_down && self.has_third_voter()).then(remove)
+    }
+
     /// How many voters are healthy.
     pub fn healthy(&self) -> usize {
         self.voters().filter(|member| member.is_healthy()).count()
@@ -172,6 +189,11 @@ impl Membership {
 impl Member {
     pub fn has_started(&self) -> bool {
         !self.name.is_empty()
+    }
+
+    /// Returns whether it is a third member of a pair's etcd: it has no node, and is no stranger.
+    pub fn is_third(&self) -> bool {
+        self.node.is_none() && !self.is_strange
     }
 
     pub fn is_healthy(&self) -> bool {

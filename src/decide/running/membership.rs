@@ -15,8 +15,7 @@ const POLLS_NEEDED: u8 = 2;
 pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref()?;
     // Two voters with a leader are this node and its peer, whatever URL somebody gave the peer's member; the third voter is neither.
-    let is_listed =
-        etcd.member_at(peer).is_some() || etcd.voters().filter(|voter| !evidence.is_third_voter(voter)).count() > 1;
+    let is_listed = etcd.member_at(peer).is_some() || evidence.voters_of_the_pair(etcd) > 1;
     if !etcd.is_voter_with_leader() || is_listed || evidence.machine_is_deleted() {
         return None;
     }
@@ -80,11 +79,11 @@ pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
 }
 
 /// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of
-/// `node_ip_map`) would keep the peer out. A stranger that votes is never touched, nor one beside two voters: somebody adds it. Nor
-/// is the third voter, which somebody has named in the CIB.
+/// `node_ip_map`) would keep the peer out. A stranger that votes is never touched, nor one of two voters of the pair: an
+/// administrator adds it. Nor is the third voter, which an administrator has named in the CIB.
 pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     evidence.cib.known()?;
-    if !etcd.has_one_voter() {
+    if evidence.voters_of_the_pair(etcd) != 1 {
         return None;
     }
     let is_known = |entry: &Member| {

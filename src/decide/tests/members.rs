@@ -394,3 +394,48 @@ fn each_rule_allows_and_refuses_for_one_to_five_voters() {
         assert!(seen.contains(rule.as_str()), "{rule} refuses nothing here");
     }
 }
+
+/// A row: what is different from a pair with a third voter and a dead node, and what is said of that node's removal.
+type Removal = (&'static str, fn(&mut Membership), Option<Result<(), &'static str>>);
+
+/// Of three voters with one dead, two are a majority: the dead one goes first, by both of the others.
+#[test]
+fn a_dead_node_of_a_pair_is_removed_by_the_other_one_and_the_third_voter() {
+    let dead_node2 = || {
+        let mut all = Membership { is_pair: true, third_voter: true, wanted: 3, ..healthy(3) };
+        all.members[0].node = Some("node1".to_owned());
+        all.members[1].node = Some("node2".to_owned());
+        all.members[1].health = dead();
+        all
+    };
+    let judged = |all: &Membership| {
+        all.removal_beside_third_voter(&all.members[1]).map(|judged| judged.map_err(|why| why.rule()).map(drop))
+    };
+    let rows: [Removal; 10] = [
+        ("both of the others live", |_| {}, Some(Ok(()))),
+        ("the third voter is dead", |all| all.members[2].health = dead(), Some(Err("M5"))),
+        ("the third voter is not known", |all| all.members[2].health = silent(), Some(Err("M12"))),
+        ("the node that stays is dead", |all| all.members[0].health = dead(), Some(Err("M5"))),
+        ("another change is under way", |all| all.change = Some("a change".to_owned()), Some(Err("M9"))),
+        ("nobody leads", |all| all.leader = None, Some(Err("M11"))),
+        (
+            "the third voter has not applied the list",
+            |all| all.members[2].knows_the_list = Some(false),
+            Some(Err("M9")),
+        ),
+        ("the node is not known to be dead", |all| all.members[1].health = silent(), None),
+        ("the node lives", |all| all.members[1].health = Health::Yes, None),
+        ("the third member learns", |all| all.members[2].is_learner = true, None),
+    ];
+    for (what, change, said) in rows {
+        let mut all = dead_node2();
+        change(&mut all);
+        assert_eq!(judged(&all), said, "{what}");
+    }
+    // Then a newcomer is listed and promoted, by the rules that hold for each.
+    let mut left = dead_node2();
+    left.members.remove(1);
+    let new = Member { node: Some("node3".to_owned()), ..learner() };
+    let promoted = Membership { members: [left.members.clone(), vec![new]].concat(), ..left };
+    assert!(judge(&promoted, &MemberStep::Promote(LEARNER), None, &Words::default()).is_ok());
+}

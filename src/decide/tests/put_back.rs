@@ -17,7 +17,7 @@ pub(super) fn reaching(me: u64, voters: &[u64], (term, index): (u64, u64)) -> Da
     }
 }
 
-fn cluster(chosen: Chosen) -> Cluster<'static> {
+pub(super) fn cluster(chosen: Chosen) -> Cluster<'static> {
     Cluster {
         i_am_first: true,
         recorded: true,
@@ -49,7 +49,7 @@ pub(super) fn runs(plan: &Plan) -> Option<RunMode> {
 }
 
 /// Names a member's data on a node.
-fn owner(member_id: u64, node: &str) -> DataOwner {
+pub(super) fn owner(member_id: u64, node: &str) -> DataOwner {
     DataOwner { cluster_id: CLUSTER, member_id, node: node.to_owned() }
 }
 
@@ -344,11 +344,16 @@ fn a_restored_snapshot_is_of_another_cluster_and_keeps_the_nodes_own_note() {
 }
 
 /// It asked to be removed; the peer may have been the only voter since, and comes back without its data.
+/// Returns the note of a node that asked its peer to be removed.
+pub(super) fn asked_to_be_removed() -> Fact<DurableState> {
+    let left_at = Some(LogPosition { term: 3, index: 990 });
+    Fact::Known(DurableState { left_at, of: Some(mine()), ..DurableState::default() })
+}
+
 #[test]
 fn a_node_that_asked_to_be_removed_does_not_force_beside_a_blank_peer() {
     let mut left = at_rest().both_start().with_peer_record(DataDir::Blank);
-    let position = LogPosition { term: 3, index: 990 };
-    left.note = Fact::Known(DurableState { left_at: Some(position), of: Some(mine()), ..DurableState::default() });
+    left.note = asked_to_be_removed();
     let left = left.with_disk(history(ME, &[ME, PEER], &[]));
     let plan = first(Request::Start, &left);
     assert_eq!(refusal(&plan), Refusal::PeerMayHaveGoneOnAndLostItsData);
@@ -357,66 +362,4 @@ fn a_node_that_asked_to_be_removed_does_not_force_beside_a_blank_peer() {
     // A peer that joined this node has been promoted since, as this log lists it: it has data, and both start plainly.
     let joins = left.cib_with(|cib| cib.peer_record = Some(PublishedState { joins: true, ..record(DataDir::Blank) }));
     assert_eq!(runs(&first(Request::Start, &joins)), Some(RunMode::Normally));
-}
-
-#[test]
-fn a_copy_of_the_other_nodes_disk_does_not_start() {
-    let copy = || at_rest().with_disk(history(PEER, &[ME, PEER], &[]));
-    let together = copy().both_start().with_peer_record(history(PEER, &[ME, PEER], &[]));
-    let active = copy().with_peer_record(history(PEER, &[ME, PEER], &[])).peer_is(PeerNode::Online, PeerAgent::Active);
-    // The peer is off: the CIB keeps its ids, or the note that came with the disk names it.
-    let off = at_rest().with_disk(history(PEER, &[PEER], &[])).peer_is(PeerNode::Down, PeerAgent::NoHistory);
-    let by_id = off.clone().cib_with(|cib| cib.peer_identity = Some(Identity { cluster_id: CLUSTER, member_id: PEER }));
-    let note = DurableState { of: Some(owner(PEER, "node2")), ..DurableState::default() };
-    let by_note = Evidence { note: Fact::Known(note), ..off }.with_disk(history(PEER, &[PEER], &[]));
-    for copied in [together, active, by_id, by_note] {
-        let plan = first(Request::Start, &copied);
-        assert_eq!(refusal(&plan), Refusal::CopiedDisk { member: PEER });
-    }
-    // While the original serves, the copy joins anew.
-    let mut serving = at_rest().with_disk(history(PEER, &[PEER], &[])).with_peer_record(history(PEER, &[PEER], &[]));
-    serving.peer_etcd = Fact::Known(etcd(PEER, Some(PEER), &[PEER], &[]));
-    assert!(matches!(first(Request::Start, &serving).effects[0], Effect::AddLearner { .. }));
-}
-
-#[test]
-fn another_clusters_etcd_at_the_peers_address_is_not_joined() {
-    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
-    evidence.peer_etcd = Fact::Known(Etcd { cluster_id: 0xbb, ..etcd(PEER, Some(PEER), &[PEER], &[]) });
-    let evidence = evidence.peer_is(PeerNode::Online, PeerAgent::Active);
-    let told = evidence.clone().with_peer_record(history(PEER, &[ME, PEER], &[]));
-    let known =
-        evidence.clone().cib_with(|cib| cib.peer_identity = Some(Identity { cluster_id: CLUSTER, member_id: PEER }));
-    for stranger in [told, known] {
-        let plan = first(Request::Start, &stranger);
-        assert_eq!(refusal(&plan), Refusal::AnotherClusterAnswers { address: "https://node2:2379".to_owned() });
-    }
-    // A snapshot that the peer restored is in its record, too.
-    let DataDir::Present(restored) = history(PEER, &[PEER], &[]) else { panic!("no data") };
-    let restored = evidence.with_peer_record(DataDir::Present(History { cluster_id: 0xbb, ..restored }));
-    assert!(matches!(first(Request::Start, &restored).effects[0], Effect::AddLearner { .. }));
-}
-
-#[test]
-fn a_cluster_of_one_node_is_held_to_what_the_cib_records() {
-    let only = |disk: DataDir| Evidence { peer: None, ..at_rest() }.with_disk(disk);
-    let plan = first(Request::Start, &only(DataDir::Blank).cib_with(|cib| cib.cluster_recorded = true));
-    assert_eq!(refusal(&plan), Refusal::OnlyNodesDataIsGone);
-    assert_eq!(runs(&first(Request::Start, &only(DataDir::Blank))), Some(RunMode::Bootstrap));
-    for voters in [&[ME][..], &[ME, PEER]] {
-        let known = only(history(ME, voters, &[]));
-        assert!(refused(&first(Request::Start, &known)).is_none());
-        let behind = known.cib_with(|cib| cib.lineage = forks(1, "node2"));
-        let plan = first(Request::Start, &behind);
-        assert!(matches!(refusal(&plan), Refusal::PeerWentOnWithoutUs { .. }), "{plan:?}");
-        let word = Confirmation { lost_node: "the peer".to_owned(), ..word(true) };
-        assert!(!is_harmless(&first(Request::Start, &Evidence { confirmation: Fact::Known(word), ..behind })));
-    }
-}
-
-fn refused(plan: &Plan) -> Option<&Refusal> {
-    match &plan.because {
-        Reason::Refused { refusal, .. } => Some(refusal),
-        _ => None,
-    }
 }

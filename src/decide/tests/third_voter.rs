@@ -379,6 +379,25 @@ fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     assert!(!first(Request::Monitor, &waits).effects.contains(&Effect::SetLearner(None)));
 }
 
+/// A node of the pair was replaced while a third voter votes: what is listed at its old address would keep the new one out.
+#[test]
+fn a_stranger_gives_way_to_the_peer_beside_the_third_voter() {
+    const STRANGER: u64 = 9;
+    let listed = |voters: &[u64]| {
+        let own = etcd(ME, Some(ME), voters, &[STRANGER]);
+        named(down(at_rest().running(Fact::Known(own)).seen_voting()))
+    };
+    let gone = Effect::RemoveMember { id: STRANGER, via: Via::Own };
+    let beside = listed(&[ME, THIRD_VOTER]);
+    assert_eq!(first(Request::Monitor, &beside).effects, std::slice::from_ref(&gone));
+    let returns = beside.clone().notified(Moment::Pre, Operation::Start, &["node2"], &[]);
+    let returns = returns.peer_is(PeerNode::Online, PeerAgent::Stopped);
+    assert_eq!(first(Request::Notify, &returns).effects, std::slice::from_ref(&gone));
+    for keeps in [unnamed(beside), listed(&[ME, PEER, THIRD_VOTER])] {
+        assert!(!first(Request::Monitor, &keeps).effects.contains(&gone), "two voters of the pair: somebody adds it");
+    }
+}
+
 /// A learner that a property names badly is somebody's: nobody removes what somebody has named.
 #[test]
 fn a_property_that_is_not_understood_keeps_a_learner_all_the_same() {

@@ -183,8 +183,11 @@ impl Turn<'_> {
 
     /// In a pair the old node leaves before the new one joins: it is stopped, or it is gone and the other one serves alone.
     fn replace_in_pair(&self, old: &str) -> Result<Vec<Forbidden>, Failure> {
-        if find(self.membership, old).is_some_and(|member| !member.is_learner) {
-            return self.stop(old);
+        if let Some(voter) = find(self.membership, old).filter(|member| !member.is_learner) {
+            return match self.membership.removal_beside_third_voter(voter) {
+                Some(removed) => Ok(removed.err().into_iter().collect()),
+                None => self.stop(old),
+            };
         }
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
         let is_pair = true;
@@ -223,7 +226,7 @@ impl Turn<'_> {
     fn copies_alone(&self, wanted: &Wanted) -> bool {
         let voters = self.membership.voters().count();
         match wanted {
-            Wanted::Replace { .. } => self.membership.is_pair,
+            Wanted::Replace { .. } => self.membership.is_pair && !self.membership.has_third_voter(),
             Wanted::Add(_) => voters == 1,
             Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Removed(_) | Wanted::Promote(_) => false,
         }
@@ -242,7 +245,8 @@ impl Turn<'_> {
             Wanted::Replace { old, new } if self.membership.is_pair => {
                 let nodes = || self.membership.members.iter().filter_map(|member| member.node.as_deref());
                 let here = nodes().find(|node| node != old).unwrap_or("the other node");
-                in_pair(&Names { here, old, new: new.as_ref().map_or(old, |new| &new.name) })
+                let third_voter = self.membership.has_third_voter();
+                in_pair(&Names { here, old, new: new.as_ref().map_or(old, |new| &new.name), third_voter })
             }
             Wanted::Replace { old, new } => {
                 let name = new.as_ref().map_or("the new member", |new| &new.name);

@@ -53,14 +53,19 @@ pub(super) struct Names<'a> {
     pub(super) here: &'a str,
     pub(super) old: &'a str,
     pub(super) new: &'a str,
+    /// Whether a third voter votes, which keeps a majority with the node that stays.
+    pub(super) third_voter: bool,
 }
 
 impl PairStep {
     /// For whoever reads.
     pub(super) fn words(self, names: &Names<'_>) -> String {
-        let Names { here, old, new } = names;
+        let Names { here, old, new, third_voter } = names;
         match self {
             Self::Check => format!("check that {here} is healthy, and take a snapshot"),
+            Self::Leave if *third_voter => {
+                format!("leave: {old} is fenced, and removed from the member list by {here} and the third voter")
+            }
             Self::Leave => format!("leave: pcs node standby {old}, or {here} serves alone already"),
             Self::Out => format!("out: pcs cluster stop {old}, or it is off"),
             Self::Forget => format!("forget: pcs cluster node remove {old}, its fence device, its constraints"),
@@ -73,6 +78,11 @@ impl PairStep {
             Self::Node => format!("node: 'oc apply' what is to be the new {new}; the etcd operator adds it"),
             Self::Join => format!("join: {new} gets a copy, and votes once it has caught up"),
             Self::Verify if new.is_empty() => format!("verify: {here} is the only voter, and takes writes"),
+            Self::Verify if *third_voter => {
+                format!(
+                    "verify: three voters of which either node may be lost, {new} has equal data and can fence {here}"
+                )
+            }
             Self::Verify => {
                 format!("verify: two voters with equal data, both agents ready, and {new} can fence {here}")
             }

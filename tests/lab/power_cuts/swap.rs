@@ -110,6 +110,9 @@ impl Scene<'_> {
 
     fn not_mounted(&mut self, node: Node, draw: NotMounted, holder: &mut Holder) -> Result<Option<Outcome>> {
         let lab = self.lab;
+        if draw.known {
+            self.start_from_own_disk(node)?;
+        }
         self.go_off(node, draw.outage, holder)?;
         disks::give_own_disk(lab, node)?;
         disks::empty(&disks::mount_point(lab, node))?;
@@ -119,6 +122,7 @@ impl Scene<'_> {
             if early.is_some() {
                 return Ok(early);
             }
+            must_be_empty(lab, node, draw.known)?;
             power::cut(lab, node)?;
             disks::set_mounted(lab, node, true)?;
             lab.set("boot-delay", "0")?;
@@ -132,10 +136,28 @@ impl Scene<'_> {
         std::thread::sleep(stays);
         // The other node serves while the disk is missing.
         self.wait_write_after(self.writers.now())?;
+        must_be_empty(lab, node, draw.known)?;
         *holder = Holder { node: node.other(), log: None };
         self.go_off(node, next, holder)?;
         disks::set_mounted(lab, node, true)?;
         self.come_back(node, next)
+    }
+
+    /// Gives etcd a disk of its own and starts it from there: its node knows the mount from then on.
+    fn start_from_own_disk(&self, node: Node) -> Result<()> {
+        let lab = self.lab;
+        lab.set("boot-delay", &AWAY.to_string())?;
+        off(lab, node, true)?;
+        self.wait_write_after(self.writers.now())?;
+        disks::give_own_disk(lab, node)?;
+        lab.event(&format!("etcd of {node} has a disk of its own"));
+        lab.set("boot-delay", "0")?;
+        power::on(lab, node)?;
+        etcd::wait_two_voters(lab, RETURN_LIMIT)?;
+        redundant::wait(lab)?;
+        let known = "/var/lib/tandem/data-mount-etcd.json";
+        host::must(lab, node, &["test", "-e", known])?;
+        self.wait_write_after(self.writers.now())
     }
 
     fn wait_write_after(&self, moment: Duration) -> Result<()> {
@@ -222,6 +244,12 @@ fn off(lab: &Lab, node: Node, in_good_order: bool) -> Result<()> {
         pacemaker::end(lab, node)?;
     }
     power::cut(lab, node)
+}
+
+/// Fails where etcd was started on the empty mount point of a mount that the node knows.
+fn must_be_empty(lab: &Lab, node: Node, known: bool) -> Result<()> {
+    let began = known && disks::mount_point(lab, node).join("member").exists();
+    if began { Err(format!("etcd of {node} was started on an empty mount point").into()) } else { Ok(()) }
 }
 
 /// Copies etcd's data dir and [`STATE`].

@@ -36,11 +36,17 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let third_voter = ThirdVoter::start(lab)?;
     three_voters(lab)?;
     let third_voter = without_majority(lab, &writers, wish, third_voter)?;
+    removed(lab, third_voter)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// The command removes it, and it is ended.
+pub(super) fn removed(lab: &Lab, third_voter: ThirdVoter) -> Result<()> {
     let removed = host::must(lab, Node::One, &["tandem", "member", "remove", third_voter::NAME, "--yes"])?;
     println!("   {}", removed.trim().replace('\n', "\n   "));
     must("the property goes with the guest", named(lab), String::is_empty)?;
     third_voter.kill();
-    super::ends_well(lab, &mut writers)
+    Ok(())
 }
 
 /// The command is typed, killed once the third voter is listed, and typed again, as whoever comes back to a terminal does.
@@ -50,11 +56,20 @@ fn added(lab: &Lab) -> Result<ThirdVoter> {
     let cut_off = host::said(lab, Node::One, &["sh", "-c", &typed]);
     println!("   {}", cut_off.trim().replace('\n', "\n   "));
     must("the property names the guest", named(lab), |named| named.contains(&outside))?;
+    joined(lab)
+}
+
+/// The command lists the third voter, which is started then, and promotes it.
+pub(super) fn joined(lab: &Lab) -> Result<ThirdVoter> {
+    let outside = format!("{}={}", third_voter::NAME, third_voter::peer_url());
     let (lab_, outside_) = (lab.clone(), outside.clone());
     let again = thread::spawn(move || {
-        let words = ["tandem", "member", "add", "--outside", &outside_, "--timeout", "3m"];
+        let words = ["tandem", "member", "add", "--outside", &outside_, "--yes", "--timeout", "3m"];
         host::must(&lab_, Node::One, &words).map_err(|error| error.to_string())
     });
+    // An etcd that is not listed ends at once.
+    let view = || etcd::view(lab, Node::One).map_err(|error| error.to_string());
+    within(JOINS, "the guest is listed", view, |view| view.as_ref().is_ok_and(|view| view.others == 1)).map(drop)?;
     let third_voter = ThirdVoter::join(lab)?;
     let done = again.join().map_err(|_| "the command's thread panicked")??;
     println!("   {}", done.trim().replace('\n', "\n   "));
@@ -73,7 +88,7 @@ fn property(lab: &Lab, by: Node, name: &str) -> String {
     host::must(lab, by, &query).map(|value| value.trim().to_owned()).unwrap_or_default()
 }
 
-fn three_voters(lab: &Lab) -> Result<()> {
+pub(super) fn three_voters(lab: &Lab) -> Result<()> {
     let votes =
         |view: &std::result::Result<View, String>| view.as_ref().is_ok_and(|it| it.voters.len() == 3 && it.reads);
     for node in NODES {

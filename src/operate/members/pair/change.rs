@@ -80,6 +80,7 @@ impl Change {
             here: &self.here.name,
             old: self.old.as_ref().map_or("", |place| &place.name),
             new: self.new.as_ref().map_or("", |place| &place.name),
+            third_voter: false,
         }
     }
 

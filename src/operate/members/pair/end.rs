@@ -23,7 +23,7 @@ pub(super) fn close(programs: &Programs) -> Result<(), Failure> {
 /// Takes back what can be taken back, and says what cannot.
 pub(super) fn abort(existing: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Changed, Failure> {
     let seen = look.seen(existing);
-    may_be_taken_back(existing, &seen, terms, talk)?;
+    may_be_taken_back(existing, &seen, look.third_voter().is_some(), terms, talk)?;
     let devices = existing.new.as_ref().map(|new| look.devices(&new.name)).unwrap_or_default();
     let devices: Vec<&str> = devices.iter().map(|device| device.resource.id.as_str()).collect();
     let programs = Programs::default();
@@ -48,8 +48,14 @@ pub(super) fn abort(existing: &Change, look: &Look, terms: &Terms, talk: &dyn Ta
     Ok(changed(existing, look, made, 0))
 }
 
-fn may_be_taken_back(existing: &Change, seen: &PairSeen, terms: &Terms, talk: &dyn Talk) -> Result<(), Failure> {
-    if let Some(why) = too_late(existing, seen) {
+fn may_be_taken_back(
+    existing: &Change,
+    seen: &PairSeen,
+    third_voter: bool,
+    terms: &Terms,
+    talk: &dyn Talk,
+) -> Result<(), Failure> {
+    if let Some(why) = too_late(existing, seen, third_voter) {
         return Err(Failure(why));
     }
     if terms.dry_run || !talk.leave(&format!("{}. Type 'yes' to take it back", existing.what()))? {
@@ -58,8 +64,14 @@ fn may_be_taken_back(existing: &Change, seen: &PairSeen, terms: &Terms, talk: &d
     Ok(())
 }
 
-/// Who votes already is not taken out again.
-fn too_late(existing: &Change, seen: &PairSeen) -> Option<String> {
+/// Who votes already is not taken out again. With a third voter no node is added to a pair of one.
+fn too_late(existing: &Change, seen: &PairSeen, third_voter: bool) -> Option<String> {
+    if third_voter && is_forgotten(existing, seen) {
+        let (what, old) = (existing.what(), existing.names().old);
+        return Some(format!(
+            "{what}, and {old} is forgotten, which a third member keeps from being taken back; 'tandem member replace' ends it"
+        ));
+    }
     let votes = seen.new_votes && (existing.has(PairStep::Prepare) || existing.has(PairStep::Node));
     votes.then(|| {
         format!(
@@ -129,12 +141,25 @@ mod tests {
         let replaced =
             noted(change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3))), &[PairStep::Prepare]);
         let votes = PairSeen { new_votes: true, ..pair() };
-        assert!(too_late(&replaced, &votes).unwrap().contains("nothing can be taken back"));
-        assert_eq!(too_late(&replaced, &pair()), None);
+        assert!(too_late(&replaced, &votes, false).unwrap().contains("nothing can be taken back"));
+        assert_eq!(too_late(&replaced, &pair(), false), None);
         // The old machine votes still, under the name that both have.
         let same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
-        assert_eq!(too_late(&same, &votes), None);
-        assert!(too_late(&noted(same, &[PairStep::Node]), &votes).is_some(), "OpenShift's new machine");
+        assert_eq!(too_late(&same, &votes, false), None);
+        assert!(too_late(&noted(same, &[PairStep::Node]), &votes, false).is_some(), "OpenShift's new machine");
+    }
+
+    /// 'tandem member add', which brings a second node to a pair of one, is refused while there is a third member.
+    #[test]
+    fn with_a_third_voter_a_node_that_is_forgotten_is_not_brought_back() {
+        let replaced = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));
+        let stopped = PairSeen { old: Old::Stopped, ..pair() };
+        assert_eq!(too_late(&replaced, &stopped, true), None);
+        let gone = PairSeen { old: Old::Gone, ..pair() };
+        assert!(too_late(&replaced, &gone, true).unwrap().contains("node2 is forgotten"));
+        let forgotten = noted(replaced, &[PairStep::Forget]);
+        assert!(too_late(&forgotten, &stopped, true).is_some());
+        assert_eq!(too_late(&forgotten, &stopped, false), None);
     }
 
     #[test]
@@ -144,7 +169,7 @@ mod tests {
         let votes = PairSeen { new_votes: true, ..pair() };
         let may = |seen: &PairSeen, dry_run| {
             let terms = Terms { dry_run, ..terms() };
-            may_be_taken_back(&replaced, seen, &terms, &YES).map_err(|Failure(why)| why)
+            may_be_taken_back(&replaced, seen, false, &terms, &YES).map_err(|Failure(why)| why)
         };
         assert_eq!(may(&pair(), false), Ok(()));
         assert_eq!(may(&pair(), true), Err("nothing was done: 'yes' was not typed".to_owned()));

@@ -9,6 +9,7 @@ use super::plan::{Old, PairSeen};
 use crate::adapters::corosync::conf;
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::agent::resource::context::Context;
+use crate::decide::evidence::ThirdVoter;
 use crate::decide::members::Member;
 use crate::operate::cluster;
 use crate::operate::cluster::Cluster;
@@ -46,8 +47,7 @@ impl Look {
         let context = terms.target.context()?;
         let mut members = look::look_twice(&Source::of_pair(&context));
         if let Ok(seen) = &mut members {
-            let change = health::change_under_way(&cluster);
-            seen.membership.change = seen.membership.change.take().or(change);
+            seen.beside(&cluster);
         }
         // After Pacemaker was: a new machine is in its cluster later than it has a Node.
         let is_new_node = own.and_then(|own| operators::is_new_node(own, &context));
@@ -84,6 +84,11 @@ impl Look {
             new_votes: new.and_then(|new| self.member(new)).is_some_and(|it| !it.is_learner && it.is_healthy()),
             is_new_node: self.is_new_node,
         }
+    }
+
+    /// Returns the third member, outside of the pair, that the cluster's property names.
+    pub(super) fn third_voter(&self) -> Option<ThirdVoter> {
+        health::third_voter(&self.cluster)
     }
 
     pub(super) fn is_standby(&self, name: &str) -> bool {

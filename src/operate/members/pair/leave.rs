@@ -55,7 +55,7 @@ impl Work {
     }
 
     /// Nothing is known of the node: the fencer proves that it is off, or the operator gives a word for it.
-    fn unclean(&mut self) -> Result<Took, Failure> {
+    pub(super) fn unclean(&mut self) -> Result<Took, Failure> {
         let old = self.old();
         let by_word = self.change.old_is_off;
         let fencing = *self.unclean.get_or_insert_with(|| Deadline::after(FENCING));

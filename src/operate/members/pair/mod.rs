@@ -3,6 +3,7 @@
 //! [`plan`] has the steps, and is pure; [`work`] takes them. Whoever is killed anywhere is called again and goes on.
 
 mod arrive;
+mod beside;
 mod change;
 mod check;
 mod end;
@@ -31,6 +32,7 @@ use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::members::changed::Changed;
 use crate::operate::members::order::{Order, Terms};
+use crate::operate::members::step::Names;
 use crate::operate::talk::Talk;
 use crate::os::clock;
 
@@ -76,14 +78,13 @@ fn meant(
     typed: &Typed,
     abort: bool,
 ) -> Result<Meant, Failure> {
-    outside::keeps(&look.cluster)?;
     let is_openshift = matches!(look.context.params.source, params::Source::Manifest { .. });
+    beside::keeps(look, existing.as_ref().map(|existing| existing.kind).or(typed.kind), is_openshift)?;
     if is_openshift {
         operators::wrong(typed).map_err(Failure)?;
     }
     match existing {
-        Some(existing) if abort => Ok(Meant::TakesBack(existing)),
-        Some(existing) => Ok(Meant::GoesOn(existing)),
+        Some(existing) => Ok(if abort { Meant::TakesBack(existing) } else { Meant::GoesOn(existing) }),
         None if abort => Err(Failure("no change is under way: there is nothing to take back".to_owned())),
         None => {
             let known = known(look, typed);
@@ -92,6 +93,7 @@ fn meant(
             }
             let mut change = known.change(typed).map_err(Failure)?;
             change.openshift = is_openshift.then(Replaced::default);
+            beside::may_begin(look, &change)?;
             Ok(Meant::Begins(change))
         }
     }
@@ -172,6 +174,10 @@ fn announce(change: &Change, planned: &Planned, look: &Look, talk: &dyn Talk) ->
     }
     match (change.kind, planned.seconds_with_one_voter) {
         (Kind::Remove, _) => talk.tell(&"one voter carries everything from then on"),
+        (_, _) if look.third_voter().is_some() => talk.tell(&format_args!(
+            "{} and the third voter carry everything until the new one votes, and neither may fail: for as long as the new machine takes",
+            change.here.name
+        )),
         (_, Some(seconds)) => talk.tell(&format_args!(
             "one voter carries everything until the new one votes: for as long as the new machine takes, and about {seconds} s for \
              the copy of its data"
@@ -258,8 +264,9 @@ fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, F
         _ => Planned { wish: "remove", ..judge::plan(&replace, &seen, outlook.as_ref())? },
     };
     planned = at_a_word(change, look.seen(change).old, planned);
+    let names = Names { third_voter: look.third_voter().is_some(), ..change.names() };
     let step = |step: &plan::PairStep| judge::PlannedStep {
-        what: step.words(&change.names()),
+        what: step.words(&names),
         who: step.who(),
         done: change.has(*step),
     };

@@ -20,9 +20,9 @@ pub(super) fn old(cluster: &Cluster, name: &str) -> Old {
     }
 }
 
-/// Whether `here` is the only voter, and a majority of one confirmed a read just now.
+/// Whether `here` is the only voter of the pair, and a majority confirmed a read just now: of one, or of it and the third voter.
 pub(super) fn serves_alone(membership: &Membership, here: &str) -> bool {
-    let mut voters = membership.voters();
+    let mut voters = membership.voters().filter(|voter| !(membership.third_voter && voter.is_third()));
     let is_here = |member: &Member| member.node.as_deref() == Some(here);
     let first = voters.next().is_some_and(|voter| is_here(voter) && voter.is_healthy());
     first && voters.next().is_none() && membership.is_confirmed

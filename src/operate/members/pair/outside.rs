@@ -76,17 +76,6 @@ pub(super) fn is_meant(node: &str, terms: &Terms) -> bool {
     Look::at_all(terms).is_ok_and(|look| look.called(node).is_some())
 }
 
-/// What is done to the pair itself waits: no step of it knows of a third voter.
-pub(super) fn keeps(cluster: &Cluster) -> Result<(), Failure> {
-    match health::third_voter(cluster) {
-        Some(third_voter) => Err(Failure(format!(
-            "{0} is a third member beside the pair: 'tandem member remove {0}' first, and then the same again",
-            third_voter.name
-        ))),
-        None => Ok(()),
-    }
-}
-
 pub(super) fn add(new: &Newcomer, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let mut look = Look::at_all(terms)?;
     is_free(new, &look)?;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::beside;
 use super::facts::Look;
 use super::work::{Took, Work};
 use crate::adapters::etcd::blocking;
@@ -29,6 +30,12 @@ impl Work {
             });
         };
         let nodes = [&self.change.here.name, &new.name];
+        if look.third_voter().is_some() {
+            if let Some(why) = beside::lacks(look, nodes) {
+                return Ok(Took::Waits(format!("waits until either node could be lost ({why})")));
+            }
+            return self.verify_fencing_and_data(look, nodes);
+        }
         for node in nodes {
             match may_stop(&health::outlook(&look.cluster, node)) {
                 Answer::Yes => {}
@@ -39,6 +46,10 @@ impl Work {
                 }
             }
         }
+        self.verify_fencing_and_data(look, nodes)
+    }
+
+    fn verify_fencing_and_data(&self, look: &Look, nodes: [&String; 2]) -> Result<Took, Failure> {
         if !look.is_fenced_from(nodes[0], nodes[1]) {
             let why = look.device_failure(nodes[0]).map(|why| format!(": {why}")).unwrap_or_default();
             return Ok(Took::Waits(format!("waits until {} runs the fence device of {}{why}", nodes[1], nodes[0])));

@@ -159,7 +159,10 @@ impl Work {
     fn take(&mut self, step: PairStep, look: &Look, seen: &plan::PairSeen, talk: &dyn Talk) -> Result<Took, Failure> {
         match step {
             PairStep::Check => self.check(look),
-            PairStep::Leave => self.leave(seen),
+            PairStep::Leave => match look.third_voter() {
+                Some(third_voter) => self.leave_beside(look, seen, &third_voter),
+                None => self.leave(seen),
+            },
             PairStep::Out => self.out(seen),
             PairStep::Forget => self.forget(look),
             PairStep::Device => self.device(look),

@@ -44,6 +44,9 @@ pub struct Copied {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotMounted {
     pub node: Role,
+    /// Whether etcd ran with its own disk mounted before that boot, so that the node knows of the mount. Else the first boot of the mount is
+    /// the one without it.
+    pub known: bool,
     /// The outage before that boot.
     pub outage: Outage,
     /// The time for which the node runs without its disk while the other one serves, and the outage after that. A node that
@@ -108,7 +111,8 @@ impl Swap {
         let (node, outage) = (Role::drawn(random), Outage::drawn(random));
         let stays = Duration::from_secs(1) + random.up_to(Duration::from_secs(20));
         let next = Outage::drawn(random);
-        Self::NotMounted(NotMounted { node, outage, next: (!outage.is_alone()).then_some((stays, next)) })
+        let known = random.below(2) > 0;
+        Self::NotMounted(NotMounted { node, known, outage, next: (!outage.is_alone()).then_some((stays, next)) })
     }
 
     fn outage(self) -> Outage {
@@ -194,7 +198,8 @@ impl NotMounted {
             Some((stays, next)) => format!("{} later {}", s(stays), next.words(self.node)),
             None => "looked at and cut, both on".to_owned(),
         };
-        format!("{}, its disk not mounted; {next}, its disk mounted", self.outage.words(self.node))
+        let known = if self.known { "known" } else { "new" };
+        format!("{}, its {known} disk not mounted; {next}, its disk mounted", self.outage.words(self.node))
     }
 }
 
@@ -208,6 +213,8 @@ pub fn draws_every_swap() -> bool {
     let swaps: Vec<Swap> = kinds.into_iter().flat_map(all).filter_map(|draw| draw.swap()).collect();
     let put_back =
         |fits: fn(&PutBack) -> bool| swaps.iter().any(|swap| matches!(swap, Swap::PutBack(draw) if fits(draw)));
+    let not_mounted_is =
+        |fits: fn(&NotMounted) -> bool| swaps.iter().any(|swap| matches!(swap, Swap::NotMounted(draw) if fits(draw)));
     let not_mounted = |draw: &NotMounted| draw.next.is_none() == draw.outage.is_alone();
     let is_sound = |swap: &Swap| match swap {
         Swap::PutBack(draw) => !(draw.whole && draw.outage.grants_quorum()),
@@ -226,6 +233,9 @@ pub fn draws_every_swap() -> bool {
         && put_back(|draw| !draw.sole && draw.running)
         && put_back(|draw| !draw.sole && !draw.running)
         && put_back(|draw| draw.whole)
+        && not_mounted_is(|draw| draw.known && draw.next.is_some())
+        && not_mounted_is(|draw| draw.known && draw.next.is_none())
+        && not_mounted_is(|draw| !draw.known)
         && outage(|outage| outage.both.is_none())
         && outage(|outage| outage.grants_quorum())
         && outage(|outage| outage.is_alone() && !outage.grants_quorum())

@@ -57,6 +57,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess()
     .nightly(),
     scenario(
+        "member_replaced_beside_a_third_voter",
+        "a node's power is cut for good beside a third voter: the dead member goes first, and another machine takes its place",
+        replaced::beside_a_third_voter,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
         "member_replaced_old_is_off",
         "a node is lost with its BMC, somebody has seen that it is off, and a machine of another name takes its place",
         replaced::old_is_off,

@@ -1,9 +1,15 @@
 //! A node is replaced: planned, and after a loss; by a machine of its own name, and by another.
 
-use super::super::setup::described::Described;
+use std::time::Duration;
+
+use super::super::setup::described::{Described, give_certificates};
 use super::super::setup::typed::{HERE, THERE};
+use super::super::steps;
+use super::super::third_voter;
+use super::killed::killed_after;
 use super::world::{self, World};
 use crate::check::must;
+use crate::etcd;
 use crate::host;
 use crate::node::{self, Second};
 use crate::sh::Result;
@@ -73,6 +79,32 @@ pub fn planned_with_a_further_link(lab: &Lab, wish: Wish) -> Result<()> {
         let conf = host::must(lab, HERE, &["cat", "/etc/corosync/corosync.conf"])?;
         let links = [format!("ring0_addr: {address}"), format!("ring1_addr: {link}")];
         must("Corosync has both of its links", conf, |conf| links.iter().all(|link| conf.contains(link))).map(drop)
+    })
+}
+
+/// A third voter lives, and the command is killed once the dead member is removed, and typed again.
+pub fn beside_a_third_voter(lab: &Lab, wish: Wish) -> Result<()> {
+    let described = Described { own_certificates: true, ..Described::default() };
+    world::run_as_described(lab, wish, described, "member_replaced_beside_a_third_voter", |world| {
+        world.bmc_of_node3()?;
+        let third_voter = third_voter::joined(lab)?;
+        world.cut_beside_a_third_voter(Duration::from_secs(15))?;
+        let ran = etcd::pid(lab, HERE);
+        let command = world.begin(&format!("tandem member replace node2 {} --yes", World::as_node3()))?;
+        // On a busy machine the member list may show the removal before etcd answers.
+        killed_after(command, &["tandem: leave: node2 is removed", "tandem: forget: pcs has removed node2"], 0)?;
+        steps::wait_write(&world.writers, Duration::from_secs(15))?;
+        let command = world.begin("tandem member replace --yes")?;
+        World::wait_said(&command, "tandem: map: node_ip_map")?;
+        world.swap(Second::Node3)?;
+        give_certificates(lab, THERE)?;
+        world.join(command)?;
+        third_voter::three_voters(lab)?;
+        must("the same etcd runs", etcd::pid(lab, HERE), |pid| *pid == ran)?;
+        let alone = ["crm_attribute", "--type", "crm_config", "--name", "standalone_node", "--query", "--quiet"];
+        must("nobody was alone", host::said(lab, HERE, &alone), |alone| !alone.contains("node1"))?;
+        third_voter::removed(lab, third_voter)?;
+        world.ends_well(Some("node2"))
     })
 }
 

@@ -71,7 +71,9 @@ fn begin(lab: &Lab, wish: Wish, described: Described) -> Result<World<'_>> {
     described.write(lab)?;
     typed::typed(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?.must_be(0)?;
     let authority = fs::read(lab.pki().join("ca.crt"))?;
-    super::super::setup::become_a_client(lab)?;
+    if !described.own_certificates {
+        super::super::setup::become_a_client(lab)?;
+    }
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     redundant::wait(lab)?;
     let writers = super::super::writing(lab)?;
@@ -84,6 +86,14 @@ impl World<'_> {
         self.lab.set("boot-delay", NEVER)?;
         power::cut(self.lab, THERE)?;
         super::super::steps::wait_alone(self.lab, HERE).map(drop)
+    }
+
+    /// The same with a third voter: it and the first host take writes.
+    pub fn cut_beside_a_third_voter(&self, limit: Duration) -> Result<()> {
+        self.lab.set("boot-delay", NEVER)?;
+        power::cut(self.lab, THERE)?;
+        super::super::steps::wait_write(&self.writers, limit)?;
+        super::super::steps::wait_peer_gone(self.lab, HERE)
     }
 
     /// The same, and its BMC does not answer any more: nobody can fence it.

@@ -70,7 +70,7 @@ impl Described {
 }
 
 /// Those of the lab's CA, as a site hands them out.
-fn give_certificates(lab: &Lab, node: Node) -> Result<()> {
+pub fn give_certificates(lab: &Lab, node: Node) -> Result<()> {
     let name = tls::etcd_name(node);
     for (from, to) in [("ca.crt", "ca.crt"), (&format!("{name}.crt"), "etcd.crt"), (&format!("{name}.key"), "etcd.key")]
     {

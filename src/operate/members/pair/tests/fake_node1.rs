@@ -51,9 +51,13 @@ impl Node1 {
                          lost; done;; --force) touch forgotten-$3;; esac";
         let asked = format!("cat {}", cib.display());
         let mut programs = Programs::default();
-        for (name, answer) in
-            [("pcs", "true"), ("stonith_admin", "true"), ("cibadmin", asked.as_str()), ("crm_node", remembers)]
-        {
+        for (name, answer) in [
+            ("pcs", "true"),
+            ("stonith_admin", "true"),
+            ("crm_attribute", "true"),
+            ("cibadmin", asked.as_str()),
+            ("crm_node", remembers),
+        ] {
             let script = format!("cd {}; echo {name} \"$@\" >> typed; {answer}; exit 0", self.dir.path().display());
             programs = fake_program(self.dir.path(), name, &script);
         }
