@@ -129,8 +129,9 @@ impl Deployment {
             |pair: &Pair| Pair { cert: manifest.on_the_node(&pair.cert), key: manifest.on_the_node(&pair.key) };
         let (ca_here, server_here, peer_here) =
             (manifest.on_the_node(&trusted_ca_file), on_the_node(&server), on_the_node(&peer));
+        // The manifest is in there, too: what the container could write to it, the agent would do as root.
         let certificates =
-            Mount { on_the_node: certificates_here, inside: PathBuf::from(manifest::CERTS_INSIDE), read_only: false };
+            Mount { on_the_node: certificates_here, inside: PathBuf::from(manifest::CERTS_INSIDE), read_only: true };
         let mut settings = params.etcd_settings.clone();
         settings.extend(manifest.settings());
         Ok(Self {

@@ -35,7 +35,7 @@ fn the_run_line_is_the_shell_agents() {
         "--replace",
         "--oom-score-adj=-997",
         "--network=host",
-        "--volume=/etc/kubernetes/static-pod-resources/etcd-certs:/etc/kubernetes/static-pod-certs",
+        "--volume=/etc/kubernetes/static-pod-resources/etcd-certs:/etc/kubernetes/static-pod-certs:ro",
         "--volume=/var/lib/etcd:/var/lib/etcd",
         "--volume=/var/lib/etcd/tandem:/var/lib/etcd/tandem:ro",
         "--env=ETCDCTL_CACERT=/etc/kubernetes/static-pod-certs/configmaps/etcd-all-bundles/server-ca-bundle.crt",
