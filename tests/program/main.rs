@@ -6,6 +6,7 @@ mod dispatch;
 mod events;
 mod formats;
 mod generated;
+mod hostile_cib;
 mod killed_agent;
 mod metadata;
 #[path = "../namespaces/mod.rs"]
