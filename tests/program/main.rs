@@ -5,6 +5,7 @@ mod boundaries;
 mod dispatch;
 mod events;
 mod formats;
+mod full_disk;
 mod generated;
 mod hostile_cib;
 mod killed_agent;
