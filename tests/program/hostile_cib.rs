@@ -141,7 +141,7 @@ fn fault(arguments: &[&str]) -> Option<String> {
     let mut command = program("/usr/bin/timeout");
     command.args(["-s", "KILL", &LONGEST.as_secs().to_string(), &format!("{STAGE}/tandem")]).args(arguments);
     let output = command.env_clear().env("HOME", "/").stdin(Stdio::null()).output().unwrap();
-    if began.elapsed() >= LONGEST || !output.status.code().is_some_and(|code| code < 5) {
+    if began.elapsed() >= LONGEST || output.status.code().is_none_or(|code| code >= 5) {
         return Some(format!("{:?} after {:?}: {output:?}", output.status, began.elapsed()));
     }
     let unfit = |letter: char| letter.is_control() && letter != '\n' || "\u{202e}\u{2066}\u{2028}".contains(letter);

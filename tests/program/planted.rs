@@ -144,6 +144,25 @@ fn terminals() -> usize {
     fs::read_dir("/dev/pts").unwrap().count()
 }
 
+/// Starts that come to the launch, and write to every name that the agent has there.
+fn launches(host: &mut Host, data: &Path, check: &dyn Fn(&mut Host, &str)) {
+    for first in [0, 3] {
+        refill(false);
+        let written = ["tandem", "tandem.new", "config.yaml", "config.new", "pod.yaml", "config-previous.tar.new"];
+        for (number, name) in written.iter().enumerate() {
+            let (_, plant) = KINDS[(number + first) % KINDS.len()];
+            plant(&data.join(name), host);
+        }
+        run("start", 8, &[]);
+        check(host, &format!("a launch, {first}"));
+        assert!(fs::symlink_metadata(data.join("tandem")).unwrap().is_dir(), "{}", told());
+        assert!(fs::read_to_string(data.join("tandem/config.yaml")).unwrap().starts_with("name:"), "{}", told());
+        assert_eq!(fs::read_link(data.join("config.yaml")).unwrap(), Path::new("tandem/config.yaml"));
+        run("stop", 15, &[]);
+        check(host, &format!("the stop of it, {first}"));
+    }
+}
+
 #[test]
 fn no_action_touches_the_host_by_a_name_in_the_data_dir() {
     namespaces::run(module_path!(), "no_action_touches_the_host_by_a_name_in_the_data_dir", 400, || {
@@ -206,22 +225,7 @@ fn no_action_touches_the_host_by_a_name_in_the_data_dir() {
                 }
             }
         }
-        // A start that comes to the launch: it writes to every name that it has there.
-        for first in [0, 3] {
-            refill(false);
-            let written = ["tandem", "tandem.new", "config.yaml", "config.new", "pod.yaml", "config-previous.tar.new"];
-            for (number, name) in written.iter().enumerate() {
-                let (_, plant) = KINDS[(number + first) % KINDS.len()];
-                plant(&data.join(name), &host);
-            }
-            run("start", 8, &[]);
-            check(&mut host, &format!("a launch, {first}"));
-            assert!(fs::symlink_metadata(data.join("tandem")).unwrap().is_dir(), "{}", told());
-            assert!(fs::read_to_string(data.join("tandem/config.yaml")).unwrap().starts_with("name:"), "{}", told());
-            assert_eq!(fs::read_link(data.join("config.yaml")).unwrap(), Path::new("tandem/config.yaml"));
-            run("stop", 15, &[]);
-            check(&mut host, &format!("the stop of it, {first}"));
-        }
+        launches(&mut host, &data, &check);
         host.bystander.kill().unwrap();
         host.bystander.wait().unwrap();
     });

@@ -98,22 +98,23 @@ pub struct Invalid {
 impl Invalid {
     /// A value that can fit no node.
     fn everywhere(sentence: impl Into<String>) -> Self {
-        Self::with(Code::Configured, sentence.into())
+        Self::with(Code::Configured, sentence)
     }
 
     /// A value that does not fit this node.
     pub fn here(sentence: impl Into<String>) -> Self {
-        Self::with(Code::Args, sentence.into())
+        Self::with(Code::Args, sentence)
     }
 
     /// A sentence may repeat a value, which must not become a line of its own.
-    fn with(code: Code, sentence: String) -> Self {
+    fn with(code: Code, sentence: impl Into<String>) -> Self {
+        let sentence: String = sentence.into();
         Self { code, sentence: printable::one_line(&sentence).into_owned() }
     }
 
     /// What can be put right at any moment: worth another try.
     pub fn for_now(sentence: impl Into<String>) -> Self {
-        Self::with(Code::Generic, sentence.into())
+        Self::with(Code::Generic, sentence)
     }
 }
 
