@@ -91,7 +91,8 @@ impl Deployment {
             ("client_key_file", client.key.clone()),
         ];
         let data_dir = params.data_dir.clone().unwrap_or_else(|| PathBuf::from(DATA_DIR));
-        // etcd reads renewed files by itself: their directories are there, at the same place inside.
+        // The directories, and not the files: etcd reads a renewed file by its path at the next handshake, and a mount of the file would
+        // show it the old one for good. `validate` warns of a secret of others in there.
         let directories: BTreeSet<&Path> = [trusted_ca_file, &server.cert, &server.key, &peer.cert, &peer.key]
             .into_iter()
             .filter_map(|file| file.parent())
