@@ -17,7 +17,7 @@ use crate::base::Fact;
 use crate::os::beneath::Dir;
 use crate::os::clock;
 use crate::os::proc;
-use crate::records::state_file;
+use crate::records::{own_dir, state_file};
 
 pub(super) use self::claim::give_up_the_claim;
 
@@ -43,7 +43,8 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn of(env: &Env, programs: &'a Programs) -> Self {
         let location = Dir::open(&params::config_location(env));
-        let text = location.and_then(|location| location.own_text(config::FILE, config::LIMIT)).unwrap_or_default();
+        let text =
+            location.and_then(|location| own_dir::text(&location, config::FILE, config::LIMIT)).unwrap_or_default();
         Self {
             programs,
             name: params::container_name(env),

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use crate::adapters::data_dir;
 use crate::adapters::etcd::client::PEM_LIMIT;
-use crate::adapters::ocf::exit::Code;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::params::Invalid;
 use crate::os::beneath::Dir;
@@ -136,9 +135,8 @@ fn is_a_secret(name: &str) -> bool {
 }
 
 fn readable_pem(name: &str, path: &Path) -> Result<(), Invalid> {
-    let wrong = |why: String| Invalid {
-        code: Code::Generic,
-        sentence: format!("{name}={} {why}: put a PEM file there, readable by root", path.display()),
+    let wrong = |why: String| {
+        Invalid::for_now(format!("{name}={} {why}: put a PEM file there, readable by root", path.display()))
     };
     let unreadable = |error: std::io::Error| wrong(format!("cannot be read ({})", error.kind()));
     let text = regular_file::text_of_at_most(path, PEM_LIMIT).map_err(unreadable)?;
@@ -148,6 +146,7 @@ fn readable_pem(name: &str, path: &Path) -> Result<(), Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::ocf::exit::Code;
 
     #[test]
     fn addresses_that_are_exchanged_or_not_here_are_told_and_tried_again() {

@@ -12,9 +12,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, openat, readlinkat, renameat};
 use nix::sys::stat::{FileStat, Mode, fchmod, fstat, fstatat, mkdirat};
-use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
+use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use crate::os::file_kind::Kind;
 use crate::os::proc;
@@ -36,6 +36,11 @@ impl Dir {
         Self::of(descriptor, path.to_owned())
     }
 
+    /// Returns another descriptor of the same directory.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        Ok(Self { descriptor: self.descriptor.try_clone()?, path: self.path.clone() })
+    }
+
     /// Opens the directory `place` beneath this one.
     pub fn below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
         let place = place.as_ref();
@@ -44,7 +49,7 @@ impl Dir {
 
     /// As [`Dir::below`], after making what is missing of it, for root alone.
     pub fn make_below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
-        let mut made = Self { descriptor: self.descriptor.try_clone()?, path: self.path.clone() };
+        let mut made = self.try_clone()?;
         for name in place.as_ref() {
             match mkdirat(&made.descriptor, checked(name)?, Mode::S_IRWXU) {
                 Ok(()) | Err(Errno::EEXIST) => made = made.below(name)?,
@@ -155,6 +160,23 @@ impl Dir {
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         let (from, to) = (checked(from.as_ref())?, checked(to.as_ref())?);
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
+    /// Replaces what has the name `name` in it with a link to `target`.
+    pub fn replace_with_link(&self, name: impl AsRef<OsStr>, target: &Path) -> io::Result<()> {
+        let name = checked(name.as_ref())?;
+        if readlinkat(&self.descriptor, name).is_ok_and(|found| found == target) {
+            return Ok(());
+        }
+        let aside = Path::new(name).with_extension("new");
+        self.remove_all(&aside)?;
+        symlinkat(target, &self.descriptor, checked(aside.as_os_str())?)?;
+        // A directory is the only thing that a rename does not replace.
+        if self.rename(&aside, name).is_err() {
+            self.remove_all(name)?;
+            self.rename(&aside, name)?;
+        }
+        self.sync()
     }
 
     /// Gives `file`, which is open, the name `name` in it, too.

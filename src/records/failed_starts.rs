@@ -1,8 +1,8 @@
-//! How often etcd broke down over its data: a file beside the data dir's `member`, about that very directory and image. Data
+//! How often etcd broke down over its data: a file in the agent's own directory, about that very `member` and image. Data
 //! that is put in its place, and another etcd, begin anew.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Fact;
 use crate::decide::evidence::FailedStarts;
-use crate::records::state_file;
-
-const FILE: &str = "tandem-failed-starts.json";
+use crate::records::own_dir::{self, FAILED_STARTS};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Recorded {
@@ -41,7 +39,7 @@ impl Directory {
 
 /// What is written down of the data in `data_dir` and of `image`. What cannot be read counts for nothing.
 pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
-    let recorded: Fact<Recorded> = state_file::read_at_most(&path(data_dir), state_file::SMALL);
+    let recorded: Fact<Recorded> = own_dir::read(data_dir, FAILED_STARTS);
     let recorded = recorded.known()?;
     let is_of_these = recorded.image == image && Directory::of(data_dir).is_ok_and(|found| found == recorded.of);
     is_of_these.then(|| recorded.failed.clone())
@@ -50,20 +48,17 @@ pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
 /// Writes down `failed` of the data in `data_dir` and of `image`.
 pub fn write(data_dir: &Path, image: &str, failed: &FailedStarts) -> io::Result<()> {
     let recorded = Recorded { of: Directory::of(data_dir)?, image: image.to_owned(), failed: failed.clone() };
-    state_file::write(&path(data_dir), &recorded)
+    own_dir::write(data_dir, FAILED_STARTS, &recorded)
 }
 
 /// etcd has served from the data in `data_dir`.
 pub fn forget(data_dir: &Path) -> io::Result<()> {
-    match fs::remove_file(path(data_dir)) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    own_dir::remove(data_dir, FAILED_STARTS)
 }
 
 /// Where it lies.
 pub fn path(data_dir: &Path) -> PathBuf {
-    data_dir.join(FILE)
+    own_dir::path(data_dir, FAILED_STARTS)
 }
 
 #[cfg(test)]

@@ -5,4 +5,5 @@ pub mod data_mount;
 pub mod decision_log;
 pub mod events;
 pub mod failed_starts;
+pub mod own_dir;
 pub mod state_file;

@@ -1,6 +1,5 @@
-//! The two small files that the agent keeps for itself: the durable note beside the data dir, and this boot's memory
-//! where no reboot reaches. Both are replaced whole, so that a crash leaves the old or the new one. No link is followed in the
-//! place of one, because etcd's container can write to the data dir.
+//! Small files that the agent keeps for itself, such as this boot's memory. Each is replaced whole, so that a crash leaves the
+//! old or the new one. No link is followed in the place of one. Those in the data dir are `own_dir`'s.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Write as _};
@@ -14,16 +13,9 @@ use crate::base::Fact;
 use crate::os::beneath::Dir;
 use crate::os::directory;
 
-/// The durable note's name, beside etcd's `member` directory.
-const NOTE: &str = "tandem-note.json";
 /// The bytes that are read of a file in a directory that others write to, and of any other one.
 pub const SMALL: u64 = 64 * 1024;
 const LIMIT: u64 = 16 * 1024 * 1024;
-
-/// The durable note's path.
-pub fn note_path(data_dir: &Path) -> PathBuf {
-    data_dir.join(NOTE)
-}
 
 /// This boot's memory of `resource`.
 pub fn memory_path(volatile_dir: &Path, resource: &str) -> PathBuf {
@@ -52,12 +44,12 @@ pub fn pace_path(volatile_dir: &Path, resource: &str) -> PathBuf {
 
 /// Reads a file that [`write`] wrote.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
-    read_at_most(path, LIMIT)
+    parsed(path, place(path).and_then(|(directory, name)| Dir::open(directory)?.own_file(name, LIMIT)))
 }
 
-/// As [`read`], of a file of `limit` bytes at most.
-pub fn read_at_most<T: DeserializeOwned>(path: &Path, limit: u64) -> Fact<T> {
-    let text = match place(path).and_then(|(directory, name)| Dir::open(directory)?.own_file(name, limit)) {
+/// Returns the value in the file at `path`, which holds `bytes`.
+pub(super) fn parsed<T: DeserializeOwned>(path: &Path, bytes: io::Result<Vec<u8>>) -> Fact<T> {
+    let text = match bytes {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Fact::Absent,
         Err(error) => return Fact::Unknown(format!("cannot read {}: {error}", path.display())),
@@ -74,8 +66,12 @@ pub fn write<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, value: &T
     replace(path, &text, 0o600)?;
     match read::<T>(path) {
         Fact::Known(found) if found == *value => Ok(()),
-        _ => Err(io::Error::other(format!("{} does not read back as it was written", path.display()))),
+        _ => Err(not_as_written(path)),
     }
+}
+
+pub(super) fn not_as_written(path: &Path) -> io::Error {
+    io::Error::other(format!("{} does not read back as it was written", path.display()))
 }
 
 /// Replaces the file at `path` with `text`, durably: written aside, synced, renamed, and the directory synced.
@@ -110,7 +106,7 @@ mod tests {
     #[test]
     fn what_is_written_reads_back_and_nothing_is_left_beside_it() {
         let dir = tempfile::tempdir().unwrap();
-        let path = note_path(dir.path());
+        let path = dir.path().join("note.json");
         assert!(read::<DurableState>(&path).is_absent());
         let note = DurableState { lineage: Lineage { forks: 2, by: "node1".to_owned() }, ..DurableState::default() };
         write(&path, &note).unwrap();
@@ -121,23 +117,25 @@ mod tests {
     #[test]
     fn a_damaged_note_is_unknown_not_absent() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(note_path(dir.path()), "{").unwrap();
-        assert!(matches!(read::<DurableState>(&note_path(dir.path())), Fact::Unknown(_)));
+        let path = dir.path().join("note.json");
+        fs::write(&path, "{").unwrap();
+        assert!(matches!(read::<DurableState>(&path), Fact::Unknown(_)));
     }
 
     /// A test that does not end has failed, too.
     #[test]
     fn what_would_make_a_reader_wait_is_unknown() {
         let dir = tempfile::tempdir().unwrap();
-        nix::unistd::mkfifo(&note_path(dir.path()), nix::sys::stat::Mode::S_IRUSR).unwrap();
-        assert!(matches!(read::<DurableState>(&note_path(dir.path())), Fact::Unknown(why) if why.contains("a FIFO")));
+        let path = dir.path().join("note.json");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
+        assert!(matches!(read::<DurableState>(&path), Fact::Unknown(why) if why.contains("a FIFO")));
     }
 
     /// As etcd's container may leave it in the data dir.
     #[test]
     fn what_leads_elsewhere_is_neither_read_nor_written() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (path, secret) = (note_path(dir.path()), host.path().join("secret"));
+        let (path, secret) = (dir.path().join("note.json"), host.path().join("secret"));
         fs::write(&secret, "{}").unwrap();
         std::os::unix::fs::symlink(&secret, &path).unwrap();
         std::os::unix::fs::symlink(&secret, path.with_extension("new")).unwrap();
@@ -150,6 +148,6 @@ mod tests {
         write(&path, &DurableState::default()).unwrap();
         assert_eq!(fs::read_to_string(&secret).unwrap(), "{}");
         fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
-        assert!(matches!(read_at_most::<DurableState>(&path, SMALL), Fact::Unknown(why) if why.contains("too large")));
+        assert!(matches!(read::<DurableState>(&path), Fact::Unknown(why) if why.contains("too large")));
     }
 }

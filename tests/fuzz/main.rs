@@ -5,6 +5,7 @@
 
 mod allocation;
 mod data_dir;
+mod events;
 mod fence;
 mod parsers;
 #[expect(dead_code, reason = "the other tests use all of it")]

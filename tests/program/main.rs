@@ -5,7 +5,9 @@ mod boundaries;
 mod dispatch;
 mod events;
 mod formats;
+mod full_disk;
 mod generated;
+mod hostile_cib;
 mod killed_agent;
 mod metadata;
 #[path = "../namespaces/mod.rs"]

@@ -15,7 +15,10 @@ use super::killed_agent::{STAGE, agent, set_the_stage, told};
 use crate::namespaces::{self, program};
 
 /// Tandem's own files, those that it writes aside first, and etcd's.
-const NAMES: [&str; 21] = [
+const NAMES: [&str; 24] = [
+    "tandem",
+    "tandem.new",
+    "config-previous.tar.gz.new",
     "config.yaml",
     "config.new",
     "pod.yaml",
@@ -38,14 +41,31 @@ const NAMES: [&str; 21] = [
     "member/snap/0000000000000002.snap.db",
     "member/snap/db",
 ];
+/// Those in the agent's own directory, where the container of an earlier version could write.
+const OWN: [&str; 9] = [
+    "tandem/config.yaml",
+    "tandem/config.new",
+    "tandem/pod.yaml",
+    "tandem/config-previous.tar.gz",
+    "tandem/config-previous.tar.new",
+    "tandem/tandem-note.json",
+    "tandem/tandem-note.new",
+    "tandem/tandem-failed-starts.json",
+    "tandem/tandem-failed-starts.new",
+];
+/// Each action, in an order in which none runs etcd.
+const ACTIONS: [&str; 10] =
+    ["meta-data", "validate-all", "monitor", "notify", "promote", "demote", "reload-agent", "stop", "start", "stop"];
 /// What the agent may take, with the time that a start has in vain.
 const LONGEST: Duration = Duration::from_secs(25);
+/// What every other action may take.
+const LONGEST_OF_OTHERS: Duration = Duration::from_secs(12);
 /// In KiB of address space: a file that is read whole would not fit.
 const MEMORY: &str = "524288";
 
 type Plant = fn(&Path, &Host);
 
-const KINDS: [(&str, Plant); 6] = [
+const KINDS: [(&str, Plant); 7] = [
     ("a link", |at, host| symlink(&host.secret, at).unwrap()),
     ("a link to what another process has locked", |at, host| symlink(&host.locked, at).unwrap()),
     ("a hard link", |at, host| fs::hard_link(&host.secret, at).unwrap()),
@@ -55,6 +75,7 @@ const KINDS: [(&str, Plant); 6] = [
         mknod(at, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, nix::sys::stat::makedev(5, 2)).unwrap();
     }),
     ("a sparse terabyte", |at, _| fs::File::create(at).unwrap().set_len(1 << 40).unwrap()),
+    ("a directory", |at, _| fs::create_dir(at).unwrap()),
 ];
 
 /// What is not the container's to touch.
@@ -89,9 +110,12 @@ impl Host {
     }
 }
 
-/// Runs an action with little memory.
-fn run(action: &str, timeout_s: u64) -> Duration {
+/// Runs an action with little memory, and with `more` parameters.
+fn run(action: &str, timeout_s: u64, more: &[(&str, &str)]) {
     let mut command = agent(action, timeout_s);
+    for (name, value) in more {
+        command.env(format!("OCF_RESKEY_{name}"), value);
+    }
     command.env("OCF_RESKEY_config_location", format!("{STAGE}/data"));
     command.env("OCF_RESKEY_backup_location", format!("{STAGE}/data"));
     let variables: Vec<_> =
@@ -103,7 +127,7 @@ fn run(action: &str, timeout_s: u64) -> Duration {
     let script = format!("ulimit -v {MEMORY}; exec timeout -s KILL {} {STAGE}/podman-etcd {action}", LONGEST.as_secs());
     let code = limited.args(["-c", &script]).status().unwrap().code();
     assert!(code.is_some_and(|code| code < 10), "{action}: {code:?}: {}", told());
-    began.elapsed()
+    assert!(action == "start" || began.elapsed() < LONGEST_OF_OTHERS, "{action}: {:?}: {}", began.elapsed(), told());
 }
 
 fn refill(member: bool) {
@@ -118,6 +142,25 @@ fn refill(member: bool) {
 
 fn terminals() -> usize {
     fs::read_dir("/dev/pts").unwrap().count()
+}
+
+/// Starts that come to the launch, and write to every name that the agent has there.
+fn launches(host: &mut Host, data: &Path, check: &dyn Fn(&mut Host, &str)) {
+    for first in [0, 3] {
+        refill(false);
+        let written = ["tandem", "tandem.new", "config.yaml", "config.new", "pod.yaml", "config-previous.tar.new"];
+        for (number, name) in written.iter().enumerate() {
+            let (_, plant) = KINDS[(number + first) % KINDS.len()];
+            plant(&data.join(name), host);
+        }
+        run("start", 8, &[]);
+        check(host, &format!("a launch, {first}"));
+        assert!(fs::symlink_metadata(data.join("tandem")).unwrap().is_dir(), "{}", told());
+        assert!(fs::read_to_string(data.join("tandem/config.yaml")).unwrap().starts_with("name:"), "{}", told());
+        assert_eq!(fs::read_link(data.join("config.yaml")).unwrap(), Path::new("tandem/config.yaml"));
+        run("stop", 15, &[]);
+        check(host, &format!("the stop of it, {first}"));
+    }
 }
 
 #[test]
@@ -143,11 +186,27 @@ fn no_action_touches_the_host_by_a_name_in_the_data_dir() {
                 let (_, plant) = KINDS[(number + round) % KINDS.len()];
                 plant(&data.join(name), &host);
             }
-            for (action, timeout) in [("monitor", 20), ("stop", 20), ("start", 15), ("stop", 20)] {
-                run(action, timeout);
+            for action in ACTIONS {
+                run(action, 15, &[]);
                 check(&mut host, &format!("{action}, round {round}"));
             }
-            for name in ["config.yaml", "config-previous.tar.gz", "tandem-note.json"] {
+            for action in ["monitor", "stop"] {
+                run(action, 15, &[("oom", "much")]);
+                check(&mut host, &format!("{action} with a wrong parameter, round {round}"));
+            }
+            // The agent's own directory is there, and what is in it was planted.
+            let _ = fs::remove_file(data.join("tandem"));
+            let _ = fs::remove_dir_all(data.join("tandem"));
+            fs::create_dir(data.join("tandem")).unwrap();
+            for (number, name) in OWN.iter().enumerate() {
+                let (_, plant) = KINDS[(number + round) % KINDS.len()];
+                plant(&data.join(name), &host);
+            }
+            for action in ACTIONS {
+                run(action, 15, &[]);
+                check(&mut host, &format!("{action}, own directory, round {round}"));
+            }
+            for name in ["config.yaml", "config-previous.tar.gz", "tandem-note.json", "tandem/config.yaml"] {
                 let at = data.join(name);
                 let own = fs::symlink_metadata(&at)
                     .is_ok_and(|found| found.is_file() && found.len() < 1 << 20 && found.nlink() == 1);
@@ -161,11 +220,12 @@ fn no_action_touches_the_host_by_a_name_in_the_data_dir() {
                 let _ = fs::remove_dir(data.join(place));
                 plant(&data.join(place), &host);
                 for action in ["monitor", "stop"] {
-                    run(action, 20);
+                    run(action, 20, &[]);
                     check(&mut host, &format!("{action}, {kind} at {place}"));
                 }
             }
         }
+        launches(&mut host, &data, &check);
         host.bystander.kill().unwrap();
         host.bystander.wait().unwrap();
     });

@@ -13,7 +13,7 @@ use super::cib_document::CibDocument;
 use super::element::{child, children};
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
-use crate::base::Fact;
+use crate::base::{Fact, printable};
 use crate::decide::evidence::{
     Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, START_OPERATION, ThirdVoter,
 };
@@ -69,7 +69,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
             .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
         own_alarm: node_state(cib, node)
-            .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(str::to_owned)),
+            .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(cleaned)),
         peer_identity: peer.and_then(|peer| nodes(cib).find(|entry| is_named(*entry, peer))).and_then(identity),
         redundancy: said(cib, REDUNDANCY),
         reached: said(cib, REACHED),
@@ -101,7 +101,12 @@ fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
 
 fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
     let crm_config = child(child(cib, "configuration")?, "crm_config")?;
-    attribute(crm_config, name).map(str::to_owned)
+    attribute(crm_config, name).map(cleaned)
+}
+
+/// Returns what is printed of a value that any writer of the CIB can have written.
+fn cleaned(value: &str) -> String {
+    printable::one_line(value).into_owned()
 }
 
 /// Reads a cluster property that the agent wrote.

@@ -13,7 +13,7 @@ use crate::adapters::command::{Output, Programs};
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::element::{child, children, pairs_of, text};
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
-use crate::base::Fact;
+use crate::base::{Fact, printable};
 use crate::os::regular_file;
 
 /// Where Pacemaker keeps it. The status section is not in there.
@@ -102,7 +102,7 @@ pub(crate) fn properties(section: Element<'_, '_>) -> BTreeMap<String, String> {
     sets.sort_by_key(|set| set.attribute("id") != Some(OWN_SET));
     let mut properties = BTreeMap::new();
     for (name, value) in sets.into_iter().flat_map(pairs_of) {
-        properties.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        properties.entry(name.to_owned()).or_insert_with(|| printable::one_line(value).into_owned());
     }
     properties
 }

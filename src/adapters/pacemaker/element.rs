@@ -2,6 +2,8 @@
 
 use roxmltree::Node as Element;
 
+use crate::base::printable::one_line;
+
 /// The first one called so right below `element`.
 pub(crate) fn child<'a, 'i>(element: Element<'a, 'i>, name: &str) -> Option<Element<'a, 'i>> {
     element.children().find(|child| child.has_tag_name(name))
@@ -17,14 +19,14 @@ pub(crate) fn children<'a, 'i>(
     section.flat_map(|section| section.children()).filter(move |child| child.has_tag_name(name))
 }
 
-/// The attribute; empty where there is none.
+/// The attribute as one line that controls no terminal; empty where there is none.
 pub(crate) fn text(element: Element<'_, '_>, name: &str) -> String {
-    element.attribute(name).unwrap_or_default().to_owned()
+    one_line(element.attribute(name).unwrap_or_default()).into_owned()
 }
 
 /// The attribute, where it is there and says something.
 pub(crate) fn given(element: Element<'_, '_>, name: &str) -> Option<String> {
-    element.attribute(name).filter(|value| !value.is_empty()).map(str::to_owned)
+    element.attribute(name).filter(|value| !value.is_empty()).map(|value| one_line(value).into_owned())
 }
 
 pub(crate) fn is_true(element: Element<'_, '_>, name: &str) -> bool {

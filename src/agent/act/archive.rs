@@ -10,6 +10,7 @@ use crate::adapters::podman;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::deployment::SAVED_MANIFEST;
 use crate::os::clock;
+use crate::records::own_dir;
 
 /// The configuration of the container that was replaced last, beside the present one.
 pub(super) const CONFIGURATION: &str = "config-previous.tar.gz";
@@ -36,7 +37,7 @@ pub(super) fn keep_configuration(context: &Context) -> std::io::Result<()> {
         return Ok(());
     }
     // This process writes into a file that it has made itself: a name in this directory can lead anywhere.
-    context.open(location)?.replace_with(CONFIGURATION, 0o600, |file| {
+    own_dir::replace_and_link(&context.open(location)?, CONFIGURATION, |file| {
         let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
         for (name, text) in texts {
             let mut header = Header::new_gnu();

@@ -1,6 +1,8 @@
 //! Starts etcd's container from a configuration that says how: the one that is there where it would be made alike, else a
 //! new one, and the old one is kept beside it.
 
+use std::io::Write as _;
+
 use ring::digest;
 
 use super::Error;
@@ -13,7 +15,7 @@ use crate::agent::resource::context::Context;
 use crate::agent::resource::deployment::SAVED_MANIFEST;
 use crate::decide::plan::RunMode;
 use crate::os::clock::Deadline;
-use crate::records::data_mount;
+use crate::records::{data_mount, own_dir};
 
 /// The label that says what a container was made from.
 const LABEL: &str = "tandem.made-from";
@@ -95,7 +97,13 @@ fn make_directories(context: &Context) -> Result<(), Error> {
     let own = [context.data_dir(), &params.config_location];
     own.into_iter()
         .chain(params.mount_points.iter().map(std::path::PathBuf::as_path))
-        .try_for_each(|directory| context.make(directory).map(drop).map_err(|source| Error::file(directory, source)))
+        .try_for_each(|directory| context.make(directory).map(drop).map_err(|source| Error::file(directory, source)))?;
+    let data_dir = context.data_dir();
+    context
+        .make(data_dir)
+        .and_then(|data_dir| own_dir::make(&data_dir))
+        .map(drop)
+        .map_err(|source| Error::file(&data_dir.join(own_dir::NAME), source))
 }
 
 /// Whether the container that is there would be made alike: from the same image and options and, on OpenShift, from a
@@ -118,10 +126,11 @@ fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
 /// The copy that the container is compared with at its next start.
 fn save_manifest(context: &Context) -> Result<(), Error> {
     let Some(manifest) = &context.deployment.manifest else { return Ok(()) };
-    if context.saved_manifest().is_ok_and(|saved| saved == manifest.text) {
+    let is_saved = context.saved_manifest().is_ok_and(|saved| saved == manifest.text);
+    write(context, SAVED_MANIFEST, &manifest.text)?;
+    if is_saved {
         return Ok(());
     }
-    write(context, SAVED_MANIFEST, &manifest.text)?;
     if let crate::agent::resource::params::Source::Manifest { path, .. } = &context.params.source {
         // External tests search the log for this sentence.
         log::info!("a new working copy of {} was created", path.display());
@@ -135,7 +144,8 @@ fn write_config(context: &Context, text: &str) -> Result<(), Error> {
 
 fn write(context: &Context, name: &str, text: &str) -> Result<(), Error> {
     let location = &context.params.config_location;
-    let written = context.make(location).and_then(|location| location.replace(name, text.as_bytes(), 0o600));
+    let put = |location| own_dir::replace_and_link(&location, name, |file| file.write_all(text.as_bytes()));
+    let written = context.make(location).and_then(put);
     written.map_err(|source| Error::file(&location.join(name), source))
 }
 

@@ -25,6 +25,7 @@ use crate::base::Fact;
 use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
+use crate::records::own_dir;
 use crate::records::state_file;
 
 /// An effect that failed: the round ends with it.
@@ -82,7 +83,9 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
             Ok(attributes::set_failures(programs, &context.resource, node, operation, *count)?)
         }
         Effect::WriteNote(note) => {
-            written(&state_file::note_path(context.data_dir()), note)?;
+            let dir = context.data_dir();
+            own_dir::write(dir, own_dir::NOTE, note)
+                .map_err(|source| Error::file(&own_dir::path(dir, own_dir::NOTE), source))?;
             #[cfg(feature = "lab-faults")]
             crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_NOTE);
             Ok(())

@@ -68,6 +68,11 @@ fn no_name_in_the_data_dir_leads_to_a_file_of_the_host() {
         assert_eq!(fs::read_to_string(&config).unwrap(), FORCED.replace("true", "false"));
         fs::remove_file(&config).unwrap();
         plant(&secret, &config);
+        settle_config(&context).unwrap();
+        let own = dir.path().join("tandem/config.yaml");
+        assert_eq!(fs::read_to_string(&own).unwrap(), FORCED.replace("true", "false"), "the agent's own counts");
+        fs::remove_file(&own).unwrap();
+        plant(&secret, &own);
         let refused = settle_config(&context).unwrap_err().to_string();
         assert!(refused.contains("link where a"), "{refused}");
         keep_configuration(&context).unwrap();

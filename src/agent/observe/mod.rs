@@ -17,7 +17,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
 use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
-use crate::records::{data_mount, state_file};
+use crate::records::{data_mount, own_dir, state_file};
 
 /// A look that takes less leaves no wait without several of them.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
         data_in_use,
         disk,
         room: if may_join { room(context) } else { Fact::NotAsked },
-        note: state_file::read_at_most(&state_file::note_path(context.data_dir()), state_file::SMALL),
+        note: own_dir::read(context.data_dir(), own_dir::NOTE),
         boot_memory,
         confirmation: state_file::read(&context.confirmation_path),
         local,

@@ -9,6 +9,7 @@ use crate::adapters::etcd::config::Pair;
 use crate::adapters::etcd::settings::Setting;
 use crate::adapters::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
 use crate::os::beneath::Dir;
+use crate::records::own_dir;
 
 /// The data dir where nobody names another.
 const DATA_DIR: &str = "/var/lib/etcd";
@@ -90,13 +91,15 @@ impl Deployment {
             ("client_key_file", client.key.clone()),
         ];
         let data_dir = params.data_dir.clone().unwrap_or_else(|| PathBuf::from(DATA_DIR));
-        // etcd reads renewed files by itself: their directories are there, at the same place inside.
+        // The directories, and not the files: etcd reads a renewed file by its path at the next handshake, and a mount of the file would
+        // show it the old one for good. `validate` warns of a secret of others in there.
         let directories: BTreeSet<&Path> = [trusted_ca_file, &server.cert, &server.key, &peer.cert, &peer.key]
             .into_iter()
             .filter_map(|file| file.parent())
             .collect();
         let mut mounts = vec![same_place(&data_dir, false)];
         mounts.extend(directories.into_iter().map(|directory| same_place(directory, true)));
+        let mounts = with_configuration(mounts, params, &data_dir);
         Self {
             image: image.to_owned(),
             data_dir,
@@ -106,7 +109,7 @@ impl Deployment {
             credentials: credentials(trusted_ca_file, client),
             peer_credentials: credentials(trusted_ca_file, peer),
             files,
-            mounts: with_configuration(mounts, params),
+            mounts,
             environment: client_environment(trusted_ca_file, server),
             settings: params.etcd_settings.clone(),
             manifest: None,
@@ -127,8 +130,9 @@ impl Deployment {
             |pair: &Pair| Pair { cert: manifest.on_the_node(&pair.cert), key: manifest.on_the_node(&pair.key) };
         let (ca_here, server_here, peer_here) =
             (manifest.on_the_node(&trusted_ca_file), on_the_node(&server), on_the_node(&peer));
+        // The manifest is in there, too: what the container could write to it, the agent would do as root.
         let certificates =
-            Mount { on_the_node: certificates_here, inside: PathBuf::from(manifest::CERTS_INSIDE), read_only: false };
+            Mount { on_the_node: certificates_here, inside: PathBuf::from(manifest::CERTS_INSIDE), read_only: true };
         let mut settings = params.etcd_settings.clone();
         settings.extend(manifest.settings());
         Ok(Self {
@@ -142,7 +146,7 @@ impl Deployment {
                 ("certificate", peer_here.cert),
                 ("key", peer_here.key),
             ],
-            mounts: with_configuration(vec![certificates, same_place(&data_dir, false)], params),
+            mounts: with_configuration(vec![certificates, same_place(&data_dir, false)], params, &data_dir),
             data_dir,
             environment: client_environment(&trusted_ca_file, &peer),
             trusted_ca_file,
@@ -164,7 +168,8 @@ fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error
 /// Reads the copy of the manifest. The manifest names the data dir, so that this can check the last part of the path alone. What
 /// is no manifest is refused, and its text is in no sentence.
 fn saved(params: &Params, node: &str) -> Result<Manifest, manifest::Error> {
-    let text = Dir::open(&params.config_location).and_then(|dir| dir.own_text(SAVED_MANIFEST, manifest::SIZE_LIMIT));
+    let text = Dir::open(&params.config_location)
+        .and_then(|location| own_dir::text(&location, SAVED_MANIFEST, manifest::SIZE_LIMIT));
     Manifest::parse(&text.map_err(|error| manifest::Error::Unreadable(error.kind()))?, node)
 }
 
@@ -180,12 +185,16 @@ fn same_place(directory: &Path, read_only: bool) -> Mount {
     Mount { on_the_node: directory.to_owned(), inside: directory.to_owned(), read_only }
 }
 
-/// The directory of etcd's configuration, where it is not in the container by another mount.
-fn with_configuration(mut mounts: Vec<Mount>, params: &Params) -> Vec<Mount> {
+/// Adds the directory of etcd's configuration, where it is not in the container by another mount. What is the agent's own in a
+/// directory that the container writes to is mounted over itself, read-only.
+fn with_configuration(mut mounts: Vec<Mount>, params: &Params, data_dir: &Path) -> Vec<Mount> {
     let location = &params.config_location;
     if !mounts.iter().any(|mount| location.starts_with(&mount.inside) && mount.inside == mount.on_the_node) {
         mounts.push(same_place(location, true));
     }
+    let written: BTreeSet<&Path> =
+        [data_dir, location.as_path()].into_iter().filter(|place| place.starts_with(data_dir)).collect();
+    mounts.extend(written.into_iter().map(|directory| same_place(&directory.join(own_dir::NAME), true)));
     mounts
 }
 

@@ -14,6 +14,7 @@ use crate::adapters::etcd::settings::{self, Setting};
 use crate::adapters::ocf::env::Env;
 use crate::adapters::ocf::exit::Code;
 use crate::adapters::options::OptionRow;
+use crate::base::printable;
 use crate::decide::evidence::Recovery;
 use read::{given, list, node_ip_map, text, value};
 use table::{
@@ -97,17 +98,23 @@ pub struct Invalid {
 impl Invalid {
     /// A value that can fit no node.
     fn everywhere(sentence: impl Into<String>) -> Self {
-        Self { code: Code::Configured, sentence: sentence.into() }
+        Self::with(Code::Configured, sentence)
     }
 
     /// A value that does not fit this node.
     pub fn here(sentence: impl Into<String>) -> Self {
-        Self { code: Code::Args, sentence: sentence.into() }
+        Self::with(Code::Args, sentence)
+    }
+
+    /// A sentence may repeat a value, which must not become a line of its own.
+    fn with(code: Code, sentence: impl Into<String>) -> Self {
+        let sentence: String = sentence.into();
+        Self { code, sentence: printable::one_line(&sentence).into_owned() }
     }
 
     /// What can be put right at any moment: worth another try.
     pub fn for_now(sentence: impl Into<String>) -> Self {
-        Self { code: Code::Generic, sentence: sentence.into() }
+        Self::with(Code::Generic, sentence)
     }
 }
 

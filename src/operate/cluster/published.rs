@@ -13,6 +13,7 @@ use crate::adapters::command::{Output, Programs};
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
 use crate::base::Fact;
+use crate::os::clock;
 use crate::records::events::cut;
 
 /// The attribute.
@@ -23,6 +24,9 @@ const LIMIT: usize = 48 * 1024;
 /// No text of it is longer, and no number larger than JSON's readers are exact for (2^53).
 const TEXT_LIMIT: usize = 1024;
 const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// So far may the clocks of two nodes be apart, in seconds.
+const CLOCKS_DIFFER: u64 = 3_600;
 
 /// Nobody waits for it, and an emulated machine has nothing to tell where it is too short.
 const FOR_A_WRITE: Duration = Duration::from_secs(10);
@@ -60,28 +64,33 @@ fn value(collected: &Collected) -> Result<String, String> {
 pub(super) fn ask(programs: &Programs, limits: &Limits) -> Fact<BTreeMap<String, Fact<Collected>>> {
     let arguments = ["--query", "--all", "--name", NAME, "--output-as=xml"];
     match programs.run("attrd_updater", &arguments, limits.attributes) {
-        Ok(output) => read(&output),
+        Ok(output) => read(&output, clock::wall_seconds()),
         Err(error) => Fact::Unknown(error.to_string()),
     }
 }
 
-fn read(output: &Output) -> Fact<BTreeMap<String, Fact<Collected>>> {
+fn read(output: &Output, now: u64) -> Fact<BTreeMap<String, Fact<Collected>>> {
     match output.code {
-        0 => parse(&output.stdout).map_or_else(Fact::Unknown, Fact::Known),
+        0 => parse(&output.stdout, now).map_or_else(Fact::Unknown, Fact::Known),
         DISCONNECTED => Fact::Absent,
         code if NO_ATTRIBUTE.contains(&code) => Fact::Known(BTreeMap::new()),
         code => Fact::Unknown(format!("attrd_updater failed ({code}): {}", output.complaint())),
     }
 }
 
-/// Reads a value, which every member of Pacemaker's group can have written: its texts are short and clean, its numbers exact.
-fn understood(value: &str) -> Result<Collected, String> {
+/// Reads a value, which every member of Pacemaker's group can have written: its texts are short and clean, its numbers exact. One from
+/// the future would never become old.
+fn understood(value: &str, now: u64) -> Result<Collected, String> {
     if value.len() > LIMIT {
         return Err(format!("it has {} bytes", value.len()));
     }
     let mut value: Value = serde_json::from_str(value).map_err(|error| error.to_string())?;
     clean(&mut value)?;
-    serde_json::from_value(value).map_err(|error| error.to_string())
+    let collected: Collected = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    match collected.at.checked_sub(now) {
+        Some(ahead) if ahead > CLOCKS_DIFFER => Err(format!("it is {ahead} s ahead of this node's clock")),
+        _ => Ok(collected),
+    }
 }
 
 fn clean(value: &mut Value) -> Result<(), String> {
@@ -104,12 +113,12 @@ fn clean(value: &mut Value) -> Result<(), String> {
 }
 
 /// `<attribute name="tandem-collected" host="node1" value="{...}"/>`, one for each node. A value that was deleted is an empty one.
-fn parse(xml: &str) -> Result<BTreeMap<String, Fact<Collected>>, String> {
+fn parse(xml: &str, now: u64) -> Result<BTreeMap<String, Fact<Collected>>, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let attributes = document.descendants().filter(|element| element.attribute("name") == Some(NAME));
     let of_node = |element: roxmltree::Node<'_, '_>| {
         let value = element.attribute("value").filter(|value| !value.is_empty());
-        let collected = match value.map(understood) {
+        let collected = match value.map(|value| understood(value, now)) {
             None => Fact::Absent,
             Some(Ok(collected)) => Fact::Known(collected),
             Some(Err(error)) => Fact::Unknown(format!("what its collector published is not understood: {error}")),
@@ -124,6 +133,8 @@ mod tests {
     use super::super::MovedAside;
     use super::*;
 
+    const NOW: u64 = 1_795_444_435;
+
     fn output(code: i32, stdout: &str) -> Output {
         Output { code, stdout: stdout.to_owned(), stderr: String::new() }
     }
@@ -137,7 +148,7 @@ mod tests {
              <attribute name=\"{NAME}\" value=\"\" host=\"node2\"/><attribute name=\"{NAME}\" value=\"7\" host=\"node3\"/>\
              <status code=\"0\" message=\"OK\"/></pacemaker-result>"
         );
-        let Fact::Known(read) = read(&output(0, &xml)) else { panic!("{xml}") };
+        let Fact::Known(read) = read(&output(0, &xml), NOW) else { panic!("{xml}") };
         assert_eq!((&read["node1"], &read["node2"]), (&Fact::Known(collected), &Fact::Absent));
         assert!(matches!(read["node3"], Fact::Unknown(_)));
     }
@@ -145,11 +156,11 @@ mod tests {
     #[test]
     fn nobody_published_is_known_and_no_answer_is_not() {
         for code in NO_ATTRIBUTE {
-            assert_eq!(read(&output(code, "")), Fact::Known(BTreeMap::new()));
+            assert_eq!(read(&output(code, ""), NOW), Fact::Known(BTreeMap::new()));
         }
-        assert_eq!(read(&output(DISCONNECTED, "")), Fact::Absent);
-        assert!(matches!(read(&output(1, "")), Fact::Unknown(_)));
-        assert!(matches!(read(&output(0, "<half")), Fact::Unknown(_)));
+        assert_eq!(read(&output(DISCONNECTED, ""), NOW), Fact::Absent);
+        assert!(matches!(read(&output(1, ""), NOW), Fact::Unknown(_)));
+        assert!(matches!(read(&output(0, "<half"), NOW), Fact::Unknown(_)));
     }
 
     /// Every member of Pacemaker's group can publish it, as Pacemaker checks no rights for private attributes.
@@ -157,13 +168,15 @@ mod tests {
     fn what_a_stranger_published_is_cleaned_or_refused() {
         let value =
             r#"{"tandem": "\u001b[2J1\u202e", "enabled": {"pcsd\u0007": true}, "free_bytes": 9007199254740992}"#;
-        let collected = understood(value).unwrap();
+        let collected = understood(value, NOW).unwrap();
         assert_eq!((collected.tandem.as_str(), collected.enabled["pcsd "]), (" [2J1 ", true));
         for large in ["9007199254740994", "18446744073709551615", "-9223372036854775808", "1e300"] {
             let value = format!(r#"{{"moved_aside": [{{"bytes": 1}}, {{"bytes": {large}}}]}}"#);
-            assert!(understood(&value).is_err(), "{large}");
+            assert!(understood(&value, NOW).is_err(), "{large}");
         }
-        assert!(understood(&format!(r#"{{"tandem": "{}"}}"#, "x".repeat(LIMIT))).is_err());
+        assert!(understood(&format!(r#"{{"tandem": "{}"}}"#, "x".repeat(LIMIT)), NOW).is_err());
+        let at = |at: u64| understood(&format!(r#"{{"at": {at}}}"#), NOW);
+        assert!(at(NOW + CLOCKS_DIFFER).is_ok() && at(NOW + CLOCKS_DIFFER + 1).is_err(), "it would never become old");
     }
 
     #[test]

@@ -86,7 +86,7 @@ fn nothing_of_ours(lab: &Lab) -> Result<()> {
     eventually("nothing of Tandem is left in the CIB", left, is_nothing)??;
     for node in NODES {
         // The fence agent is Tandem's still, and notes at each monitor what its BMC said.
-        let files = "ls -d /var/lib/etcd/tandem-note.json /run/resource-agents/podman-etcd-*; \
+        let files = "ls -d /var/lib/etcd/tandem/tandem-note.json /run/resource-agents/podman-etcd-*; \
              find /var/lib/tandem -mindepth 1 -not -path '/var/lib/tandem/bmc*'";
         let left = host::output(lab, node, &["sh", "-c", files])?.stdout;
         must(&format!("nothing of Tandem is left on {node}"), left, String::is_empty)?;

@@ -35,8 +35,9 @@ fn the_run_line_is_the_shell_agents() {
         "--replace",
         "--oom-score-adj=-997",
         "--network=host",
-        "--volume=/etc/kubernetes/static-pod-resources/etcd-certs:/etc/kubernetes/static-pod-certs",
+        "--volume=/etc/kubernetes/static-pod-resources/etcd-certs:/etc/kubernetes/static-pod-certs:ro",
         "--volume=/var/lib/etcd:/var/lib/etcd",
+        "--volume=/var/lib/etcd/tandem:/var/lib/etcd/tandem:ro",
         "--env=ETCDCTL_CACERT=/etc/kubernetes/static-pod-certs/configmaps/etcd-all-bundles/server-ca-bundle.crt",
         "--env=ETCDCTL_CERT=/etc/kubernetes/static-pod-certs/secrets/etcd-all-certs/etcd-peer-node1.crt",
         "--env=ETCDCTL_KEY=/etc/kubernetes/static-pod-certs/secrets/etcd-all-certs/etcd-peer-node1.key",
@@ -63,7 +64,20 @@ fn an_operators_options_are_in_their_places() {
         line.ends_with("--memory 4g --cap-add=SETUID etcd:mine /bin/myetcd --config-file=/etc/etcd/config.yaml --more"),
         "{line}"
     );
+    assert!(!line.contains("/etc/etcd/tandem"), "all of it is read-only: {line}");
     assert!(line.contains("--volume=/etc/etcd:/etc/etcd:ro") && !line.contains("oom") && !line.contains("entrypoint"));
+}
+
+/// etcd cannot write what the agent believes: the durable note, the configuration, the copy of the manifest.
+#[test]
+fn what_the_agent_writes_in_the_data_dir_is_read_only_inside() {
+    let dir = tempfile::tempdir().unwrap();
+    for (location, more) in [("/var/lib/etcd/conf", true), ("/var/lib/etcd", false), ("/var/lib", false)] {
+        let line = options(&context(&manifest(dir.path()), &[("config_location", location)])).join(" ");
+        assert!(line.contains("--volume=/var/lib/etcd/tandem:/var/lib/etcd/tandem:ro"), "{line}");
+        assert_eq!(line.contains("--volume=/var/lib/etcd/conf/tandem:/var/lib/etcd/conf/tandem:ro"), more, "{line}");
+        assert_eq!(line.matches("/var/lib/etcd/tandem:ro").count(), 1, "{line}");
+    }
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn note(lab: &Lab, node: Node) -> Result<String> {
     host::must(
         lab,
         node,
-        &["sh", "-c", "cat /var/lib/etcd/tandem-note.json || [ ! -e /var/lib/etcd/tandem-note.json ]"],
+        &["sh", "-c", "cd /var/lib/etcd; cat tandem/tandem-note.json || [ ! -e tandem/tandem-note.json ]"],
     )
 }
 
