@@ -94,8 +94,6 @@ fn whole_searches_catch() {
     assert_caught(&[("fork-never-made-counts", "dead")], without_clients);
     let disks = Bounds { disks: true, ..bounds(2) };
     assert_caught(&[("departed-counts-as-voter", "no voter's")], disks);
-    let alone = [("missing-record-counts-as-blank", "")];
-    assert_caught(&alone, Bounds { unblocks: true, ..bounds(2) });
 }
 
 /// A third voter outside of the pair: its majority is left alone, whoever is lost.

@@ -179,3 +179,14 @@ fn two_faults_hold_as_much() {
     assert_nothing_is_missed(Bounds::of_search(2), 3000);
     assert_same_verdict(2);
 }
+
+/// Some of its states have no way back: the leader published its position for a promotion, and lost its power before it.
+#[test]
+#[ignore = "ten minutes: `make sim-deep` runs it"]
+fn two_faults_with_disks_that_are_put_back_lose_nothing() {
+    let bounds = Bounds { puts_back: true, counts_forks: true, ..Bounds::of_search(2) };
+    let limits = Limits { states: 100_000_000, time: Duration::from_secs(3600), stop_at_first: true, threads: 2 };
+    let outcome = check(&mut Sim::new(bounds, Mutant::None), limits);
+    let violation = outcome.first_violation.map(|(violation, _)| violation.0);
+    assert_eq!((violation, outcome.cut_short), (None, None));
+}
