@@ -47,7 +47,7 @@
 //! | an etcd that refuses this agent lives | no etcd of the model has auth: `an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user` |
 //! | a fork that only the peer's record tells of is kept | `peers-fork-not-kept` |
 //! | a sole voter waits for the record of a peer that is online | `silent-peer-not-awaited` |
-//! | a voter of two does, too | what it would force beside a peer that is not blank is refused by the forks in the CIB and by its own note: `r2_both_start_from_their_records` |
+//! | so does a voter of two | what it would force without that record is refused by the forks in the CIB and by its own note: `r2_both_start_from_their_records` |
 //! | a vote proxy votes only in the term that was seen before the announcement | `term-not-looked-at` |
 //! | and only after it, once it came back | `stand-in-before-announcement`, `last-word-not-awaited` |
 //! | and for a peer that is confirmed off | `lost-counts-as-down`, `expected-counts-as-down`; one whose machine is there: `nobody_votes_for_a_peer_whose_machine_is_there` |
