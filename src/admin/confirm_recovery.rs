@@ -18,6 +18,7 @@ use crate::decide::{self, Plan, Progress, Request};
 use crate::operate::failure::Failure;
 use crate::operate::fencing::power::{self, Power};
 use crate::operate::node;
+use crate::records::events::own;
 use crate::records::state_file;
 
 const HELP: &str = "\
@@ -264,7 +265,17 @@ fn confirm(context: &Context, evidence: &Evidence, history: &History, accept_los
         accept_loss,
     };
     state_file::write(&context.confirmation_path, &word)?;
+    if let Some(directory) = &context.events {
+        let (node, who) = (&context.me.name, operator());
+        own::tell(directory, Some(own::of_given_up(node, &word.lost_node, word.position, &who)));
+    }
     Ok(())
+}
+
+/// Returns the name of the user that typed the command, also behind `sudo`.
+fn operator() -> String {
+    let named = ["SUDO_USER", "LOGNAME", "USER"].into_iter().find_map(|name| std::env::var(name).ok());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| "root".to_owned())
 }
 
 /// A node that boots alone waits for its peer before anything may run (`wait_for_all`).

@@ -121,6 +121,9 @@ impl<'a> Watch<'a> {
         let node = &self.context.me.name;
         for effect in plan.effects.iter().take(*done) {
             own::tell(directory, own::of_effect(node, effect, &plan.because));
+            if *effect == Effect::MoveHistoryAside {
+                own::tell(directory, own::of_kept_history(node, evidence, &plan.because));
+            }
         }
         // Who was alone has something to write down where there are two voters again: that it remembers it.
         if *done > 0 {

@@ -124,6 +124,10 @@ pub mod reason {
     pub const ALARM: &str = "EtcdAlarm";
     pub const ALARM_GONE: &str = "EtcdAlarmGone";
     pub const HISTORIES_SPLIT: &str = "EtcdHistoriesSplit";
+    /// An operator gave up what the other node may have acknowledged.
+    pub const GIVEN_UP: &str = "EtcdWritesGivenUp";
+    /// Data with writes that may exist nowhere else was kept.
+    pub const HISTORY_KEPT: &str = "EtcdHistoryKept";
     pub const CERTIFICATE: &str = "CertificateEnds";
     /// The oldest of what waited for a recipient that was down for long.
     pub const LOST: &str = "TandemEventsLost";
@@ -151,6 +155,8 @@ pub mod reason {
         ALARM,
         ALARM_GONE,
         HISTORIES_SPLIT,
+        GIVEN_UP,
+        HISTORY_KEPT,
         CERTIFICATE,
         LOST,
         TEST,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::append::append_within;
 use super::{Event, Repeat, Type, reason};
-use crate::decide::evidence::Etcd;
+use crate::decide::evidence::{DataDir, Etcd, Evidence, LogPosition};
 use crate::decide::reason::{Refusal, Wait};
 use crate::decide::{Effect, Reason};
 use crate::os::clock;
@@ -40,6 +40,36 @@ pub fn of_effect(node: &str, effect: &Effect, because: &Reason) -> Option<Told> 
         }
         _ => None,
     }
+}
+
+/// The event of a history that this node keeps for good as it joins the other node's: how far it reaches, and since when it is one of its own.
+pub fn of_kept_history(node: &str, evidence: &Evidence, because: &Reason) -> Option<Told> {
+    let DataDir::Present(history) = evidence.disk.known()? else { return None };
+    let ends = LogPosition { term: history.last_term, index: history.last_index };
+    Some(kept(node, ends, evidence.last_note().and_then(|note| note.alone_since), because))
+}
+
+fn kept(node: &str, ends: LogPosition, since: Option<LogPosition>, because: &Reason) -> Told {
+    let ends = reach(ends);
+    let since = since.map(|since| format!(", of its own since {}", reach(since))).unwrap_or_default();
+    let message = format!("data that reaches {ends}{since} is kept as member-history-* on {node}: {because}");
+    let cause = format!("{} {node} {ends}", reason::HISTORY_KEPT);
+    let event = Event::new(clock::wall_millis(), Type::Warning, reason::HISTORY_KEPT, node, message, cause);
+    (event, Repeat::Until { ends: &[], within: ONE_CHANGE })
+}
+
+fn reach(LogPosition { term, index }: LogPosition) -> String {
+    format!("term {term} index {index}")
+}
+
+/// The event of an operator's word on `node`: `who` gave up what `lost` acknowledged after `position`.
+pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
+    let position = reach(position);
+    let message =
+        format!("{who} gave up the writes of {lost} after {position}, by 'tandem confirm-recovery' on {node}");
+    let cause = format!("{} {node} {lost} {position}", reason::GIVEN_UP);
+    let event = Event::new(clock::wall_millis(), Type::Warning, reason::GIVEN_UP, node, message, cause);
+    (event, Repeat::Until { ends: &[], within: 0 })
 }
 
 /// That there are two voters again, as `etcd` shows on `node`. It is told by the node that was alone, whose recipients heard of that:
@@ -122,6 +152,24 @@ mod tests {
         let expected =
             [reason::ALONE, reason::REDUNDANT, reason::ALONE, reason::ALARM, reason::ALARM_GONE, reason::ALARM];
         assert_eq!(reasons(dir.path()), expected);
+    }
+
+    #[test]
+    fn what_is_given_up_or_kept_has_its_position() {
+        let dir = tempfile::tempdir().unwrap();
+        let position = LogPosition { term: 7, index: 21_279 };
+        tell(dir.path(), Some(of_given_up(NODE, "node2", position, "anna")));
+        for _ in 0..2 {
+            let since = Some(LogPosition { index: 900, ..position });
+            tell(dir.path(), Some(kept(NODE, LogPosition { index: 1_000, ..position }, since, &because())));
+        }
+        assert_eq!(reasons(dir.path()), [reason::GIVEN_UP, reason::HISTORY_KEPT]);
+        let messages: Vec<String> = read::all(dir.path()).unwrap().into_iter().map(|event| event.message).collect();
+        assert!(messages[0].starts_with("anna gave up the writes of node2 after term 7 index 21279"), "{messages:?}");
+        assert!(
+            messages[1].contains("data that reaches term 7 index 1000, of its own since term 7 index 900"),
+            "{messages:?}"
+        );
     }
 
     /// The other node found two voters first at an earlier loss, or finds them first now.

@@ -60,7 +60,13 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     // Its arguments and environment.
     ("env::args_os", &[("main.rs", "they are passed on"), ("bin", "the same")]),
     ("env::vars_os", &[("adapters/ocf/env.rs", "read once, into a value that is passed on")]),
-    ("env::var", &[("adapters/ocf/exit.rs", "the prefix of exit reasons")]),
+    (
+        "env::var",
+        &[
+            ("adapters/ocf/exit.rs", "the prefix of exit reasons"),
+            ("admin/confirm_recovery.rs", "the user that gave something up"),
+        ],
+    ),
     (
         "env::var_os",
         &[
