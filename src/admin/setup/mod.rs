@@ -17,6 +17,7 @@ use super::prompt::Answers;
 use super::report::{Form, show};
 use crate::adapters::ssh::host;
 use crate::agent::resource::params;
+use crate::base::duration;
 use crate::operate::failure::Failure;
 
 const HELP: &str = "\
@@ -100,7 +101,7 @@ pub(super) struct First {
     #[arg(long, value_name = "FILE", default_value = params::DEFAULT_KUBECONFIG)]
     kubeconfig: PathBuf,
     /// How long it waits for the other node's command
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     answers: Answers,
@@ -122,7 +123,7 @@ pub(super) struct Join {
     #[arg(long, conflicts_with = "stdin")]
     dry_run: bool,
     /// How long it waits for the other node
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     form: Form,
