@@ -49,6 +49,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Protected::text", "tandem member protect, as a report"),
     ("said", "a step that is taken"),
     ("Shown::text", "tandem data-dir show, as a report"),
+    ("Form::augment_args", "the help of two options"),
     ("for_people", "the same"),
     ("Advanced::text", "tandem data-dir advance-commit, as a report"),
     ("Released::text", "tandem release-locks, as a report"),
