@@ -26,6 +26,7 @@ mod report;
 mod setup;
 mod sim;
 mod status;
+mod since;
 
 use std::ffi::OsString;
 use std::fmt::Display;
