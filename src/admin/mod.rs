@@ -32,6 +32,7 @@ use std::ffi::OsString;
 use std::fmt::Display;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
 
 use self::exit::Exit;
 use self::report::show;
@@ -107,6 +108,7 @@ pub fn run(args: &[OsString]) -> u8 {
             // Help that was asked for comes this way too. Nothing is left to do if it cannot be printed.
             let _ = answer.print();
             return if answer.use_stderr() { Exit::Usage } else { Exit::Done } as u8;
+            let answer = with_nearest(answer);
         }
     };
     match line.command.run() {
@@ -121,6 +123,16 @@ pub fn run(args: &[OsString]) -> u8 {
 /// As Pacemaker calls an alert agent: without arguments.
 pub fn release_locks(_: &[OsString]) -> u8 {
     run(&[OsString::from("release-locks")])
+/// Leaves only the nearest subcommand among those that clap suggests for one that does not exist. clap lists it last.
+fn with_nearest(mut answer: clap::Error) -> clap::Error {
+    if let Some(ContextValue::Strings(mut names)) = answer.remove(ContextKind::SuggestedSubcommand)
+        && let Some(nearest) = names.pop()
+    {
+        answer.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
+    }
+    answer
+}
+
 }
 
 /// As Pacemaker calls the alert agent that writes down what happened.
