@@ -6,6 +6,7 @@
 mod alert;
 mod certs;
 mod collect;
+mod completion;
 mod confirm_recovery;
 mod data_dir;
 mod events;
@@ -68,6 +69,7 @@ enum Command {
     ReleaseLocks(release_locks::Arguments),
     Metrics(metrics::Arguments),
     Replay(replay::Arguments),
+    Completion(completion::Arguments),
     #[command(hide = true)]
     Sim(sim::Arguments),
 }
@@ -89,6 +91,7 @@ impl Command {
             Self::ReleaseLocks(arguments) => show(&release_locks::run()?, arguments.form),
             Self::Metrics(arguments) => metrics::run(arguments).map(done),
             Self::Replay(arguments) => replay::run(arguments).map(done),
+            Self::Completion(arguments) => completion::run(arguments).map(done),
             Self::Sim(_) => Ok(sim::run()),
         }
     }
@@ -160,7 +163,7 @@ mod tests {
     use super::*;
 
     /// Subcommands that print as they go, and have no JSON.
-    const WITHOUT_REPORT: [&str; 3] = ["metrics", "replay", "sim"];
+    const WITHOUT_REPORT: [&str; 4] = ["completion", "metrics-rules", "replay", "sim"];
 
     fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {
         if !command.has_subcommands() {
