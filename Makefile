@@ -3,7 +3,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-CARGO := $(shell command -v cargo || echo "$${CARGO_HOME:-$$HOME/.cargo}/bin/cargo")
+# Looked for each time: `make setup` may have installed it.
+CARGO = $(shell .ci/find-cargo)
 # Whose power the demo cuts: leader or follower.
 VICTIM ?= leader
 # The etcd release line in the lab: 3.5 or 3.4.
@@ -198,7 +199,7 @@ lab-down: ## take the lab away, also one that a crash left half made (root)
 	$(LAB) --vm down
 
 .PHONY: setup
-setup: ## install the Debian packages that building and the lab need (root)
+setup: ## install Rust, where it is missing, and the Debian packages that building and the lab need (root)
 	tests/lab/setup
 
 # Where cargo builds; a package's build may share it.

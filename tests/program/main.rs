@@ -16,6 +16,7 @@ mod planted;
 mod removal;
 mod replay;
 mod security;
+mod rust;
 mod shellspec_runner;
 mod slow_podman;
 #[path = "../tree/mod.rs"]
