@@ -4,6 +4,7 @@
 mod boundaries;
 mod dispatch;
 mod events;
+mod fingers;
 mod formats;
 mod full_disk;
 mod generated;
@@ -15,8 +16,8 @@ mod namespaces;
 mod planted;
 mod removal;
 mod replay;
-mod security;
 mod rust;
+mod security;
 mod shellspec_runner;
 mod slow_podman;
 #[path = "../tree/mod.rs"]
