@@ -231,9 +231,10 @@ install: parts ## install the binary, the names that Pacemaker knows it by, syst
 	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
 	install -D --mode=644 metadata/prometheus/tandem.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem.rules.yml
 	install -D --mode=644 metadata/grafana/tandem.json $(DESTDIR)/usr/share/tandem/grafana/tandem.json
-	install -d --mode=755 $(DOC) $(DOC)/docs $(DOC)/docs/operate
-	install --mode=644 --target-directory=$(DOC) README.md SECURITY.md
-	install --mode=644 --target-directory=$(DOC)/docs/operate docs/operate/*.md
+	install -d --mode=755 $(DOC)
+	umask 022 && rpm/documents $(DOC)
+	@# With keys and passwords in it.
+	install -d --mode=700 $(DESTDIR)/etc/tandem
 	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DOC)/THIRD-PARTY
 
 .PHONY: install-dropin
