@@ -26,14 +26,14 @@ mod replay;
 mod report;
 mod setup;
 mod sim;
-mod status;
 mod since;
+mod status;
 
 use std::ffi::OsString;
 use std::fmt::Display;
 
-use clap::{CommandFactory, Parser, Subcommand};
 use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use self::exit::Exit;
 use self::report::show;
@@ -108,10 +108,10 @@ pub fn run(args: &[OsString]) -> u8 {
     let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
         Ok(line) => line,
         Err(answer) => {
+            let answer = with_nearest(answer);
             // Help that was asked for comes this way too. Nothing is left to do if it cannot be printed.
             let _ = answer.print();
             return if answer.use_stderr() { Exit::Usage } else { Exit::Done } as u8;
-            let answer = with_nearest(answer);
         }
     };
     match line.command.run() {
@@ -123,9 +123,6 @@ pub fn run(args: &[OsString]) -> u8 {
     }
 }
 
-/// As Pacemaker calls an alert agent: without arguments.
-pub fn release_locks(_: &[OsString]) -> u8 {
-    run(&[OsString::from("release-locks")])
 /// Leaves only the nearest subcommand among those that clap suggests for one that does not exist. clap lists it last.
 fn with_nearest(mut answer: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(mut names)) = answer.remove(ContextKind::SuggestedSubcommand)
@@ -136,6 +133,9 @@ fn with_nearest(mut answer: clap::Error) -> clap::Error {
     answer
 }
 
+/// As Pacemaker calls an alert agent: without arguments.
+pub fn release_locks(_: &[OsString]) -> u8 {
+    run(&[OsString::from("release-locks")])
 }
 
 /// As Pacemaker calls the alert agent that writes down what happened.
