@@ -3,7 +3,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-CARGO := $(shell command -v cargo || echo "$${CARGO_HOME:-$$HOME/.cargo}/bin/cargo")
+# Looked for each time: `make setup` may have installed it.
+CARGO = $(shell .ci/find-cargo)
 # Whose power the demo cuts: leader or follower.
 VICTIM ?= leader
 # The etcd release line in the lab: 3.5 or 3.4.
@@ -198,7 +199,7 @@ lab-down: ## take the lab away, also one that a crash left half made (root)
 	$(LAB) --vm down
 
 .PHONY: setup
-setup: ## install the Debian packages that building and the lab need (root)
+setup: ## install Rust, where it is missing, and the Debian packages that building and the lab need (root)
 	tests/lab/setup
 
 # Where cargo builds; a package's build may share it.
@@ -230,9 +231,10 @@ install: parts ## install the binary, the names that Pacemaker knows it by, syst
 	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
 	install -D --mode=644 metadata/prometheus/tandem.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem.rules.yml
 	install -D --mode=644 metadata/grafana/tandem.json $(DESTDIR)/usr/share/tandem/grafana/tandem.json
-	install -d --mode=755 $(DOC) $(DOC)/docs $(DOC)/docs/operate
-	install --mode=644 --target-directory=$(DOC) README.md SECURITY.md
-	install --mode=644 --target-directory=$(DOC)/docs/operate docs/operate/*.md
+	install -d --mode=755 $(DOC)
+	umask 022 && rpm/documents $(DOC)
+	@# With keys and passwords in it.
+	install -d --mode=700 $(DESTDIR)/etc/tandem
 	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DOC)/THIRD-PARTY
 
 .PHONY: install-dropin

@@ -18,6 +18,10 @@ deb: parts $(CARGO_DEB) ## the Debian packages
 	mv $(STAGE)/tandem/usr/share/zsh/site-functions $(STAGE)/tandem/usr/share/zsh/vendor-completions
 	rm --force $(PACKAGES)/*.deb
 	$(CARGO_DEB) --no-build --no-strip --output $(PACKAGES)/
+	# cargo-deb packs files alone, and this directory is empty.
+	dpkg-deb --raw-extract $(PACKAGES)/tandem_*.deb $(STAGE)/deb
+	install -d --mode=700 $(STAGE)/deb/etc $(STAGE)/deb/etc/tandem && chmod 755 $(STAGE)/deb/etc
+	deb=$$(echo $(PACKAGES)/tandem_*.deb) && dpkg-deb --root-owner-group --build $(STAGE)/deb "$$deb"
 	$(CARGO_DEB) --no-build --no-strip --variant dropin --output $(PACKAGES)/
 
 .PHONY: dist

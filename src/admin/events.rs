@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use super::report::{Form, Report, show};
+use super::since::Since;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker;
 use crate::operate::events::deliver::{self, Outcome, Places};
@@ -41,9 +42,9 @@ waiting (how many are yet to be brought), lost (how many it will never get, as m
 pub(super) struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Shows the events of this time until now: 90m, 24h, 7d
-    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = humantime::parse_duration)]
-    since: Duration,
+    /// Shows the events from this time on: 90m, 24h or 7d ago, yesterday, today, now, "2026-11-23 08:30" (UTC)
+    #[arg(long, value_name = "TIME", default_value = "24h", value_parser = Since::read, allow_hyphen_values = true)]
+    since: Since,
     /// Goes on with what happens from now on
     #[arg(long)]
     follow: bool,
@@ -118,8 +119,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 fn since(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
     let directory = &arguments.directory;
     let mut events = read::all(directory).map_err(|error| Failure(error.to_string()))?;
-    let millis = u64::try_from(arguments.since.as_millis()).unwrap_or(u64::MAX);
-    let begin = clock::wall_millis().saturating_sub(millis);
+    let begin = arguments.since.begin(clock::wall_millis());
     events.retain(|event| event.time >= begin);
     Ok(events)
 }

@@ -10,7 +10,7 @@ use clap_complete::{Generator, Shell};
 use clap_mangen::Man;
 use roff::{Roff, bold, roman};
 
-use super::command_line;
+use super::completion::{of_tandem, visible};
 use super::exit::{Exit, TABLE};
 use crate::adapters::ocf::metadata;
 use crate::os::output::complain;
@@ -61,8 +61,11 @@ fn write(share: &Path) -> std::io::Result<()> {
     own.build();
     man_pages(&own, &share.join("man/man8"))?;
     for (shell, place) in COMPLETIONS {
-        completion(*shell, &mut visible(), "tandem", &share.join(place))?;
-        completion(*shell, &mut fence::input::command(), "fence_redfish_rs", &share.join(place))?;
+        let place = share.join(place);
+        completion(*shell, of_tandem(*shell).as_bytes(), "tandem", &place)?;
+        let mut text = Vec::new();
+        clap_complete::generate(*shell, &mut fence::input::command(), "fence_redfish_rs", &mut text);
+        completion(*shell, &text, "fence_redfish_rs", &place)?;
     }
     Ok(())
 }
@@ -89,28 +92,16 @@ fn exit_status() -> Roff {
     section
 }
 
-fn completion(shell: Shell, command: &mut Command, name: &str, dir: &Path) -> std::io::Result<()> {
-    let mut text = Vec::new();
-    clap_complete::generate(shell, command, name, &mut text);
+fn completion(shell: Shell, text: &[u8], name: &str, dir: &Path) -> std::io::Result<()> {
     let file = match shell {
         // bash looks for a file with the command's own name.
         Shell::Bash => name.to_owned(),
         _ => shell.file_name(name),
     };
-    put(&dir.join(file), &text)
+    put(&dir.join(file), text)
 }
 
 fn put(path: &Path, text: &[u8]) -> std::io::Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     fs::write(path, text)
-}
-
-/// The command line without what is hidden.
-fn visible() -> Command {
-    let all = command_line();
-    let shown: Vec<Command> = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned().collect();
-    let about = all.get_about().cloned().unwrap_or_default();
-    let version = env!("CARGO_PKG_VERSION");
-    let tandem = Command::new("tandem").version(version).about(about).disable_help_subcommand(true);
-    tandem.subcommand_required(true).subcommands(shown)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::{node, say};
 use crate::operate::cluster;
@@ -14,17 +14,67 @@ use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 const HELP: &str = "\
 The text format of Prometheus, version 0.0.4, as node_exporter's textfile directory takes it; 'tandem collect' puts the same \
-into tandem.prom there. What is not known is left out. Rules and a dashboard that use it are in /usr/share/tandem.";
+into tandem.prom there. What is not known is left out. Rules and a dashboard that use it are in /usr/share/tandem; \
+'tandem metrics rules' prints the rules with links of your own.";
+
+const RULES_HELP: &str = "\
+Each alert has a link, runbook_url, into the guide of what to type. Without --runbook-base that is the file which the package \
+installs, on the node; a pager's reader needs a page that a browser finds. URL takes the place of that file, and the heading \
+follows it: https://wiki.example.com/tandem/recovery.md makes https://wiki.example.com/tandem/recovery.md#alerts-nodes.
+
+  tandem metrics rules --runbook-base https://wiki.example.com/tandem/recovery.md > /etc/prometheus/rules.d/tandem.rules.yml";
+
+/// The rules as the package installs them.
+const RULES: &str = include_str!("../../metadata/prometheus/tandem.rules.yml");
+/// Where their links lead.
+const GUIDE: &str = "file:///usr/share/doc/tandem/docs/operate/recovery.md";
 
 /// Prints the cluster's metrics for Prometheus
 #[derive(Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, args_conflicts_with_subcommands = true)]
 pub(super) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
     #[command(flatten)]
     resource: node::ResourceArgument,
 }
 
+/// What else there is for Prometheus.
+#[derive(Subcommand)]
+enum Command {
+    Rules(Rules),
+}
+
+/// Prints the alerts for Prometheus
+#[derive(Args)]
+#[command(after_help = RULES_HELP)]
+struct Rules {
+    /// Where the links of the alerts lead: the address of docs/operate/recovery.md, or of a page of yours with its headings
+    #[arg(long, value_name = "URL", value_parser = runbook_base)]
+    runbook_base: Option<String>,
+}
+
+/// Reads an address that a heading can follow, and that means the same in YAML.
+fn runbook_base(text: &str) -> Result<String, String> {
+    let place = ["https://", "http://", "file:///"].iter().find_map(|scheme| text.strip_prefix(scheme));
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:?=&%+@,()".contains(c);
+    match place {
+        Some(place) if !place.is_empty() && place.chars().all(is_plain) => Ok(text.to_owned()),
+        _ => Err(format!(
+            "'{text}' is no address: type one such as https://wiki.example.com/tandem/recovery.md, without #"
+        )),
+    }
+}
+
+/// Returns the rules, with their links below `base`.
+fn rules(base: Option<&str>) -> String {
+    RULES.replace(GUIDE, base.unwrap_or(GUIDE))
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(Command::Rules(arguments)) = &arguments.command {
+        return say(rules(arguments.runbook_base.as_deref()).trim_end());
+    }
     let cluster = cluster::ask(arguments.resource.id())?;
     let extras = Extras {
         events: deliver::counts(&Places::default()).unwrap_or_default(),
@@ -33,4 +83,32 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let page = metrics::render(&cluster, &health::assess(&cluster), &conditions::of(&cluster), &extras);
     say(page.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_link_begins_with_the_base_and_nothing_else_differs() {
+        assert_eq!(rules(None), RULES);
+        let base = "https://wiki.example.com/tandem/recovery.md";
+        let changed = rules(Some(base));
+        let links = |text: &str, base: &str| text.matches(&format!("runbook_url: {base}#alerts-")).count();
+        assert!(links(&changed, base) > 20, "{changed}");
+        assert_eq!(links(&changed, base), RULES.matches("runbook_url:").count());
+        assert_eq!(changed.replace(base, GUIDE), RULES);
+    }
+
+    #[test]
+    fn a_base_is_an_address_that_a_heading_can_follow() {
+        for base in ["https://wiki.example.com/x?page=1", "http://10.0.0.1:8080/r", "file:///srv/recovery.md"] {
+            assert_eq!(runbook_base(base).as_deref(), Ok(base));
+        }
+        for base in
+            ["", "wiki", "https://", "https://x/y#z", "https://x/a b", "https://x/'", "https://x\n", "javascript:x"]
+        {
+            assert!(runbook_base(base).is_err(), "{base}");
+        }
+    }
 }

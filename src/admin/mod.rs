@@ -6,6 +6,7 @@
 mod alert;
 mod certs;
 mod collect;
+mod completion;
 mod confirm_recovery;
 mod data_dir;
 mod events;
@@ -25,11 +26,13 @@ mod replay;
 mod report;
 mod setup;
 mod sim;
+mod since;
 mod status;
 
 use std::ffi::OsString;
 use std::fmt::Display;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use self::exit::Exit;
@@ -66,6 +69,7 @@ enum Command {
     ReleaseLocks(release_locks::Arguments),
     Metrics(metrics::Arguments),
     Replay(replay::Arguments),
+    Completion(completion::Arguments),
     #[command(hide = true)]
     Sim(sim::Arguments),
 }
@@ -87,6 +91,7 @@ impl Command {
             Self::ReleaseLocks(arguments) => show(&release_locks::run()?, arguments.form),
             Self::Metrics(arguments) => metrics::run(arguments).map(done),
             Self::Replay(arguments) => replay::run(arguments).map(done),
+            Self::Completion(arguments) => completion::run(arguments).map(done),
             Self::Sim(_) => Ok(sim::run()),
         }
     }
@@ -103,6 +108,7 @@ pub fn run(args: &[OsString]) -> u8 {
     let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
         Ok(line) => line,
         Err(answer) => {
+            let answer = with_nearest(answer);
             // Help that was asked for comes this way too. Nothing is left to do if it cannot be printed.
             let _ = answer.print();
             return if answer.use_stderr() { Exit::Usage } else { Exit::Done } as u8;
@@ -115,6 +121,16 @@ pub fn run(args: &[OsString]) -> u8 {
             Exit::Failed as u8
         }
     }
+}
+
+/// Leaves only the nearest subcommand among those that clap suggests for one that does not exist. clap lists it last.
+fn with_nearest(mut answer: clap::Error) -> clap::Error {
+    if let Some(ContextValue::Strings(mut names)) = answer.remove(ContextKind::SuggestedSubcommand)
+        && let Some(nearest) = names.pop()
+    {
+        answer.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![nearest]));
+    }
+    answer
 }
 
 /// As Pacemaker calls an alert agent: without arguments.
@@ -147,7 +163,7 @@ mod tests {
     use super::*;
 
     /// Subcommands that print as they go, and have no JSON.
-    const WITHOUT_REPORT: [&str; 3] = ["metrics", "replay", "sim"];
+    const WITHOUT_REPORT: [&str; 4] = ["completion", "metrics-rules", "replay", "sim"];
 
     fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {
         if !command.has_subcommands() {

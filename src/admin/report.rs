@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use clap::Args;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use serde::Serialize;
 
 use super::exit::Exit;
@@ -33,11 +33,50 @@ pub(super) trait Report: Serialize {
 }
 
 /// The form that is asked for; part of the arguments of every subcommand that answers with a report.
-#[derive(Args, Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
-    /// Prints one JSON object instead of text; "format" in it is 1
-    #[arg(long)]
     pub json: bool,
+}
+
+/// The ids of the two arguments.
+const JSON: &str = "json";
+const OUTPUT: &str = "output-form";
+
+impl Args for Form {
+    /// Adds `--json`, and `-o json` (`--output json`) as kubectl has it. A subcommand that has added one of these
+    /// options before keeps its own.
+    fn augment_args(command: Command) -> Command {
+        let help = "Prints one JSON object instead of text; \"format\" in it is 1";
+        let json = Arg::new(JSON).long("json").action(ArgAction::SetTrue).help(help);
+        let is_taken = |option: &Arg| (option.get_short() == Some('o'), option.get_long() == Some("output"));
+        let (short, long) = command
+            .get_arguments()
+            .map(is_taken)
+            .fold((false, false), |(short, long), (own_short, own_long)| (short || own_short, long || own_long));
+        let command = command.arg(json);
+        if short {
+            return command;
+        }
+        let output = Arg::new(OUTPUT).short('o').value_name("FORM").value_parser([JSON]).help("The same as --json");
+        command.arg(if long { output } else { output.long("output") })
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Form {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        // A subcommand with an `-o` of its own has no such argument.
+        let has_output = matches.try_get_one::<String>(OUTPUT).is_ok_and(|form| form.is_some());
+        Ok(Self { json: matches.get_flag(JSON) || has_output })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Serialize)]

@@ -1,8 +1,10 @@
 //! The ground floor: what every wing speaks of, and what needs nothing.
 
+mod duration;
 mod fact;
 pub mod printable;
 mod utc;
 
+pub use duration::duration;
 pub use fact::Fact;
 pub use utc::utc;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use crate::adapters::command::Programs;
 use crate::adapters::pace::Pace;
+use crate::adapters::pacemaker::local_node;
 use crate::adapters::pacemaker::resource::{Configured, configured};
 use crate::agent::observe;
 use crate::agent::resource::context::Context;
-use crate::agent::resource::deployment::Manifests;
+use crate::agent::resource::deployment::{Deployment, Manifests};
 use crate::agent::resource::params;
 use crate::base::Fact;
 use crate::decide::{Evidence, Request};
@@ -36,6 +37,15 @@ pub fn context(resource: Option<&str>) -> Result<Context, Failure> {
     let programs =
         programs.paced(Pace::read(&state_file::pace_path(&env.volatile_dir(), env.resource())).ending(deadline));
     Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
+}
+
+/// The data dir of the etcd resource on this node.
+pub fn data_dir(programs: &Programs, resource: Option<&str>) -> Result<PathBuf, Failure> {
+    let env = choose(configured(programs)?, resource)?.env();
+    // A pod's manifest may place it elsewhere than the parameters do, and is this node's.
+    let params = params::parse(&env)?;
+    let deployment = Deployment::resolve(&params, &local_node(programs)?, Manifests::CurrentOrSaved)?;
+    Ok(deployment.data_dir)
 }
 
 /// Where access to OpenShift's API would be, by the resource's own parameters; no etcd is asked for it.
@@ -81,6 +91,7 @@ pub fn look(context: &Context) -> (Evidence, Request) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::command::fake_program;
 
     fn configured(id: &str) -> Configured {
         Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
@@ -94,5 +105,18 @@ mod tests {
         assert!(several.contains("--resource a or b"), "{several}");
         assert!(choose(vec![configured("a")], Some("c")).unwrap_err().0.contains("there are: a"));
         assert!(choose(Vec::new(), None).unwrap_err().0.contains("pcs resource create"));
+    }
+
+    #[test]
+    fn the_data_dir_is_the_resources_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let xml = "<resources><primitive class=\"ocf\" type=\"podman-etcd\" id=\"etcd\"><instance_attributes id=\"i\">\
+             <nvpair id=\"n\" name=\"node_ip_map\" value=\"node1:10.0.0.1;node2:10.0.0.2\"/>\
+             <nvpair id=\"m\" name=\"image\" value=\"etcd:1\"/><nvpair id=\"a\" name=\"trusted_ca_file\" value=\"/a\"/>\
+             <nvpair id=\"b\" name=\"cert_file\" value=\"/b\"/><nvpair id=\"c\" name=\"key_file\" value=\"/c\"/>\
+             <nvpair id=\"d\" name=\"data_dir\" value=\"/srv/etcd\"/></instance_attributes></primitive></resources>";
+        fake_program(dir.path(), "crm_node", "echo node1");
+        let programs = fake_program(dir.path(), "cibadmin", &format!("echo '{xml}'"));
+        assert_eq!(data_dir(&programs, None).map_err(|failure| failure.0), Ok(PathBuf::from("/srv/etcd")));
     }
 }

@@ -106,11 +106,14 @@ fn json_has_its_keys_and_exact_numbers() {
 }
 
 #[test]
-fn nothing_there_is_no_failure() {
+fn nothing_there_is_a_failure_and_no_yes_to_a_script() {
     let dir = lagging().write();
     fs::remove_dir_all(dir.path().join("member")).unwrap();
-    assert_eq!(printed(&["show"], &dir), "DIR holds no data of a member\n");
-    let shown = shown_json(&dir);
+    let why = refusal(&["show"], dir.path());
+    assert_eq!(why, "tandem: DIR holds no data of a member: type etcd's --data-dir\n");
+    let output = tandem(&["show", "--json"], dir.path());
+    assert_eq!(output.status.code(), Some(1));
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     let keys: Vec<_> =
         shown.as_object().unwrap().iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key).collect();
     assert_eq!(keys.len(), 9, "{shown}");

@@ -4,6 +4,7 @@
 mod boundaries;
 mod dispatch;
 mod events;
+mod fingers;
 mod formats;
 mod full_disk;
 mod generated;
@@ -15,6 +16,7 @@ mod namespaces;
 mod planted;
 mod removal;
 mod replay;
+mod rust;
 mod security;
 mod shellspec_runner;
 mod slow_podman;

@@ -1,10 +1,12 @@
 //! The documents lead where they say: links and headings, files and folders (those that comments name, too), make's targets,
 //! tests and the lab's commands.
 
+#![expect(clippy::disallowed_methods, reason = "a test runs the script that installs the documents")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::tree::{below, of_kind, root};
 
@@ -96,6 +98,27 @@ fn every_link_leads_somewhere() {
     }
     assert!(broken.is_empty(), "{broken:#?}");
     assert!(count > 10, "{count} links");
+}
+
+/// The packages install what `rpm/documents` writes: links lead to what is installed there.
+#[test]
+fn every_link_of_an_installed_document_leads_to_an_installed_one() {
+    let place = tempfile::tempdir().unwrap();
+    let installed = Command::new(root().join("rpm/documents")).arg(place.path()).status().unwrap();
+    assert!(installed.success());
+    let documents = of_kind(place.path(), "md");
+    assert!(documents.contains(&place.path().join("docs/README.md")), "{documents:?}");
+    let mut count = 0;
+    for path in &documents {
+        let text = fs::read_to_string(path).unwrap();
+        for link in links(&text).iter().filter(|link| !link.starts_with("https://")) {
+            let file = link.split('#').next().unwrap();
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(target.exists(), "{}: {link}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} links");
 }
 
 /// The comments of every other file: what it has in lines that begin as comments do.

@@ -16,6 +16,7 @@ pub mod fence_options;
 pub mod fence_update;
 pub mod layout;
 pub mod member_change;
+pub mod names;
 pub(crate) mod primitive;
 pub mod resource;
 pub mod seen;

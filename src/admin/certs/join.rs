@@ -8,6 +8,7 @@ use clap::Args;
 use super::rotate::{Rotated, Way, told};
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::Form;
+use crate::base::duration;
 use crate::operate::certs::here::{self, Here};
 use crate::operate::certs::join_file::JoinFile;
 use crate::operate::certs::pki::rotation::{self, Role};
@@ -29,7 +30,7 @@ pub(in crate::admin) struct Arguments {
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// How long the other node is waited for
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     resource: ResourceArgument,

@@ -14,6 +14,7 @@ use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
+use crate::base::duration;
 use crate::operate::certs::here::{self, Here};
 use crate::operate::certs::join_file::{self, JoinFile};
 use crate::operate::certs::pki::rotation::{self, Next, Role, Site as _, State};
@@ -61,7 +62,7 @@ pub(in crate::admin) struct Arguments {
     #[arg(long)]
     again: bool,
     /// How long the other node is waited for
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     resource: ResourceArgument,

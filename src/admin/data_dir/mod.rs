@@ -37,21 +37,24 @@ struct DirArgument {
 }
 
 impl DirArgument {
-    /// The directory that was named, if it can be one that is meant. The library takes a missing one for blank, as etcd
-    /// would make it; here it is a slip of the pen.
     fn checked(&self) -> Result<&Path, Failure> {
-        let dir = self.dir.as_path();
-        let found = fs::metadata(dir)
-            .map_err(|error| Failure(format!("{}: {error}; type etcd's --data-dir", dir.display())))?;
-        if !found.is_dir() {
-            return Err(Failure(format!("{} is not a directory; type etcd's --data-dir", dir.display())));
+        checked(&self.dir)
+    }
+}
+
+/// Returns `dir` if it can be a data dir. The library takes a missing one for blank, as etcd would make it; here it is a slip of
+/// the pen.
+fn checked(dir: &Path) -> Result<&Path, Failure> {
+    let found =
+        fs::metadata(dir).map_err(|error| Failure(format!("{}: {error}; type etcd's --data-dir", dir.display())))?;
+    if !found.is_dir() {
+        return Err(Failure(format!("{} is not a directory; type etcd's --data-dir", dir.display())));
+    }
+    match part_of(dir)? {
+        Some(whole) => {
+            Err(Failure(format!("{} is a part of a data dir; type {} instead", dir.display(), whole.display())))
         }
-        match part_of(dir)? {
-            Some(whole) => {
-                Err(Failure(format!("{} is a part of a data dir; type {} instead", dir.display(), whole.display())))
-            }
-            None => Ok(dir),
-        }
+        None => Ok(dir),
     }
 }
 

@@ -7,11 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::{Serialize, Serializer};
 
-use super::DirArgument;
+use super::checked;
+use crate::adapters::command::Programs;
 use crate::adapters::data_dir::{self, DataDir, History};
+use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::decide::reason::LastWritten;
 use crate::operate::failure::Failure;
+use crate::operate::node;
 
 const HELP: &str = "\
 Reads only; works while etcd runs or not.
@@ -21,7 +24,7 @@ has_left, database_ahead and damage. Ids are numbers of 64 bits: a tool that tak
 jq before 1.7, rounds them. database_ahead is the index that the database reaches where the log ends before it, and else
 null. Without any data all are null, and damage is empty; if what is there cannot be used, damage says why.
 
-Exit code: 0 if there is a usable history, or none at all; 1 if it cannot be used or could not be read.";
+Exit code: 0 if there is a usable history; 1 if there is none, if it cannot be used, or if it could not be read.";
 
 /// Shows whose data it is, how far it reaches and who the members are
 #[derive(Args)]
@@ -29,12 +32,19 @@ Exit code: 0 if there is a usable history, or none at all; 1 if it cannot be use
 pub(in crate::admin) struct Arguments {
     #[command(flatten)]
     pub form: Form,
+    /// etcd's --data-dir: the directory that holds 'member'; the resource's own if it is not given
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
     #[command(flatten)]
-    dir: DirArgument,
+    resource: ResourceArgument,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
-    let dir = arguments.dir.checked()?;
+    let dir = match &arguments.dir {
+        Some(dir) => dir.clone(),
+        None => node::data_dir(&Programs::default(), arguments.resource.id())?,
+    };
+    let dir = checked(&dir)?;
     let found = data_dir::read(dir)?;
     // Only the text tells, and looking takes locks for a moment.
     let is_open = !arguments.form.json && matches!(found, DataDir::Present(_)) && data_dir::is_open(dir)?;
@@ -60,14 +70,17 @@ impl Report for Shown {
     fn text(&self) -> String {
         match &self.found {
             DataDir::Present(history) => for_people(&self.dir, history, self.is_open, &self.written),
-            DataDir::Broken { .. } => String::new(),
-            DataDir::Blank => format!("{} holds no data of a member", self.dir.display()),
+            DataDir::Broken { .. } | DataDir::Blank => String::new(),
         }
     }
 
     fn complaint(&self) -> Option<Cow<'_, str>> {
-        let DataDir::Broken { why } = &self.found else { return None };
-        Some(format!("etcd cannot start from {}: {why}", self.dir.display()).into())
+        let dir = self.dir.display();
+        match &self.found {
+            DataDir::Present(_) => None,
+            DataDir::Broken { why } => Some(format!("etcd cannot start from {dir}: {why}").into()),
+            DataDir::Blank => Some(format!("{dir} holds no data of a member: type etcd's --data-dir").into()),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::prompt::{Answers, Prompt};
 use crate::admin::report::{Form, Report};
+use crate::base::duration;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::record::{self, Record};
@@ -50,7 +51,7 @@ pub(in crate::admin) struct Arguments {
     #[arg(value_name = "NODE")]
     node: String,
     /// How long it may take until the node votes again
-    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     answers: Answers,

@@ -15,6 +15,7 @@ use crate::adapters::ssh::host;
 use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
+use crate::base::duration;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::update::{self, Order, Terminal, Updated};
 use crate::operate::node::must_be_root;
@@ -77,7 +78,7 @@ pub(in crate::admin) struct Arguments {
     #[arg(long, value_name = "[USER@]HOST", value_parser = host)]
     ssh: Option<String>,
     /// How long the other node, and OpenShift's API, may take
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     resource: ResourceArgument,

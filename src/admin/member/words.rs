@@ -8,6 +8,7 @@ use clap::Args;
 use super::source::SourceArguments;
 use crate::admin::prompt::Answers;
 use crate::admin::report::Form;
+use crate::base::duration;
 use crate::decide::members::Newcomer;
 use crate::operate::members::order::{Order, Terms, newcomer};
 
@@ -106,7 +107,7 @@ pub(super) struct Shared {
     #[arg(long)]
     dry_run: bool,
     /// How long it waits for what passes by itself
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     pub(super) answers: Answers,

@@ -1,7 +1,11 @@
 //! The first node's command.
 
 use std::cell::RefCell;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
 use std::time::Duration;
 
 use super::told::Told;
@@ -29,6 +33,9 @@ use crate::os::regular_file;
 const GOOD_BYE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(first: &First) -> Result<Exit, Failure> {
+    if first.example && first.write {
+        return write_example(&first.file);
+    }
     if first.example {
         say(file::EXAMPLE.trim_end())?;
         return Ok(Exit::Done);
@@ -50,6 +57,29 @@ pub(super) fn run(first: &First) -> Result<Exit, Failure> {
     show(&told?, first.form)
 }
 
+/// Writes the example to `path`, where no file is.
+fn write_example(path: &Path) -> Result<Exit, Failure> {
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure(format!("{} is there already: correct that one, or move it aside first", path.display()))
+        }
+        _ => Failure(format!("{} cannot be written: {error}", path.display())),
+    };
+    // The packages bring the directory; a binary that was installed alone does not.
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty() && !directory.exists())
+    {
+        DirBuilder::new().mode(0o700).create(directory).map_err(failed)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+    file.write_all(file::EXAMPLE.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
+    let path = path.display();
+    let typed = if path.to_string() == file::PATH { String::new() } else { format!(" {path}") };
+    say(format_args!(
+        "{path} is written: fill in names, addresses, BMCs and the image, then type 'tandem setup{typed}'"
+    ))?;
+    Ok(Exit::Done)
+}
+
 /// What OpenShift's API tells, where its operator's words are wanted.
 fn told_by_the_api(first: &First, description: &mut Description) -> Result<Option<openshift::Asked>, Failure> {
     if first.platform == Platform::Plain {
@@ -65,7 +95,9 @@ fn described(first: &First) -> Option<Description> {
     let text = match regular_file::text_of_at_most(&first.file, file::LIMIT) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            complain(format_args!("{path} is not there: 'tandem setup --example > {path}' writes one to be filled in"));
+            complain(format_args!(
+                "{path} is not there: 'tandem setup --example --write {path}' writes one to be filled in"
+            ));
             return None;
         }
         Err(error) => {
@@ -150,13 +182,19 @@ fn last(told: &mut Told, first: &First, progress: &Progress) {
             told.faults.extend(why);
         }
         Some(Ok(())) => {
-            told.next = Some(format!(
-                "'tandem fencing test {}' proves that it can be fenced, at a time that you choose; then on {} the same with {}",
-                told.other, told.other, told.node
-            ));
+            told.next = Some(next(&told.node, &told.other));
         }
         _ => told.next = Some("'tandem setup' without --dry-run".to_owned()),
     }
+}
+
+/// What is left to an operator once there are two voters.
+fn next(node: &str, other: &str) -> String {
+    format!(
+        "'tandem fencing test {other}' proves that it can be fenced, at a time that you choose; then on {other} the same with {node}\n\
+         alerts for Prometheus: 'tandem metrics rules' prints them; 'tandem metrics' prints what they are about\n\
+         dashboard for Grafana: /usr/share/tandem/grafana/tandem.json"
+    )
 }
 
 /// What a dry run misses is told with the step; otherwise it is a fault.
@@ -218,7 +256,32 @@ fn reach(
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    #[test]
+    fn the_end_names_the_test_of_fencing_the_alerts_and_the_dashboard() {
+        let next = next("node1", "node2");
+        for words in ["tandem fencing test node2", "tandem metrics rules", "/usr/share/tandem/grafana/tandem.json"] {
+            assert!(next.contains(words), "{next}");
+        }
+    }
+
+    #[test]
+    fn an_example_is_written_for_root_alone_and_never_over_a_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tandem/cluster.toml");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(write_example(&path).map_err(|failure| failure.0), Ok(Exit::Done));
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        assert!(file::read(&std::fs::read_to_string(&path).unwrap()).is_ok());
+        std::fs::write(&path, "mine").unwrap();
+        let why = write_example(&path).unwrap_err().0;
+        assert!(why.ends_with("is there already: correct that one, or move it aside first"), "{why}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        assert!(write_example(&dir.path().join("a/b/c")).unwrap_err().0.contains("cannot be written"));
+    }
 
     #[test]
     fn a_dry_run_tells_what_it_misses_with_the_step() {

@@ -17,10 +17,11 @@ use super::prompt::Answers;
 use super::report::{Form, show};
 use crate::adapters::ssh::host;
 use crate::agent::resource::params;
+use crate::base::duration;
 use crate::operate::failure::Failure;
 
 const HELP: &str = "\
-FILE describes the cluster; --example prints one with every setting explained. Both nodes need nothing but the packages. The
+FILE describes the cluster; --example prints one with every setting explained, and --example --write writes it. Both nodes need nothing but the packages. The
 command looks at this node, writes /etc/tandem/OTHER.join (0600) and waits until 'tandem setup join' was typed with that file on
 the other node; --ssh types it there. Then it looks at both machines and at both BMCs, tells all faults of both at once, and
 changes nothing while there is one. What it does then: certificates, passwords, etcd's image, units and pcsd on each node;
@@ -77,6 +78,7 @@ enum Below {
 
 /// What the first node is asked.
 #[derive(Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(super) struct First {
     /// The description of the cluster
     #[arg(value_name = "FILE", default_value = crate::operate::setup::file::PATH)]
@@ -84,6 +86,9 @@ pub(super) struct First {
     /// Prints a FILE with every setting explained
     #[arg(long)]
     example: bool,
+    /// Writes that to FILE instead, for root alone (0600), and never over a file that is there
+    #[arg(long, requires = "example")]
+    write: bool,
     /// Changes nothing on either node, and prints each step as done, to do or differs, with its commands
     #[arg(long)]
     dry_run: bool,
@@ -100,7 +105,7 @@ pub(super) struct First {
     #[arg(long, value_name = "FILE", default_value = params::DEFAULT_KUBECONFIG)]
     kubeconfig: PathBuf,
     /// How long it waits for the other node's command
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     answers: Answers,
@@ -122,7 +127,7 @@ pub(super) struct Join {
     #[arg(long, conflicts_with = "stdin")]
     dry_run: bool,
     /// How long it waits for the other node
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
     form: Form,

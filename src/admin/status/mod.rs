@@ -11,7 +11,7 @@ mod watch;
 
 use std::time::Duration;
 
-use clap::{Args, value_parser};
+use clap::Args;
 
 use self::document::Status;
 use self::output::Output;
@@ -19,9 +19,11 @@ use self::watch::Wanted;
 use super::exit::Exit;
 use super::node;
 use super::report::{Form, Report, show};
+use crate::base::duration;
 use crate::operate::cluster::ask;
 use crate::operate::failure::Failure;
 use crate::operate::health::Verdict;
+use crate::os::output::complain;
 
 /// How long is waited for a state unless --timeout says otherwise.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -67,15 +69,15 @@ With --wait-for also reached: whether the state was. --watch --json prints each 
 pub(super) struct Arguments {
     #[command(flatten)]
     resource: node::ResourceArgument,
-    /// Asks again each SECONDS (2): redraws on a terminal; elsewhere, and with --json, a line or document for each change
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2",
-        value_parser = value_parser!(u64).range(1..=3600), conflicts_with_all = ["wait_for", "may_stop", "check"])]
-    watch: Option<u64>,
+    /// Asks again each TIME (2s): redraws on a terminal; elsewhere, and with --json, a line or document for each change
+    #[arg(short, long, value_name = "TIME", num_args = 0..=1, default_missing_value = "2s",
+        value_parser = interval, conflicts_with_all = ["wait_for", "may_stop", "check"])]
+    watch: Option<Duration>,
     /// Waits until the cluster is so
     #[arg(long, value_name = "STATE", conflicts_with_all = ["may_stop", "check"])]
     wait_for: Option<Wanted>,
     /// How long --wait-for waits, such as 90s or 10m (10m)
-    #[arg(long, value_name = "TIME", requires = "wait_for", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", requires = "wait_for", value_parser = duration)]
     timeout: Option<Duration>,
     /// Answers whether NODE may be stopped or rebooted now without a pause in the writes
     #[arg(long, value_name = "NODE", conflicts_with = "check")]
@@ -83,31 +85,57 @@ pub(super) struct Arguments {
     /// Prints one line with performance data, with the exit codes of monitoring plugins
     #[arg(long, conflicts_with = "json")]
     check: bool,
-    /// Prints the cluster in the form of another program
-    #[arg(long, value_name = "FORM", conflicts_with_all = ["json", "watch", "wait_for", "may_stop", "check"])]
+    /// Prints the cluster in this form
+    #[arg(short, long, value_name = "FORM", conflicts_with = "json")]
     output: Option<Output>,
     #[command(flatten)]
     form: Form,
 }
 
+/// How often it asks again: from a second to an hour.
+fn interval(text: &str) -> Result<Duration, String> {
+    let read = duration(text)?;
+    let is_usual = (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(&read);
+    if is_usual { Ok(read) } else { Err(format!("'{text}' is not from 1s to 1h")) }
+}
+
+/// Which option an `--output` of its form cannot be together with, where that was typed too.
+fn conflict(arguments: &Arguments) -> Option<&'static str> {
+    let is_other = match arguments.output? {
+        Output::Json => false,
+        Output::PacemakerCluster => true,
+    };
+    let typed = [
+        ("--check", arguments.check),
+        ("--watch", is_other && arguments.watch.is_some()),
+        ("--wait-for", is_other && arguments.wait_for.is_some()),
+        ("--may-stop", is_other && arguments.may_stop.is_some()),
+    ];
+    typed.into_iter().find(|(_, is_typed)| *is_typed).map(|(option, _)| option)
+}
+
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    if let Some(option) = conflict(arguments) {
+        complain(format_args!("tandem: this --output cannot be used with {option}: see 'tandem status --help'"));
+        return Ok(Exit::Usage);
+    }
     let look = || ask(arguments.resource.id());
     let status = || Ok(Status::of(&look()?));
-    let form = arguments.form;
+    let form = Form { json: arguments.form.json || arguments.output == Some(Output::Json) };
     if let Some(node) = &arguments.may_stop {
         return show(&may_stop::answer(&look()?, node)?, form);
     }
     if arguments.check {
         return check::run(status());
     }
-    if let Some(output) = arguments.output {
-        return output::show(output, &look()?);
+    if arguments.output == Some(Output::PacemakerCluster) {
+        return output::show(&look()?);
     }
     if let Some(wanted) = arguments.wait_for {
         return show(&watch::wait(wanted, arguments.timeout.unwrap_or(PATIENCE), status)?, form);
     }
     match arguments.watch {
-        Some(seconds) => watch::watch(Duration::from_secs(seconds), form, status),
+        Some(interval) => watch::watch(interval, form, status),
         None => show(&status()?, form),
     }
 }

@@ -20,16 +20,16 @@ const KEPT_LIMIT: u64 = 16 * 1024 * 1024;
 /// Whose form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Output {
+    /// The same as --json
+    Json,
     /// The object that OpenShift's etcd operator keeps of its cluster, as JSON
     #[value(name = "pacemakercluster")]
     PacemakerCluster,
 }
 
 /// Prints it, and ends as a look at the same cluster in our own form does.
-pub(super) fn show(output: Output, cluster: &Cluster) -> Result<Exit, Failure> {
-    match output {
-        Output::PacemakerCluster => say(object(cluster, Path::new(KEPT))?)?,
-    }
+pub(super) fn show(cluster: &Cluster) -> Result<Exit, Failure> {
+    say(object(cluster, Path::new(KEPT))?)?;
     Ok(Status::of(cluster).exit())
 }
 

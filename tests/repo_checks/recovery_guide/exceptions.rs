@@ -5,6 +5,7 @@ use std::path::Path;
 /// Files and folders that print no refusal of their own.
 const FILES: &[(&str, &str)] = &[
     ("src/admin/certs/show.rs", "shows what was found"),
+    ("src/admin/completion/names.rs", "a shell's script"),
     ("src/admin/evidence.rs", "shows what was found"),
     ("src/admin/explain.rs", "shows what was decided"),
     ("src/admin/generate.rs", "for packagers"),
@@ -48,6 +49,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Changed::text", "tandem member add, remove, replace and promote, as a report"),
     ("Protected::text", "tandem member protect, as a report"),
     ("said", "a step that is taken"),
+    ("Form::augment_args", "the help of two options"),
     ("Shown::text", "tandem data-dir show, as a report"),
     ("for_people", "the same"),
     ("Advanced::text", "tandem data-dir advance-commit, as a report"),

@@ -18,6 +18,7 @@ use toml::de::DeTable;
 use self::reader::{Reader, Section};
 use super::description::{Certificates, Clone, Description, Etcd, Node};
 use crate::adapters::etcd::settings;
+use crate::base::duration;
 
 /// Where the file is unless the command says otherwise.
 pub const PATH: &str = "/etc/tandem/cluster.toml";
@@ -99,7 +100,7 @@ fn token(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Duration> {
     const SHORTEST: Duration = Duration::from_secs(1);
     const LONGEST: Duration = Duration::from_secs(60);
     let Some((text, at)) = reader.text_if_any(top, "token")? else { return Some(TOKEN) };
-    let token = humantime::parse_duration(&text).ok().filter(|token| token.subsec_nanos() % 1_000_000 == 0);
+    let token = duration(&text).ok().filter(|token| token.subsec_nanos() % 1_000_000 == 0);
     let token = token.filter(|token| (SHORTEST..=LONGEST).contains(token));
     if token.is_none() {
         reader

@@ -71,7 +71,7 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("cluster = \"tandem\"", "cluster = \"my cluster\"", "is no name for a cluster: write 1 to 32 letters"),
     ("cluster = \"tandem\"", "cluster = \"a\\nb\"", "control character or a line break"),
     ("preferred = \"node1\"", "preferred = \"node3\"", "is none of the nodes: write \"node1\" or \"node2\""),
-    ("# token = \"3s\"", "token = \"3\"", "is no time from 1s to 60s"),
+    ("# token = \"3s\"", "token = \"3x\"", "is no time from 1s to 60s"),
     ("# token = \"3s\"", "token = \"100ms\"", "is no time from 1s to 60s"),
     ("# clone = \"promotable\"", "clone = \"master\"", "write \"promotable\" or \"plain\""),
     ("name = \"node2\"", "name = \"node1\"", "both nodes are called node1"),

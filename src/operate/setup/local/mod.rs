@@ -26,6 +26,8 @@ const PCSD: &str = "pcsd";
 const PCSD_PAIR: [&str; 2] = ["/var/lib/pcsd/pcsd.crt", "/var/lib/pcsd/pcsd.key"];
 /// What the package brings, and starts.
 const COLLECTOR: &str = "tandem-collect.timer";
+/// What renews the certificates of Tandem's own CA. They last a year.
+const RENEWAL: &str = "tandem-certs.timer";
 
 /// What a node is asked to look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,7 +122,7 @@ pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<SetupStep
         step("blank", "no cluster but this one", blank(wanted, facts)),
         step("certificates", whose, wanted.certificates.clone()),
         step("passwords", "the BMCs' passwords", passwords(wanted, found)),
-        step("units", "Tandem's units", collector(found)),
+        step("units", "Tandem's units", units(wanted, found)),
         step("pcsd", "pcsd, and its token", pcsd(wanted, found)),
     ];
     // What runs as etcd, and what it shows, is OpenShift's own.
@@ -195,14 +197,16 @@ fn image(wanted: &Wanted<'_>, found: &Found) -> State {
     }
 }
 
-/// Where the package has none, there is nothing to do.
-fn collector(found: &Found) -> State {
-    match found.units.get(COLLECTOR) {
-        Some(unit) if unit.is_there && !(unit.is_active && unit.is_enabled) => {
-            State::ToDo(vec![typed(&["systemctl", "enable", "--now", COLLECTOR])])
-        }
-        _ => State::Done,
-    }
+/// The collector runs everywhere, and the renewal where the certificates are Tandem's own. Where the package has no such unit, there is
+/// nothing to do.
+fn units(wanted: &Wanted<'_>, found: &Found) -> State {
+    let is_own = wanted.description.certificates == Certificates::Own;
+    let names = [Some(COLLECTOR), is_own.then_some(RENEWAL)];
+    let is_off =
+        |name: &&str| found.units.get(*name).is_some_and(|unit| unit.is_there && !(unit.is_active && unit.is_enabled));
+    let actions: Vec<Action> =
+        names.into_iter().flatten().filter(is_off).map(|name| typed(&["systemctl", "enable", "--now", name])).collect();
+    if actions.is_empty() { State::Done } else { State::ToDo(actions) }
 }
 
 fn pcsd(wanted: &Wanted<'_>, found: &Found) -> State {

@@ -17,7 +17,7 @@ fn whole(description: &Description, token: bool) -> Found {
         files.insert(PathBuf::from(TOKEN), file("token"));
     }
     let unit = Unit { is_there: true, is_active: true, is_enabled: true };
-    let units = [PCSD, COLLECTOR].map(|name| (name.to_owned(), unit)).into();
+    let units = [PCSD, COLLECTOR, RENEWAL].map(|name| (name.to_owned(), unit)).into();
     Found { files, has_image: true, units, accepts_token: true, ..Found::default() }
 }
 
@@ -82,6 +82,12 @@ fn what_is_missing_is_done_with_the_words_that_are_shown() {
             |_, _, found| found.units.get_mut(COLLECTOR).unwrap().is_enabled = false,
             "units-node2",
             &["systemctl enable --now tandem-collect.timer"],
+        ),
+        (
+            0,
+            |_, _, found| found.units.get_mut(RENEWAL).unwrap().is_active = false,
+            "units-node1",
+            &["systemctl enable --now tandem-certs.timer"],
         ),
         (1, |_, facts, _| facts.corosync = Corosync::Example, "blank-node2", &["pcs cluster destroy --force"]),
         (

@@ -1,0 +1,126 @@
+//! The names of nodes and fence devices in the completions that clap writes: clap knows no words that a program answers with, so
+//! its script is completed here.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command, ValueHint};
+
+/// What a value that is a node's name, or a fence device's, is marked with until the script is written. No other value of this
+/// command line has these hints.
+const NODES: ValueHint = ValueHint::Hostname;
+const DEVICES: ValueHint = ValueHint::Username;
+
+/// Marks every value that is a name.
+pub(super) fn hinted(command: Command) -> Command {
+    let command = command.mut_args(|argument| match kind(&argument) {
+        Some("nodes") => argument.value_hint(NODES),
+        Some(_) => argument.value_hint(DEVICES),
+        None => argument,
+    });
+    command.mut_subcommands(hinted)
+}
+
+/// Returns the word of `tandem completion --names` for an argument that takes names.
+fn kind(argument: &Arg) -> Option<&'static str> {
+    let value = argument.get_value_names()?.first()?.as_str();
+    match (value, argument.get_long()) {
+        ("NODE" | "OLD", _) => Some("nodes"),
+        ("DEVICE", _) | ("ID", Some("device")) => Some("devices"),
+        _ => None,
+    }
+}
+
+/// Every subcommand without subcommands of its own that has to be typed: its words behind the program's name.
+fn walk<'a>(command: &'a Command, words: &[&'a str], found: &mut Vec<(Vec<&'a str>, &'a Command)>) {
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+        let words = [words, &[below.get_name()]].concat();
+        walk(below, &words, found);
+        found.push((words, below));
+    }
+}
+
+/// The kind of the first value without an option, if that is a name.
+fn positional(command: &Command) -> Option<&'static str> {
+    command.get_positionals().next().and_then(kind)
+}
+
+const BASH_HELPER: &str = "\
+_tandem_names() {
+    tandem completion --names \"$1\" 2> /dev/null
+}
+
+";
+
+/// Puts names into the script for bash. What begins with a hyphen is completed as an option.
+pub(super) fn in_bash(text: String, command: &Command) -> String {
+    let mut all = Vec::new();
+    walk(command, &[], &mut all);
+    let filled = all.into_iter().fold(text, |text, (words, command)| {
+        let begin = format!("\n        tandem__subcmd__{})\n", words.join("__subcmd__").replace('-', "__subcmd__"));
+        let Some((head, rest)) = text.split_once(&begin) else { return text };
+        // The next case begins eight columns in, and what is in this one deeper.
+        let end = rest.find("\n        tandem__").unwrap_or(rest.len());
+        let (block, tail) = rest.split_at(end);
+        let mut block = block.to_owned();
+        for (long, kind) in command.get_opts().filter_map(|option| Some((option.get_long()?, kind(option)?))) {
+            let files =
+                format!("                --{long})\n                    COMPREPLY=($(compgen -f \"${{cur}}\"))");
+            let names = files.replace("compgen -f", &format!("compgen -W \"$(_tandem_names {kind})\" --"));
+            block = block.replace(&files, &names);
+        }
+        if let Some(kind) = positional(command)
+            && let Some((options, rest)) = block.split_once('\n')
+        {
+            block = format!(
+                "{options}\n            if [[ ${{cur}} != -* ]] ; then\n                \
+                 names=\"$(_tandem_names {kind})\"\n                opts=\"${{names:-$opts}}\"\n            fi\n{rest}"
+            );
+        }
+        format!("{head}{begin}{block}{tail}")
+    });
+    BASH_HELPER.to_owned() + &filled.replacen("local i cur prev opts cmd", "local i cur prev opts cmd names", 1)
+}
+
+/// Puts names into the script for fish, and lines for the values without an option, of which clap's script has none.
+pub(super) fn in_fish(text: &str, command: &Command) -> String {
+    let names = |kind: &str| format!("(tandem completion --names {kind} 2> /dev/null)");
+    let mut text =
+        text.replace("(__fish_print_hostnames)", &names("nodes")).replace("(__fish_complete_users)", &names("devices"));
+    let mut all = Vec::new();
+    walk(command, &[], &mut all);
+    for (words, command) in all {
+        let Some(kind) = positional(command) else { continue };
+        let condition = match words[..] {
+            [word] => word.to_owned(),
+            [word, below] => format!("{word}; and __fish_seen_subcommand_from {below}"),
+            _ => continue,
+        };
+        let names = names(kind);
+        let _ =
+            writeln!(text, "complete -c tandem -n \"__fish_tandem_using_subcommand {condition}\" -f -a \"{names}\"");
+    }
+    text
+}
+
+const ZSH_HELPER: &str = "
+(( $+functions[_tandem_nodes] )) ||
+_tandem_nodes() {
+    local -a names
+    names=(${(f)\"$(tandem completion --names nodes 2> /dev/null)\"})
+    compadd -a names
+}
+
+(( $+functions[_tandem_devices] )) ||
+_tandem_devices() {
+    local -a names
+    names=(${(f)\"$(tandem completion --names devices 2> /dev/null)\"})
+    compadd -a names
+}
+";
+
+/// Puts names into the script for zsh.
+pub(super) fn in_zsh(text: &str) -> String {
+    let text = text.replace(":_hosts'", ":_tandem_nodes'").replace(":_users'", ":_tandem_devices'");
+    let before = "\nautoload -U is-at-least\n";
+    text.replacen(before, &[before, ZSH_HELPER].concat(), 1)
+}
