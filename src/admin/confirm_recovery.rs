@@ -15,8 +15,9 @@ use crate::base::Fact;
 use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Plan, Progress, Request};
+use crate::operate::cluster::Power;
 use crate::operate::failure::Failure;
-use crate::operate::fencing::power::{self, Power};
+use crate::operate::fencing::power;
 use crate::operate::node;
 use crate::records::state_file;
 

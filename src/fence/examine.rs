@@ -10,7 +10,7 @@ use crate::os::secret::Secret;
 use crate::records::bmc_note::BmcNote;
 
 /// A BMC that needs longer for a look is too slow for the fencer, whatever its options say.
-const LONGEST: Duration = Duration::from_secs(20);
+pub const LONGEST: Duration = Duration::from_secs(20);
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,10 +27,16 @@ pub struct Examined {
 /// Looks at the system of the node `target`, which is called `plug` there. `options` are lines as on the agent's standard
 /// input, secrets included: nothing of a secret is in the answer.
 pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
-    let config = match config(options, target, plug) {
+    device_within(LONGEST, options, target, plug)
+}
+
+/// As [`device`], within `limit`.
+pub fn device_within(limit: Duration, options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
+    let mut config = match config(options, target, plug) {
         Ok(config) => config,
         Err(why) => return failed(why),
     };
+    config.timing.total = config.timing.total.min(limit);
     let run = super::examine(&config, |_| {});
     let Some(note) = run.notes.into_iter().next().map(|noted| noted.note) else {
         return failed(run.ended.map_or_else(|error| error.to_string(), |ending| ending.text));

@@ -1,5 +1,6 @@
 //! `tandem status`: how the cluster is, asked on either node and told of both.
 
+mod bmcs;
 mod check;
 mod document;
 mod may_stop;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use clap::{Args, value_parser};
 
+use self::bmcs::Bmcs;
 use self::document::Status;
 use self::output::Output;
 use self::watch::Wanted;
@@ -28,7 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 const HELP: &str = "\
 It changes nothing. What could not be asked is not known, and never healthy. Each question has a time of its own: the answer is
-there within 5 seconds, whatever hangs.
+there within 5 seconds, whatever hangs. The BMC of a node that is out of sight is asked too, for 3 seconds at most, unless the node is
+being fenced; --may-stop, --check and --output do not ask it, and --watch and --wait-for ask it each 10 seconds.
 
 Exit codes: 0 redundant: two voters, and nothing that needs a human; 3 degraded: writes are taken, and something is missing; 4 down:
 no writes are taken; 1 not known. With --wait-for 0 as soon as that state is there, else as above. With --may-stop 0 yes, 3 no, 1 not
@@ -47,6 +50,7 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
                    maintenance (of the whole cluster), stonith_enabled, dc
   nodes            one for each configured node:
     name, online, standby, maintenance, pending, unclean, in_partition (of the node that was asked)
+    power          on, off or unknown, by the BMC of a node that is out of sight; null where its BMC was not asked
     etcd           role (leader, voter, learner, stopped), why_unknown, cluster_id, member_id, leader (its member id), term, index,
                    lag (entries behind the leader), db_bytes, db_in_use_bytes, quota_bytes, alarms, reads (whether a linearizable
                    read was answered), answer_millis, certificate_ends (of the certificate that it shows)
@@ -92,29 +96,30 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let look = || ask(arguments.resource.id());
-    let status = || Ok(Status::of(&look()?));
+    let mut bmcs = Bmcs::default();
     let form = arguments.form;
     if let Some(node) = &arguments.may_stop {
         return show(&may_stop::answer(&look()?, node)?, form);
     }
     if arguments.check {
-        return check::run(status());
+        return check::run(look().map(|cluster| Status::of(&cluster)));
     }
     if let Some(output) = arguments.output {
         return output::show(output, &look()?);
     }
+    let status = || bmcs.status(arguments.resource.id());
     if let Some(wanted) = arguments.wait_for {
         return show(&watch::wait(wanted, arguments.timeout.unwrap_or(PATIENCE), status)?, form);
     }
     match arguments.watch {
         Some(seconds) => watch::watch(Duration::from_secs(seconds), form, status),
-        None => show(&status()?, form),
+        None => show(&bmcs.status(arguments.resource.id())?, form),
     }
 }
 
 /// How the cluster is, as it is shown to people: for a report.
 pub(super) fn text() -> Result<String, Failure> {
-    Ok(Status::of(&ask(None)?).text())
+    Ok(Bmcs::default().status(None)?.text())
 }
 
 impl Report for Status {

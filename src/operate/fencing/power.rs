@@ -1,32 +1,64 @@
 //! The power of one node, as the BMC behind its fence devices reports it. No power is touched.
 
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use super::ask;
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::configuration;
 use crate::adapters::pacemaker::fence_options;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
+use crate::base::Fact;
+use crate::fence::examine::LONGEST;
+use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::fencing::{Answer, is_ours};
+use crate::os::clock::Deadline;
 use crate::records::bmc_note::BmcNote;
 
-/// What is known of a node's power.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Power {
-    /// A BMC reports On, or its chassis does.
-    On,
-    /// The BMCs that answered say Off.
-    Off,
-    /// No BMC reports either, for this reason.
-    Unknown(String),
-}
+/// What a BMC lacks of a command's patience, so that its session is closed before the command ends.
+const FOR_THE_END: Duration = Duration::from_millis(300);
 
 /// Asks the BMCs of the devices that fence `node`, at once.
 pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     let read = configuration::ask(programs, Some(resource), &Limits::patient());
-    let Some(read) = read.known() else {
-        return Power::Unknown(format!("the fence devices are not known: {}", read.why_unknown()));
-    };
-    let devices = devices_of(&read.configuration, node);
+    match read.known() {
+        Some(read) => of_devices(programs, &devices_of(&read.configuration, node), node, LONGEST),
+        None => Power::Unknown(format!("the fence devices are not known: {}", read.why_unknown())),
+    }
+}
+
+/// Asks the BMCs of all `nodes` of `cluster` at once, and returns after `patience` at the latest.
+pub fn of_nodes(
+    programs: &Programs,
+    cluster: &Cluster,
+    nodes: Vec<String>,
+    patience: Duration,
+) -> BTreeMap<String, Power> {
+    let Fact::Known(configuration) = &cluster.configuration else { return BTreeMap::new() };
+    let end = Deadline::after(patience);
+    let limit = patience.saturating_sub(FOR_THE_END);
+    let asked: Vec<_> = nodes
+        .into_iter()
+        .map(|node| {
+            let (sender, answer) = mpsc::sync_channel(1);
+            let devices = devices_of(configuration, &node);
+            let (programs, asked) = (programs.clone(), node.clone());
+            // A thread that comes too late finds no reader, and ends with the process.
+            thread::spawn(move || drop(sender.send(of_devices(&programs, &devices, &asked, limit))));
+            (node, answer)
+        })
+        .collect();
+    let silent = || Power::Unknown(format!("no answer within {:.1} s", patience.as_secs_f64()));
+    asked
+        .into_iter()
+        .map(|(node, answer)| (node, answer.recv_timeout(end.left()).unwrap_or_else(|_| silent())))
+        .collect()
+}
+
+fn of_devices(programs: &Programs, devices: &[FenceDevice], node: &str, limit: Duration) -> Power {
     if devices.is_empty() {
         return Power::Unknown(format!("no fence device of Tandem's is configured for {node}"));
     }
@@ -35,17 +67,18 @@ pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
         Err(error) => return Power::Unknown(format!("the fence devices' options cannot be read: {error}")),
     };
     let options = &Ok(options);
-    let answers = std::thread::scope(|scope| {
-        let asked: Vec<_> = devices.iter().map(|device| scope.spawn(move || ask::one(device, node, options))).collect();
+    let answers = thread::scope(|scope| {
+        let ask = |device| scope.spawn(move || ask::one_within(limit, device, node, options));
+        let asked: Vec<_> = devices.iter().map(ask).collect();
         asked.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
     });
     of_answers(answers)
 }
 
 /// Returns the devices of our agent that fence `node`.
-fn devices_of<'a>(configuration: &'a Configuration, node: &str) -> Vec<&'a FenceDevice> {
+pub fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
     let fences_it = |device: &&FenceDevice| device.targets.iter().any(|target| target == node);
-    configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).collect()
+    configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).cloned().collect()
 }
 
 /// Returns what the answers come to: one On is On, because a machine that may run is not given up.

@@ -32,6 +32,7 @@ const FILES: &[(&str, &str)] = &[
 
 /// Functions that make other texts: `Type::function` or `function`, behind its file where others have the name, too.
 const FUNCTIONS: &[(&str, &str)] = &[
+    ("way_back", "what is to be typed, beside a sentence"),
     ("update_command", "what is to be typed, beside a sentence"),
     ("root_cause", "takes podman's words apart"),
     ("is_no_permission", "takes etcd's words apart"),
