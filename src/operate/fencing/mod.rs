@@ -25,3 +25,10 @@ pub fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configurati
     }
     Ok(configuration)
 }
+
+/// Returns the refusal for a node that no device of ours fences.
+fn no_device(node: &str) -> Failure {
+    Failure(format!(
+        "{node} has no fence device of Tandem's, so its power cannot be reached from here: see 'pcs stonith config'"
+    ))
+}

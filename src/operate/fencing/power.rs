@@ -1,19 +1,21 @@
-//! The power of one node, as the BMC behind its fence devices reports it. No power is touched.
+//! The power of one node, as the BMC behind its fence devices reports it. Only [`switch_on`] touches it, and nothing here switches off.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::ask;
+use super::{ask, no_device};
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::configuration;
 use crate::adapters::pacemaker::fence_options;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
-use crate::fence::examine::LONGEST;
+use crate::fence::act::Ending;
+use crate::fence::examine::{self, LONGEST};
 use crate::operate::cluster::{Cluster, Power};
+use crate::operate::failure::Failure;
 use crate::operate::health::fencing::{Answer, is_ours};
 use crate::os::clock::Deadline;
 use crate::records::bmc_note::BmcNote;
@@ -58,41 +60,99 @@ pub fn of_nodes(
         .collect()
 }
 
+/// One device's answer about a node's power.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub device: String,
+    pub address: String,
+    pub power: Power,
+}
+
+/// Asks the BMC of each device that fences `node`.
+pub fn of_each(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Said>, Failure> {
+    let devices = some_devices_of(configuration, node)?;
+    let answers = answers(programs, &devices, node, LONGEST).map_err(Failure)?;
+    let said = |(device, answer): (&FenceDevice, Result<Answer, String>)| {
+        let address = device.resource.parameters.get("ip").cloned().unwrap_or_default();
+        let power = answer.map_or_else(Power::Unknown, |answer| of_note(answer.note));
+        Said { device: device.resource.id.clone(), address, power }
+    };
+    Ok(devices.iter().zip(answers).map(said).collect())
+}
+
+/// How one device switched a node on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switched {
+    pub device: String,
+    /// Whether the node was on already; else the reason why it is not proven to be on.
+    pub was_on: Result<bool, String>,
+}
+
+/// Switches `node` on by each of its devices, and proves by each that it is on.
+pub fn switch_on(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Switched>, Failure> {
+    let devices = some_devices_of(configuration, node)?;
+    let options = &fence_options::read(programs)?;
+    let switch = |device: &FenceDevice| {
+        let lines = options.lines_of(&device.resource.id).map_err(|error| error.to_string())?;
+        let plug = device.plugs.get(node).map(String::as_str);
+        let ended = examine::switch_on(&lines, node, plug).map_err(|error| error.to_string())?;
+        Ok(ended == Ending::already_on())
+    };
+    // One after another: two devices may have one machine, which is switched on once.
+    Ok(devices.iter().map(|one| Switched { device: one.resource.id.clone(), was_on: switch(one) }).collect())
+}
+
+fn some_devices_of(configuration: &Configuration, node: &str) -> Result<Vec<FenceDevice>, Failure> {
+    let devices = devices_of(configuration, node);
+    if devices.is_empty() {
+        return Err(no_device(node));
+    }
+    Ok(devices)
+}
+
 fn of_devices(programs: &Programs, devices: &[FenceDevice], node: &str, limit: Duration) -> Power {
     if devices.is_empty() {
         return Power::Unknown(format!("no fence device of Tandem's is configured for {node}"));
     }
-    let options = match fence_options::read(programs) {
-        Ok(options) => options,
-        Err(error) => return Power::Unknown(format!("the fence devices' options cannot be read: {error}")),
-    };
+    answers(programs, devices, node, limit).map_or_else(Power::Unknown, of_answers)
+}
+
+/// Asks the BMCs of `devices` at once; the answers are in their order.
+fn answers(
+    programs: &Programs,
+    devices: &[FenceDevice],
+    node: &str,
+    limit: Duration,
+) -> Result<Vec<Result<Answer, String>>, String> {
+    let options =
+        fence_options::read(programs).map_err(|error| format!("the fence devices' options cannot be read: {error}"))?;
     let options = &Ok(options);
-    let answers = thread::scope(|scope| {
+    Ok(thread::scope(|scope| {
         let ask = |device| scope.spawn(move || ask::one_within(limit, device, node, options));
         let asked: Vec<_> = devices.iter().map(ask).collect();
-        asked.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
-    });
-    of_answers(answers)
+        let failed = || Err("the question failed".to_owned());
+        asked.into_iter().map(|thread| thread.join().unwrap_or_else(|_| failed())).collect()
+    }))
 }
 
 /// Returns the devices of our agent that fence `node`.
-pub fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
+fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
     let fences_it = |device: &&FenceDevice| device.targets.iter().any(|target| target == node);
     configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).cloned().collect()
 }
 
-/// Returns what the answers come to: one On is On, because a machine that may run is not given up.
 fn of_answers(answers: Vec<Result<Answer, String>>) -> Power {
-    let mut power = Power::Unknown("its BMC was not asked".to_owned());
-    for answer in answers {
-        let said = answer.map_or_else(Power::Unknown, |answer| of_note(answer.note));
-        power = match (power, said) {
-            (Power::On, _) | (_, Power::On) => Power::On,
-            (Power::Off, _) | (_, Power::Off) => Power::Off,
-            (_, Power::Unknown(why)) => Power::Unknown(why),
-        };
-    }
-    power
+    together(answers.into_iter().map(|answer| answer.map_or_else(Power::Unknown, |answer| of_note(answer.note))))
+}
+
+/// Returns what the answers come to: one On is On, because a machine that may run is not given up.
+pub fn together(answers: impl IntoIterator<Item = Power>) -> Power {
+    let none = Power::Unknown("its BMC was not asked".to_owned());
+    answers.into_iter().fold(none, |power, said| match (power, said) {
+        (Power::On, _) | (_, Power::On) => Power::On,
+        (Power::Off, _) | (_, Power::Off) => Power::Off,
+        (_, Power::Unknown(why)) => Power::Unknown(why),
+    })
 }
 
 /// Returns the power by the note of one BMC.

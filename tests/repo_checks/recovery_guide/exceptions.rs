@@ -54,6 +54,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Advanced::text", "tandem data-dir advance-commit, as a report"),
     ("Released::text", "tandem release-locks, as a report"),
     ("Answered::text", "tandem fencing check, as a report"),
+    ("SwitchedOn::text", "tandem power on, as a report"),
+    ("src/admin/power.rs on", "progress"),
     ("Tested::text", "tandem fencing test, as a report"),
     ("Issued::text", "tandem certs issue, as a report"),
     ("Renewed::text", "tandem certs renew, as a report"),
