@@ -10,9 +10,11 @@ mod table;
 mod tests;
 mod watch;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use clap::{Args, value_parser};
+use serde::Serialize;
 
 use self::bmcs::Bmcs;
 use self::document::Status;
@@ -21,9 +23,10 @@ use self::watch::Wanted;
 use super::exit::Exit;
 use super::node;
 use super::report::{Form, Report, show};
-use crate::operate::cluster::ask;
+use crate::operate::cluster::{Cluster, ask};
 use crate::operate::failure::Failure;
-use crate::operate::health::Verdict;
+use crate::operate::health::{Problem, Severity, Verdict};
+use crate::os::clock;
 
 /// How long is waited for a state unless --timeout says otherwise.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -62,6 +65,7 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
     collected      when the node's collector (tandem-collect.timer) last published; without it, what only that node knows is null
     free_bytes, size_bytes   of the file system with etcd's data
     moved_aside    data that was moved aside and lies there: path, since, bytes
+Where nothing could be asked, as on a machine without a cluster, the verdict is unknown, and the only problem is status-unknown.
 With --wait-for also reached: whether the state was. --watch --json prints each as one line. With --may-stop instead: node, may_stop
 (true, false, null), because (the reasons).";
 
@@ -113,7 +117,39 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     match arguments.watch {
         Some(seconds) => watch::watch(Duration::from_secs(seconds), form, status),
-        None => show(&bmcs.status(arguments.resource.id())?, form),
+        None => match bmcs.status(arguments.resource.id()) {
+            Ok(status) => show(&status, form),
+            Err(why) if form.json => show(&Refused::because(why), form),
+            Err(why) => Err(why),
+        },
+    }
+}
+
+/// The status of a cluster that could not be asked at all, so that a program always reads one object.
+#[derive(Serialize)]
+struct Refused {
+    #[serde(flatten)]
+    status: Status,
+    #[serde(skip)]
+    why: String,
+}
+
+impl Refused {
+    fn because(Failure(why): Failure) -> Self {
+        let mut status = Status::of(&Cluster { at: clock::wall_seconds(), ..Cluster::default() });
+        let (id, severity, text) = ("status-unknown", Severity::Critical, why.clone());
+        status.problems = vec![Problem { id, severity, node: None, text, command: None }];
+        Self { status, why }
+    }
+}
+
+impl Report for Refused {
+    fn text(&self) -> String {
+        String::new()
+    }
+
+    fn complaint(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.why))
     }
 }
 
