@@ -19,6 +19,7 @@ mod generate;
 mod member;
 mod metrics;
 mod node;
+mod power;
 mod progress;
 mod prompt;
 mod release_locks;
@@ -58,6 +59,8 @@ enum Command {
     #[command(subcommand)]
     Fencing(fencing::Command),
     #[command(subcommand)]
+    Power(power::Command),
+    #[command(subcommand)]
     Certs(certs::Command),
     #[command(subcommand)]
     DataDir(data_dir::Command),
@@ -82,6 +85,7 @@ impl Command {
             Self::ConfirmRecovery(arguments) => show(&confirm_recovery::run(arguments)?, arguments.form),
             Self::Setup(arguments) => setup::run(arguments),
             Self::Fencing(command) => command.run(),
+            Self::Power(command) => command.run(),
             Self::Certs(command) => command.run(),
             Self::DataDir(command) => command.run(),
             Self::Member(command) => command.run(),
@@ -163,7 +167,7 @@ mod tests {
     use super::*;
 
     /// Subcommands that print as they go, and have no JSON.
-    const WITHOUT_REPORT: [&str; 4] = ["completion", "metrics-rules", "replay", "sim"];
+    const WITHOUT_REPORT: [&str; 5] = ["completion", "metrics-rules", "power-off", "replay", "sim"];
 
     fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {
         if !command.has_subcommands() {

@@ -206,7 +206,7 @@ impl<'a> Actor<'a> {
         for at in 0..self.hosts.len() {
             reached = worked(reached, self.pursue(at, Goal::On, self.limits(Goal::On))?);
         }
-        Ok(Ending::success(if reached == Reached::Already { "Success: Already ON" } else { "Success: Powered ON" }))
+        Ok(if reached == Reached::Already { Ending::already_on() } else { Ending::success("Success: Powered ON") })
     }
 
     fn off(&mut self) -> Result<Ending, Failure> {

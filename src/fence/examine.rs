@@ -1,16 +1,17 @@
 //! A fence device's BMC, looked at for an operator: with the device's options as the CIB has them, by a monitor that also asks
-//! who we are. No power is touched.
+//! who we are. Only [`switch_on`] touches the power, and nothing here switches off.
 
 use std::time::Duration;
 
-use super::config::{Action, Config, Environment};
+use super::act::Ending;
+use super::config::{ACTIONS, Action, Config, Environment};
 use super::{Error, LoggedIn, input};
 use crate::os::clock;
 use crate::os::secret::Secret;
 use crate::records::bmc_note::BmcNote;
 
 /// A BMC that needs longer for a look is too slow for the fencer, whatever its options say.
-const LONGEST: Duration = Duration::from_secs(20);
+pub const LONGEST: Duration = Duration::from_secs(20);
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,10 +28,16 @@ pub struct Examined {
 /// Looks at the system of the node `target`, which is called `plug` there. `options` are lines as on the agent's standard
 /// input, secrets included: nothing of a secret is in the answer.
 pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
-    let config = match config(options, target, plug) {
+    device_within(LONGEST, options, target, plug)
+}
+
+/// As [`device`], within `limit`.
+pub fn device_within(limit: Duration, options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
+    let mut config = match config(options, target, plug) {
         Ok(config) => config,
         Err(why) => return failed(why),
     };
+    config.timing.total = config.timing.total.min(limit);
     let run = super::examine(&config, |_| {});
     let Some(note) = run.notes.into_iter().next().map(|noted| noted.note) else {
         return failed(run.ended.map_or_else(|error| error.to_string(), |ending| ending.text));
@@ -50,19 +57,36 @@ pub fn change_password(options: &[u8], target: Option<&str>, plug: Option<&str>,
     super::change_password(&config(options, target, plug).map_err(Error::Here)?, new)
 }
 
+impl Ending {
+    /// The end of an `on` that found every system on.
+    pub fn already_on() -> Self {
+        Self::success("Success: Already ON")
+    }
+}
+
+/// Switches the system of the node `target` on by the agent's own plan, and proves that it is on.
+pub fn switch_on(options: &[u8], target: &str, plug: Option<&str>) -> Result<Ending, Error> {
+    let config = config_for(Action::On, options, Some(target), plug).map_err(Error::Here)?;
+    super::run(&config, None, |_| {})
+}
+
 pub(super) fn config(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Result<Config, String> {
+    let mut config = config_for(Action::Monitor, options, target, plug)?;
+    config.timing.total = config.timing.total.min(LONGEST);
+    Ok(config)
+}
+
+fn config_for(action: Action, options: &[u8], target: Option<&str>, plug: Option<&str>) -> Result<Config, String> {
     let mut lines = zeroize::Zeroizing::new(Vec::with_capacity(options.len() + 1024));
     lines.extend_from_slice(options);
     // What the fencer adds when it fences this node; what only asks for text is refused beside an action.
-    lines.extend_from_slice(b"action=monitor\n");
+    let name = ACTIONS.iter().find(|(_, known, _)| *known == action).map_or("", |(name, ..)| name);
+    lines.extend_from_slice(format!("action={name}\n").as_bytes());
     if let Some(target) = target {
         lines.extend_from_slice(format!("nodename={target}\nport={}\n", plug.unwrap_or(target)).as_bytes());
     }
     let given = input::from_lines(&lines);
-    let read = Config::read(Action::Monitor, &given, Environment::default());
-    let mut config = read.map_err(|faults| faults.join("; "))?;
-    config.timing.total = config.timing.total.min(LONGEST);
-    Ok(config)
+    Config::read(action, &given, Environment::default()).map_err(|faults| faults.join("; "))
 }
 
 /// A device whose options do not even say whom to ask.

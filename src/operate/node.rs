@@ -1,12 +1,13 @@
 //! This node and its etcd resource, as an operator's command sees them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::adapters::command::Programs;
 use crate::adapters::pace::Pace;
 use crate::adapters::pacemaker::local_node;
 use crate::adapters::pacemaker::resource::{Configured, configured};
+use crate::adapters::pacemaker::{Error, configuration};
 use crate::agent::observe;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::deployment::{Deployment, Manifests};
@@ -25,13 +26,29 @@ pub fn must_be_root() -> Result<(), Failure> {
     Err(Failure("this is for root: type the same behind 'sudo'".to_owned()))
 }
 
+/// Returns the refusal on a machine that is part of no cluster.
+pub fn no_cluster() -> Failure {
+    Failure("this node belongs to no cluster: type 'tandem setup --example', which shows how to form one".to_owned())
+}
+
+/// Returns what follows from a CIB that did not answer; `on_disk` is where Pacemaker keeps it.
+fn unanswered(error: Error, on_disk: &Path) -> Failure {
+    let is_silent = matches!(error, Error::Disconnected { .. });
+    if is_silent && configuration::on_disk(on_disk, None).is_absent() { no_cluster() } else { error.into() }
+}
+
+/// Every resource of our agent, or the reason why it is not known.
+fn configured_here() -> Result<Vec<Configured>, Failure> {
+    configured(&Programs::default()).map_err(|error| unanswered(error, Path::new(configuration::ON_DISK)))
+}
+
 /// How long a look at everything may take.
 const BUDGET: Duration = Duration::from_secs(600);
 
 /// The context in which the agent would decide now.
 pub fn context(resource: Option<&str>) -> Result<Context, Failure> {
     let programs = Programs::default();
-    let env = choose(configured(&programs)?, resource)?.env();
+    let env = choose(configured_here()?, resource)?.env();
     let deadline = Deadline::after(BUDGET);
     // It waits as long as the agent does, and measures nothing for it.
     let programs =
@@ -50,7 +67,7 @@ pub fn data_dir(programs: &Programs, resource: Option<&str>) -> Result<PathBuf, 
 
 /// Where access to OpenShift's API would be, by the resource's own parameters; no etcd is asked for it.
 pub fn kubeconfig(resource: Option<&str>) -> Result<PathBuf, Failure> {
-    let env = choose(configured(&Programs::default())?, resource)?.env();
+    let env = choose(configured_here()?, resource)?.env();
     Ok(params::parse(&env)?.kubeconfig)
 }
 
@@ -95,6 +112,19 @@ mod tests {
 
     fn configured(id: &str) -> Configured {
         Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
+    }
+
+    /// A machine without a cluster gets one sentence, by whatever command it is asked.
+    #[test]
+    fn a_machine_without_a_cluster_is_no_machine_whose_pacemaker_is_stopped() {
+        let silent = || Error::Disconnected { tool: "cibadmin", complaint: "Init failed".to_owned() };
+        let dir = tempfile::tempdir().unwrap();
+        let cib = dir.path().join("cib.xml");
+        assert_eq!(unanswered(silent(), &cib).0, no_cluster().0);
+        let other = Error::Tool { tool: "cibadmin", code: 1, complaint: "no".to_owned() };
+        assert_eq!(unanswered(other, &cib).0, "cibadmin failed (1): no");
+        std::fs::write(&cib, "<cib/>").unwrap();
+        assert!(unanswered(silent(), &cib).0.contains("pcs cluster start"));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use crate::bmc::model::error_body;
 use crate::bmc::{Fault, Misbehaviour, Server, System, World, at_once};
 use crate::power::{MS, resets, world};
 use serde_json::json;
+use tandem::fence::act::Ending;
+use tandem::fence::examine;
 
 #[test]
 fn on_waits_until_the_system_says_on() {
@@ -18,6 +20,20 @@ fn on_waits_until_the_system_says_on() {
     assert_eq!(server.posted(), ["On"]);
     Call::new(&server, "on").run().succeeds("Success: Already ON");
     assert_eq!(server.posted(), ["On"], "nothing is posted to a system that is on");
+}
+
+/// `tandem power on`: by a device's options as the CIB has them, whatever action they name.
+#[test]
+fn an_operator_switches_a_node_on_and_never_off() {
+    let server = Server::with_world(world(|system| system.power = json!("Off")));
+    let options = Call::new(&server, "off").without("action").input();
+    let switched = examine::switch_on(&options, "node2", None).unwrap();
+    assert_ne!(switched, Ending::already_on());
+    assert_eq!(examine::switch_on(&options, "node2", None).unwrap(), Ending::already_on());
+    assert_eq!(server.posted(), ["On"]);
+    let off = Call::new(&server, "off").input();
+    assert_eq!(examine::switch_on(&off, "node2", None).unwrap(), Ending::already_on());
+    assert_eq!(server.posted(), ["On"], "a device's own action counts for nothing");
 }
 
 #[test]

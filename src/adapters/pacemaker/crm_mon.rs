@@ -9,7 +9,7 @@ use super::seen::{Ban, Failure, Fencing, History, Instance, Node, Operation, Pac
 use super::times;
 use crate::adapters::command::{Output, Programs};
 use crate::adapters::pace::limits::Limits;
-use crate::adapters::pacemaker::element::{child, children, given, is_true, text};
+use crate::adapters::pacemaker::element::{child, children, given, is_true, text, words};
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::base::Fact;
 
@@ -226,7 +226,7 @@ fn failure(element: Element<'_, '_>) -> Failure {
         interval_millis,
         rc: code(element, "exitcode"),
         status: text(element, "exitstatus"),
-        reason: text(element, "exitreason"),
+        reason: words(element, "exitreason"),
         at: time(element, "last-rc-change"),
         call: code(element, "call"),
     }
@@ -239,7 +239,7 @@ fn fencing(root: Element<'_, '_>) -> Vec<Fencing> {
         action: text(element, "action"),
         status: text(element, "status"),
         // `extended-status` of one that is under way is a number of the fencer's own.
-        reason: given(element, "exit-reason"),
+        reason: Some(words(element, "exit-reason")).filter(|reason| !reason.is_empty()),
         delegate: given(element, "delegate"),
         origin: text(element, "origin"),
         // `pacemaker-controld.1234`: the number is a process that may be gone.
@@ -362,6 +362,20 @@ mod tests {
         assert_eq!((&*failure.resource, &*failure.node, &*failure.status), ("etcd", "node2", "Error occurred"));
         let history = seen.histories.iter().find(|one| one.resource == "etcd" && one.node == "node2").unwrap();
         assert_eq!((history.fail_count, history.last_failure), (2, failure.at));
+    }
+
+    /// Pacemaker 2.1.5 escapes an exit reason twice, others once.
+    #[test]
+    fn no_entity_is_left_in_the_words_of_an_agent() {
+        for apostrophe in ["&apos;", "&amp;apos;"] {
+            let xml = format!(
+                "<crm_mon><summary/><failures><failure op_key='etcd_start_0' exitreason='type {apostrophe}podman pull a{apostrophe}'/></failures>\
+                 <fence_history><fence_event target='b' exit-reason='{apostrophe}on{apostrophe} &amp;lt; 3 s'/></fence_history></crm_mon>"
+            );
+            let seen = parse(&xml).unwrap();
+            assert_eq!(seen.failures[0].reason, "type 'podman pull a'");
+            assert_eq!(seen.fencing[0].reason.as_deref(), Some("'on' < 3 s"));
+        }
     }
 
     #[test]

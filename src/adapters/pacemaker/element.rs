@@ -29,6 +29,17 @@ pub(crate) fn given(element: Element<'_, '_>, name: &str) -> Option<String> {
     element.attribute(name).filter(|value| !value.is_empty()).map(|value| one_line(value).into_owned())
 }
 
+/// Returns the attribute as [`text`] does, for words of an agent: Pacemaker 2.1.5 escapes these twice.
+pub(crate) fn words(element: Element<'_, '_>, name: &str) -> String {
+    const ENTITIES: [(&str, &str); 5] =
+        [("&amp;", "&"), ("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">")];
+    let said = text(element, name);
+    if !said.contains('&') {
+        return said;
+    }
+    ENTITIES.iter().fold(said, |said, (entity, letter)| said.replace(entity, letter))
+}
+
 pub(crate) fn is_true(element: Element<'_, '_>, name: &str) -> bool {
     element.attribute(name) == Some("true")
 }

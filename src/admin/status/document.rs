@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::adapters::pacemaker::seen::{FenceDevice, Fencing};
 use crate::base::Fact;
-use crate::operate::cluster::{self, Cluster, Etcd};
+use crate::operate::cluster::{self, Cluster, Etcd, Power};
 use crate::operate::health::words::rfc3339;
 use crate::operate::health::{self, Health, Problem, Verdict, view};
 
@@ -65,6 +65,8 @@ pub(super) struct Node {
     pub(super) unclean: Option<bool>,
     /// Whether it is in the partition of the node that was asked.
     pub(super) in_partition: Option<bool>,
+    /// By its BMC, where that was asked.
+    pub(super) power: Option<PowerSeen>,
     pub(super) etcd: Served,
     pub(super) fence_devices: Option<Vec<Device>>,
     pub(super) last_fencing: Option<LastFencing>,
@@ -74,6 +76,24 @@ pub(super) struct Node {
     pub(super) free_bytes: Option<u64>,
     pub(super) size_bytes: Option<u64>,
     pub(super) moved_aside: Option<Vec<MovedAside>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum PowerSeen {
+    On,
+    Off,
+    Unknown,
+}
+
+impl PowerSeen {
+    fn of(power: &Power) -> Self {
+        match power {
+            Power::On => Self::On,
+            Power::Off => Self::Off,
+            Power::Unknown(_) => Self::Unknown,
+        }
+    }
 }
 
 /// A node's etcd.
@@ -211,6 +231,7 @@ fn node(cluster: &Cluster, name: String) -> Node {
         pending: seen.map(|node| node.pending),
         unclean: seen.map(|node| node.unclean),
         in_partition: members.zip(id).map(|(members, id)| members.contains(&id)),
+        power: view::power(cluster, &name).map(PowerSeen::of),
         etcd: member(cluster, &name),
         fence_devices: devices(cluster, &name),
         last_fencing: last_fencing(cluster, &name),

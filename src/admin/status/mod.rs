@@ -1,5 +1,6 @@
 //! `tandem status`: how the cluster is, asked on either node and told of both.
 
+mod bmcs;
 mod check;
 mod document;
 mod may_stop;
@@ -9,10 +10,13 @@ mod table;
 mod tests;
 mod watch;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
 
+use self::bmcs::Bmcs;
 use self::document::Status;
 use self::output::Output;
 use self::watch::Wanted;
@@ -20,9 +24,10 @@ use super::exit::Exit;
 use super::node;
 use super::report::{Form, Report, show};
 use crate::base::duration;
-use crate::operate::cluster::ask;
+use crate::operate::cluster::{Cluster, ask};
 use crate::operate::failure::Failure;
-use crate::operate::health::Verdict;
+use crate::operate::health::{Problem, Severity, Verdict};
+use crate::os::clock;
 use crate::os::output::complain;
 
 /// How long is waited for a state unless --timeout says otherwise.
@@ -30,7 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 const HELP: &str = "\
 It changes nothing. What could not be asked is not known, and never healthy. Each question has a time of its own: the answer is
-there within 5 seconds, whatever hangs.
+there within 5 seconds, whatever hangs. The BMC of a node that is out of sight is asked too, for 3 seconds at most, unless the node is
+being fenced; --may-stop, --check and --output do not ask it, and --watch and --wait-for ask it each 10 seconds.
 
 Exit codes: 0 redundant: two voters, and nothing that needs a human; 3 degraded: writes are taken, and something is missing; 4 down:
 no writes are taken; 1 not known. With --wait-for 0 as soon as that state is there, else as above. With --may-stop 0 yes, 3 no, 1 not
@@ -49,6 +55,7 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
                    maintenance (of the whole cluster), stonith_enabled, dc
   nodes            one for each configured node:
     name, online, standby, maintenance, pending, unclean, in_partition (of the node that was asked)
+    power          on, off or unknown, by the BMC of a node that is out of sight; null where its BMC was not asked
     etcd           role (leader, voter, learner, stopped), why_unknown, cluster_id, member_id, leader (its member id), term, index,
                    lag (entries behind the leader), db_bytes, db_in_use_bytes, quota_bytes, alarms, reads (whether a linearizable
                    read was answered), answer_millis, certificate_ends (of the certificate that it shows)
@@ -60,6 +67,7 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
     collected      when the node's collector (tandem-collect.timer) last published; without it, what only that node knows is null
     free_bytes, size_bytes   of the file system with etcd's data
     moved_aside    data that was moved aside and lies there: path, since, bytes
+Where nothing could be asked, as on a machine without a cluster, the verdict is unknown, and the only problem is status-unknown.
 With --wait-for also reached: whether the state was. --watch --json prints each as one line. With --may-stop instead: node, may_stop
 (true, false, null), because (the reasons).";
 
@@ -120,29 +128,62 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Usage);
     }
     let look = || ask(arguments.resource.id());
-    let status = || Ok(Status::of(&look()?));
+    let mut bmcs = Bmcs::default();
     let form = Form { json: arguments.form.json || arguments.output == Some(Output::Json) };
     if let Some(node) = &arguments.may_stop {
         return show(&may_stop::answer(&look()?, node)?, form);
     }
     if arguments.check {
-        return check::run(status());
+        return check::run(look().map(|cluster| Status::of(&cluster)));
     }
     if arguments.output == Some(Output::PacemakerCluster) {
         return output::show(&look()?);
     }
+    let status = || bmcs.status(arguments.resource.id());
     if let Some(wanted) = arguments.wait_for {
         return show(&watch::wait(wanted, arguments.timeout.unwrap_or(PATIENCE), status)?, form);
     }
     match arguments.watch {
         Some(interval) => watch::watch(interval, form, status),
-        None => show(&status()?, form),
+        None => match bmcs.status(arguments.resource.id()) {
+            Ok(status) => show(&status, form),
+            Err(why) if form.json => show(&Refused::because(why), form),
+            Err(why) => Err(why),
+        },
+    }
+}
+
+/// The status of a cluster that could not be asked at all, so that a program always reads one object.
+#[derive(Serialize)]
+struct Refused {
+    #[serde(flatten)]
+    status: Status,
+    #[serde(skip)]
+    why: String,
+}
+
+impl Refused {
+    fn because(Failure(why): Failure) -> Self {
+        let mut status = Status::of(&Cluster { at: clock::wall_seconds(), ..Cluster::default() });
+        let (id, severity, text) = ("status-unknown", Severity::Critical, why.clone());
+        status.problems = vec![Problem { id, severity, node: None, text, command: None }];
+        Self { status, why }
+    }
+}
+
+impl Report for Refused {
+    fn text(&self) -> String {
+        String::new()
+    }
+
+    fn complaint(&self) -> Option<Cow<'_, str>> {
+        Some(Cow::Borrowed(&self.why))
     }
 }
 
 /// How the cluster is, as it is shown to people: for a report.
 pub(super) fn text() -> Result<String, Failure> {
-    Ok(Status::of(&ask(None)?).text())
+    Ok(Bmcs::default().status(None)?.text())
 }
 
 impl Report for Status {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{Table, presets};
 
-use super::document::{Device, Node, Role, Status, Time};
+use super::document::{Device, Node, PowerSeen, Role, Status, Time};
 use crate::base::utc;
 use crate::operate::health::words::{ago, millis, size, span};
 use crate::operate::health::{Problem, Severity, Verdict};
@@ -15,8 +15,9 @@ const DAY: u64 = 86_400;
 /// What a row is called, and what it says of a node.
 type Row = (&'static str, fn(&Status, &Node) -> String);
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 16] = [
     ("machine", machine),
+    ("power", power),
     ("quorum", quorum),
     ("etcd", role),
     ("term, index", position),
@@ -104,6 +105,16 @@ pub(super) fn machine(_: &Status, node: &Node) -> String {
     ];
     words.extend(flags.into_iter().filter(|(is_so, _)| *is_so == Some(true)).map(|(_, word)| word));
     words.join(", ")
+}
+
+fn power(_: &Status, node: &Node) -> String {
+    match node.power {
+        Some(PowerSeen::On) => "its BMC says: On",
+        Some(PowerSeen::Off) => "its BMC says: Off",
+        Some(PowerSeen::Unknown) => "its BMC does not say",
+        None => "",
+    }
+    .to_owned()
 }
 
 fn quorum(status: &Status, node: &Node) -> String {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::document::Status;
 use super::watch::{self, Wanted};
-use super::{HELP, check, may_stop};
+use super::{HELP, Refused, check, may_stop};
 use crate::admin::exit::Exit;
 use crate::admin::report::{Report, golden};
 use crate::operate::failure::Failure;
@@ -153,6 +153,19 @@ fn a_change_is_what_somebody_would_want_to_know() {
     assert_eq!(before, "redundant; node1 online, etcd leader; node2 online, etcd voter");
     let off = watch::change(&status("peer-off"));
     assert_eq!(off, "degraded; node1 online, etcd leader; node2 offline, etcd stopped; node-offline (node2)");
+}
+
+#[test]
+fn a_program_reads_an_object_even_where_there_is_no_cluster() {
+    let refused = Refused::because(Failure("this node belongs to no cluster".to_owned()));
+    let read = serde_json::to_value(&refused).unwrap();
+    assert_eq!((&read["verdict"], &read["nodes"]), (&"unknown".into(), &Value::Array(Vec::new())));
+    let problem = &read["problems"][0];
+    assert_eq!(
+        (&problem["id"], &problem["text"]),
+        (&"status-unknown".into(), &"this node belongs to no cluster".into())
+    );
+    assert!(refused.text().is_empty() && refused.complaint().is_some(), "people read one sentence");
 }
 
 #[test]

@@ -208,7 +208,9 @@ impl fmt::Display for NoVoteProxy {
             Self::NotProven => write!(f, "this boot's memory of a running voter is not what lets this node go on"),
             Self::NotTold { why } => write!(f, "etcd does not tell its term and members ({why})"),
             Self::OtherVoters => write!(f, "the voters are not exactly this member and the peer's"),
-            Self::UntestedRelease { version } => write!(f, "etcd {version} speaks a peer protocol that is not known here"),
+            Self::UntestedRelease { version } => {
+                write!(f, "etcd {version} speaks a peer protocol that is not known here")
+            }
             Self::TermMoves => write!(f, "the term moves, as in an election"),
             Self::InVain => write!(f, "it was tried in vain"),
         }

@@ -94,7 +94,7 @@ pub(super) fn carried_out(evidence: &Evidence) -> Option<Effect> {
     });
     let alone_since = note.alone_since.map(|since| since.max(ends.unwrap_or_default()));
     let is_news = (note.without, note.alone_since) != (without, alone_since);
-    is_news.then_some(Effect::WriteNote(DurableState { without, alone_since, ..note }))
+    is_news.then_some(Effect::WriteNote(DurableState { alone_since, without, ..note }))
 }
 
 /// Returns the other voter of two: by its data or its etcd or, while etcd has no leader, by what etcd shows without one. What this node published

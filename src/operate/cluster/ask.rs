@@ -21,7 +21,7 @@ fn usable(cluster: Cluster, wanted: Option<&str>) -> Result<Cluster, Failure> {
             node::which(&known.etcd_resources, wanted)?;
         }
         Fact::Absent if cluster.pacemaker.is_absent() => {
-            return Err(Failure("this node belongs to no cluster: see 'pcs cluster setup'".to_owned()));
+            return Err(node::no_cluster());
         }
         _ => {}
     }
@@ -47,7 +47,7 @@ mod tests {
         assert!(refused(cluster.clone(), None).contains("--resource etcd or other"));
         assert!(refused(cluster.clone(), Some("else")).contains("there are: etcd, other"));
         let nowhere = Cluster { pacemaker: Fact::Absent, configuration: Fact::Absent, ..Cluster::default() };
-        assert!(refused(nowhere, None).contains("pcs cluster setup"));
+        assert!(refused(nowhere, None).contains("tandem setup --example"));
         assert!(usable(samples::read("nothing-answers"), None).is_ok());
     }
 }

@@ -60,6 +60,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
         quorum: quorum.fact(end),
         collected: by_node(&nodes, &published.fact(end)),
         configuration: configuration_of(configuration),
+        power: BTreeMap::new(),
     }
 }
 

@@ -45,6 +45,21 @@ pub struct Cluster {
     pub etcd: BTreeMap<String, Fact<Etcd>>,
     /// What each configured node's collector published of itself; `Absent` where it published nothing.
     pub collected: BTreeMap<String, Fact<Collected>>,
+    /// The power of each lost node, by its BMC; a node is missing where its BMC was not asked.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub power: BTreeMap<String, Power>,
+}
+
+/// A node's power, by its BMC.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Power {
+    /// A BMC reports On, or its chassis does.
+    On,
+    /// The BMCs that answered say Off.
+    Off,
+    /// No BMC reports either, for this reason.
+    Unknown(String),
 }
 
 /// One etcd, asked over TLS.

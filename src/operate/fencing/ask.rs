@@ -2,6 +2,7 @@
 //! them: a monitor, and the account's role. No power is touched.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::bare_metal;
@@ -57,11 +58,21 @@ fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
 
 /// Asks one device about `target`; why its options, with which the fencer may well fence, cannot be read here.
 pub(super) fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) -> Result<Answer, String> {
+    one_within(examine::LONGEST, device, target, options)
+}
+
+/// As [`one`], where the BMC has `limit` for its answers.
+pub(super) fn one_within(
+    limit: Duration,
+    device: &FenceDevice,
+    target: &str,
+    options: &Result<Devices, String>,
+) -> Result<Answer, String> {
     let id = &device.resource.id;
     let lines = options.as_ref().map_err(Clone::clone)?.lines_of(id).map_err(|error| error.to_string())?;
     let named = Some(target).filter(|target| !target.is_empty());
     let plug = device.plugs.get(target).map(String::as_str);
-    let Examined { mut note, role, may_reset, locked, .. } = examine::device(&lines, named, plug);
+    let Examined { mut note, role, may_reset, locked, .. } = examine::device_within(limit, &lines, named, plug);
     if note.address.is_empty() {
         note.address = device.resource.parameters.get("ip").cloned().unwrap_or_default();
     }

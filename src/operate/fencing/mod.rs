@@ -12,9 +12,13 @@ use crate::adapters::pacemaker::seen::Configuration;
 use crate::base::Fact;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
+use crate::operate::node::no_cluster;
 
 /// Returns the configuration of a cluster that has this node.
 pub fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {
+    if cluster.configuration.is_absent() {
+        return Err(no_cluster());
+    }
     let Fact::Known(configuration) = &cluster.configuration else {
         let why = cluster.configuration.why_unknown();
         return Err(Failure(format!("the CIB cannot be read ({why}): see 'pcs status', or type 'pcs cluster start'")));
@@ -24,4 +28,11 @@ pub fn with_node<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configurati
         return Err(Failure(format!("no node is called '{node}'; there are: {}", nodes.join(", "))));
     }
     Ok(configuration)
+}
+
+/// Returns the refusal for a node that no device of ours fences.
+fn no_device(node: &str) -> Failure {
+    Failure(format!(
+        "{node} has no fence device of Tandem's, so its power cannot be reached from here: see 'pcs stonith config'"
+    ))
 }

@@ -1,65 +1,158 @@
-//! The power of one node, as the BMC behind its fence devices reports it. No power is touched.
+//! The power of one node, as the BMC behind its fence devices reports it. Only [`switch_on`] touches it, and nothing here switches off.
 
-use super::ask;
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use super::{ask, no_device};
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::configuration;
 use crate::adapters::pacemaker::fence_options;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
+use crate::base::Fact;
+use crate::fence::act::Ending;
+use crate::fence::examine::{self, LONGEST};
+use crate::operate::cluster::{Cluster, Power};
+use crate::operate::failure::Failure;
 use crate::operate::health::fencing::{Answer, is_ours};
+use crate::os::clock::Deadline;
 use crate::records::bmc_note::BmcNote;
 
-/// What is known of a node's power.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Power {
-    /// A BMC reports On, or its chassis does.
-    On,
-    /// The BMCs that answered say Off.
-    Off,
-    /// No BMC reports either, for this reason.
-    Unknown(String),
-}
+/// What a BMC lacks of a command's patience, so that its session is closed before the command ends.
+const FOR_THE_END: Duration = Duration::from_millis(300);
 
 /// Asks the BMCs of the devices that fence `node`, at once.
 pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     let read = configuration::ask(programs, Some(resource), &Limits::patient());
-    let Some(read) = read.known() else {
-        return Power::Unknown(format!("the fence devices are not known: {}", read.why_unknown()));
+    match read.known() {
+        Some(read) => of_devices(programs, &devices_of(&read.configuration, node), node, LONGEST),
+        None => Power::Unknown(format!("the fence devices are not known: {}", read.why_unknown())),
+    }
+}
+
+/// Asks the BMCs of all `nodes` of `cluster` at once, and returns after `patience` at the latest.
+pub fn of_nodes(
+    programs: &Programs,
+    cluster: &Cluster,
+    nodes: Vec<String>,
+    patience: Duration,
+) -> BTreeMap<String, Power> {
+    let Fact::Known(configuration) = &cluster.configuration else { return BTreeMap::new() };
+    let end = Deadline::after(patience);
+    let limit = patience.saturating_sub(FOR_THE_END);
+    let asked: Vec<_> = nodes
+        .into_iter()
+        .map(|node| {
+            let (sender, answer) = mpsc::sync_channel(1);
+            let devices = devices_of(configuration, &node);
+            let (programs, asked) = (programs.clone(), node.clone());
+            // A thread that comes too late finds no reader, and ends with the process.
+            thread::spawn(move || drop(sender.send(of_devices(&programs, &devices, &asked, limit))));
+            (node, answer)
+        })
+        .collect();
+    let silent = || Power::Unknown(format!("no answer within {:.1} s", patience.as_secs_f64()));
+    asked
+        .into_iter()
+        .map(|(node, answer)| (node, answer.recv_timeout(end.left()).unwrap_or_else(|_| silent())))
+        .collect()
+}
+
+/// One device's answer about a node's power.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub device: String,
+    pub address: String,
+    pub power: Power,
+}
+
+/// Asks the BMC of each device that fences `node`.
+pub fn of_each(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Said>, Failure> {
+    let devices = some_devices_of(configuration, node)?;
+    let answers = answers(programs, &devices, node, LONGEST).map_err(Failure)?;
+    let said = |(device, answer): (&FenceDevice, Result<Answer, String>)| {
+        let address = device.resource.parameters.get("ip").cloned().unwrap_or_default();
+        let power = answer.map_or_else(Power::Unknown, |answer| of_note(answer.note));
+        Said { device: device.resource.id.clone(), address, power }
     };
-    let devices = devices_of(&read.configuration, node);
+    Ok(devices.iter().zip(answers).map(said).collect())
+}
+
+/// How one device switched a node on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Switched {
+    pub device: String,
+    /// Whether the node was on already; else the reason why it is not proven to be on.
+    pub was_on: Result<bool, String>,
+}
+
+/// Switches `node` on by each of its devices, and proves by each that it is on.
+pub fn switch_on(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Switched>, Failure> {
+    let devices = some_devices_of(configuration, node)?;
+    let options = &fence_options::read(programs)?;
+    let switch = |device: &FenceDevice| {
+        let lines = options.lines_of(&device.resource.id).map_err(|error| error.to_string())?;
+        let plug = device.plugs.get(node).map(String::as_str);
+        let ended = examine::switch_on(&lines, node, plug).map_err(|error| error.to_string())?;
+        Ok(ended == Ending::already_on())
+    };
+    // One after another: two devices may have one machine, which is switched on once.
+    Ok(devices.iter().map(|one| Switched { device: one.resource.id.clone(), was_on: switch(one) }).collect())
+}
+
+fn some_devices_of(configuration: &Configuration, node: &str) -> Result<Vec<FenceDevice>, Failure> {
+    let devices = devices_of(configuration, node);
+    if devices.is_empty() {
+        return Err(no_device(node));
+    }
+    Ok(devices)
+}
+
+fn of_devices(programs: &Programs, devices: &[FenceDevice], node: &str, limit: Duration) -> Power {
     if devices.is_empty() {
         return Power::Unknown(format!("no fence device of Tandem's is configured for {node}"));
     }
-    let options = match fence_options::read(programs) {
-        Ok(options) => options,
-        Err(error) => return Power::Unknown(format!("the fence devices' options cannot be read: {error}")),
-    };
+    answers(programs, devices, node, limit).map_or_else(Power::Unknown, of_answers)
+}
+
+/// Asks the BMCs of `devices` at once; the answers are in their order.
+fn answers(
+    programs: &Programs,
+    devices: &[FenceDevice],
+    node: &str,
+    limit: Duration,
+) -> Result<Vec<Result<Answer, String>>, String> {
+    let options =
+        fence_options::read(programs).map_err(|error| format!("the fence devices' options cannot be read: {error}"))?;
     let options = &Ok(options);
-    let answers = std::thread::scope(|scope| {
-        let asked: Vec<_> = devices.iter().map(|device| scope.spawn(move || ask::one(device, node, options))).collect();
-        asked.into_iter().filter_map(|thread| thread.join().ok()).collect::<Vec<_>>()
-    });
-    of_answers(answers)
+    Ok(thread::scope(|scope| {
+        let ask = |device| scope.spawn(move || ask::one_within(limit, device, node, options));
+        let asked: Vec<_> = devices.iter().map(ask).collect();
+        let failed = || Err("the question failed".to_owned());
+        asked.into_iter().map(|thread| thread.join().unwrap_or_else(|_| failed())).collect()
+    }))
 }
 
 /// Returns the devices of our agent that fence `node`.
-fn devices_of<'a>(configuration: &'a Configuration, node: &str) -> Vec<&'a FenceDevice> {
+fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
     let fences_it = |device: &&FenceDevice| device.targets.iter().any(|target| target == node);
-    configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).collect()
+    configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).cloned().collect()
+}
+
+fn of_answers(answers: Vec<Result<Answer, String>>) -> Power {
+    together(answers.into_iter().map(|answer| answer.map_or_else(Power::Unknown, |answer| of_note(answer.note))))
 }
 
 /// Returns what the answers come to: one On is On, because a machine that may run is not given up.
-fn of_answers(answers: Vec<Result<Answer, String>>) -> Power {
-    let mut power = Power::Unknown("its BMC was not asked".to_owned());
-    for answer in answers {
-        let said = answer.map_or_else(Power::Unknown, |answer| of_note(answer.note));
-        power = match (power, said) {
-            (Power::On, _) | (_, Power::On) => Power::On,
-            (Power::Off, _) | (_, Power::Off) => Power::Off,
-            (_, Power::Unknown(why)) => Power::Unknown(why),
-        };
-    }
-    power
+pub fn together(answers: impl IntoIterator<Item = Power>) -> Power {
+    let none = Power::Unknown("its BMC was not asked".to_owned());
+    answers.into_iter().fold(none, |power, said| match (power, said) {
+        (Power::On, _) | (_, Power::On) => Power::On,
+        (Power::Off, _) | (_, Power::Off) => Power::Off,
+        (_, Power::Unknown(why)) => Power::Unknown(why),
+    })
 }
 
 /// Returns the power by the note of one BMC.
@@ -81,8 +174,8 @@ mod tests {
         BmcNote { power: power.map(str::to_owned), ..BmcNote::default() }
     }
 
-    fn answered(note: BmcNote) -> Result<Answer, String> {
-        Ok(Answer { note, ..Answer::default() })
+    fn answered(note: BmcNote) -> Answer {
+        Answer { note, ..Answer::default() }
     }
 
     #[test]
@@ -99,7 +192,7 @@ mod tests {
 
     #[test]
     fn one_on_of_several_is_on() {
-        let (on, off) = (|| answered(note(Some("On"))), || answered(note(Some("Off"))));
+        let (on, off) = (|| Ok(answered(note(Some("On")))), || Ok(answered(note(Some("Off")))));
         let silent = || Err("its password cannot be read".to_owned());
         assert_eq!(of_answers(vec![off(), on(), silent()]), Power::On);
         assert_eq!(of_answers(vec![off(), silent()]), Power::Off);

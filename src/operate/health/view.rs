@@ -2,7 +2,7 @@
 
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice, History, Instance, Node, Pacemaker, Resource};
 use crate::base::Fact;
-use crate::operate::cluster::{Cluster, Collected, Etcd};
+use crate::operate::cluster::{Cluster, Collected, Etcd, Power};
 
 /// Alarms that end the writes.
 const SILENCING: [&str; 2] = ["NOSPACE", "CORRUPT"];
@@ -56,6 +56,25 @@ pub(crate) fn may_start(cluster: &Cluster) -> bool {
 /// Whether the machine is in the membership.
 pub(crate) fn is_online(cluster: &Cluster, name: &str) -> bool {
     node(cluster, name).is_some_and(|node| node.online)
+}
+
+/// Returns the nodes that are out of sight: each is off, cut off, or has its cluster stopped. A node that is being fenced is none of
+/// them, because the fence agent is at its BMC.
+pub(crate) fn out_of_sight(cluster: &Cluster) -> Vec<String> {
+    let waits = cluster.quorum.known().is_some_and(|quorum| quorum.waits_for_all && !quorum.quorate);
+    let pacemaker = cluster.pacemaker.known();
+    let is_gone = |name: &String| match pacemaker {
+        Some(pacemaker) => {
+            let last = pacemaker.fencing.iter().find(|fencing| fencing.target == *name);
+            !is_online(cluster, name) && last.is_none_or(|last| last.status != "pending")
+        }
+        None => waits,
+    };
+    names(cluster).into_iter().filter(|name| *name != cluster.here).filter(is_gone).collect()
+}
+
+pub(crate) fn power<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Power> {
+    cluster.power.get(name)
 }
 
 pub(crate) fn etcd<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Etcd> {

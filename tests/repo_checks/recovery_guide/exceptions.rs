@@ -33,6 +33,7 @@ const FILES: &[(&str, &str)] = &[
 
 /// Functions that make other texts: `Type::function` or `function`, behind its file where others have the name, too.
 const FUNCTIONS: &[(&str, &str)] = &[
+    ("way_back", "what is to be typed, beside a sentence"),
     ("update_command", "what is to be typed, beside a sentence"),
     ("root_cause", "takes podman's words apart"),
     ("is_no_permission", "takes etcd's words apart"),
@@ -55,6 +56,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Advanced::text", "tandem data-dir advance-commit, as a report"),
     ("Released::text", "tandem release-locks, as a report"),
     ("Answered::text", "tandem fencing check, as a report"),
+    ("SwitchedOn::text", "tandem power on, as a report"),
+    ("src/admin/power.rs on", "progress"),
     ("Tested::text", "tandem fencing test, as a report"),
     ("Issued::text", "tandem certs issue, as a report"),
     ("Renewed::text", "tandem certs renew, as a report"),

@@ -1,6 +1,6 @@
 //! The histories of both nodes' data, and data that was moved aside.
 
-use super::Found;
+use super::{Found, power};
 use crate::adapters::pacemaker::attributes::{LINEAGE, PRIMARY, parse_lineage};
 use crate::base::utc;
 use crate::decide::evidence::Lineage;
@@ -40,7 +40,7 @@ pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
         let text = format!(
             "{ahead} ran standalone and may have taken writes that {behind} lacks: start {ahead}, and nothing is lost"
         );
-        found.critical("left-behind", Some(behind), text).typed(format!("pcs cluster start {ahead}"));
+        found.critical("left-behind", Some(behind), text).typed(power::way_back(cluster, ahead));
     }
 }
 

@@ -1,8 +1,8 @@
 //! The machines, as the cluster sees them.
 
-use super::Found;
+use super::{Found, power};
 use crate::adapters::pacemaker::seen::Node;
-use crate::operate::cluster::Cluster;
+use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
@@ -13,22 +13,28 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
         match view::node(cluster, &name) {
             // Without quorum nobody is fenced, and that is told already.
             Some(node) if node.unclean && !node.online && !view::may_start(cluster) => {}
-            Some(node) => state(node, found),
-            None => offline(&name, found),
+            Some(node) => state(cluster, node, found),
+            None => offline(cluster, &name, found),
         }
     }
 }
 
-fn state(node: &Node, found: &mut Found) {
+fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
     let name = node.name.as_str();
     if node.unclean && node.online {
         let text = format!("a stop failed on {name}, which is fenced next");
         found.critical("node-stop-failed", Some(name), text).typed(format!("pcs stonith history show {name}"));
     } else if node.unclean {
-        let text = format!("{name} is lost and not confirmed off: fencing is on its way, or fails");
+        let said = match view::power(cluster, name) {
+            Some(Power::On) => "; its BMC says: On".to_owned(),
+            Some(Power::Off) => "; its BMC says: Off".to_owned(),
+            Some(Power::Unknown(why)) => format!("; its BMC does not say whether it is on ({why})"),
+            None => String::new(),
+        };
+        let text = format!("{name} is lost and not confirmed off: fencing is on its way, or fails{said}");
         found.critical("node-unclean", Some(name), text).typed(format!("pcs stonith history show {name}"));
     } else if !node.online {
-        offline(name, found);
+        offline(cluster, name, found);
     } else if node.pending || node.shutdown {
         let text = format!("{name} is joining the cluster or leaving it");
         found.warning("node-pending", Some(name), text).typed("pcs status");
@@ -43,7 +49,14 @@ fn state(node: &Node, found: &mut Found) {
     }
 }
 
-fn offline(name: &str, found: &mut Found) {
-    let text = format!("{name} is off or its cluster is stopped, and Pacemaker knows it");
-    found.warning("node-offline", Some(name), text).typed(format!("pcs cluster start {name}"));
+fn offline(cluster: &Cluster, name: &str, found: &mut Found) {
+    let text = match view::power(cluster, name) {
+        Some(Power::Off) => format!("{name} is off, as its BMC says, and Pacemaker knows it"),
+        Some(Power::On) => format!("{name} is on, as its BMC says, and its cluster is stopped or still starts"),
+        Some(Power::Unknown(why)) => format!(
+            "{name} is off or its cluster is stopped, and Pacemaker knows it; its BMC does not say whether it is on ({why})"
+        ),
+        None => format!("{name} is off or its cluster is stopped, and Pacemaker knows it"),
+    };
+    found.warning("node-offline", Some(name), text).typed(power::way_back(cluster, name));
 }

@@ -7,6 +7,7 @@ mod data;
 mod etcd;
 mod fencing;
 mod machine;
+mod power;
 mod resource;
 mod stack;
 

@@ -1,8 +1,8 @@
 //! Pacemaker, Corosync and the CIB as a whole.
 
-use super::Found;
+use super::{Found, power};
 use crate::base::Fact;
-use crate::operate::cluster::Cluster;
+use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
@@ -58,15 +58,36 @@ fn quorum(cluster: &Cluster, found: &mut Found) {
     }
     let peer = view::peer_or_other(cluster, here);
     if quorum.waits_for_all {
-        let text = format!(
-            "{here} came up alone, and Corosync waits for {peer} (wait_for_all): start {peer}, and nothing is lost; 'tandem \
-             confirm-recovery' on {here} goes on without it, and loses every write that {peer} acknowledged alone"
-        );
-        found.critical("waits-for-peer", Some(here), text).typed(format!("pcs cluster start {peer}"));
+        waits_for(cluster, here, &peer, found);
     } else {
         let text = format!("the partition of {here} has no quorum, so Pacemaker starts nothing");
         found.critical("no-quorum", Some(here), text).typed("corosync-quorumtool -s");
     }
+}
+
+/// A node that booted alone. Corosync does not see `peer`, so `pcs` does not reach it where the network is cut.
+fn waits_for(cluster: &Cluster, here: &str, peer: &str, found: &mut Found) {
+    let way = power::way_back(cluster, peer);
+    let text = match view::power(cluster, peer) {
+        Some(Power::On) => format!(
+            "{here} came up alone, and Corosync waits for {peer} (wait_for_all). {peer}'s BMC says: On: it is probably serving, and only the \
+             network between the two is cut, or its cluster is stopped"
+        ),
+        Some(Power::Off) => format!(
+            "{here} came up alone, and Corosync waits for {peer} (wait_for_all). {peer}'s BMC says: Off: switch {peer} on, and nothing is \
+             lost; 'tandem confirm-recovery' on {here} goes on without it, and loses every write that {peer} acknowledged alone"
+        ),
+        Some(Power::Unknown(why)) => format!(
+            "{here} came up alone, and Corosync waits for {peer} (wait_for_all). {peer}'s BMC does not say whether {peer} is on ({why}): look \
+             at its console; start {peer}, and nothing is lost; 'tandem confirm-recovery' on {here} goes on without it, and loses every write \
+             that {peer} acknowledged alone"
+        ),
+        None => format!(
+            "{here} came up alone, and Corosync waits for {peer} (wait_for_all): start {peer}, and nothing is lost; 'tandem \
+             confirm-recovery' on {here} goes on without it, and loses every write that {peer} acknowledged alone"
+        ),
+    };
+    found.critical("waits-for-peer", Some(here), text).typed(way);
 }
 
 fn settings(cluster: &Cluster, found: &mut Found) {

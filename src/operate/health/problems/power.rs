@@ -1,0 +1,17 @@
+//! The command for a node that is out of sight, by the words of its BMC.
+
+use crate::operate::cluster::{Cluster, Power};
+use crate::operate::health::view;
+
+/// Returns the command that brings `name` back, or that shows why it is away. `pcs cluster start` is for a node that left in good
+/// order, where its BMC does not report Off: no other node may hear it.
+pub(super) fn way_back(cluster: &Cluster, name: &str) -> String {
+    let has_left = view::is_down(cluster, name);
+    match view::power(cluster, name) {
+        Some(Power::Off) => format!("tandem power on {name}"),
+        Some(Power::On) if !has_left => format!("ssh {name} tandem status"),
+        Some(Power::On) => format!("pcs cluster start {name}"),
+        None if has_left && view::may_start(cluster) => format!("pcs cluster start {name}"),
+        Some(Power::Unknown(_)) | None => format!("tandem power status {name}"),
+    }
+}
