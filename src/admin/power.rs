@@ -39,28 +39,19 @@ it is not proven to be on) and why (else null).";
 /// Asks a node's BMC whether the node is on, and switches it on
 #[derive(Subcommand)]
 pub(super) enum Command {
-    Status(StatusArguments),
-    On(OnArguments),
+    /// Asks the BMCs of a node whether it is on; no power is touched
+    #[command(after_help = STATUS_HELP)]
+    Status(Target),
+    /// Switches a node on by its BMC, and proves that it is on
+    #[command(after_help = ON_HELP)]
+    On(Target),
     #[command(hide = true)]
     Off(OffArguments),
 }
 
-/// Asks the BMCs of a node whether it is on; no power is touched
+/// The node that is asked about.
 #[derive(Args)]
-#[command(after_help = STATUS_HELP)]
-pub(super) struct StatusArguments {
-    /// The node, as the cluster calls it
-    node: String,
-    #[command(flatten)]
-    resource: ResourceArgument,
-    #[command(flatten)]
-    form: Form,
-}
-
-/// Switches a node on by its BMC, and proves that it is on
-#[derive(Args)]
-#[command(after_help = ON_HELP)]
-pub(super) struct OnArguments {
+pub(super) struct Target {
     /// The node, as the cluster calls it
     node: String,
     #[command(flatten)]
@@ -151,7 +142,7 @@ impl Report for Shown {
     }
 }
 
-fn status(arguments: &StatusArguments) -> Result<Shown, Failure> {
+fn status(arguments: &Target) -> Result<Shown, Failure> {
     let cluster = look(&arguments.resource)?;
     let configuration = with_node(&cluster, &arguments.node)?;
     Ok(Shown::of(&arguments.node, power::of_each(&Programs::default(), configuration, &arguments.node)?))
@@ -218,7 +209,7 @@ impl Report for SwitchedOn {
     }
 }
 
-fn on(arguments: &OnArguments) -> Result<SwitchedOn, Failure> {
+fn on(arguments: &Target) -> Result<SwitchedOn, Failure> {
     let node = arguments.node.as_str();
     let cluster = look(&arguments.resource)?;
     let configuration = with_node(&cluster, node)?;
