@@ -185,7 +185,9 @@ fn power_text(said: &Power, peer: &str) -> String {
     match said {
         Power::Off => format!("{peer}'s BMC says that it is off."),
         Power::Unknown(why) => format!("{peer} may be on: its BMC does not say that it is off ({why})."),
-        Power::On => format!("{peer}'s BMC says that it is on. It is given up all the same, as --node-is-on says."),
+        Power::On => {
+            format!("{peer}'s BMC says that it is on. {peer} is given up all the same, because --node-is-on names it.")
+        }
     }
 }
 

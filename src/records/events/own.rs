@@ -42,7 +42,7 @@ pub fn of_effect(node: &str, effect: &Effect, because: &Reason) -> Option<Told> 
     }
 }
 
-/// The event of a history that this node keeps for good as it joins the other node's: how far it reaches, and since when it is one of its own.
+/// Returns the event of a history that this node keeps for good as it joins the other node's: how far it reaches, and since when it is one of its own.
 pub fn of_kept_history(node: &str, evidence: &Evidence, because: &Reason) -> Option<Told> {
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
     let ends = LogPosition { term: history.last_term, index: history.last_index };
@@ -62,7 +62,7 @@ fn reach(LogPosition { term, index }: LogPosition) -> String {
     format!("term {term} index {index}")
 }
 
-/// The event of an operator's word on `node`: `who` gave up what `lost` acknowledged after `position`.
+/// Returns the event of an operator's word on `node`: `who` gave up what `lost` acknowledged after `position`.
 pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
     let position = reach(position);
     let message =

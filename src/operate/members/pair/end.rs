@@ -64,7 +64,7 @@ fn may_be_taken_back(
     Ok(())
 }
 
-/// Who votes already is not taken out again. With a third voter no node is added to a pair of one.
+/// Returns why a change cannot be taken back. A member that votes already stays. Beside a third voter no node is added to a pair of one.
 fn too_late(existing: &Change, seen: &PairSeen, third_voter: bool) -> Option<String> {
     if third_voter && is_forgotten(existing, seen) {
         let (what, old) = (existing.what(), existing.names().old);
