@@ -191,7 +191,18 @@ fn without_hope(evidence: &Evidence) -> Option<Plan> {
     if slow::may_answer_yet(evidence) {
         return None;
     }
-    without_proof(evidence).or_else(|| waits_in_vain(evidence))
+    without_proof(evidence).or_else(|| waits_in_vain(evidence)).or_else(|| without_record(evidence))
+}
+
+/// A failure, where the CIB has the fork that this node announced and not its record, which calls the fork off. The peer does not start beside
+/// that fork. Only a start reads the data that the record is made of.
+fn without_record(evidence: &Evidence) -> Option<Plan> {
+    let cib = evidence.cib.known()?;
+    let is_of_this_node = cib.lineage.forks > 0 && cib.lineage.by == evidence.me.name;
+    let peer_waits = matches!(peer_word(evidence), PeerStatus::Stopped | PeerStatus::Starting);
+    let why = || "the CIB has lost this node's record, and only a start makes it again".to_owned();
+    (cib.own_record.is_none() && is_of_this_node && peer_waits)
+        .then(|| evidence.refuse(Refusal::EtcdDoesNotAnswer { why: why() }))
 }
 
 /// A voter that never had a leader in this boot, and whose peer is confirmed down: it waits for an operator, and that

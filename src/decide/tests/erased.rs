@@ -3,7 +3,7 @@
 use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Plan, Progress, Request};
+use crate::decide::plan::{Effect, Exit, Plan, Progress, Request};
 use crate::decide::reason::{Reason, ReasonStep};
 
 const REQUESTS: [Request; 8] = [
@@ -65,4 +65,22 @@ fn a_record_that_does_not_come_back_is_given_up_after_ten_looks() {
     };
     assert_eq!(looks, 10);
     assert_eq!(last, first(Request::Monitor, &survivor().cib_with(|cib| cib.keeps_own_record = false)));
+}
+
+/// The peer does not start beside a fork, and the record that would call the fork off went with Pacemaker's former life.
+#[test]
+fn a_silent_etcd_whose_record_is_gone_beside_its_own_fork_starts_anew() {
+    let own_fork = forks(1, &at_rest().me.name);
+    let silent = at_rest().running(Fact::Unknown("no answer".to_owned())).peer_is(PeerNode::Online, PeerAgent::Stopped);
+    let lost = silent.cib_with(|cib| (cib.own_record, cib.lineage) = (None, own_fork));
+    assert_eq!(exit(&first(Request::Monitor, &lost)), Some(Exit::Retriable));
+    let waits = |evidence: &Evidence| exit(&first(Request::Monitor, evidence)) == Some(Exit::Success);
+    let has_record = lost.clone().cib_with(|cib| cib.own_record = Some(record(history(ME, &[ME, PEER], &[]))));
+    assert!(waits(&has_record), "the peer reads there that the fork was called off");
+    let of_the_peer = forks(1, &lost.peer_name().to_owned());
+    assert!(waits(&lost.clone().cib_with(|cib| cib.lineage = of_the_peer)), "the peer knows its own fork");
+    assert!(
+        waits(&lost.peer_is(PeerNode::Online, PeerAgent::Active)),
+        "the peer's etcd runs, and no record keeps it from that"
+    );
 }
