@@ -109,6 +109,7 @@ SIM_DAILY = \
 	'--faults 2 --guest' \
 	'--faults 2 --unblock' \
 	'--faults 1 --put-back' \
+	'--faults 2 --not-mounted' \
 	'--faults 1 --threshold 3'
 
 .PHONY: sim
@@ -124,6 +125,7 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(CARGO) test --profile model --quiet --test sim -- --ignored
 	$(TARGET)/model/tandem-sim check --faults 3 --max-seconds 3600
 	$(TARGET)/model/tandem-sim check --faults 3 --etcd-3.4 --max-seconds 3600
+	$(TARGET)/model/tandem-sim check --faults 3 --guest
 	$(TARGET)/model/tandem-sim check --faults 2 --unblock --slow-fencing
 	$(TARGET)/model/tandem-sim check --faults 2 --forget --unblock
 	$(TARGET)/model/tandem-sim check --faults 2 --writes 2

@@ -26,6 +26,8 @@ pub struct Bounds {
     pub launches: bool,
     /// Whether a power cut may leave data that looks whole and from which no etcd starts.
     pub damage: bool,
+    /// Whether the disk of a node's data may be missing after a power cut, and be mounted later.
+    pub unmounts: bool,
     /// Whether a sole voter acknowledges a write before it is on its disk, as etcd did before 3.5.5 and 3.4.21.
     pub acks_before_sync: bool,
     /// After how many failed starts, beyond those that are in vain, Pacemaker starts no more; 0 is never.
@@ -72,6 +74,7 @@ impl Bounds {
             stacks: true,
             launches: true,
             damage: false,
+            unmounts: false,
             acks_before_sync: false,
             threshold: 0,
             keeps_dead: false,
@@ -103,6 +106,7 @@ impl Bounds {
             stacks: true,
             launches: true,
             damage: true,
+            unmounts: true,
             acks_before_sync: false,
             threshold: 0,
             keeps_dead: true,

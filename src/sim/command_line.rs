@@ -162,6 +162,9 @@ pub(super) struct Check {
     /// Puts disks back to an earlier state, copies one node's disk over the other's, and has positions count
     #[arg(long, conflicts_with_all = ["guest", "blank", "damage", "choose"])]
     put_back: bool,
+    /// Lets the disk of a node's data be missing after a power cut, and be mounted later
+    #[arg(long, conflicts_with = "damage")]
+    not_mounted: bool,
     #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
     restart: bool,
     /// Ends with the first violation
@@ -197,6 +200,7 @@ impl Check {
             stacks: !self.no_stacks,
             launches: self.launches,
             damage: self.damage,
+            unmounts: self.not_mounted,
             acks_before_sync: self.acks_before_sync,
             threshold: self.threshold.min(3),
             keeps_dead: self.keep_dead,

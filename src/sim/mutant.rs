@@ -15,6 +15,7 @@
 //! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
 //! | data that ends before what was reached with it does not start | `reached-ignored` |
 //! | an operator's word passes over no node that is on, unless it names that | `bmc-not-asked` |
+//! | a data dir whose disk is not mounted is not blank | `mount-not-checked` |
 //! | failures never add up to a ban | `failures-add-up` |
 //! | what a killed agent began is waited for | `launch-ignored` |
 //! | and ended, where it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |
@@ -121,10 +122,11 @@ pub enum Mutant {
     UnseenClaimForgotten,
     ReachedIgnored,
     BmcNotAsked,
+    MountNotChecked,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 47] = [
+pub const ALL: [(&str, Mutant); 48] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -172,6 +174,7 @@ pub const ALL: [(&str, Mutant); 47] = [
     ("unseen-claim-forgotten", Mutant::UnseenClaimForgotten),
     ("reached-ignored", Mutant::ReachedIgnored),
     ("bmc-not-asked", Mutant::BmcNotAsked),
+    ("mount-not-checked", Mutant::MountNotChecked),
 ];
 
 impl Mutant {
@@ -183,6 +186,10 @@ impl Mutant {
                 forge_claim(evidence);
             }
             Self::ProofOutlivesItsClaim => forge_claim(evidence),
+            // Only a disk that is not mounted leaves the data unknown where nothing is hidden.
+            Self::MountNotChecked if matches!(evidence.disk, Fact::Unknown(_)) => {
+                evidence.disk = Fact::Known(DataDir::Blank);
+            }
             Self::LaunchIgnored => evidence.launching = Fact::Known(false),
             Self::FailedStartsIgnored => evidence.local.failed_starts = None,
             Self::ToldBesideAKnownFork => pass_for_restored(evidence),

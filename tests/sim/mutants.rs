@@ -145,6 +145,14 @@ fn a_disk_that_was_put_back_is_noticed_by_what_was_reached() {
     assert_caught(&[("reached-ignored", "acknowledged write w1 is lost")], put_back);
 }
 
+/// An empty mount point passes for a blank data dir.
+#[test]
+fn a_disk_that_is_not_mounted_is_no_blank_one() {
+    let unmounted = Bounds { unmounts: true, ..bounds(1) };
+    assert_eq!(wrong(Mutant::None, unmounted), None);
+    assert_caught(&[("mount-not-checked", "where the disk of its data is not mounted")], unmounted);
+}
+
 /// Two nodes hold a history each, and an operator chooses one of them, or nobody does.
 #[test]
 fn two_histories_are_told_apart_and_kept() {

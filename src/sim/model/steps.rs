@@ -299,7 +299,10 @@ impl EffectStep {
             Self::WriteNote { note, announces } => {
                 let own = &sim.notes.get(world.nodes[n].note).lineage;
                 let was_left_behind = view::was_left_behind(&world.nodes[n].cib, n, own);
-                world.nodes[n].note = note;
+                // Below the mount point of a disk that is not mounted nothing lasts.
+                if world.nodes[n].damage != Damage::NotMounted {
+                    world.nodes[n].note = note;
+                }
                 if announces && world.is_told_to_go_on(n, was_left_behind) {
                     world.override_by_word(n);
                 }
@@ -370,6 +373,9 @@ fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     }
     if world.nodes[n].etcd.is_on() {
         return Err(Violation::new(format!("{}: data is backed up under a running etcd", NAMES[n])));
+    }
+    if world.nodes[n].damage == Damage::NotMounted {
+        return Err(Violation::new(format!("{}: data is backed up whose disk is not mounted", NAMES[n])));
     }
     (world.nodes[n].data, world.nodes[n].damage) = (Data::default(), Damage::None);
     // Writes that were only here are kept as a backup, and one history is left.

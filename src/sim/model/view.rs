@@ -37,6 +37,8 @@ pub struct View {
     pub(in crate::sim) has_failures: bool,
     /// Whether etcd has failed to start from the data as often as is tried quickly.
     pub(in crate::sim) breaks_down: bool,
+    /// Whether the disk that holds the data, and the durable state with it, is not mounted.
+    pub(in crate::sim) is_not_mounted: bool,
     pub(in crate::sim) disk: Option<Disk>,
     pub(in crate::sim) note: Id,
     pub(in crate::sim) memory: Id,
@@ -109,6 +111,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         erased,
     } = &nodes[me];
     let Action { request, notify, progress, plan: _ } = action;
+    let is_not_mounted = *damage == Damage::NotMounted;
     let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
     View {
         me: u8::try_from(me).unwrap_or_default(),
@@ -121,8 +124,9 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         launching: launching.is_some(),
         has_failures: *failures > 0,
         breaks_down: *damage == Damage::Counted,
-        disk: (!etcd.is_on()).then(|| disk(sim, world, me)),
-        note: *note,
+        is_not_mounted,
+        disk: (!etcd.is_on() && !is_not_mounted).then(|| disk(sim, world, me)),
+        note: if is_not_mounted { 0 } else { *note },
         memory: *memory,
         word: *word,
         own: answer(sim, world, me),
@@ -199,7 +203,11 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         },
         data_in_use: Fact::NotAsked,
         room: Fact::NotAsked,
-        disk: view.disk.map_or(Fact::NotAsked, |disk| Fact::Known(data_dir(&disk))),
+        disk: if view.is_not_mounted {
+            Fact::Unknown("the file system that held the data is not mounted".to_owned())
+        } else {
+            view.disk.map_or(Fact::NotAsked, |disk| Fact::Known(data_dir(&disk)))
+        },
         note: if stored(view.note) { Fact::Known(sim.notes.get(view.note).clone()) } else { Fact::Absent },
         boot_memory: if stored(view.memory) {
             Fact::Known(sim.memories.get(view.memory).clone())

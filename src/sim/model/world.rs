@@ -281,7 +281,7 @@ impl Blind {
     pub const ALL: [Self; 6] = [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd];
 }
 
-/// What a power cut has left of data that looks whole.
+/// State of a node's data after a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Damage {
     #[default]
@@ -290,6 +290,8 @@ pub enum Damage {
     Hidden,
     /// None has, as often as is tried quickly, and that is written down beside it.
     Counted,
+    /// The data is whole, and its disk is not mounted.
+    NotMounted,
 }
 
 /// What the administrator wants of a node.

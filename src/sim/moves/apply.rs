@@ -141,6 +141,8 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::KillLaunch(n) => return faults::kill_launch(sim, world, n),
         Move::Launched(n) => return faults::launched(sim, world, n),
         Move::Damage(n) => sim.bounds.damage && faults::damage(sim, world, n),
+        Move::Unmount(n) => sim.bounds.unmounts && faults::unmount(world, n),
+        Move::Mount(n) => faults::mount(world, n),
         Move::PutBack(n, kept, with_note) => sim.bounds.puts_back && faults::put_back(sim, world, n, kept, with_note),
         Move::Copy(n) => sim.bounds.puts_back && faults::copy(world, n),
         Move::CleanUp(n) => std::mem::take(&mut world.nodes[n].failures) == BANNED,

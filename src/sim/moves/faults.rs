@@ -35,7 +35,7 @@ pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
 pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     let data = world.nodes[n].data;
     let entries = data.entries(&sim.logs);
-    if entries.len() <= kept || !world.nodes[n].on {
+    if entries.len() <= kept || !world.nodes[n].on || world.nodes[n].damage == Damage::NotMounted {
         return false;
     }
     let earlier = entries[..kept].to_vec();
@@ -134,11 +134,30 @@ pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     is_there
 }
 
+/// The machine boots without the disk that holds its data, its durable state with it.
+pub(super) fn unmount(world: &mut World, n: usize) -> bool {
+    let node = &world.nodes[n];
+    let can = node.damage == Damage::None && !node.data.is_blank() && cut_power(world, n);
+    if can {
+        world.nodes[n].damage = Damage::NotMounted;
+    }
+    can
+}
+
+/// An operator mounts the disk, or the machine has it again. What was written below the mount point is out of sight then.
+pub(super) fn mount(world: &mut World, n: usize) -> bool {
+    let is_missing = world.nodes[n].damage == Damage::NotMounted;
+    if is_missing {
+        world.nodes[n].damage = Damage::None;
+    }
+    is_missing
+}
+
 /// True if another voter's intact data is left once the data of `n` is lost.
 fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
     let peer = &world.nodes[1 - n];
     let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();
-    let is_whole = !peer.data.is_blank() && peer.damage == Damage::None;
+    let is_whole = !peer.data.is_blank() && matches!(peer.damage, Damage::None | Damage::NotMounted);
     !was_sole && is_whole && peer.data.newest(&sim.logs).conf.votes(peer.data.mid)
 }
 

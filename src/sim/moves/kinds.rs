@@ -45,6 +45,10 @@ pub enum Move {
     Launched(usize),
     /// The power is cut, and with it goes what etcd needs of its data, which looks whole.
     Damage(usize),
+    /// The power is cut, and the data's disk is not mounted at the next boot.
+    Unmount(usize),
+    /// The data's disk is mounted.
+    Mount(usize),
     /// The power is cut, and the disk goes back to when its log had so many entries; whether its durable state goes back, too.
     PutBack(usize, usize, bool),
     /// The power is cut, and the disk becomes a copy of the other node's, which is off.
@@ -84,6 +88,7 @@ pub fn all() -> Vec<Move> {
         moves.extend([Move::KillEtcd(n), Move::KillAgent(n), Move::Lag(n), Move::Meet(n), Move::Fence(n)]);
         moves.extend([Move::EndStack(n), Move::KillStack(n), Move::StackBack(n)]);
         moves.extend([Move::KillLaunch(n), Move::Launched(n), Move::Damage(n), Move::CleanUp(n)]);
+        moves.extend([Move::Unmount(n), Move::Mount(n)]);
         moves.extend([Move::Effect(n), Move::GiveUp(n)]);
         moves.extend(WORDS.map(|[accept_loss, node_is_on]| Move::Confirm(n, accept_loss, node_is_on)));
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
@@ -124,6 +129,7 @@ impl Move {
                 | Self::KillStack(_)
                 | Self::KillLaunch(_)
                 | Self::Damage(_)
+                | Self::Unmount(_)
                 | Self::PutBack(..)
                 | Self::Copy(_)
                 | Self::CleanUp(_)
@@ -138,7 +144,7 @@ impl Move {
         )
     }
 
-    /// A number for each kind of move, below 64: on whichever node, and at whichever moment.
+    /// A number for each kind of move, below 128: on whichever node, and at whichever moment.
     pub fn kind(self) -> usize {
         match self {
             Self::Write => 0,
@@ -184,6 +190,8 @@ impl Move {
             Self::KillLaunch(_) => 57,
             Self::Launched(_) => 58,
             Self::Damage(_) => 59,
+            Self::Unmount(_) => 64,
+            Self::Mount(_) => 65,
             Self::CleanUp(_) => 60,
             Self::StepDown(_) => 61,
             Self::Forget(_) => 62,
@@ -220,6 +228,8 @@ impl Move {
             Self::KillLaunch(n) => Self::KillLaunch(1 - n),
             Self::Launched(n) => Self::Launched(1 - n),
             Self::Damage(n) => Self::Damage(1 - n),
+            Self::Unmount(n) => Self::Unmount(1 - n),
+            Self::Mount(n) => Self::Mount(1 - n),
             Self::CleanUp(n) => Self::CleanUp(1 - n),
             Self::PutBack(n, kept, note) => Self::PutBack(1 - n, kept, note),
             Self::Copy(n) => Self::Copy(1 - n),

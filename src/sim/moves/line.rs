@@ -48,6 +48,8 @@ impl Move {
             Self::KillLaunch(n) => format!("agent on {} is killed while it starts etcd", NAMES[n]),
             Self::Launched(n) => format!("etcd on {} starts, after its agent was killed", NAMES[n]),
             Self::Damage(n) => format!("power of {} is cut, and its database is damaged", NAMES[n]),
+            Self::Unmount(n) => format!("power of {} is cut, and its data's disk is not mounted", NAMES[n]),
+            Self::Mount(n) => format!("disk of {}'s data is mounted", NAMES[n]),
             Self::PutBack(n, kept, with_note) => {
                 let note = if with_note { ", its note too" } else { "" };
                 format!("power of {} is cut, and its disk is put back to {kept} entries{note}", NAMES[n])

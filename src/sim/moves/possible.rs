@@ -4,7 +4,7 @@ use super::kinds::{MOST_ENTRIES, Move, WORDS};
 use crate::sim::Bounds;
 use crate::sim::model::etcd;
 use crate::sim::model::pacemaker::{self, BEGINNINGS};
-use crate::sim::model::world::{BANNED, Blind, Run, Stack, Wanted, World};
+use crate::sim::model::world::{BANNED, Blind, Damage, Run, Stack, Wanted, World};
 use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
 
 /// Calls `tell` with every move that may happen in the state, in the order of [`super::kinds::all`]. The first moment
@@ -33,6 +33,7 @@ pub(super) fn thinkable(
     tell_if(may_fail && world.third_voter, Move::LoseThirdVoter);
     tell_if(bounds.third_voter && !world.third_voter, Move::ThirdVoterBack);
     for (n, node) in world.nodes.iter().enumerate() {
+        tell_if(node.damage == Damage::NotMounted, Move::Mount(n));
         tell_if(may_fail && bounds.forgets && !world.joined, Move::Forget(n));
         if !node.on {
             tell_if(world.link || !boots_come_with_meetings(bounds, world), Move::Boot(n));
@@ -46,6 +47,7 @@ pub(super) fn thinkable(
         tell_if(may_fail && bounds.launches && has_plan, Move::KillLaunch(n));
         tell_if(node.launching.is_some(), Move::Launched(n));
         tell_if(may_fail && bounds.damage, Move::Damage(n));
+        tell_if(may_fail && bounds.unmounts, Move::Unmount(n));
         put_back(bounds, world, n, |is_so, what| tell_if(may_fail && is_so, what));
         tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));

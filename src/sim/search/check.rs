@@ -28,7 +28,7 @@ pub struct Outcome {
     pub states: usize,
     pub transitions: u64,
     /// Which kinds of moves there were: see [`Move::kind`].
-    pub kinds: u64,
+    pub kinds: u128,
     pub elapsed: Duration,
     /// How many moves broke an invariant, and the first of them with the way to it.
     pub violations: u64,

@@ -48,7 +48,7 @@ pub(in crate::sim) struct Reached {
     pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
     /// How many steps there were, and of which kinds: see [`Move::kind`].
     pub(in crate::sim) steps: u64,
-    kinds: u64,
+    kinds: u128,
     /// What is still to be gone through.
     open: Vec<(u32, Option<Passing>)>,
 }

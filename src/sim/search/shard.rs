@@ -41,7 +41,7 @@ pub(in crate::sim) struct Share {
     pub(in crate::sim) free: Vec<(u32, Place)>,
     pub(in crate::sim) transitions: u64,
     /// Which kinds of moves there were: see [`crate::sim::moves::Move::kind`].
-    pub(in crate::sim) kinds: u64,
+    pub(in crate::sim) kinds: u128,
     pub(in crate::sim) violations: u64,
     /// The first state from which a violation comes: its faults, its level, and where it is.
     pub(in crate::sim) broken: Option<(usize, usize, Place)>,

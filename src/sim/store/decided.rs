@@ -92,6 +92,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
         launching,
         has_failures,
         breaks_down,
+        is_not_mounted,
         disk,
         note,
         memory,
@@ -113,6 +114,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     row.add(1, launching);
     row.add(1, has_failures);
     row.add(1, breaks_down);
+    row.add(1, is_not_mounted);
     let (word, accept_loss) = match word {
         Word::None => (0_u8, false),
         Word::Given { accept_loss, node_is_on: _ } => (1, accept_loss),

@@ -59,7 +59,7 @@ one_of!(Run: Off, Fresh, Leaderless, Follower, Leader);
 one_of!(Blind: None, Cib, Note, Disk, Container, OwnEtcd, PeerEtcd);
 one_of!(Wanted: Running, Standby, Shutdown);
 one_of!(Stack: Up, Ended, Killed);
-one_of!(Damage: None, Hidden, Counted);
+one_of!(Damage: None, Hidden, Counted, NotMounted);
 one_of!(Request: Start, Stop, Monitor, Probe, Notify, Promote, Demote);
 one_of!(Moment: Pre, Post, Outside);
 one_of!(Operation: None, Start, Stop, Promote, Demote);

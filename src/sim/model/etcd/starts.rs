@@ -12,6 +12,9 @@ pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: Mode) -> Result<(),
         stop(world, n);
     }
     world.nodes[n].forces = mode == Mode::Force;
+    if world.nodes[n].damage == Damage::NotMounted {
+        return Err(Violation::new(format!("{}: etcd starts where the disk of its data is not mounted", NAMES[n])));
+    }
     if world.nodes[n].damage != Damage::None {
         if mode == Mode::Normally {
             // As time is abstracted, one plain start stands for as many as are tried quickly.
