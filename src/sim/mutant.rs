@@ -15,7 +15,7 @@
 //! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
 //! | data that ends before what was reached with it does not start | `reached-ignored` |
 //! | an operator's word passes over no node that is on, unless it names that | `bmc-not-asked` |
-//! | a data dir whose disk is not mounted is not blank | `mount-not-checked` |
+//! | a mount point without its disk is no blank data dir | `mount-not-checked` |
 //! | failures never add up to a ban | `failures-add-up` |
 //! | what a killed agent began is waited for | `launch-ignored` |
 //! | and ended, where it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |

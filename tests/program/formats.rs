@@ -182,6 +182,7 @@ fn what_a_node_knows_of_its_own_machine() {
             at: 1_795_442_400,
             bytes: 128_000_000,
         }],
+        stale_join_files: vec!["/etc/tandem/node2.join".to_owned()],
         enabled: BTreeMap::from([("corosync".to_owned(), true)]),
         passwords: BTreeMap::from([("fence-node2".to_owned(), vec!["0f0e0d0c0b0a09080706050403020100".to_owned()])]),
         routes: pairs("10.98.0.102", "eth1"),

@@ -61,6 +61,7 @@ fn the_exit_code_is_the_verdicts() {
         ("no-collector", Exit::Done),
         ("two-versions", Exit::Done),
         ("moved-aside", Exit::Done),
+        ("stale-join-file", Exit::Done),
         ("no-backups", Exit::Done),
         ("learner", Exit::Degraded),
         ("peer-off", Exit::Degraded),

@@ -124,6 +124,9 @@ pub struct Collected {
     pub bmcs: Vec<BmcNote>,
     /// Data dirs that were moved aside and lie there still.
     pub moved_aside: Vec<MovedAside>,
+    /// Join files in `/etc/tandem` that no command takes any more. They hold keys.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stale_join_files: Vec<String>,
     /// Whether systemd starts them at boot: `corosync`, `pacemaker`, `pcsd`; left out where there is no systemd.
     pub enabled: BTreeMap<String, bool>,
     /// Of each fence device with a password file what this node's copy has: a keyed digest of each line, or an empty text for

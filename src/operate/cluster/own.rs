@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::sys::statvfs::statvfs;
@@ -21,6 +22,13 @@ use crate::records::bmc_note::{self, BmcNote};
 /// What the firmware calls this machine; the BMC of its fence device should say the same.
 const DMI_UUID: &str = "/sys/class/dmi/id/product_uuid";
 const HTTPS_PORT: u16 = 443;
+
+/// Where `tandem setup` and `tandem certs rotate-ca` write join files.
+const JOIN_FILES: &str = "/etc/tandem";
+/// A directory of other files is not published whole.
+const MOST_JOIN_FILES: usize = 8;
+/// No command takes an older join file, in seconds.
+const JOIN_FILES_LAST: u64 = 24 * 3_600;
 
 /// Puts this node's facts of now in the place of what it published last, and answers them.
 pub fn take_own(cluster: &mut Cluster) -> Collected {
@@ -47,6 +55,7 @@ fn collect(cluster: &Cluster) -> Collected {
         certificates: ends(configuration, here.as_ref()),
         bmcs: notes(Path::new(bmc_note::DIRECTORY)),
         moved_aside: here.as_ref().map(|here| moved_aside(&here.deployment.data_dir)).unwrap_or_default(),
+        stale_join_files: stale_join_files(Path::new(JOIN_FILES), clock::wall_seconds()),
         enabled: systemd::enabled(Path::new("/")),
         routes: routes(configuration, here.as_ref(), &cluster.here),
         // Whoever may read the files adds what is in them.
@@ -93,6 +102,21 @@ fn notes(directory: &Path) -> Vec<BmcNote> {
 fn moved_aside(dir: &Path) -> Vec<MovedAside> {
     let found = data_dir::aside(dir).unwrap_or_default().into_iter();
     found.map(|aside| MovedAside { path: aside.path.display().to_string(), at: aside.at, bytes: aside.bytes }).collect()
+}
+
+/// Returns the join files that have become void, by their names and ages alone: this program has no need of what is in them.
+fn stale_join_files(directory: &Path, now: u64) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let is_stale = |entry: &fs::DirEntry| {
+        let changed = entry.metadata().ok().filter(fs::Metadata::is_file).map(|metadata| metadata.mtime());
+        let age = changed.and_then(|changed| now.checked_sub(u64::try_from(changed).ok()?));
+        entry.path().extension().is_some_and(|extension| extension == "join")
+            && age.is_some_and(|age| age > JOIN_FILES_LAST)
+    };
+    let mut files: Vec<String> = entries.filter(is_stale).map(|entry| entry.path().display().to_string()).collect();
+    files.sort();
+    files.truncate(MOST_JOIN_FILES);
+    files
 }
 
 /// By the host of each fence device's `ip`, and by the address of each other node's etcd.
@@ -163,6 +187,18 @@ mod tests {
         assert_eq!(times, [1_769_903_999, 1_769_904_000]);
         assert_eq!(collected.routes.get("127.0.0.1").map(String::as_str), Some("lo"));
         assert!(!collected.routes.contains_key("192.0.2.1"), "the way to itself is no question");
+    }
+
+    #[test]
+    fn join_files_are_stale_after_a_day() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("node2.join"), "a key").unwrap();
+        fs::write(dir.path().join("cluster.toml"), "").unwrap();
+        let now = clock::wall_seconds();
+        assert_eq!(stale_join_files(dir.path(), now), Vec::<String>::new());
+        let file = dir.path().join("node2.join").display().to_string();
+        assert_eq!(stale_join_files(dir.path(), now + JOIN_FILES_LAST + 2), [file]);
+        assert_eq!(stale_join_files(&dir.path().join("missing"), now), Vec::<String>::new());
     }
 
     #[test]

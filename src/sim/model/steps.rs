@@ -375,7 +375,7 @@ fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
         return Err(Violation::new(format!("{}: data is backed up under a running etcd", NAMES[n])));
     }
     if world.nodes[n].damage == Damage::NotMounted {
-        return Err(Violation::new(format!("{}: data is backed up whose disk is not mounted", NAMES[n])));
+        return Err(Violation::new(format!("{}: the disk of data that is backed up is not mounted", NAMES[n])));
     }
     (world.nodes[n].data, world.nodes[n].damage) = (Data::default(), Damage::None);
     // Writes that were only here are kept as a backup, and one history is left.

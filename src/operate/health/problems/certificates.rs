@@ -45,6 +45,17 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     }
 }
 
+/// Finds join files that a command left behind: a deleted file gives no keys away.
+pub(super) fn find_stale_join_files(cluster: &Cluster, found: &mut Found) {
+    for name in view::names(cluster) {
+        let files = view::collected(cluster, &name).map(|known| known.stale_join_files.as_slice()).unwrap_or_default();
+        for file in files {
+            let text = format!("{file} on {name} is older than a day: it holds keys, and no command takes it any more");
+            found.notice("stale-join-file", Some(&name), text).typed(format!("rm {}", file));
+        }
+    }
+}
+
 /// What puts a new one in a file's place.
 fn what_to_type(cluster: &Cluster, file: &str) -> String {
     match Path::new(file).strip_prefix(pki::DIR).ok().and_then(Path::to_str) {

@@ -82,6 +82,7 @@ pub const IDS: &[&str] = &[
     "histories-split",
     "left-behind",
     "moved-aside",
+    "stale-join-file",
 ];
 
 /// All of them, worst first.
@@ -96,6 +97,7 @@ pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     certificates::find(cluster, &mut found);
     collector::find(cluster, &mut found);
     data::find_moved_aside(cluster, &mut found);
+    certificates::find_stale_join_files(cluster, &mut found);
     // What belongs together stays together among equals.
     found.problems.sort_by_key(|problem| problem.severity);
     found.problems
