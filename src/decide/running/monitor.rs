@@ -101,7 +101,7 @@ pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
         return evidence.refuse(Refusal::ContainerUnknown { why: why.clone() });
     }
     if !evidence.container_may_run() {
-        // Whether this node's claim stands is read in the CIB, and none is given up unread.
+        // The CIB has this node's claim, and the agent gives none up unread.
         let publish = evidence.cib.known().and_then(|_| evidence.published_state()).map(Effect::PublishRecord);
         let effects = membership::fork_of_the_peer(evidence).into_iter().chain(publish).collect();
         return Plan::exit(effects, Exit::NotRunning, Reason::Running(Health::NotRunning));
@@ -194,7 +194,7 @@ fn without_hope(evidence: &Evidence) -> Option<Plan> {
     without_proof(evidence).or_else(|| waits_in_vain(evidence)).or_else(|| without_record(evidence))
 }
 
-/// A failure, where the CIB has the fork that this node announced and not its record, which calls the fork off. The peer does not start beside
+/// A failure, where the CIB has the fork that this node announced and not its record, which calls the fork off. The peer does not start next to
 /// that fork. Only a start reads the data that the record is made of.
 fn without_record(evidence: &Evidence) -> Option<Plan> {
     let cib = evidence.cib.known()?;

@@ -67,7 +67,7 @@ fn a_record_that_does_not_come_back_is_given_up_after_ten_looks() {
     assert_eq!(last, first(Request::Monitor, &survivor().cib_with(|cib| cib.keeps_own_record = false)));
 }
 
-/// The peer does not start beside a fork, and the record that would call the fork off went with Pacemaker's former life.
+/// The peer does not start next to a fork, and the record that would call the fork off went with Pacemaker's former life.
 #[test]
 fn a_silent_etcd_whose_record_is_gone_beside_its_own_fork_starts_anew() {
     let own_fork = forks(1, &at_rest().me.name);
