@@ -99,7 +99,9 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
         return publish(evidence, progress, fork.into_iter().chain([Effect::PublishRecord(record)]).collect());
     }
     match evidence.peer_etcd.known() {
-        Some(etcd) if etcd.is_voter_with_leader() => follow(evidence, &disk, etcd, cib),
+        Some(etcd) if etcd.is_voter_with_leader() && !put_back::may_be_a_strangers(evidence, etcd, cib) => {
+            follow(evidence, &disk, etcd, cib)
+        }
         _ => match put_back::copied(evidence, &record, cib) {
             Some(refusal) => evidence.refuse(refusal),
             None => without_a_living_cluster(evidence, progress, cib, &record),

@@ -124,13 +124,28 @@ pub(super) fn copied(evidence: &Evidence, record: &PublishedState, cib: &Cib) ->
     (ran_there || is_the_peers_note).then_some(refusal)
 }
 
-/// Returns the refusal where the etcd at the peer's address is of another cluster than the peer's own data.
+/// Returns the refusal where the etcd at the peer's address is of another cluster than the peer's own data. A peer without data joins the
+/// cluster of this node's data, and no other one.
 pub(super) fn another_cluster(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> Option<Refusal> {
-    let published = match &cib.peer_record {
+    let expected = match &cib.peer_record {
         Some(PublishedState { disk: DataDir::Present(history), .. }) => history.cluster_id,
-        Some(_) => return None,
+        Some(_) => own_cluster(evidence)?,
         None => cib.peer_identity?.cluster_id,
     };
     let address = evidence.peer.as_ref().map(|peer| peer.client_url.clone()).unwrap_or_default();
-    (published != serving.cluster_id).then_some(Refusal::AnotherClusterAnswers { address })
+    (expected != serving.cluster_id).then_some(Refusal::AnotherClusterAnswers { address })
+}
+
+/// Returns whether the etcd at the peer's address may be any other one: it is of another cluster than this node's data, and the peer has
+/// published nothing about its own.
+pub(super) fn may_be_a_strangers(evidence: &Evidence, serving: &Etcd, cib: &Cib) -> bool {
+    let is_unpublished = cib.peer_record.is_none() && cib.peer_identity.is_none();
+    is_unpublished && own_cluster(evidence).is_some_and(|own| own != serving.cluster_id)
+}
+
+fn own_cluster(evidence: &Evidence) -> Option<u64> {
+    match evidence.disk.known()? {
+        DataDir::Present(history) => Some(history.cluster_id),
+        DataDir::Blank | DataDir::Broken { .. } => None,
+    }
 }

@@ -1,6 +1,6 @@
 //! An etcd that was started: it is to answer, and what others rely on is written down once it serves.
 
-use super::unstartable;
+use super::{put_back, unstartable};
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Evidence, Recovery};
 use crate::decide::peer::{PeerStatus, peer_has_nothing, peer_word};
@@ -92,9 +92,12 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
 /// Whether the peer serves without the member that we started: our start was decided from a record of the peer that it
 /// has replaced since, as after a restored snapshot. Nobody will ever vote for us then.
 fn is_left_out(evidence: &Evidence) -> bool {
-    let record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
-    let peer = evidence.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader());
-    record.zip(peer).is_some_and(|(record, peer)| !is_listed(&record.disk, peer))
+    let Fact::Known(cib) = &evidence.cib else { return false };
+    // An etcd of another cluster at the peer's address has left nothing out.
+    let is_the_peers =
+        |etcd: &&Etcd| etcd.is_voter_with_leader() && put_back::another_cluster(evidence, etcd, cib).is_none();
+    let peer = evidence.peer_etcd.known().filter(is_the_peers);
+    cib.own_record.as_ref().zip(peer).is_some_and(|(record, peer)| !is_listed(&record.disk, peer))
 }
 
 fn peer_leads(evidence: &Evidence) -> bool {

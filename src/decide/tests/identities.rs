@@ -5,8 +5,8 @@ use super::put_back::{asked_to_be_removed, cluster, owner, refusal, runs};
 use super::world::*;
 use crate::base::Fact;
 use crate::decide::evidence::*;
-use crate::decide::plan::{Effect, Plan, Request, RunMode};
-use crate::decide::reason::{Reason, Refusal};
+use crate::decide::plan::{Effect, Phase, Plan, Progress, Request, RunMode};
+use crate::decide::reason::{Reason, Refusal, Wait};
 use crate::decide::start::cold_start::{Chosen, ColdStart, answer};
 
 #[test]
@@ -46,9 +46,37 @@ fn another_clusters_etcd_at_the_peers_address_is_not_joined() {
     let DataDir::Present(restored) = history(PEER, &[PEER], &[]) else { panic!("no data") };
     let restored = evidence.with_peer_record(DataDir::Present(History { cluster_id: 0xbb, ..restored }));
     assert!(matches!(first(Request::Start, &restored).effects[0], Effect::AddLearner { .. }));
-    // What it holds now counts, not what ran there before.
+    // A peer without data joins the cluster of this node's data, and no other one.
     let blank = known_before.with_peer_record(DataDir::Blank);
-    assert!(matches!(first(Request::Start, &blank).effects[0], Effect::AddLearner { .. }));
+    let refused = Refusal::AnotherClusterAnswers { address: "https://node2:2379".to_owned() };
+    assert_eq!(refusal(&first(Request::Start, &blank)), refused);
+}
+
+/// Until the peer has published what its own data is, an etcd of another cluster at its address counts as none.
+#[test]
+fn an_etcd_of_another_cluster_is_not_joined_before_the_peer_has_published_its_own() {
+    let mut evidence = at_rest().with_disk(history(ME, &[ME, PEER], &[]));
+    let stranger = Etcd { cluster_id: 0xbb, ..etcd(PEER, Some(PEER), &[PEER], &[]) };
+    evidence.peer_etcd = Fact::Known(stranger);
+    let waits = first(Request::Start, &evidence.clone().both_start());
+    assert_eq!(waits.because, Reason::Waiting(Wait::PeerRecord { peer: "node2".to_owned() }));
+    let active = first(Request::Start, &evidence.clone().peer_is(PeerNode::Online, PeerAgent::Active));
+    assert!(is_harmless(&active), "{active:?}");
+    let same = Etcd { cluster_id: CLUSTER, ..etcd(PEER, Some(PEER), &[PEER], &[]) };
+    evidence.peer_etcd = Fact::Known(same);
+    assert!(matches!(first(Request::Start, &evidence.both_start()).effects[0], Effect::AddLearner { .. }));
+}
+
+/// An etcd that waits for its leader is not stopped for an etcd of another cluster.
+#[test]
+fn an_etcd_of_another_cluster_leaves_no_member_out() {
+    let started = at_rest().with_disk(history(ME, &[ME, PEER], &[])).running(Fact::Unknown("no leader yet".to_owned()));
+    let stranger = Etcd { cluster_id: 0xbb, ..etcd(9, Some(9), &[9], &[]) };
+    let started =
+        Evidence { peer_etcd: Fact::Known(stranger), ..started }.with_peer_record(history(PEER, &[ME, PEER], &[]));
+    let progress = Progress::enter(Phase::Started(RunMode::Normally), 0);
+    let plan = decide(Request::Start, &started.after(1_500), &progress);
+    assert!(plan.effects.is_empty(), "{plan:?}");
 }
 
 #[test]
