@@ -15,6 +15,7 @@
 //! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
 //! | data that ends before what was reached with it does not start | `reached-ignored` |
 //! | an operator's word passes over no node that is on, unless it names that | `bmc-not-asked` |
+//! | an etcd of another cluster at the peer's address is not joined | `stranger-believed` |
 //! | a mount point without its disk is no blank data dir | `mount-not-checked` |
 //! | failures never add up to a ban | `failures-add-up` |
 //! | what a killed agent began is waited for | `launch-ignored` |
@@ -61,8 +62,8 @@
 mod forged;
 
 use self::forged::{
-    bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory, overlook_the_third_voter,
-    pass_for_restored,
+    believe_the_stranger, bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory,
+    overlook_the_third_voter, pass_for_restored,
 };
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode};
@@ -123,10 +124,11 @@ pub enum Mutant {
     ReachedIgnored,
     BmcNotAsked,
     MountNotChecked,
+    StrangerBelieved,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 48] = [
+pub const ALL: [(&str, Mutant); 49] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -175,6 +177,7 @@ pub const ALL: [(&str, Mutant); 48] = [
     ("reached-ignored", Mutant::ReachedIgnored),
     ("bmc-not-asked", Mutant::BmcNotAsked),
     ("mount-not-checked", Mutant::MountNotChecked),
+    ("stranger-believed", Mutant::StrangerBelieved),
 ];
 
 impl Mutant {
@@ -190,6 +193,7 @@ impl Mutant {
             Self::MountNotChecked if matches!(evidence.disk, Fact::Unknown(_)) => {
                 evidence.disk = Fact::Known(DataDir::Blank);
             }
+            Self::StrangerBelieved => believe_the_stranger(evidence),
             Self::LaunchIgnored => evidence.launching = Fact::Known(false),
             Self::FailedStartsIgnored => evidence.local.failed_starts = None,
             Self::ToldBesideAKnownFork => pass_for_restored(evidence),

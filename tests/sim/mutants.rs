@@ -145,6 +145,13 @@ fn a_disk_that_was_put_back_is_noticed_by_what_was_reached() {
     assert_caught(&[("reached-ignored", "acknowledged write w1 is lost")], put_back);
 }
 
+/// An etcd of another cluster answers at the peer's address, and has taken this node for its learner.
+#[test]
+fn an_etcd_of_another_cluster_is_not_joined() {
+    let hidden = Bounds { hides: true, ..bounds(2) };
+    assert_caught(&[("stranger-believed", "its data is to be backed up")], hidden);
+}
+
 /// An empty mount point passes for a blank data dir.
 #[test]
 fn a_disk_that_is_not_mounted_is_no_blank_one() {

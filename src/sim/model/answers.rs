@@ -3,7 +3,7 @@
 use super::log::{self, Conf, Mid};
 use super::world::{NAMES, Node, Run, World};
 use crate::base::Fact;
-use crate::decide::evidence::{Etcd, Leaderless, Member, Version};
+use crate::decide::evidence::{Etcd, Leaderless, Member, NodeAddress, Version};
 use crate::sim::Sim;
 
 /// What an etcd tells without a leader.
@@ -99,6 +99,29 @@ fn members(conf: Conf) -> Vec<Member> {
     };
     mids(conf.voters | conf.learners).map(member).collect()
 }
+
+/// Returns an etcd of another cluster that serves at the peer's address, as one voter, and has taken `me` for its learner.
+pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
+    let learner =
+        Member { id: STRANGER - 1, name: String::new(), peer_urls: vec![me.peer_url.clone()], is_learner: true };
+    let member =
+        Member { id: STRANGER, name: peer.name.clone(), peer_urls: vec![peer.peer_url.clone()], is_learner: false };
+    Etcd {
+        cluster_id: STRANGERS_CLUSTER,
+        member_id: STRANGER,
+        leader: Some(STRANGER),
+        term: 1,
+        index: 1,
+        is_learner: false,
+        members: vec![member, learner],
+        db_bytes: 0,
+        alarms: Vec::new(),
+    }
+}
+
+/// An id that no member of the model has.
+const STRANGER: u64 = 0xfe;
+pub(in crate::sim) const STRANGERS_CLUSTER: u64 = 0xfe;
 
 /// Terms are not counted: only whether one has moved.
 pub(super) fn leaderless(told: Told) -> Leaderless {

@@ -1,7 +1,7 @@
 //! The two machines and what runs on them, as a state and what changes it.
 
 pub mod agent;
-mod answers;
+pub(in crate::sim) mod answers;
 pub mod etcd;
 pub mod initial_states;
 pub mod log;

@@ -2,7 +2,7 @@
 //! situations are decided once.
 
 pub(in crate::sim) use super::answers::{Heard, Told};
-use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, third_voter_url, told};
+use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, stranger, third_voter_url, told};
 use super::log::{self, CLUSTER, Conf, Mid};
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
@@ -249,7 +249,11 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
         Blind::Note => evidence.note = Fact::Unknown(why()),
         Blind::Disk if evidence.disk != Fact::NotAsked => evidence.disk = Fact::Unknown(why()),
         Blind::PeerEtcd if evidence.peer_etcd != Fact::NotAsked => evidence.peer_etcd = Fact::Unknown(why()),
-        Blind::None | Blind::Disk | Blind::PeerEtcd => {}
+        Blind::Stranger if evidence.peer_etcd != Fact::NotAsked => {
+            let peer = evidence.peer.clone().unwrap_or_else(|| address(0));
+            evidence.peer_etcd = Fact::Known(stranger(&evidence.me, &peer));
+        }
+        Blind::None | Blind::Disk | Blind::PeerEtcd | Blind::Stranger => {}
         Blind::OwnEtcd => {
             evidence.own_etcd = Fact::Unknown(why());
             evidence.own_leaderless = Fact::Unknown(why());

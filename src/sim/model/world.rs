@@ -274,11 +274,14 @@ pub enum Blind {
     Container,
     OwnEtcd,
     PeerEtcd,
+    /// The peer's own etcd, because an etcd of another cluster answers at its address.
+    Stranger,
 }
 
 impl Blind {
     /// Each of them, but that nothing is hidden.
-    pub const ALL: [Self; 6] = [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd];
+    pub const ALL: [Self; 7] =
+        [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd, Self::Stranger];
 }
 
 /// State of a node's data after a power cut.

@@ -70,10 +70,13 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     true
 }
 
-/// The other node is off, and its disk is copied over this one's, with all that is written down on it.
-pub(super) fn copy(world: &mut World, n: usize) -> bool {
+/// The other node is off, and its disk is copied over this one's, with its durable state or without.
+pub(super) fn copy(world: &mut World, n: usize, with_note: bool) -> bool {
     let other = &world.nodes[1 - n];
-    let (data, note) = (other.data, other.note);
+    let (data, note) = (other.data, if with_note { other.note } else { 0 });
+    if !with_note && other.note == 0 {
+        return false;
+    }
     let can = !other.on && !data.is_blank() && data.mid != world.nodes[n].data.mid && cut_power(world, n);
     if can {
         world.tampered = true;

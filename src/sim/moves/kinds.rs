@@ -51,8 +51,8 @@ pub enum Move {
     Mount(usize),
     /// The power is cut, and the disk goes back to when its log had so many entries; whether its durable state goes back, too.
     PutBack(usize, usize, bool),
-    /// The power is cut, and the disk becomes a copy of the other node's, which is off.
-    Copy(usize),
+    /// The power is cut, and the disk becomes a copy of the other node's, which is off; whether its durable state is copied, too.
+    Copy(usize, bool),
     /// An operator cleans up: Pacemaker forgets its count of failures.
     CleanUp(usize),
     /// An operator chooses between two histories (`etcd_primary`).
@@ -96,7 +96,7 @@ pub fn all() -> Vec<Move> {
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
         moves.push(Move::Erase(n));
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::PutBack(n, kept, note))));
-        moves.push(Move::Copy(n));
+        moves.extend([true, false].map(|with_note| Move::Copy(n, with_note)));
         for moment in 0..MOMENTS.len() {
             moves.push(Move::Decide(n, moment));
         }
@@ -131,7 +131,7 @@ impl Move {
                 | Self::Damage(_)
                 | Self::Unmount(_)
                 | Self::PutBack(..)
-                | Self::Copy(_)
+                | Self::Copy(..)
                 | Self::CleanUp(_)
                 | Self::Choose(_)
                 | Self::Tell(_)
@@ -176,6 +176,7 @@ impl Move {
             Self::Confirm(_, true, _) => 26,
             Self::Choose(_) => 27,
             Self::Tell(_) => 28,
+            Self::Hide(_, Blind::Stranger) => 66,
             Self::Hide(_, what) => 29 + what as usize,
             // No look hides nothing, so that number is free.
             Self::PromoteElsewhere => 29,
@@ -183,7 +184,7 @@ impl Move {
             Self::ThirdVoterBack => 37,
             Self::Erase(_) => 38,
             Self::PutBack(..) => 39,
-            Self::Copy(_) => 63,
+            Self::Copy(..) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
             Self::StackBack(_) => 56,
@@ -232,7 +233,7 @@ impl Move {
             Self::Mount(n) => Self::Mount(1 - n),
             Self::CleanUp(n) => Self::CleanUp(1 - n),
             Self::PutBack(n, kept, note) => Self::PutBack(1 - n, kept, note),
-            Self::Copy(n) => Self::Copy(1 - n),
+            Self::Copy(n, with_note) => Self::Copy(1 - n, with_note),
             Self::Choose(n) => Self::Choose(1 - n),
             Self::Tell(n) => Self::Tell(1 - n),
             Self::Forget(n) => Self::Forget(1 - n),

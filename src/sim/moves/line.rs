@@ -54,7 +54,10 @@ impl Move {
                 let note = if with_note { ", its note too" } else { "" };
                 format!("power of {} is cut, and its disk is put back to {kept} entries{note}", NAMES[n])
             }
-            Self::Copy(n) => format!("power of {} is cut, and its disk is a copy of the other one's", NAMES[n]),
+            Self::Copy(n, with_note) => {
+                let note = if with_note { "" } else { ", without its note" };
+                format!("power of {} is cut, and its disk is a copy of the other one's{note}", NAMES[n])
+            }
             Self::CleanUp(n) => format!("operator cleans up on {}", NAMES[n]),
             Self::Choose(n) => format!("operator chooses the history of {}", NAMES[n]),
             Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),
@@ -82,6 +85,7 @@ fn hidden(what: Blind) -> &'static str {
         Blind::Container => "whether its container runs",
         Blind::OwnEtcd => "what its etcd says",
         Blind::PeerEtcd => "what its peer's etcd says",
+        Blind::Stranger => "that another cluster's etcd answers for its peer",
     }
 }
 

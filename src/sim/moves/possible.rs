@@ -97,5 +97,7 @@ fn put_back(bounds: &Bounds, world: &World, n: usize, mut tell_if: impl FnMut(bo
         tell_if(true, Move::PutBack(n, kept, false));
         tell_if(true, Move::PutBack(n, kept, true));
     }
-    tell_if(!world.nodes[1 - n].on, Move::Copy(n));
+    for with_note in [true, false] {
+        tell_if(!world.nodes[1 - n].on, Move::Copy(n, with_note));
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, DataDir, Evidence, History, Identity, PublishedState, RunningVoter};
+use crate::sim::model::answers::STRANGERS_CLUSTER;
 use crate::sim::model::log::THIRD_VOTER;
 
 pub(super) fn bend_cib(evidence: &mut Evidence, bend: impl FnOnce(&mut Cib)) {
@@ -23,6 +24,21 @@ pub(super) fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> 
     {
         history.has_left = false;
         history.voters.insert(history.member_id);
+    }
+}
+
+/// As if an etcd of another cluster were the peer's.
+pub(super) fn believe_the_stranger(evidence: &mut Evidence) {
+    let cib = evidence.cib.known();
+    let published = cib.and_then(|cib| match &cib.peer_record {
+        Some(PublishedState { disk: DataDir::Present(history), .. }) => Some(history.cluster_id),
+        Some(_) => None,
+        None => cib.peer_identity.map(|identity| identity.cluster_id),
+    });
+    if let (Fact::Known(etcd), Some(published)) = (&mut evidence.peer_etcd, published)
+        && etcd.cluster_id == STRANGERS_CLUSTER
+    {
+        etcd.cluster_id = published;
     }
 }
 

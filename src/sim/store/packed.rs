@@ -56,7 +56,7 @@ macro_rules! one_of {
 one_of!(PeerNode: Online, Pending, Down, Lost, NeverSeen);
 one_of!(PeerAgent: Active, Starting, Stopping, Stopped, NoHistory);
 one_of!(Run: Off, Fresh, Leaderless, Follower, Leader);
-one_of!(Blind: None, Cib, Note, Disk, Container, OwnEtcd, PeerEtcd);
+one_of!(Blind: None, Cib, Note, Disk, Container, OwnEtcd, PeerEtcd, Stranger);
 one_of!(Wanted: Running, Standby, Shutdown);
 one_of!(Stack: Up, Ended, Killed);
 one_of!(Damage: None, Hidden, Counted, NotMounted);
