@@ -85,6 +85,10 @@ fn stopped(cluster: &Cluster, name: &str, found: &mut Found) {
     if away || is_lost(cluster, name) || !view::may_start(cluster) || resource::explains(cluster, name) {
         return;
     }
+    if resource::starts(cluster, name) {
+        let text = format!("etcd is being started on {name}, and the agent is choosing how: nothing to type yet");
+        return found.warning("etcd-starting", Some(name), text).typed("tandem status --watch");
+    }
     let text = format!("etcd does not run on {name}: 'tandem explain' there says why");
     found.warning("etcd-stopped", Some(name), text).typed("tandem explain");
 }

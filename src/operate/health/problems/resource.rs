@@ -4,6 +4,7 @@ use super::Found;
 use crate::adapters::pacemaker::attributes::CLUSTER_ID;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Resource};
 use crate::agent::resource::params;
+use crate::base::shell::command;
 use crate::base::utc;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view::{self, ResourceSeen};
@@ -13,6 +14,9 @@ const LOAD_THRESHOLD: &str = "load-threshold";
 const DEFAULT_THRESHOLD: &str = "80%";
 /// All processors busy, and nobody waits for one: a machine has that load whenever it works.
 const HIGHEST_WITH_TURNS: u32 = 100;
+
+/// So long after a probe Pacemaker may still be about to start what it probed.
+const FIRST_SECONDS: u64 = 30;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(seen) = ResourceSeen::of(cluster) else { return };
@@ -36,7 +40,7 @@ fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     if etcd.parameters.get(params::BACKUPS).is_some_and(|value| params::keeps_no_backup(value)) {
         let (id, name) = (&etcd.id, params::BACKUPS);
         let text = format!("{id} has {name}=0, which would delete the last backup: it counts as 1");
-        found.notice("no-backups", None, text).typed(format!("pcs resource update {id} {name}=3"));
+        found.notice("no-backups", None, text).typed(command!("pcs resource update {} {}=3", id, name));
     }
 }
 
@@ -56,7 +60,7 @@ fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
         let text = format!(
             "{LOAD_THRESHOLD} is {threshold}, so on busier machines Pacemaker starts one etcd at a time, and one without data waits for the other's start"
         );
-        found.notice("load-threshold", None, text).typed(format!("pcs property set {LOAD_THRESHOLD}=1000%"));
+        found.notice("load-threshold", None, text).typed(command!("pcs property set {}=1000%", LOAD_THRESHOLD));
     }
 }
 
@@ -66,6 +70,25 @@ pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     let Some(etcd) = &seen.configuration.etcd else { return false };
     let failed = latest(seen).iter().any(|failure| failure.resource == etcd.id && failure.node == node);
     failed || view::is_disabled(etcd) || bans(seen, etcd).any(|(_, banned)| banned == node)
+}
+
+/// Whether the last that Pacemaker has of etcd on `node` is a start that failed.
+pub(super) fn start_failed(cluster: &Cluster, node: &str) -> bool {
+    let Some(seen) = ResourceSeen::of(cluster) else { return false };
+    let Some(etcd) = &seen.configuration.etcd else { return false };
+    let is_its = |failure: &&Failure| failure.resource == etcd.id && failure.node == node && failure.task == "start";
+    latest(seen).into_iter().any(|failure| is_its(&failure))
+}
+
+/// Whether etcd on `node` is being started, or Pacemaker has only just seen that it does not run.
+pub(super) fn starts(cluster: &Cluster, node: &str) -> bool {
+    let Some(seen) = ResourceSeen::of(cluster) else { return false };
+    let Some(etcd) = &seen.configuration.etcd else { return false };
+    let pending = view::instance_on(seen.pacemaker, &etcd.id, node).and_then(|instance| instance.pending.as_deref());
+    let operations = seen.history(&etcd.id, node).map(|history| history.operations.as_slice()).unwrap_or_default();
+    let is_new = |at: u64| at.saturating_add(FIRST_SECONDS) > cluster.at;
+    let probed = operations.iter().filter_map(|one| one.last_change.filter(|_| one.task == "probe")).any(is_new);
+    pending == Some("Starting") || (probed && !operations.iter().any(|one| one.task == "start"))
 }
 
 /// `stonith` for a fence device, as `pcs` has it, else `resource`.
@@ -79,13 +102,13 @@ fn whole(cluster: &Cluster, seen: ResourceSeen<'_>, resource: &Resource, found: 
     let id = resource.id.as_str();
     if view::is_disabled(resource) {
         let text = format!("somebody disabled {id}, so it runs nowhere");
-        found.warning("resource-disabled", None, text).typed(format!("pcs resource enable {id}"));
+        found.warning("resource-disabled", None, text).typed(command!("pcs resource enable {}", id));
     }
     let mut instances = seen.pacemaker.resources.iter().filter(|instance| instance.id == id && !instance.blocked);
     if instances.any(|instance| !instance.managed && !view::is_in_maintenance(cluster, instance)) {
         let text =
             format!("somebody took {id} from Pacemaker's hands (unmanaged), so it is neither started nor stopped");
-        found.warning("resource-unmanaged", None, text).typed(format!("pcs resource manage {id}"));
+        found.warning("resource-unmanaged", None, text).typed(command!("pcs resource manage {}", id));
     }
 }
 
@@ -96,7 +119,7 @@ fn on_node(seen: ResourceSeen<'_>, resource: &Resource, node: &str, found: &mut 
         let failure = latest(seen).into_iter().find(|failure| failure.resource == id && failure.node == node);
         let why = failure.map(failure_details).unwrap_or_default();
         let text = format!("{id} on {node} is blocked, as a stop failed and fencing is off or failed{why}");
-        found.critical("resource-blocked", Some(node), text).typed(format!("pcs resource cleanup {id}"));
+        found.critical("resource-blocked", Some(node), text).typed(command!("pcs resource cleanup {}", id));
     }
     for (ban, _) in bans(seen, resource).filter(|(_, banned)| *banned == node) {
         let text = format!("the constraint {ban} keeps {id} from {node}");
@@ -104,15 +127,19 @@ fn on_node(seen: ResourceSeen<'_>, resource: &Resource, node: &str, found: &mut 
         // What `pcs resource ban` and `move` make has this name.
         let problem = found.warning("resource-banned", Some(node), text);
         if ban.starts_with("cli-") {
-            problem.typed(format!("pcs resource clear {clone} {node}"));
+            problem.typed(command!("pcs resource clear {} {}", clone, node));
         } else {
-            problem.typed(format!("pcs constraint delete {ban}"));
+            problem.typed(command!("pcs constraint delete {}", ban));
         }
     }
     let history = seen.history(id, node).filter(|history| history.migration_threshold > 0);
     if let Some(history) = history.filter(|history| history.fail_count >= history.migration_threshold) {
         let text = format!("Pacemaker tries {id} on {node} no more, after {} failures", history.fail_count);
-        found.critical("resource-given-up", Some(node), text).typed(format!("pcs resource cleanup {id} node={node}"));
+        found.critical("resource-given-up", Some(node), text).typed(command!(
+            "pcs resource cleanup {} node={}",
+            id,
+            node
+        ));
     }
 }
 
@@ -163,7 +190,7 @@ fn failed(seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
     if healed {
         let (when, why) = (failure_when(failure), failure_why(failure));
         let text = format!("the {task} of {resource} on {node} failed{when} and healed by itself{why}");
-        found.notice("failure-healed", Some(node), text).typed(format!("pcs {kind} cleanup {resource}"));
+        found.notice("failure-healed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));
     } else if kind == "stonith" || instances().any(|instance| instance.blocked) {
         // That is told of the device, and of the resource that is blocked.
     } else if task == "start" {
@@ -171,7 +198,7 @@ fn failed(seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
         found.warning("start-failed", Some(node), text).typed("tandem explain");
     } else {
         let text = format!("the {task} of {resource} on {node} failed{}", failure_details(failure));
-        found.warning("operation-failed", Some(node), text).typed(format!("pcs {kind} cleanup {resource}"));
+        found.warning("operation-failed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));
     }
 }
 
