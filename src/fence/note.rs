@@ -84,7 +84,10 @@ pub(super) fn of(
         let text = bmc.map_or_else(|| text.to_owned(), |bmc| bmc.client().clean(text));
         text.chars().take(limit).collect()
     };
-    let failure = failure.map(|error| clean(&error.to_string(), SENTENCE));
+    let failure = failure.map(|error| {
+        let text = bmc.map_or_else(|| error.to_string(), |bmc| bmc.client().clean_own(&error.to_string()));
+        text.chars().take(SENTENCE).collect::<String>()
+    });
     let now = clock::wall_millis();
     let fencing = adds.then(|| FencingNote {
         began_at_millis: now.saturating_sub(millis(took)),

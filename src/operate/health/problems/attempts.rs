@@ -104,15 +104,17 @@ fn monitored(cluster: &Cluster, devices: &[&FenceDevice]) -> Option<String> {
 
 /// Names a node that is lost and not confirmed off, with what becomes of it.
 pub(super) fn lost(cluster: &Cluster, name: &str, found: &mut Found) {
+    let (text, command) = match ResourceSeen::of(cluster) {
+        Some(seen) => of_lost(cluster, &Attempts::of(cluster, seen, name), name, seen.pacemaker.stonith_enabled),
+        None => nothing_known(name),
+    };
     let said = match view::power(cluster, name) {
+        // That is what its fencing failed by.
+        Some(Power::Unknown(why)) if text.contains(why.as_str()) => String::new(),
         Some(Power::On) => "; its BMC says: On".to_owned(),
         Some(Power::Off) => "; its BMC says: Off".to_owned(),
         Some(Power::Unknown(why)) => format!("; its BMC does not say whether it is on ({why})"),
         None => String::new(),
-    };
-    let (text, command) = match ResourceSeen::of(cluster) {
-        Some(seen) => of_lost(cluster, &Attempts::of(cluster, seen, name), name, seen.pacemaker.stonith_enabled),
-        None => nothing_known(name),
     };
     found.critical("node-unclean", Some(name), format!("{text}{said}")).typed(command);
 }
@@ -165,7 +167,7 @@ pub(super) fn fencing_check(id: &str) -> String {
 }
 
 /// Shows what comes next.
-const WATCH: &str = "tandem status --watch";
+pub(super) const WATCH: &str = "tandem status --watch";
 
 fn history(name: &str) -> String {
     command!("pcs stonith history show {}", name)

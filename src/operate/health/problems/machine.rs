@@ -43,7 +43,23 @@ fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
     }
 }
 
+/// So long after its fencing a machine may still boot.
+const BOOTS: u64 = 600;
+
+/// Returns how long ago Pacemaker fenced a node that is on again, in seconds, while it may still boot.
+fn boots_since(cluster: &Cluster, name: &str) -> Option<u64> {
+    let last = cluster.pacemaker.known()?.fencing.iter().find(|fencing| fencing.target == name)?;
+    let age = cluster.at.saturating_sub(last.completed?);
+    let is_on = view::power(cluster, name) == Some(&Power::On);
+    (is_on && last.status == "success" && last.action != "off" && age < BOOTS).then_some(age)
+}
+
 fn offline(cluster: &Cluster, name: &str, found: &mut Found) {
+    if let Some(age) = boots_since(cluster, name) {
+        let text =
+            format!("{name} was fenced {age} s ago, is on again as its BMC says, and boots: nothing to type yet");
+        return found.warning("node-offline", Some(name), text).typed(attempts::WATCH);
+    }
     let text = match view::power(cluster, name) {
         Some(Power::Off) => format!("{name} is off, as its BMC says, and Pacemaker knows it"),
         Some(Power::On) => format!("{name} is on, as its BMC says, and its cluster is stopped or still starts"),

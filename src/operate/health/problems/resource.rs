@@ -15,9 +15,6 @@ const DEFAULT_THRESHOLD: &str = "80%";
 /// All processors busy, and nobody waits for one: a machine has that load whenever it works.
 const HIGHEST_WITH_TURNS: u32 = 100;
 
-/// So long after a probe Pacemaker may still be about to start what it probed.
-const FIRST_SECONDS: u64 = 30;
-
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(seen) = ResourceSeen::of(cluster) else { return };
     let names = view::names(cluster);
@@ -80,15 +77,26 @@ pub(super) fn start_failed(cluster: &Cluster, node: &str) -> bool {
     latest(seen).into_iter().any(|failure| is_its(&failure))
 }
 
-/// Whether etcd on `node` is being started, or Pacemaker has only just seen that it does not run.
-pub(super) fn starts(cluster: &Cluster, node: &str) -> bool {
-    let Some(seen) = ResourceSeen::of(cluster) else { return false };
-    let Some(etcd) = &seen.configuration.etcd else { return false };
-    let pending = view::instance_on(seen.pacemaker, &etcd.id, node).and_then(|instance| instance.pending.as_deref());
-    let operations = seen.history(&etcd.id, node).map(|history| history.operations.as_slice()).unwrap_or_default();
-    let is_new = |at: u64| at.saturating_add(FIRST_SECONDS) > cluster.at;
-    let probed = operations.iter().filter_map(|one| one.last_change.filter(|_| one.task == "probe")).any(is_new);
-    pending == Some("Starting") || (probed && !operations.iter().any(|one| one.task == "start"))
+/// How far a start of etcd on a node is that has neither succeeded nor failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    UnderWay,
+    /// Pacemaker has nothing of etcd there: the node came up just now, or something keeps etcd from it.
+    Next,
+}
+
+/// Returns how far the start of etcd on `node` is, where one is to be expected.
+pub(super) fn start(cluster: &Cluster, node: &str) -> Option<Start> {
+    let seen = ResourceSeen::of(cluster)?;
+    let etcd = seen.configuration.etcd.as_ref()?;
+    let instance = view::instance_on(seen.pacemaker, &etcd.id, node);
+    if instance.and_then(|instance| instance.pending.as_deref()) == Some("Starting") {
+        return Some(Start::UnderWay);
+    }
+    // crm_mon leaves out a probe that found nothing.
+    let is_blank = seen.history(&etcd.id, node).is_none_or(|history| history.operations.is_empty());
+    let may = view::may_start(cluster) && !seen.pacemaker.maintenance && !explains(cluster, node);
+    (is_blank && may && instance.is_none_or(|instance| instance.managed)).then_some(Start::Next)
 }
 
 /// `stonith` for a fence device, as `pcs` has it, else `resource`.
