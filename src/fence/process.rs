@@ -89,6 +89,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
 }
 
 /// Notes in `directory` that the action of `config` begins, where it is to switch off. The action does not wait for it.
+#[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
     let notes = note::of_beginning(config);
     if notes.is_empty() {

@@ -103,7 +103,9 @@ impl Scrubber {
             let tight = (!words.is_empty()).then(|| Tight::of(&line));
             for hidden in words.iter().filter(|hidden| is_foreign || !hidden.is_everyday()) {
                 let before = places.len();
-                tight.iter().for_each(|tight| tight.find(hidden, &line, &mut places));
+                if let Some(tight) = &tight {
+                    tight.find(hidden, &line, &mut places);
+                }
                 let found = places.get(before..).unwrap_or_default();
                 if hidden.is_everyday() && found.iter().any(|place| is_in_a_sentence(&line, place)) {
                     return "***".to_owned();

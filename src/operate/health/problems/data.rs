@@ -63,9 +63,11 @@ fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
 
 /// The command that reads data which lies on `node`.
 fn show_moved_aside(cluster: &Cluster, node: &str, path: &str) -> String {
-    let there = (node != cluster.here).then(|| command!("ssh {} ", node)).unwrap_or_default();
-    let show = command!("tandem data-dir show {}", path);
-    format!("{there}{show}")
+    if node == cluster.here {
+        command!("tandem data-dir show {}", path)
+    } else {
+        command!("ssh {} tandem data-dir show {}", node, path)
+    }
 }
 
 pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
