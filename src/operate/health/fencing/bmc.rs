@@ -83,7 +83,7 @@ fn compared<'a>(case: &Case<'a>, device: &FenceDevice) -> Option<&'a str> {
 /// What a certificate that was only seen is to be compared with: whatever answers at the address shows one. `said` may have it.
 fn to_compare(note: &BmcNote, said: &str) -> String {
     match note.fingerprint.as_deref() {
-        Some(print) if said.contains(print) => ": compare that fingerprint at the BMC itself".to_owned(),
+        Some(print) if said.contains(print) => "; compare that fingerprint at the BMC itself first".to_owned(),
         Some(print) => format!("; it shows the fingerprint {print}: compare it at the BMC itself"),
         None => String::new(),
     }
