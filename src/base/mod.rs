@@ -3,6 +3,7 @@
 mod duration;
 mod fact;
 pub mod printable;
+pub mod shell;
 mod utc;
 
 pub use duration::duration;

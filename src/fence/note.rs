@@ -19,7 +19,7 @@ use crate::adapters::redfish::select::{self, Wanted};
 use crate::os::clock;
 use crate::os::regular_file;
 use crate::os::uuid;
-use crate::records::bmc_note::{self, BmcNote};
+use crate::records::bmc_note::{self, BmcNote, FencingNote};
 
 /// A directory that does not answer is left to itself after this time.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -40,13 +40,35 @@ pub struct Noted {
     pub note: BmcNote,
     /// Whether the system was found: then its path is in the note.
     found: bool,
-    /// It adds how long it took to Off, and the look before it stays the last one.
+    /// It adds what a power action came to, and keeps what the last monitor found.
     adds: bool,
     /// The UUID that the system has to have.
     uuid: Option<String>,
 }
 
-/// The notes of an action that took `took` so far: of a monitor always, of a power action where it proved Off.
+/// Returns the notes of a power action that begins: until it ends, a status reports it as under way.
+pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
+    if !switches_off(config.action) {
+        return Vec::new();
+    }
+    let fencing = FencingNote { began_at_millis: clock::wall_millis(), ..FencingNote::default() };
+    let of_system = |pointer: &Pointer| {
+        let note = BmcNote {
+            address: config.address.short(),
+            system: called(pointer),
+            fencing: Some(fencing.clone()),
+            ..BmcNote::default()
+        };
+        Noted { note, found: false, adds: true, uuid: pointer.uuid.clone() }
+    };
+    config.systems.iter().map(of_system).collect()
+}
+
+fn switches_off(action: Action) -> bool {
+    matches!(action, Action::Off | Action::Reboot)
+}
+
+/// The notes of an action that took `took` so far: of a monitor, and of a power action that is to switch off.
 pub(super) fn of(
     config: &Config,
     bmc: Option<&Bmc>,
@@ -54,7 +76,7 @@ pub(super) fn of(
     failure: Option<&Error>,
     took: Duration,
 ) -> Vec<Noted> {
-    let adds = matches!(config.action, Action::Off | Action::Reboot) && seen.fenced.to_off.is_some();
+    let adds = switches_off(config.action);
     if !adds && config.action != Action::Monitor {
         return Vec::new();
     }
@@ -62,18 +84,29 @@ pub(super) fn of(
         let text = bmc.map_or_else(|| text.to_owned(), |bmc| bmc.client().clean(text));
         text.chars().take(limit).collect()
     };
+    let failure = failure.map(|error| {
+        let text = bmc.map_or_else(|| error.to_string(), |bmc| bmc.client().clean_own(&error.to_string()));
+        text.chars().take(SENTENCE).collect::<String>()
+    });
+    let now = clock::wall_millis();
+    let fencing = adds.then(|| FencingNote {
+        began_at_millis: now.saturating_sub(millis(took)),
+        ended_at_millis: Some(now),
+        failure: failure.clone(),
+    });
     let certificate = bmc.and_then(|bmc| bmc.client().certificate());
     let common = BmcNote {
         address: config.address.short(),
         at: clock::wall_seconds(),
         millis: if adds { 0 } else { millis(took) },
-        failure: failure.map(|error| clean(&error.to_string(), SENTENCE)),
+        failure,
         certificate_ends: certificate.as_ref().and_then(|certificate| certificate.ends),
         fingerprint: certificate.map(|certificate| certificate.fingerprint),
         clock_ahead: bmc.and_then(|bmc| bmc.client().clock_ahead()),
         millis_to_off: seen.fenced.to_off.filter(|_| adds).map(millis),
         off_at_millis: seen.fenced.off_at.filter(|_| adds),
         on_at_millis: seen.fenced.on_at.filter(|_| adds),
+        fencing,
         ..BmcNote::default()
     };
     let noted = |system: Option<(&str, &System)>, types: Option<&Vec<String>>, pointer: Option<&Pointer>| {
@@ -143,14 +176,19 @@ pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     let directory = directory.to_owned();
     let (done, waits) = mpsc::sync_channel(1);
     std::thread::spawn(move || {
-        for noted in &notes {
-            if let Err(error) = write(&directory, noted, makes_all) {
-                log::debug!("what was found is not written down in {}: {error}", directory.display());
-            }
-        }
+        write_all(&directory, &notes, makes_all);
         let _ = done.send(());
     });
     let _ = waits.recv_timeout(PATIENCE);
+}
+
+/// Writes `notes`, however long that takes.
+pub(super) fn write_all(directory: &Path, notes: &[Noted], makes_all: bool) {
+    for noted in notes {
+        if let Err(error) = write(directory, noted, makes_all) {
+            log::debug!("what was found is not written down in {}: {error}", directory.display());
+        }
+    }
 }
 
 fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
@@ -164,11 +202,14 @@ fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
     let before = before.or_else(|| read(&path)).unwrap_or_default();
     let mut note = if noted.adds && before.at > 0 { before.clone() } else { noted.note.clone() };
     note.system = system;
-    let newest = if noted.adds { &noted.note } else { &before };
+    let newest = if noted.note.millis_to_off.is_some() { &noted.note } else { &before };
     note.millis_to_off = newest.millis_to_off;
     note.off_at_millis = newest.off_at_millis;
     note.on_at_millis = newest.on_at_millis;
-    if note.failure.is_none() {
+    note.fencing = fencing_after(noted.note.fencing.clone(), before.fencing);
+    if note.at == 0 {
+        // Nothing was looked at yet.
+    } else if note.failure.is_none() {
         note.last_success = Some(note.at);
     } else {
         note.last_success = note.last_success.or(before.last_success);
@@ -179,11 +220,21 @@ fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
     replace(&path, &serde_json::to_vec(&note)?)
 }
 
+/// Returns the newer of two, with how the older one ended while the newer one is under way.
+fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Option<FencingNote> {
+    match (newer, older) {
+        (Some(newer), Some(older)) if newer.ended_at_millis.is_none() => {
+            Some(FencingNote { began_at_millis: newer.began_at_millis, ..older })
+        }
+        (newer, older) => newer.or(older),
+    }
+}
+
 /// The note of the system that was found before under another name than it is called by: the one with the right UUID, the
 /// one whose path ends so, or the only one of this BMC where it is not called anything.
 fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     let mut found = all(directory);
-    found.retain(|note| note.address == noted.note.address);
+    found.retain(|note| note.address == noted.note.address && note.at > 0);
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let name = last(&noted.note.system);
     found.retain(|note| match (&noted.uuid, &note.uuid) {

@@ -71,16 +71,35 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     let config = Config::read(action, given, Environment { under_fencer }).map_err(|faults| faults.join("; "))?;
     end_after(config.timing.total);
     let debug_file = text(given, Opt::DebugFile);
+    // Only root's word counts: nobody else reads or writes there.
+    let (notes, is_root) = (Path::new(bmc_note::DIRECTORY), nix::unistd::geteuid().is_root());
+    if is_root {
+        keep_beginning(notes, &config, under_fencer);
+    }
     let run = super::run_and_note(&config, debug_file, delete_at_a_signal);
     let code = match &run.ended {
         Ok(ending) => finish(action, ending),
         Err(error) => fail(&error.to_string()),
     };
-    // The answer is out by now. Only root's word counts for both: nobody else reads or writes there.
-    if nix::unistd::geteuid().is_root() {
-        note::keep(Path::new(bmc_note::DIRECTORY), run.notes, under_fencer);
+    // The answer is out by now.
+    if is_root {
+        note::keep(notes, run.notes, under_fencer);
     }
     Ok(code)
+}
+
+/// Notes in `directory` that the action of `config` begins, where it is to switch off. The action does not wait for it.
+#[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
+fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
+    let notes = note::of_beginning(config);
+    if notes.is_empty() {
+        return;
+    }
+    std::thread::spawn(move || {
+        // A signal is for the thread that deletes the session before it ends the process.
+        let _ = SigSet::all().thread_block();
+        note::write_all(directory, &notes, makes_all);
+    });
 }
 
 /// Ends the process if it is still there some seconds after `total`.

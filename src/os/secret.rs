@@ -50,6 +50,16 @@ struct Hidden {
     alone: bool,
 }
 
+/// So many letters, and nothing else, may be a word of everyday language.
+const EVERYDAY: usize = 8;
+
+impl Hidden {
+    fn is_everyday(&self) -> bool {
+        let word = self.word.reveal();
+        !self.alone && word.len() <= EVERYDAY && word.iter().all(u8::is_ascii_alphabetic)
+    }
+}
+
 /// A token of fewer bytes is a part of many words, which would be cut up.
 const LONG: usize = 8;
 
@@ -73,15 +83,33 @@ impl Scrubber {
 
     /// Returns `text` on one line, without any hidden word and without characters that show nothing, cut to `limit` characters.
     ///
-    /// The order counts: a word with such a character in it, or one that is cut through, is not found any more.
+    /// The order counts: a word with such a character in it, or one that is cut through, is not found any more. A sentence without a
+    /// word of everyday language shows which one is missing, so that nothing of it is shown.
     pub fn clean(&self, text: &str, limit: usize) -> String {
+        self.cleaned(text, limit, true)
+    }
+
+    /// As [`Scrubber::clean`], for a sentence of this program, in which only what others wrote was cleaned before: a word of everyday
+    /// language in it is this program's own.
+    pub fn clean_own(&self, sentence: &str, limit: usize) -> String {
+        self.cleaned(sentence, limit, false)
+    }
+
+    fn cleaned(&self, text: &str, limit: usize, is_foreign: bool) -> String {
         let line = one_line(text);
         let mut places = Vec::new();
         {
             let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-            if !words.is_empty() {
-                let tight = Tight::of(&line);
-                words.iter().for_each(|hidden| tight.find(hidden, &line, &mut places));
+            let tight = (!words.is_empty()).then(|| Tight::of(&line));
+            for hidden in words.iter().filter(|hidden| is_foreign || !hidden.is_everyday()) {
+                let before = places.len();
+                if let Some(tight) = &tight {
+                    tight.find(hidden, &line, &mut places);
+                }
+                let found = places.get(before..).unwrap_or_default();
+                if hidden.is_everyday() && found.iter().any(|place| is_in_a_sentence(&line, place)) {
+                    return "***".to_owned();
+                }
             }
         }
         let line = without(&line, places);
@@ -154,6 +182,14 @@ fn is_alone(line: &str, place: Range<usize>) -> bool {
     let before = line.get(..place.start).and_then(|before| before.chars().next_back());
     let after = line.get(place.end..).and_then(|after| after.chars().next());
     ![before, after].into_iter().flatten().any(char::is_alphanumeric)
+}
+
+/// Returns whether what is at `place` is a word among others.
+fn is_in_a_sentence(line: &str, place: &Range<usize>) -> bool {
+    let before = line.get(..place.start).and_then(|before| before.chars().next_back());
+    let after = line.get(place.end..).and_then(|after| after.chars().next());
+    let is_between = |next: Option<char>| next.is_none_or(|next| next.is_whitespace() || ".,;:!?()'".contains(next));
+    (before.is_some() || after.is_some()) && is_between(before) && is_between(after)
 }
 
 /// Replaces `places` of `line`, which may overlap.
@@ -313,6 +349,21 @@ mod tests {
         let text = format!("{}hunter2-hunter2", "x".repeat(33));
         assert_eq!(scrubber.clean(&text, 40), format!("{}***", "x".repeat(33)));
         assert_eq!(scrubber.clean(&text, 34), format!("{}*...", "x".repeat(33)));
+    }
+
+    /// The words of a BMC are public: what is missing in them is the password.
+    #[test]
+    fn a_sentence_without_one_everyday_word_is_not_shown_at_all() {
+        let scrubber = Scrubber::default();
+        scrubber.hide(b"wrong");
+        let said = "the user name or password is wrong (Base.1.0.GeneralError)";
+        assert_eq!(scrubber.clean(said, 100), "***");
+        assert_eq!(scrubber.clean("Wrong or not: the account is locked", 100), "Wrong or not: the account is locked");
+        assert_eq!(scrubber.clean("GET /redfish/wrong/1", 100), "GET /redfish/***/1", "no sentence");
+        assert_eq!(scrubber.clean("{\"Password\":\"wrong\"}", 100), "{\"Password\":\"***\"}");
+        assert_eq!(scrubber.clean_own("the wrong BMC: ***", 100), "the wrong BMC: ***", "the word is ours");
+        scrubber.hide(b"hunter2-long");
+        assert_eq!(scrubber.clean("you sent hunter2-long here", 100), "you sent *** here");
     }
 
     #[test]

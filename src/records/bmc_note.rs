@@ -11,6 +11,17 @@ pub const DIRECTORY: &str = "/var/lib/tandem/bmc";
 /// No note is larger, and no larger file is read for one.
 pub const LIMIT: u64 = 64 * 1024;
 
+/// The last action that was to switch a system off. Times are milliseconds since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FencingNote {
+    pub began_at_millis: u64,
+    /// When the last one that ended did: earlier than `began_at_millis` while another one is under way, or was killed.
+    pub ended_at_millis: Option<u64>,
+    /// Why the last one that ended proved no Off, in the fence agent's own words.
+    pub failure: Option<String>,
+}
+
 /// One look. Times are seconds since 1970 by the clock of the node that looked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -19,6 +30,7 @@ pub struct BmcNote {
     pub address: String,
     /// The system's path at the BMC, or what the device calls it while it was not found.
     pub system: String,
+    /// 0 where the BMC was never looked at: its device has begun to fence before.
     pub at: u64,
     /// How long the look took, in milliseconds.
     pub millis: u64,
@@ -50,6 +62,9 @@ pub struct BmcNote {
     /// When it was proven Off then, and when it said On again after that, in milliseconds since 1970.
     pub off_at_millis: Option<u64>,
     pub on_at_millis: Option<u64>,
+    /// This node's last action that was to switch the system off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fencing: Option<FencingNote>,
 }
 
 /// The file of a note: characters that no file's name should have become '-'.

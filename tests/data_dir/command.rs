@@ -66,8 +66,10 @@ data dir      DIR
 etcd          does not have it open
 cluster       cdf81818e32e3b5b (14841639067169209179)
 member        fedcba9876543210 (18364758544493064720), a voter
+node          not known
 last entry    index 5, term 2, last written 2000-02-28 23:59:59Z
 commit index  1
+revision      not known
 voters        8000000000000001 (9223372036854775809)
               fedcba9876543210 (18364758544493064720), this member
 learners      none
@@ -96,8 +98,8 @@ fn roles_damage_and_a_running_etcd_are_told() {
 #[test]
 fn json_has_its_keys_and_exact_numbers() {
     let expected = json!({
-        "format": 1, "cluster_id": CLUSTER, "member_id": ME, "last_term": 2, "last_index": 5, "commit_index": 1,
-        "voters": [PEER, ME], "learners": [], "has_left": false,
+        "format": 1, "cluster_id": CLUSTER, "member_id": ME, "node": null, "last_term": 2, "last_index": 5,
+        "commit_index": 1, "revision": null, "voters": [PEER, ME], "learners": [], "has_left": false,
         "database_ahead": null, "damage": []
     });
     assert_eq!(shown_json(&lagging().write()), expected);
@@ -116,7 +118,7 @@ fn nothing_there_is_a_failure_and_no_yes_to_a_script() {
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     let keys: Vec<_> =
         shown.as_object().unwrap().iter().filter(|(_, value)| value.is_null()).map(|(key, _)| key).collect();
-    assert_eq!(keys.len(), 9, "{shown}");
+    assert_eq!(keys.len(), 11, "{shown}");
     assert_eq!(shown["damage"], json!([]));
 }
 
@@ -136,6 +138,26 @@ fn what_cannot_be_used_or_read_is_a_failure() {
     writer.record(9, b"");
     let output = tandem(&["show", "--json"], writer.write().path());
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+}
+
+/// What an operator gave up is read where it lies, and the present data is not shown in its place.
+#[test]
+fn data_that_was_moved_aside_is_shown_and_listed_where_it_lies() {
+    let dir = lagging().write();
+    let history = dir.path().join("member-history-0001-20261123T081200Z");
+    fs::rename(dir.path().join("member"), &history).unwrap();
+    let show = |words: &[&str]| String::from_utf8(tandem(words, &history).stdout).unwrap();
+    let shown: Value = serde_json::from_str(&show(&["show", "--json"])).unwrap();
+    assert_eq!(shown["last_index"], json!(5));
+    let text = show(&["show"]);
+    assert!(text.contains("given up for another history") && text.contains("index 5, term 2"), "{text}");
+    let listed: Value = serde_json::from_str(&printed(&["list", "--json"], &dir)).unwrap();
+    let [entry] = listed["entries"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+    assert_eq!((&entry["kind"], &entry["member_id"], &entry["last_term"]), (&json!("history"), &json!(ME), &json!(2)));
+    assert_eq!(entry["moved"], json!("2026-11-23T08:12:00Z"));
+    fs::rename(&history, dir.path().join("member")).unwrap();
+    let listed: Value = serde_json::from_str(&printed(&["list", "--json"], &dir)).unwrap();
+    assert_eq!(listed["entries"][0]["kind"], json!("data"));
 }
 
 #[test]

@@ -35,6 +35,24 @@ fn what_is_read_is_what_etcd_said() {
     }
 }
 
+/// Where the data lies counts for nothing: what was moved aside is read as what etcd runs from.
+#[test]
+fn the_revision_and_names_are_those_of_the_database() {
+    for version in ["3.4", "3.5"] {
+        for name in ["voter", "learner", "departed"] {
+            let dir = fixture(version, name);
+            let described = data_dir::described(&dir.join("member"));
+            if name == "voter" {
+                let mut names: Vec<&str> = described.names.values().map(String::as_str).collect();
+                names.sort_unstable();
+                // The 40 keys that the test wrote.
+                assert_eq!((described.revision, names), (Some(41), vec!["one", "two"]), "etcd {version}");
+            }
+            assert_eq!(data_dir::read_aside(&dir.join("member")).unwrap(), data_dir::read(&dir).unwrap());
+        }
+    }
+}
+
 #[test]
 fn only_the_voters_data_can_be_advanced() {
     for version in ["3.4", "3.5"] {

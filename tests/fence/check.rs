@@ -78,7 +78,7 @@ const PLANTED: &[Planted] = &[
     ("bmc-fails", "no system here is called", || Server::with_world(World::of(vec![System::new("a"), System::new("b")])), |call| call.set("plug", "c")),
     ("bmc-fails", "certificate", || listening(Listening::Tls, CertificateKind::Expired), |call| call),
     ("bmc-fails", "certificate", || listening(Listening::Tls, CertificateKind::WrongName), |call| call),
-    ("bmc-fails", "ssl_fingerprint=", Server::start, |call| call.without("ssl_ca_file").set("ssl_fingerprint", &"00".repeat(32))),
+    ("bmc-fails", "--ssl-fingerprint SHA256", Server::start, |call| call.without("ssl_ca_file").set("ssl_fingerprint", &"00".repeat(32))),
     ("bmc-fails", "curl", || listening(Listening::Silence, CertificateKind::Good), |call| call.set("action_timeout", "3")),
     ("bmc-fails", "curl", Server::start, |call| call.set("ipport", "1")),
     ("bmc-fails", "503", || Server::with_world(World::one_system().with(Fault::always("GET", "", Misbehaviour::Status(503, String::new())))), |call| call.set("action_timeout", "5")),

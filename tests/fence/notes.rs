@@ -89,10 +89,19 @@ fn a_failure_is_noted_beside_the_last_success_and_power_actions_add_the_time_to_
         .unwrap_err();
     assert!(read(directory.path(), &server, path).failure.unwrap().contains("password_file /nonexistent/password"));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-    // One that was off before was not measured, and a status is no monitor.
-    for action in ["off", "status"] {
-        assert!(kept(&call, action, directory.path()).notes.is_empty(), "{action}");
-    }
+    // A status is no monitor. An action that proved no Off keeps why, and all that was there before.
+    assert!(kept(&call, "status", directory.path()).notes.is_empty());
+    kept(&call, "off", directory.path()).ended.unwrap_err();
+    let unproven = read(directory.path(), &server, path);
+    let fencing = unproven.fencing.clone().unwrap();
+    assert!(fencing.failure.is_some_and(|why| why.contains("503")), "{unproven:?}");
+    assert!(fencing.began_at_millis <= fencing.ended_at_millis.unwrap());
+    assert_eq!((unproven.millis_to_off, unproven.last_success), (fenced.millis_to_off, Some(first.at)));
+    server.world().faults.clear();
+    kept(&call, "off", directory.path()).ended.unwrap();
+    let off_before = read(directory.path(), &server, path);
+    assert_eq!(off_before.fencing.unwrap().failure, None);
+    assert_eq!(off_before.millis_to_off, fenced.millis_to_off, "one that was off before was not measured");
 }
 
 #[test]

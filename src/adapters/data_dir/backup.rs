@@ -105,6 +105,30 @@ pub struct Aside {
     pub bytes: u64,
 }
 
+/// Why data was moved aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsideKind {
+    /// Before its member joined anew: the newest few are kept.
+    Backup,
+    /// It was given up for another history: only an operator deletes it.
+    History,
+}
+
+impl AsideKind {
+    /// By the name that it was given then, wherever it lies now.
+    pub fn of(path: &Path) -> Option<Self> {
+        let name = path.file_name()?.to_str()?;
+        let begins = |prefix: &str| name.starts_with(prefix);
+        begins(BACKUP_PREFIX).then_some(Self::Backup).or_else(|| begins(HISTORY_PREFIX).then_some(Self::History))
+    }
+}
+
+/// What the member's data in `dir` takes on the disk; `None` where there is none.
+pub fn bytes(dir: &Path) -> Result<Option<u64>, Error> {
+    let Some(data) = layout::open(dir)? else { return Ok(None) };
+    layout::below(&data, MEMBER)?.map(|_| size(&data, MEMBER, DEPTH)).transpose()
+}
+
 /// What lies beside the data in `dir`, oldest first: backups, then histories that were given up.
 pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     let mut found = Vec::new();

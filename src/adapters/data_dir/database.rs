@@ -4,11 +4,16 @@
 //! etcd makes the database before it knows whether it can join, so a first start that failed leaves one without a
 //! WAL. Only what is inside tells it from the half of a member's data.
 
+mod described;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read, Seek, SeekFrom};
 
 use super::error::Error;
 use crate::os::beneath::Dir;
+
+pub use described::Described;
+pub(super) use described::described;
 
 /// The database's name, in the directory of the snapshots.
 pub(super) const DATABASE: &str = "db";

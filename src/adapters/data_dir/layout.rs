@@ -113,8 +113,12 @@ fn whole(mut file: File) -> io::Result<Vec<u8>> {
 
 /// Looks at the names in `dir`, and opens what etcd may purge.
 pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
-    let Some(member) = member(dir)? else { return Ok(Layout::Blank) };
-    let (wal, snap) = (below(&member, WAL)?.map(Arc::new), below(&member, SNAP)?.map(Arc::new));
+    member(dir)?.map_or(Ok(Layout::Blank), |member| look_into(&member))
+}
+
+/// Looks at the names in etcd's own directory, wherever that is.
+pub(super) fn look_into(member: &Dir) -> Result<Layout, Error> {
+    let (wal, snap) = (below(member, WAL)?.map(Arc::new), below(member, SNAP)?.map(Arc::new));
     let wal_names = wal.as_deref().map_or(Ok(Vec::new()), names)?;
     let snap_names = snap.as_deref().map_or(Ok(Vec::new()), names)?;
     let segment = |name: &OsString| {
@@ -123,13 +127,13 @@ pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     };
     let mut wals = in_order(wal_names.iter().filter_map(segment).collect());
     if wals.is_empty() {
-        return without_wal(&member, &wal_names, snap.as_deref(), &snap_names);
+        return without_wal(member, &wal_names, snap.as_deref(), &snap_names);
     }
     for segment in wals.iter_mut().rev().take(HELD) {
         segment.hold();
     }
     let snaps = hold(snap.as_deref(), snap_names);
-    Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: snap, snaps }, damage: leftovers(&member)? }))
+    Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: snap, snaps }, damage: leftovers(member)? }))
 }
 
 /// Opens the data dir; `None` where there is none. A link that leads nowhere is an error: a file system that is not mounted must

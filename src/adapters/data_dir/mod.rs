@@ -24,11 +24,14 @@ use std::time::Duration;
 
 pub use crate::decide::evidence::{Backup, DataDir, History, Room};
 pub use advance::{Advanced, advance_commit};
-pub use backup::{Aside, aside, drop_backups, mounted_member, move_aside, move_history_aside, prune_backups, room};
+pub use backup::{
+    Aside, AsideKind, aside, bytes, drop_backups, mounted_member, move_aside, move_history_aside, prune_backups, room,
+};
+pub use database::Described;
 pub use error::Error;
 #[doc(hidden)]
 pub use memory::MemoryDir;
-pub use written::last_written;
+pub use written::{last_written, last_written_aside};
 
 use crate::os::clock;
 use history::Reading;
@@ -65,9 +68,31 @@ pub fn read(dir: &Path) -> Result<DataDir, Error> {
     Err(Error::Changing { path: dir.to_owned() })
 }
 
+/// Reads data that was moved aside, at rest, where it lies.
+pub fn read_aside(path: &Path) -> Result<DataDir, Error> {
+    let Some(member) = layout::open(path)? else { return Ok(DataDir::Blank) };
+    Ok(match read_files(layout::look_into(&member)?, || false)? {
+        None => DataDir::Blank,
+        Some(Reading::Whole(whole)) => DataDir::Present(whole.into_history()),
+        Some(Reading::Broken(why)) => DataDir::Broken { why },
+    })
+}
+
+/// Returns what the database in `member` has for people: etcd's own directory, or one that was moved aside.
+pub fn described(member: &Path) -> Described {
+    let snap =
+        layout::open(member).ok().flatten().and_then(|member| layout::below(&member, layout::SNAP).ok().flatten());
+    snap.map(|snap| database::described(&snap)).unwrap_or_default()
+}
+
 /// As [`read`], once, with what a change of the WAL needs; `None` stands for blank.
 fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
-    let files = match layout::look(dir)? {
+    // One that cannot be told from a stopped one may run.
+    read_files(layout::look(dir)?, || is_open(dir).unwrap_or(true))
+}
+
+fn read_files(found: Layout, may_run: impl Fn() -> bool) -> Result<Option<Reading>, Error> {
+    let files = match found {
         Layout::Blank => return Ok(None),
         Layout::Broken(why) => return Ok(Some(Reading::Broken(why))),
         Layout::Files(files) => files,
@@ -79,9 +104,9 @@ fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
         if let Some(why) = files.snaps.lack(applied, whole.snapshot_index)? {
             return Ok(Some(Reading::Broken(why)));
         }
-        // A running etcd has written on since its log was read; one that cannot be told from a stopped one may run.
+        // A running etcd has written on since its log was read.
         if let Some(ahead) = applied.ahead_of(whole.history.last_index)
-            && !is_open(dir).unwrap_or(true)
+            && !may_run()
         {
             set_ahead(&mut whole.history, ahead);
         }

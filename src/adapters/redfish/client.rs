@@ -153,6 +153,11 @@ impl Client {
         self.scrubber.clean(text, WORDS)
     }
 
+    /// A sentence of this program, of which what the BMC wrote was cleaned before.
+    pub fn clean_own(&self, sentence: &str) -> String {
+        self.scrubber.clean_own(sentence, WORDS)
+    }
+
     /// A line for the debug file.
     pub fn note(&self, line: &str) {
         (self.trace)(line);

@@ -1,6 +1,7 @@
 //! `tandem data-dir`: etcd's data dir, looked at and repaired without etcd.
 
 mod advance_commit;
+mod list;
 mod show;
 
 use std::fs;
@@ -16,6 +17,7 @@ use crate::operate::failure::Failure;
 #[derive(Subcommand)]
 pub(super) enum Command {
     Show(show::Arguments),
+    List(list::Arguments),
     AdvanceCommit(advance_commit::Arguments),
 }
 
@@ -23,6 +25,7 @@ impl Command {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         match self {
             Self::Show(arguments) => print(&show::run(arguments)?, arguments.form),
+            Self::List(arguments) => print(&list::run(arguments)?, arguments.form),
             Self::AdvanceCommit(arguments) => print(&advance_commit::run(arguments)?, arguments.form),
         }
     }

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::{Serialize, Serializer};
 
 use super::checked;
 use crate::adapters::command::Programs;
-use crate::adapters::data_dir::{self, DataDir, History};
+use crate::adapters::data_dir::{self, AsideKind, DataDir, Described, History};
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
 use crate::decide::reason::LastWritten;
@@ -17,10 +17,11 @@ use crate::operate::failure::Failure;
 use crate::operate::node;
 
 const HELP: &str = "\
-Reads only; works while etcd runs or not.
+Reads only; works while etcd runs or not. Data that was moved aside ('member-backup-*', 'member-history-*') is read where it lies;
+'tandem data-dir list' names it.
 
-With --json, one object with the keys cluster_id, member_id, last_term, last_index, commit_index, voters, learners,
-has_left, database_ahead and damage. Ids are numbers of 64 bits: a tool that takes numbers for floating point, such as
+With --json, one object with the keys cluster_id, member_id, node (the member's name), last_term, last_index, commit_index, revision
+(of the last change in the database), voters, learners, has_left, database_ahead and damage. Ids are numbers of 64 bits: a tool that takes numbers for floating point, such as
 jq before 1.7, rounds them. database_ahead is the index that the database reaches where the log ends before it, and else
 null. Without any data all are null, and damage is empty; if what is there cannot be used, damage says why.
 
@@ -32,7 +33,7 @@ Exit code: 0 if there is a usable history; 1 if there is none, if it cannot be u
 pub(in crate::admin) struct Arguments {
     #[command(flatten)]
     pub form: Form,
-    /// etcd's --data-dir: the directory that holds 'member'; the resource's own if it is not given
+    /// etcd's --data-dir, the directory that holds 'member', or data that was moved aside; the resource's own if it is not given
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]
@@ -44,12 +45,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
         Some(dir) => dir.clone(),
         None => node::data_dir(&Programs::default(), arguments.resource.id())?,
     };
+    if AsideKind::of(&dir).is_some() && dir.is_dir() {
+        let found = data_dir::read_aside(&dir)?;
+        let (written, described) = (LastWritten(data_dir::last_written_aside(&dir)), data_dir::described(&dir));
+        return Ok(Shown { dir, is_open: false, written, found, described });
+    }
     let dir = checked(&dir)?;
     let found = data_dir::read(dir)?;
+    let described = data_dir::described(&dir.join("member"));
     // Only the text tells, and looking takes locks for a moment.
     let is_open = !arguments.form.json && matches!(found, DataDir::Present(_)) && data_dir::is_open(dir)?;
     let written = LastWritten(data_dir::last_written(dir));
-    Ok(Shown { dir: dir.to_owned(), is_open, written, found })
+    Ok(Shown { dir: dir.to_owned(), is_open, written, found, described })
 }
 
 /// What a data dir holds.
@@ -58,18 +65,24 @@ pub(super) struct Shown {
     is_open: bool,
     written: LastWritten,
     found: DataDir,
+    described: Described,
+}
+
+/// The name of the member that a history is of.
+pub(super) fn node<'a>(history: &History, described: &'a Described) -> Option<&'a String> {
+    described.names.get(&history.member_id).filter(|name| !name.is_empty())
 }
 
 impl Serialize for Shown {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Json::from(&self.found).serialize(serializer)
+        Json::of(&self.found, &self.described).serialize(serializer)
     }
 }
 
 impl Report for Shown {
     fn text(&self) -> String {
         match &self.found {
-            DataDir::Present(history) => for_people(&self.dir, history, self.is_open, &self.written),
+            DataDir::Present(history) => self.for_people(history),
             DataDir::Broken { .. } | DataDir::Blank => String::new(),
         }
     }
@@ -89,9 +102,11 @@ impl Report for Shown {
 struct Json<'a> {
     cluster_id: Option<u64>,
     member_id: Option<u64>,
+    node: Option<&'a String>,
     last_term: Option<u64>,
     last_index: Option<u64>,
     commit_index: Option<u64>,
+    revision: Option<u64>,
     voters: Option<&'a BTreeSet<u64>>,
     learners: Option<&'a BTreeSet<u64>>,
     has_left: Option<bool>,
@@ -99,17 +114,19 @@ struct Json<'a> {
     damage: Vec<&'a str>,
 }
 
-impl<'a> From<&'a DataDir> for Json<'a> {
-    fn from(found: &'a DataDir) -> Self {
+impl<'a> Json<'a> {
+    fn of(found: &'a DataDir, described: &'a Described) -> Self {
         match found {
             DataDir::Blank => Self::default(),
             DataDir::Broken { why } => Self { damage: vec![why], ..Self::default() },
             DataDir::Present(history) => Self {
                 cluster_id: Some(history.cluster_id),
                 member_id: Some(history.member_id),
+                node: node(history, described),
                 last_term: Some(history.last_term),
                 last_index: Some(history.last_index),
                 commit_index: Some(history.commit_index),
+                revision: described.revision,
                 voters: Some(&history.voters),
                 learners: Some(&history.learners),
                 has_left: Some(history.has_left),
@@ -120,34 +137,49 @@ impl<'a> From<&'a DataDir> for Json<'a> {
     }
 }
 
-fn for_people(dir: &Path, history: &History, is_open: bool, written: &LastWritten) -> String {
-    let me = history.member_id;
-    let lines = |all: Vec<String>| if all.is_empty() { "none".to_owned() } else { all.join("\n              ") };
-    let named = |id: &u64| format!("{}{}", super::id(*id), if *id == me { ", this member" } else { "" });
-    let list = |ids: &BTreeSet<u64>| lines(ids.iter().map(named).collect());
-    let role = match (history.has_left, history.is_voter(), history.learners.contains(&me)) {
-        (true, ..) => "has left the cluster",
-        (_, true, _) => "a voter",
-        (_, _, true) => "a learner",
-        _ => "not yet in its own log",
-    };
-    let damage = lines(history.damage.clone());
-    let etcd = if is_open { "runs: the numbers are already old" } else { "does not have it open" };
-    let dir = dir.display();
-    let (cluster, member) = (super::id(history.cluster_id), super::id(me));
-    let (voters, learners) = (list(&history.voters), list(&history.learners));
-    let (index, term, commit) = (history.last_index, history.last_term, history.commit_index);
-    format!(
-        "data dir      {dir}\n\
+impl Shown {
+    fn for_people(&self, history: &History) -> String {
+        let me = history.member_id;
+        let lines = |all: Vec<String>| if all.is_empty() { "none".to_owned() } else { all.join("\n              ") };
+        let named = |id: &u64| {
+            let name = self.described.names.get(id).filter(|name| !name.is_empty());
+            let name = name.map(|name| format!(", {name}")).unwrap_or_default();
+            format!("{}{name}{}", super::id(*id), if *id == me { ", this member" } else { "" })
+        };
+        let list = |ids: &BTreeSet<u64>| lines(ids.iter().map(named).collect());
+        let role = match (history.has_left, history.is_voter(), history.learners.contains(&me)) {
+            (true, ..) => "has left the cluster",
+            (_, true, _) => "a voter",
+            (_, _, true) => "a learner",
+            _ => "not yet in its own log",
+        };
+        let damage = lines(history.damage.clone());
+        let etcd = match AsideKind::of(&self.dir) {
+            Some(AsideKind::Backup) => "does not use it: moved aside before a join; the newest few are kept",
+            Some(AsideKind::History) => "does not use it: given up for another history; nothing deletes it but you",
+            None if self.is_open => "runs: the numbers are already old",
+            None => "does not have it open",
+        };
+        let (dir, written) = (self.dir.display(), &self.written);
+        let node = node(history, &self.described).map_or("not known", String::as_str);
+        let revision = self.described.revision.map_or_else(|| "not known".to_owned(), |revision| revision.to_string());
+        let (cluster, member) = (super::id(history.cluster_id), super::id(me));
+        let (voters, learners) = (list(&history.voters), list(&history.learners));
+        let (index, term, commit) = (history.last_index, history.last_term, history.commit_index);
+        format!(
+            "data dir      {dir}\n\
          etcd          {etcd}\n\
          cluster       {cluster}\n\
          member        {member}, {role}\n\
+         node          {node}\n\
          last entry    index {index}, term {term}{written}\n\
          commit index  {commit}\n\
+         revision      {revision}\n\
          voters        {voters}\n\
          learners      {learners}\n\
          damage        {damage}"
-    )
+        )
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +202,9 @@ mod tests {
             damage: Vec::new(),
         };
         let (dir, found) = (PathBuf::from("/var/lib/etcd"), DataDir::Present(history));
-        golden::compare("data-dir-show", &Shown { dir, is_open: true, written: LastWritten(Some(951_782_399)), found });
+        let described =
+            Described { revision: Some(3_120), names: [(0xfedc_ba98_7654_3210, "node1".to_owned())].into() };
+        let written = LastWritten(Some(951_782_399));
+        golden::compare("data-dir-show", &Shown { dir, is_open: true, written, found, described });
     }
 }

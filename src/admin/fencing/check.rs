@@ -14,6 +14,7 @@ use crate::operate::failure::Failure;
 use crate::operate::fencing::{ask, seen};
 use crate::operate::health::fencing::{self, Asked, Checked, Level};
 use crate::operate::health::words::rfc3339;
+use crate::operate::node::no_cluster;
 
 const HELP: &str = "\
 It asks each BMC from this node, as the fence agent would, with the options that the CIB has (the password is sent to the
@@ -88,6 +89,9 @@ fn word(level: Level) -> &'static str {
     }
 }
 
+/// Shows how to form a cluster.
+const EXAMPLE: &str = "tandem setup --example";
+
 pub(super) fn run(arguments: &Arguments) -> Result<Answered, Failure> {
     let cluster = seen::look(arguments.resource.id());
     Ok(answer(&cluster, look(&cluster, arguments.device.as_deref(), &arguments.resource)?))
@@ -101,6 +105,10 @@ fn answer(cluster: &Cluster, checked: Checked) -> Answered {
 pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceArgument) -> Result<Checked, Failure> {
     if !nix::unistd::geteuid().is_root() {
         return Err(Failure("only root may read the options of fence devices: type it with sudo".to_owned()));
+    }
+    if cluster.configuration.is_absent() {
+        let Failure(why) = no_cluster();
+        return Ok(fencing::unknown(why, EXAMPLE));
     }
     let Fact::Known(configuration) = &cluster.configuration else {
         return Ok(fencing::check(cluster, &Asked::default(), device));

@@ -31,7 +31,8 @@ It is typed on the other node, refuses where 'tandem fencing check' finds that f
 says what will happen, and asks for the node's name (--confirm NODE answers that). Then Pacemaker fences the node, which is off
 and on again: a node that serves, at a time that you choose. The survivor's etcd takes no writes for some seconds.
 
-The table is in seconds since the request, beside those of the test before. 'writes possible' is when a linearizable read, of
+Each phase is printed when it is reached. The test passes once the node was fenced, and votes again with an etcd that was started
+since; a node that is back before Corosync missed it is never seen away. The table is in seconds since the request, beside those of the test before. 'writes possible' is when a linearizable read, of
 which one is sent each 100 ms, was answered again after the longest pause. What was not seen is a '-'.
 
 It may be ended at any time: what Pacemaker has begun it finishes, and there is nothing to undo. Every test that was carried out
@@ -115,6 +116,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Tested, Failure> {
         node,
         id: corosync_id(&cluster, node),
         end: Deadline::after(arguments.timeout),
+        // A table follows, so that nothing is lost where a line cannot be written.
+        reached: &|phase, at| drop(prompt.tell(format_args!("{:>8.1} s  {phase}", at.as_secs_f64()))),
     };
     let seen = watch.fence(&ProgressBar::new_spinner());
     let record = record_of(&cluster.here, node, at, seen);

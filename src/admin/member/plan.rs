@@ -119,16 +119,23 @@ impl Plan {
     }
 }
 
+fn afterwards(voters: usize, may_be_lost: usize) -> String {
+    match (voters, may_be_lost) {
+        (1, _) => "one voter, which may not be lost".to_owned(),
+        (_, 0) => format!("{voters} voters, and no more of them may be lost"),
+        (_, more) => format!("{voters} voters, and {more} more of them may be lost"),
+    }
+}
+
 impl Report for Planned {
     fn text(&self) -> String {
         let (wish, node) = (self.wish, &self.node);
         let figures = format!(
-            "{} of {} voters are healthy, {} are a majority; afterwards {} voters, and {} more may be lost",
+            "{} of {} voters are healthy, {} are a majority; afterwards {}",
             self.healthy_voters,
             self.voters,
             self.quorum,
-            self.after.voters(),
-            self.after.tolerates()
+            afterwards(self.after.voters(), self.after.tolerates())
         );
         let answer = match (&self.rule, &self.because, &self.instead) {
             (Some(rule), Some(because), Some(instead)) => {

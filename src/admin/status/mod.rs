@@ -47,7 +47,7 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
   here             the node that was asked
   resource         the id of the etcd resource
   verdict          redundant, degraded, down or unknown
-  since            since when two voters exist, or do not; the same on both nodes
+  since            since when two voters exist, counted from the last start of either, or do not; the same on both nodes
   voters           how many of the nodes run a voter
   writes           whether writes are taken
   problems         worst first: id (stable), severity (critical, warning, notice), node, text, command (what to type)

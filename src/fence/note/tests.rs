@@ -86,6 +86,42 @@ fn the_time_to_off_is_added_to_the_last_look_and_outlives_the_next_ones() {
 }
 
 #[test]
+fn a_fencing_is_known_while_it_is_under_way_and_by_its_reason_after_it() {
+    let begins = |began_at_millis| {
+        let mut noted = looked(0, "1");
+        noted.note = BmcNote { address: "bmc1".to_owned(), ..BmcNote::default() };
+        noted.note.fencing = Some(FencingNote { began_at_millis, ..FencingNote::default() });
+        Noted { found: false, adds: true, ..noted }
+    };
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), &begins(5_000), false).unwrap();
+    let note = kept(directory.path());
+    assert_eq!((note.at, note.last_success), (0, None), "nothing was looked at");
+    write(directory.path(), &looked(100, "/redfish/v1/Systems/1"), false).unwrap();
+    write(directory.path(), &begins(160_000), false).unwrap();
+    let path = bmc_note::path(directory.path(), "bmc1", "/redfish/v1/Systems/1");
+    let note = read(&path).unwrap();
+    let fencing = note.fencing.unwrap();
+    assert_eq!((note.at, fencing.began_at_millis, fencing.ended_at_millis), (100, 160_000, None));
+    let mut ended = failed(0, "", None);
+    ended.adds = true;
+    let why = Some("401: no".to_owned());
+    ended.note.fencing =
+        Some(FencingNote { began_at_millis: 160_000, ended_at_millis: Some(161_000), failure: why.clone() });
+    write(directory.path(), &ended, false).unwrap();
+    let note = read(&path).unwrap();
+    assert_eq!((note.at, note.failure), (100, None), "the look before it stays the last one");
+    write(directory.path(), &looked(220, "/redfish/v1/Systems/1"), false).unwrap();
+    write(directory.path(), &begins(230_000), false).unwrap();
+    let again = FencingNote { began_at_millis: 230_000, ended_at_millis: Some(161_000), failure: why };
+    assert_eq!(
+        read(&path).unwrap().fencing,
+        Some(again),
+        "neither a monitor nor the next attempt takes the reason away"
+    );
+}
+
+#[test]
 fn it_is_for_root_alone_and_their_number_is_bounded() {
     let above = tempfile::tempdir().unwrap();
     let directory = above.path().join("not/yet");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::error::MustBeRoot;
 use super::etcds::{self, Place};
-use super::{Cluster, Collected, Etcd, published};
+use super::{Cluster, Collected, Etcd, own, published};
 use crate::adapters::command::Programs;
 use crate::adapters::corosync::quorum;
 use crate::adapters::corosync::quorum::Quorum;
@@ -46,6 +46,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
     let quorum = Asked::program(programs, limits, quorum::ask);
     let pacemaker = Asked::program(programs, limits, crm_mon::ask);
     let published = Asked::program(programs, limits, published::ask);
+    let own_notes = Asked::by(own::own_notes);
     let (configuration, hint) = cib.within(end.left()).unwrap_or_else(|why| (Fact::Unknown(why), None));
     let configured = configuration.known().or(hint.as_ref());
     let quorum = quorum.peek(end.at_most(FOR_THE_NAME));
@@ -61,6 +62,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
         collected: by_node(&nodes, &published.fact(end)),
         configuration: configuration_of(configuration),
         power: BTreeMap::new(),
+        own_notes: own_notes.within(end.left()).unwrap_or_default(),
     }
 }
 

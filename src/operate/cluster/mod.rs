@@ -48,6 +48,9 @@ pub struct Cluster {
     /// The power of each lost node, by its BMC; a node is missing where its BMC was not asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub power: BTreeMap<String, Power>,
+    /// What this node's own fence devices found last, by now: in a failure the seconds count in which no collector publishes it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_notes: Vec<BmcNote>,
 }
 
 /// A node's power, by its BMC.

@@ -53,7 +53,7 @@ fn collect(cluster: &Cluster) -> Collected {
         free_bytes,
         size_bytes,
         certificates: ends(configuration, here.as_ref()),
-        bmcs: notes(Path::new(bmc_note::DIRECTORY)),
+        bmcs: own_notes(),
         moved_aside: here.as_ref().map(|here| moved_aside(&here.deployment.data_dir)).unwrap_or_default(),
         stale_join_files: stale_join_files(Path::new(JOIN_FILES), clock::wall_seconds()),
         enabled: systemd::enabled(Path::new("/")),
@@ -88,6 +88,11 @@ fn ends(configuration: Option<&Configuration>, here: Option<&Here>) -> Vec<Certi
     let authorities = devices.filter_map(|device| Some(PathBuf::from(device.resource.parameters.get("ssl_ca_file")?)));
     let files: BTreeSet<PathBuf> = etcds.chain(authorities).collect();
     files.iter().filter_map(|file| certificates::of_file(file)).collect()
+}
+
+/// Returns what this node's fence devices wrote down, by now.
+pub(super) fn own_notes() -> Vec<BmcNote> {
+    notes(Path::new(bmc_note::DIRECTORY))
 }
 
 /// What this node's fence devices wrote down; what cannot be read tells nothing.

@@ -18,6 +18,7 @@ use crate::adapters::pacemaker::by_hand;
 use crate::base::Fact;
 use crate::fence::note;
 use crate::operate::cluster::{self, Cluster};
+use crate::operate::health::fencing::voters_of;
 use crate::os::clock::{self, Deadline};
 use crate::records::bmc_note;
 
@@ -29,7 +30,7 @@ const READS_AT_ONCE: usize = 25;
 /// Between two looks at who is a member of what.
 const LOOKS: Duration = Duration::from_millis(200);
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
-/// Between two looks at everything, once the node is a voter again.
+/// Between two looks at everything, once the node was fenced.
 const WHOLE_LOOKS: Duration = Duration::from_secs(1);
 /// What the fencer gets for a fencing; its own time-outs are shorter.
 const FENCING: Duration = Duration::from_secs(180);
@@ -47,6 +48,8 @@ pub(crate) struct Watch<'a> {
     pub(crate) id: u32,
     /// Until when all of it has to be over.
     pub(crate) end: Deadline,
+    /// Gets each phase once, when it is reached: what it is called, and after how long.
+    pub(crate) reached: &'a (dyn Fn(&str, Duration) + Sync),
 }
 
 /// How it ended.
@@ -56,9 +59,12 @@ pub(crate) struct FencingSeen {
     pub(crate) why: Option<String>,
 }
 
-/// Where the node stands, as far as it was seen.
+/// The node's state, as far as it was seen.
 #[derive(Clone, Copy, Default)]
 struct Marks {
+    off: Option<Duration>,
+    told: Option<Duration>,
+    on: Option<Duration>,
     /// It was seen away from Corosync, and from the voters.
     away: bool,
     no_voter: bool,
@@ -68,10 +74,38 @@ struct Marks {
     clean: Option<Duration>,
 }
 
+impl Marks {
+    /// What was seen so far, by the names of the table.
+    fn reached(&self) -> impl Iterator<Item = (&'static str, Duration)> {
+        let all = [
+            ("Off proven", self.off),
+            ("Pacemaker told", self.told),
+            ("On", self.on),
+            ("Corosync member", self.member),
+            ("learner", self.learner),
+            ("voter", self.voter),
+            ("nothing left to clean up", self.clean),
+        ];
+        all.into_iter().filter_map(|(name, at)| Some((name, at?)))
+    }
+}
+
+/// How the node was when its fencing was asked for.
+#[derive(Clone, Copy)]
+struct Before {
+    /// In milliseconds since 1970.
+    began_at: u64,
+    started: Option<Started>,
+}
+
+/// When Pacemaker last started etcd on a node, and by which call.
+type Started = (Option<u64>, i64);
+
 impl Watch<'_> {
     /// Has the node fenced, and follows it until it is back.
     pub(crate) fn fence(&self, bar: &ProgressBar) -> FencingSeen {
         let began_at = clock::wall_millis();
+        let started = started_there(&self.look_at_all(), self.node);
         let told: Mutex<Option<Result<Duration, String>>> = Mutex::new(None);
         let answered: Mutex<Vec<Duration>> = Mutex::new(Vec::new());
         let is_over = AtomicBool::new(false);
@@ -82,20 +116,19 @@ impl Watch<'_> {
                 *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
             });
             scope.spawn(|| self.read(&answered, &is_over));
-            let marks = self.follow(&told, bar);
+            let marks = self.follow(&told, Before { began_at, started }, bar);
             is_over.store(true, Ordering::Relaxed);
             marks
         });
         let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
         let answered = answered.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (writes, longest_pause) = longest_pause(answered, self.end.elapsed());
-        let (off, on) = powered(began_at);
         let phases = Phases {
-            off: off.map(seconds),
+            off: marks.off.map(seconds),
             told: told.clone().and_then(Result::ok).map(seconds),
             writes: writes.map(seconds),
             longest_pause: Some(seconds(longest_pause)),
-            on: on.map(seconds),
+            on: marks.on.map(seconds),
             member: marks.member.map(seconds),
             learner: marks.learner.map(seconds),
             voter: marks.voter.map(seconds),
@@ -136,27 +169,64 @@ impl Watch<'_> {
     }
 
     /// Looks until the node is back and nothing is left, or the fencing failed, or the time is over.
-    fn follow(&self, told: &Mutex<Option<Result<Duration, String>>>, bar: &ProgressBar) -> Marks {
+    fn follow(&self, told: &Mutex<Option<Result<Duration, String>>>, before: Before, bar: &ProgressBar) -> Marks {
         let mut marks = Marks::default();
+        let mut shown = Vec::new();
+        let mut next_whole = Deadline::after(Duration::ZERO);
         while !self.end.has_passed() {
             let told = told.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if matches!(told, Some(Err(_))) {
                 break;
             }
+            marks.told = told.and_then(Result::ok);
+            (marks.off, marks.on) = powered(before.began_at);
             self.look(&mut marks);
-            bar.set_message(format!("{}: {}", self.node, step(told.is_some(), &marks)));
+            bar.set_message(format!("{}: {}", self.node, step(&marks)));
             bar.tick();
-            if marks.voter.is_some() && told.is_some() {
-                if self.is_clean() {
-                    marks.clean = Some(self.end.elapsed());
-                    break;
-                }
-                self.end.sleep(WHOLE_LOOKS);
+            let is_due = marks.told.is_some() && next_whole.has_passed();
+            let is_over = is_due && self.is_over(&mut marks, before.started);
+            if is_due {
+                next_whole = Deadline::after(WHOLE_LOOKS);
+            }
+            bar.suspend(|| self.show(&marks, &mut shown));
+            if is_over {
+                break;
             }
             self.end.sleep(LOOKS);
         }
         bar.finish_and_clear();
         marks
+    }
+
+    /// Shows each phase that was reached and is not `shown` yet, in the order of time.
+    fn show(&self, marks: &Marks, shown: &mut Vec<&'static str>) {
+        let mut reached: Vec<_> = marks.reached().filter(|(name, _)| !shown.contains(name)).collect();
+        reached.sort_by_key(|(_, at)| *at);
+        for (name, at) in reached {
+            (self.reached)(name, at);
+            shown.push(name);
+        }
+    }
+
+    /// Whether the fenced node votes, and nothing is left to clean up. A node that is back before anyone missed it is neither seen away from
+    /// Corosync nor as a learner: it votes again once Pacemaker has started its etcd anew.
+    fn is_over(&self, marks: &mut Marks, started: Option<Started>) -> bool {
+        if marks.voter.is_none() && marks.no_voter {
+            return false;
+        }
+        let cluster = self.look_at_all();
+        if marks.voter.is_none() && has_started_again(&cluster, self.node, started) {
+            marks.voter = Some(self.end.elapsed());
+        }
+        if marks.voter.is_some() && nothing_is_left(&cluster, self.node) {
+            marks.clean = Some(self.end.elapsed());
+            return true;
+        }
+        false
+    }
+
+    fn look_at_all(&self) -> Cluster {
+        cluster::look(self.programs, self.resource, &Limits::default())
     }
 
     /// Who is a member of what, as far as that is answered just now.
@@ -185,21 +255,35 @@ impl Watch<'_> {
             _ => {}
         }
     }
-
-    fn is_clean(&self) -> bool {
-        nothing_is_left(&cluster::look(self.programs, self.resource, &Limits::default()), self.node)
-    }
 }
 
 /// What did not come to be in time, if anything.
 fn lacks(marks: &Marks) -> Option<&'static str> {
     match marks {
-        Marks { member: None, .. } => Some("has not come back to the cluster"),
+        Marks { voter: None, member: None, .. } => Some("has not come back to the cluster"),
         Marks { learner: None, voter: None, .. } => Some("has not come back to etcd"),
         Marks { voter: None, .. } => Some("is a learner still"),
         Marks { clean: None, .. } => Some("is a voter again, and something is left to clean up"),
         Marks { .. } => None,
     }
+}
+
+/// The last start of etcd on `node` that succeeded. A fencing makes Pacemaker forget it.
+fn started_there(cluster: &Cluster, node: &str) -> Option<Started> {
+    let etcd = cluster.configuration.known()?.etcd.as_ref()?;
+    let histories = &cluster.pacemaker.known()?.histories;
+    let history = histories.iter().find(|history| history.node == node && history.resource == etcd.id)?;
+    let start = history.operations.iter().find(|one| one.task == "start" && one.rc == 0)?;
+    Some((start.last_change, start.call))
+}
+
+/// Whether Pacemaker has started the node's etcd since `before`, and it votes.
+fn has_started_again(cluster: &Cluster, node: &str, before: Option<Started>) -> bool {
+    let started = started_there(cluster, node);
+    let votes = voters_of(cluster).is_some_and(|voters| voters.contains(node));
+    let answers =
+        cluster.etcd.get(node).and_then(Fact::known).is_some_and(|etcd| etcd.leader.is_some() && !etcd.learner);
+    started.is_some() && started != before && votes && answers
 }
 
 /// Whether nobody would have to clean up after it: both nodes online, no failure that lasts, nothing under way.
@@ -226,8 +310,8 @@ fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
 }
 
 /// What is waited for.
-fn step(told: bool, marks: &Marks) -> &'static str {
-    match (told, marks) {
+fn step(marks: &Marks) -> &'static str {
+    match (marks.told.is_some(), marks) {
         (false, _) => "being fenced",
         (true, Marks { voter: Some(_), .. }) => "a voter again; waiting until nothing is left to clean up",
         (true, Marks { learner: Some(_), .. }) => "a learner; waiting until it votes",
@@ -278,6 +362,34 @@ mod tests {
         assert_eq!(found(&[4_000, 4_100], 4_200), of(4_000, 4_000), "a pause from the beginning on");
         assert_eq!(found(&[100], 9_000), (None, Duration::from_millis(8_900)), "one that never ended");
         assert_eq!(found(&[], 9_000), (None, Duration::from_secs(9)));
+    }
+
+    /// A host that boots faster than Corosync misses it: neither its absence nor a learner is ever seen.
+    #[test]
+    fn a_node_that_was_never_missed_votes_again_once_its_etcd_was_started_anew() {
+        let mut cluster = healthy();
+        let before = started_there(&cluster, "node2");
+        assert!(before.is_some());
+        assert!(!has_started_again(&cluster, "node2", before), "that is the start from before");
+        let start = |cluster: &mut Cluster, task: &str| {
+            let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!() };
+            let history =
+                pacemaker.histories.iter_mut().find(|one| one.node == "node2" && one.resource == "etcd").unwrap();
+            let start = history.operations.iter_mut().find(|one| one.task == "start").unwrap();
+            (start.last_change, start.task) = (start.last_change.map(|at| at + 60), task.to_owned());
+        };
+        let mut forgotten = healthy();
+        start(&mut forgotten, "probe");
+        assert!(
+            !has_started_again(&forgotten, "node2", before),
+            "Pacemaker has forgotten the start, and has not begun anew"
+        );
+        start(&mut cluster, "start");
+        assert!(has_started_again(&cluster, "node2", before));
+        cluster.etcd.insert("node2".to_owned(), Fact::Absent);
+        assert!(!has_started_again(&cluster, "node2", before), "it does not run");
+        let over = Marks { voter: Some(Duration::ZERO), clean: Some(Duration::ZERO), ..Marks::default() };
+        assert_eq!(lacks(&over), None, "what was never seen does not fail it");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::operate::cluster::Cluster;
 use crate::os::uuid;
-use crate::records::bmc_note::BmcNote;
+use crate::records::bmc_note::{BmcNote, FencingNote};
 
 use super::view;
 
@@ -12,7 +12,12 @@ const HTTPS: &str = "443";
 
 /// The newest note of `device`'s BMC, and the node that looked.
 pub fn checked<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<(&'a str, &'a BmcNote)> {
-    notes(cluster, device).max_by_key(|(_, note)| note.at)
+    notes(cluster, device).filter(|(_, note)| note.at > 0).max_by_key(|(_, note)| note.at)
+}
+
+/// Returns the newest action of the fence agent that was to switch off behind `device`'s BMC.
+pub(super) fn last_fencing<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a FencingNote> {
+    notes(cluster, device).filter_map(|(_, note)| note.fencing.as_ref()).max_by_key(|fencing| fencing.began_at_millis)
 }
 
 /// When any node last logged in to `device`'s BMC.
@@ -24,17 +29,35 @@ pub(super) fn last_success(cluster: &Cluster, device: &FenceDevice) -> Option<u6
 pub(super) fn notes<'a>(cluster: &'a Cluster, device: &FenceDevice) -> impl Iterator<Item = (&'a str, &'a BmcNote)> {
     let wanted = address(device);
     let systems = systems(device);
-    let all: Vec<(&str, &BmcNote)> = cluster
+    let published = cluster
         .collected
         .iter()
+        .filter(|(node, _)| **node != cluster.here || cluster.own_notes.is_empty())
         .filter_map(|(node, collected)| Some((node.as_str(), collected.known()?)))
-        .flat_map(|(node, collected)| collected.bmcs.iter().map(move |note| (node, note)))
+        .flat_map(|(node, collected)| collected.bmcs.iter().map(move |note| (node, note)));
+    let own = cluster.own_notes.iter().map(|note| (cluster.here.as_str(), note));
+    let all: Vec<(&str, &BmcNote)> = published
+        .chain(own)
         .filter(|(_, note)| wanted.as_ref().is_some_and(|wanted| *wanted == note.address))
         .collect();
     // Behind one address there may be several systems; a device that names none means the only one.
     let named =
         move |note: &BmcNote| systems.is_empty() || systems.iter().any(|system| is_same_system(system, &note.system));
     all.into_iter().filter(move |(_, note)| named(note))
+}
+
+/// The agents whose BMC this program can ask.
+const OURS: [&str; 2] = ["fence_redfish_rs", "fence_redfish"];
+
+/// Whether this program can ask a device's BMC.
+pub fn is_ours(device: &FenceDevice) -> bool {
+    let agent = device.resource.agent.rsplit(':').next().unwrap_or_default();
+    OURS.contains(&agent)
+}
+
+/// Returns whether a BMC refused the user name or the password, by the fence agent's sentence.
+pub(super) fn is_refused_login(why: &str) -> bool {
+    ["unable to log in", "password"].iter().any(|words| why.contains(words))
 }
 
 fn parameter<'a>(device: &'a FenceDevice, names: &[&str]) -> Option<&'a str> {

@@ -3,6 +3,7 @@
 
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::Fact;
+use crate::base::shell::command;
 use crate::operate::cluster::Cluster;
 
 /// What is to be said of them.
@@ -41,6 +42,7 @@ pub(super) fn differ(device: &FenceDevice, node: &str, with: &str) -> String {
 
 /// What is to be typed, `on` another node where one is named.
 pub(super) fn update_command(device: &FenceDevice, on: Option<&str>) -> String {
-    let there = on.map(|node| format!("ssh -t {node} ")).unwrap_or_default();
-    format!("{there}tandem fencing update {}", device.targets.first().map_or("NODE", String::as_str))
+    let there = on.map(|node| command!("ssh -t {} ", node)).unwrap_or_default();
+    let update = command!("tandem fencing update {}", device.targets.first().map_or("NODE", String::as_str));
+    format!("{there}{update}")
 }

@@ -4,6 +4,7 @@ use super::{Health, Severity, Verdict, problems, view};
 use crate::adapters::pacemaker::attributes::REDUNDANCY;
 use crate::decide::evidence::Redundancy;
 use crate::operate::cluster::Cluster;
+use crate::operate::health::view::ResourceSeen;
 
 /// What the cluster's state means.
 pub fn assess(cluster: &Cluster) -> Health {
@@ -23,11 +24,22 @@ pub fn assess(cluster: &Cluster) -> Health {
     Health { verdict, since: since(cluster), problems }
 }
 
-/// Since when two voters exist, or do not. What was written down of another state than the one that is seen is of no use.
+/// Since when two voters exist, or do not. What was written down of another state than the one that is seen is of no use. A voter that
+/// was killed or restarted stays a voter in the record, so two of them count from the last start of either.
 fn since(cluster: &Cluster) -> Option<u64> {
     let written: Redundancy = cluster.configuration.known()?.properties.get(REDUNDANCY)?.parse().ok()?;
     let is_redundant = view::voters(cluster)? >= 2;
-    (written.is_redundant == is_redundant).then_some(written.since)
+    let started = last_start(cluster).filter(|_| is_redundant).unwrap_or_default();
+    (written.is_redundant == is_redundant).then_some(written.since.max(started))
+}
+
+/// Returns when the last start of an etcd was over, as far as Pacemaker remembers one.
+fn last_start(cluster: &Cluster) -> Option<u64> {
+    let seen = ResourceSeen::of(cluster)?;
+    let etcd = seen.configuration.etcd.as_ref()?;
+    let of_etcd = seen.pacemaker.histories.iter().filter(|history| history.resource == etcd.id);
+    let starts = of_etcd.flat_map(|history| &history.operations).filter(|one| one.task == "start" && one.rc == 0);
+    starts.filter_map(|one| Some(one.last_change? + one.exec_millis.unwrap_or_default().div_ceil(1_000))).max()
 }
 
 #[cfg(test)]
@@ -78,12 +90,26 @@ mod tests {
     #[test]
     fn since_is_of_the_state_that_is_seen() {
         let mut cluster = samples::read("healthy");
-        redundancy(&mut cluster, "redundant:1795000000");
-        assert_eq!(assess(&cluster).since, Some(1_795_000_000));
+        redundancy(&mut cluster, "redundant:1795170000");
+        assert_eq!(assess(&cluster).since, Some(1_795_170_000));
         for other in ["alone:1795000000", "redundant", "redundant:then"] {
             redundancy(&mut cluster, other);
             assert_eq!(assess(&cluster).since, None, "{other}");
         }
+    }
+
+    /// A kill, or a restart of both, leaves the record as it was.
+    #[test]
+    fn since_begins_anew_with_each_start_of_a_voter() {
+        let mut cluster = samples::read("healthy");
+        redundancy(&mut cluster, "redundant:1795170000");
+        let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("no crm_mon") };
+        let history = pacemaker.histories.iter_mut().find(|one| one.resource == "etcd" && one.node == "node2").unwrap();
+        let start = history.operations.iter_mut().find(|one| one.task == "start").unwrap();
+        (start.last_change, start.exec_millis) = (Some(1_795_180_000), Some(1_900));
+        assert_eq!(assess(&cluster).since, Some(1_795_180_002));
+        redundancy(&mut cluster, "redundant:1795190000");
+        assert_eq!(assess(&cluster).since, Some(1_795_190_000));
     }
 
     /// Each source in turn hangs, or is gone: a healthy cluster that cannot be asked is not called healthy.

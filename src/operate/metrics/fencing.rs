@@ -64,6 +64,7 @@ fn notes(page: &mut Page, cluster: &Cluster) -> Looked {
     for (node, collected) in &cluster.collected {
         let mut notes: Vec<&BmcNote> = collected.known().map(|known| known.bmcs.iter().collect()).unwrap_or_default();
         // Of two that are about one device the newest is told.
+        notes.retain(|note| note.at > 0);
         notes.sort_by_key(|note| note.at);
         for note in notes {
             let device = device_of(cluster, note);

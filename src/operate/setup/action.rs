@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::base::shell;
+
 /// A change that a person could make by hand, in the words in which it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
@@ -34,22 +36,9 @@ impl std::fmt::Display for Action {
     /// As it would be typed, or what would be written where; never what is in it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Command(words) => {
-                let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-                f.write_str(&quoted.join(" "))
-            }
+            Self::Command(words) => f.write_str(&shell::line(words)),
             Self::Write(file) => write!(f, "write {} (mode {:o}): {}", file.path.display(), file.mode, file.what),
         }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@+%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

@@ -33,7 +33,9 @@ fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, Inv
 
 pub(super) fn text<'a>(env: &'a Env, row: &OptionRow) -> Result<&'a str, Invalid> {
     env.parameter(row.name).or(row.default).ok_or_else(|| {
-        let (name, example, resource) = (row.name, row.value, env.resource());
+        let (name, resource) = (row.name, env.resource());
+        // The command is between apostrophes already.
+        let example = if row.value.contains(';') { format!("\"{}\"", row.value) } else { row.value.to_owned() };
         Invalid::everywhere(format!("{name} is not set: 'pcs resource update {resource} {name}={example}'"))
     })
 }

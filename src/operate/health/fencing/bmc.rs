@@ -4,6 +4,8 @@ use super::{About, Answer, Case, Level};
 use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::Fact;
+use crate::base::shell::command;
+use crate::operate::health::bmc::{is_ours, is_refused_login};
 use crate::operate::health::view;
 use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
@@ -14,8 +16,6 @@ const CLOCK: i64 = 60;
 const ENDS_SOON: u64 = 30 * 86_400;
 /// Older than this, a look of the other node's says nothing of now: its monitor comes each minute by default.
 const OLD: u64 = 600;
-/// The agents whose BMC can be asked.
-const OURS: [&str; 2] = ["fence_redfish_rs", "fence_redfish"];
 
 pub(super) fn check(case: &mut Case<'_>) {
     for device in case.devices.clone() {
@@ -32,12 +32,6 @@ pub(super) fn check(case: &mut Case<'_>) {
     }
 }
 
-/// Whether this program can ask a device's BMC.
-pub fn is_ours(device: &FenceDevice) -> bool {
-    let agent = device.resource.agent.rsplit(':').next().unwrap_or_default();
-    OURS.contains(&agent)
-}
-
 fn not_asked(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
     let text = if let Some(why) = case.asked.unread.get(id) {
@@ -50,7 +44,7 @@ fn not_asked(case: &mut Case<'_>, device: &FenceDevice) {
             device.resource.agent
         )
     };
-    let command = Some(format!("pcs stonith status {id}"));
+    let command = Some(command!("pcs stonith status {}", id));
     case.add("not-asked", Level::Unknown, About::Device(id), text, command);
 }
 
@@ -66,24 +60,39 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
         let text = format!(
             "{id} does not say which machine it is for: a BMC that is recabled, or has another address, is taken for it"
         );
-        let uuid =
-            case.asked.answers.iter().find(|answer| answer.device == *id).and_then(|answer| answer.note.uuid.clone());
-        let command = format!("pcs stonith update {id} system_uuid={}", uuid.as_deref().unwrap_or("UUID"));
+        let command = command!("pcs stonith update {} system_uuid={}", id, compared(case, device).unwrap_or("UUID"));
         case.add("no-system-uuid", Level::Warning, About::Device(id), text, Some(command));
     }
     let insecure = given("ssl_insecure").and_then(yes_no::of_fence_agents) == Some(true);
     if insecure {
-        let shown = case
-            .asked
-            .answers
-            .iter()
-            .find(|answer| answer.device == *id)
-            .and_then(|answer| answer.note.fingerprint.clone());
-        let text = format!("{id} trusts anybody who answers at its BMC's address, and sends him the password");
-        let command =
-            format!("pcs stonith update {id} ssl_insecure= ssl_fingerprint={}", shown.as_deref().unwrap_or("SHA256"));
+        let shown = case.asked.answers.iter().find(|answer| answer.device == *id);
+        let shown = shown.map(|answer| to_compare(&answer.note, "")).unwrap_or_default();
+        let text = format!("{id} trusts anybody who answers at its BMC's address, and sends him the password{shown}");
+        let command = pin(device.targets.first().map_or("NODE", String::as_str));
         case.add("not-verified", Level::Warning, About::Device(id), text, Some(command));
     }
+}
+
+/// Returns the UUID of the machine that a device fences, where its BMC and its firmware report the same one.
+fn compared<'a>(case: &Case<'a>, device: &FenceDevice) -> Option<&'a str> {
+    let answer = case.asked.answers.iter().find(|answer| answer.device == device.resource.id)?;
+    let own = view::collected(case.cluster, &answer.target)?.dmi_uuid.as_deref()?;
+    answer.note.uuid.as_deref().filter(|theirs| uuid::same(own, theirs)).map(|_| own)
+}
+
+/// What a certificate that was only seen is to be compared with: whatever answers at the address shows one. `said` may have it.
+fn to_compare(note: &BmcNote, said: &str) -> String {
+    match note.fingerprint.as_deref() {
+        Some(print) if said.contains(print) => "; compare that fingerprint at the BMC itself first".to_owned(),
+        Some(print) => format!("; it shows the fingerprint {print}: compare it at the BMC itself"),
+        None => String::new(),
+    }
+}
+
+/// The command that pins a certificate; its fingerprint is for the operator to fill in.
+fn pin(target: &str) -> String {
+    let target = if target.is_empty() { "NODE" } else { target };
+    command!("tandem fencing update {} --ssl-fingerprint SHA256", target)
 }
 
 fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
@@ -95,7 +104,8 @@ fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         let is_own = target == case.cluster.here && others_reach(case, target, note);
         let level = if is_own { Level::Warning } else { Level::Failure };
         let command = Some(mend(id, target, note, why));
-        let text = format!("{id}: its BMC at {} does not do what fencing needs: {why}", note.address);
+        let shown = if why.contains("certificate") { to_compare(note, why) } else { String::new() };
+        let text = format!("{id}: its BMC at {} does not do what fencing needs: {why}{shown}", note.address);
         return case.add("bmc-fails", level, about, text, command);
     }
     right_machine(case, id, answer);
@@ -119,19 +129,18 @@ fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
 
 /// What to type about a failure: its own sentence says what is wrong.
 fn mend(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
-    let shown = note.fingerprint.as_deref().unwrap_or("SHA256");
     let address = &note.address;
     let has = |words: &[&str]| words.iter().any(|word| why.contains(word));
-    if has(&["unable to log in", "password"]) {
-        format!("tandem fencing update {target}")
+    if is_refused_login(why) {
+        command!("tandem fencing update {}", target)
     } else if has(&["certificate"]) {
-        format!("pcs stonith update {id} ssl_fingerprint={shown}")
+        pin(target)
     } else if has(&["another machine's"]) {
-        format!("pcs stonith update {id} ip=ADDRESS")
+        command!("pcs stonith update {} ip=ADDRESS", id)
     } else if has(&["plug", "systems_uri"]) {
-        format!("pcs stonith update {id} systems_uri=URI")
+        command!("pcs stonith update {} systems_uri=URI", id)
     } else {
-        format!("curl --insecure https://{address}/redfish/v1")
+        command!("curl --insecure https://{}/redfish/v1", address)
     }
 }
 
@@ -165,7 +174,7 @@ fn right_machine(case: &mut Case<'_>, id: &str, answer: &Answer) {
             "{id} would fence another machine: {target} says that it is {own}, and the BMC at {} has {theirs}",
             note.address
         );
-        let command = Some(format!("pcs stonith update {id} ip=ADDRESS system_uuid={own}"));
+        let command = Some(command!("pcs stonith update {} ip=ADDRESS system_uuid={}", id, own));
         case.add("another-machine", Level::Failure, About::Both(id, target), text, command);
     }
     if note.power.as_deref() == Some("Off") && view::is_online(case.cluster, target) {
@@ -173,7 +182,7 @@ fn right_machine(case: &mut Case<'_>, id: &str, answer: &Answer) {
             "{target} is online, and the BMC at {} says Off: it is another machine's, or does not know its own",
             note.address
         );
-        let command = Some(format!("pcs stonith update {id} ip=ADDRESS"));
+        let command = Some(command!("pcs stonith update {} ip=ADDRESS", id));
         case.add("off-while-online", Level::Failure, About::Both(id, target), text, command);
     }
 }
@@ -183,12 +192,12 @@ fn account(case: &mut Case<'_>, id: &str, answer: &Answer) {
     if answer.may_reset == Some(false) {
         let role = answer.role.as_deref().unwrap_or("?");
         let text = format!("{id} logs in with the role {role}, which may not reset the system");
-        let command = Some(format!("tandem fencing update {} --username NAME", answer.target));
+        let command = Some(command!("tandem fencing update {} --username NAME", answer.target));
         case.add("may-not-reset", Level::Failure, about, text, command);
     }
     if answer.locked {
         let text = format!("{id}: its account is locked on the BMC at {}", answer.note.address);
-        let command = Some(format!("tandem fencing update {}", answer.target));
+        let command = Some(command!("tandem fencing update {}", answer.target));
         case.add("account-locked", Level::Warning, about, text, command);
     }
 }
@@ -204,7 +213,7 @@ fn reset_types(case: &mut Case<'_>, id: &str, answer: &Answer) {
     };
     let text =
         format!("the BMC at {} lists {} as reset types, and not {missing}", answer.note.address, types.join(", "));
-    let command = (!answer.target.is_empty()).then(|| format!("tandem fencing test {}", answer.target));
+    let command = (!answer.target.is_empty()).then(|| command!("tandem fencing test {}", answer.target));
     case.add("reset-types", Level::Warning, About::Both(id, &answer.target), text, command);
 }
 
@@ -222,8 +231,7 @@ fn certificate(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     let days = ends.saturating_sub(case.cluster.at) / 86_400;
     let text =
         format!("the certificate of the BMC at {} ends in {days} days, and fencing with it", answer.note.address);
-    let shown = answer.note.fingerprint.as_deref().unwrap_or("SHA256");
-    let command = Some(format!("pcs stonith update {id} ssl_fingerprint={shown}"));
+    let command = Some(pin(&answer.target));
     case.add("certificate-ends", Level::Warning, About::Both(id, &answer.target), text, command);
 }
 
@@ -241,7 +249,7 @@ fn told_by_others(case: &mut Case<'_>, device: &FenceDevice) {
             };
             let text =
                 format!("{id}: {age} s ago its BMC at {address} did not do for {node} what fencing needs: {why}");
-            let command = Some(format!("ssh {node} tandem fencing check {id}"));
+            let command = Some(command!("ssh {} tandem fencing check {}", node, id));
             case.add("bmc-fails-there", Level::Failure, About::Both(id, target), text, command);
         }
     }

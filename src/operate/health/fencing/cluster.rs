@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{About, Case, Level};
 use crate::adapters::options::yes_no;
 use crate::base::Fact;
+use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd};
 use crate::operate::health::view;
 
@@ -38,7 +39,7 @@ fn nodes(case: &mut Case<'_>) {
                     continue;
                 }
                 let text = format!("{name} is not online, so it was not asked, and could not fence");
-                let command = Some(format!("pcs cluster start {name}"));
+                let command = Some(command!("pcs cluster start {}", name));
                 case.add("node-not-online", Level::Warning, About::Node(name), text, command);
             }
         }
@@ -93,7 +94,7 @@ fn daemons(case: &mut Case<'_>) {
             if collected.enabled.get(daemon) == Some(&false) {
                 let text =
                     format!("{daemon} is not started at boot on {node}: once fenced, it does not come back by itself");
-                let command = Some(format!("systemctl enable {daemon}"));
+                let command = Some(command!("systemctl enable {}", daemon));
                 case.add("not-enabled", Level::Warning, About::Node(node), text, command);
             }
         }
@@ -108,8 +109,9 @@ fn bare_metal_hosts(case: &mut Case<'_>) {
                     "OpenShift's bare-metal operator manages the power of {host}, too: it may switch on a node that was \
                      fenced off, or the other way round"
                 );
-                let command = format!(
-                    "oc -n openshift-machine-api annotate baremetalhost {host} baremetalhost.metal3.io/detached="
+                let command = command!(
+                    "oc -n openshift-machine-api annotate baremetalhost {} baremetalhost.metal3.io/detached=",
+                    host
                 );
                 case.add("host-not-detached", Level::Warning, About::Cluster, text, Some(command));
             }

@@ -3,6 +3,7 @@
 use super::{About, Case, Level};
 use crate::adapters::pacemaker::seen::{FenceDevice, Pacemaker};
 use crate::base::Fact;
+use crate::base::shell::command;
 use crate::operate::health::passwords::{self, Copies};
 use crate::operate::health::view;
 
@@ -28,9 +29,11 @@ fn each_node_has_one(case: &mut Case<'_>) {
             continue;
         }
         let text = format!("no fence device is for {node}: it cannot be fenced");
-        let command = format!(
-            "pcs stonith create fence-{node} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
-             system_uuid=UUID pcmk_host_list={node}"
+        let command = command!(
+            "pcs stonith create fence-{} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
+             system_uuid=UUID pcmk_host_list={}",
+            node,
+            node
         );
         case.add("no-device", Level::Failure, About::Node(node), text, Some(command));
     }
@@ -41,12 +44,12 @@ fn bound(case: &mut Case<'_>, device: &FenceDevice) {
     if device.targets.is_empty() {
         let text =
             format!("{id} does not say which node it fences: Pacemaker takes the names of the BMC's systems for it");
-        let command = Some(format!("pcs stonith update {id} pcmk_host_list=NODE"));
+        let command = Some(command!("pcs stonith update {} pcmk_host_list=NODE", id));
         case.add("not-bound", Level::Warning, About::Device(id), text, command);
     }
     for target in device.targets.iter().filter(|target| !case.configuration.nodes.contains(target)) {
         let text = format!("{id} is for {target}, and no node is called so");
-        let command = Some(format!("pcs stonith update {id} pcmk_host_list=NODE"));
+        let command = Some(command!("pcs stonith update {} pcmk_host_list=NODE", id));
         case.add("no-such-node", Level::Warning, About::Device(id), text, command);
     }
 }
@@ -67,14 +70,14 @@ fn usable(case: &mut Case<'_>, device: &FenceDevice) {
     if view::is_disabled(&device.resource) {
         let text = format!("{id} is disabled: Pacemaker does not fence with it");
         for node in targets(device) {
-            let command = Some(format!("pcs stonith enable {id}"));
+            let command = Some(command!("pcs stonith enable {}", id));
             case.add("device-disabled", Level::Failure, About::Both(id, node), text.clone(), command);
         }
     }
     for target in device.targets.iter().filter(|target| case.configuration.nodes.contains(target)) {
         for other in case.others(target).filter(|other| device.banned_from.contains(other)) {
             let text = format!("{id} is kept from {other}, the one node that has to fence {target} with it");
-            let command = Some(format!("pcs constraint location show resources {id} --full"));
+            let command = Some(command!("pcs constraint location show resources {} --full", id));
             case.add("device-banned", Level::Failure, About::Both(id, target), text, command);
         }
     }
@@ -96,7 +99,7 @@ fn running(case: &mut Case<'_>, device: &FenceDevice, pacemaker: &Pacemaker) {
     let mut instances = pacemaker.resources.iter().filter(|one| one.id == *id).peekable();
     let shown = instances.peek().is_some();
     let instances: Vec<_> = instances.collect();
-    let cleanup = || Some(format!("pcs resource cleanup {id}"));
+    let cleanup = || Some(command!("pcs resource cleanup {}", id));
     let runs = instances.iter().any(|instance| instance.active && instance.role == "Started" && !instance.failed);
     // One that runs again has healed, whatever is remembered.
     let failure = pacemaker.failures.iter().find(|failure| !runs && failure.resource == *id);
@@ -110,7 +113,7 @@ fn running(case: &mut Case<'_>, device: &FenceDevice, pacemaker: &Pacemaker) {
         case.add("device-blocked", Level::Warning, About::Device(id), text, cleanup());
     } else if instances.iter().any(|instance| !instance.managed) {
         let text = format!("{id} is not managed: Pacemaker does not start it again where it fails");
-        let command = Some(format!("pcs resource manage {id}"));
+        let command = Some(command!("pcs resource manage {}", id));
         case.add("device-unmanaged", Level::Warning, About::Device(id), text, command);
     }
     if !runs && failure.is_none() {

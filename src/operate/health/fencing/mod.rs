@@ -14,11 +14,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::bmc::is_ours;
 pub use self::cluster::voters_of;
+pub(super) use self::timing::longest;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
 use crate::operate::cluster::Cluster;
+pub use crate::operate::health::bmc::is_ours;
 use crate::records::bmc_note::BmcNote;
 
 /// What a finding is worth; the worst last.
@@ -135,7 +136,11 @@ enum About<'a> {
 /// Everything that is out of line, for all devices or for the one called `device`.
 pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked {
     let Some(configuration) = cluster.configuration.known() else {
-        return unknown(format!("the CIB could not be read: {}", cluster.configuration.why_unknown()));
+        let why = match &cluster.configuration {
+            Fact::Absent => "there is none on this node",
+            unanswered => unanswered.why_unknown(),
+        };
+        return unknown(format!("the CIB could not be read: {why}"), "pcs cluster start");
     };
     let devices: Vec<_> = configuration
         .fence_devices
@@ -152,15 +157,15 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     conclude(case)
 }
 
-/// Where nothing can be said of any node.
-fn unknown(text: String) -> Checked {
+/// Returns what is said where nothing is known of any node, with what to type.
+pub fn unknown(text: String, command: &str) -> Checked {
     let finding = Finding {
         id: "not-known",
         level: Level::Unknown,
         node: None,
         device: None,
         text,
-        command: Some("pcs cluster start".to_owned()),
+        command: Some(command.to_owned()),
     };
     Checked { level: Level::Unknown, findings: vec![finding], ..Checked::default() }
 }

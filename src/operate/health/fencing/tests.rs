@@ -127,10 +127,10 @@ const PLANTED: &[Planted] = &[
     ("reset-types", Level::Warning, "fencing test node2", |_, asked| {
         answer(asked).note.reset_types = Some(vec!["On".to_owned(), "GracefulShutdown".to_owned()]);
     }),
-    ("certificate-ends", Level::Warning, "ssl_fingerprint=AB:CD", |cluster, asked| {
+    ("certificate-ends", Level::Warning, "tandem fencing update node2 --ssl-fingerprint SHA256", |cluster, asked| {
         answer(asked).note.certificate_ends = Some(cluster.at + 6 * 86_400);
     }),
-    ("not-verified", Level::Warning, "ssl_fingerprint=AB:CD", |cluster, _| set(cluster, "ssl_insecure", "1")),
+    ("not-verified", Level::Warning, "tandem fencing update node2 --ssl-fingerprint SHA256", |cluster, _| set(cluster, "ssl_insecure", "1")),
     ("bmc-clock", Level::Warning, "sel time set", |_, asked| answer(asked).note.clock_ahead = Some(-3_600)),
     ("slow-answer", Level::Warning, "pcmk_monitor_timeout", |_, asked| answer(asked).note.millis = 12_000),
     ("slow-off", Level::Warning, "pcmk_reboot_timeout", |cluster, _| set(cluster, "pcmk_off_timeout", "8s")),
@@ -186,6 +186,10 @@ fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
         let found = found.unwrap_or_else(|| panic!("{id} was not found, but {ids:?}"));
         assert_eq!((found.level, checked.level), (*level, *level), "{id}: {ids:?}");
         assert!(found.command.as_ref().is_some_and(|typed| typed.contains(command)), "{found:?}");
+        for typed in checked.findings.iter().filter_map(|finding| finding.command.as_ref()) {
+            assert!(crate::base::shell::split(typed).is_some(), "a shell would not only split this: {typed}");
+            assert!(!typed.contains("AB:CD"), "a fingerprint that was only seen, ready to be pasted: {typed}");
+        }
         let others = ids.iter().filter(|other| *other != id && !BESIDE.contains(&(*id, **other)));
         assert_eq!(others.count(), 0, "{id} is told as {ids:?} as well");
         let about = (found.node.as_ref(), found.device.as_ref());
@@ -194,6 +198,21 @@ fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
             assert_eq!(standing.level, found.level, "{id}");
         }
     }
+}
+
+/// Whatever answers at a BMC's address shows a certificate, and a UUID.
+#[test]
+fn what_was_only_seen_is_to_be_compared_and_in_no_command() {
+    let (mut cluster, mut asked) = (healthy(), asked());
+    answer(&mut asked).note.failure = Some("the certificate is not the pinned one".to_owned());
+    let found = &check(&cluster, &asked, None).findings[0];
+    assert!(found.text.ends_with("; it shows the fingerprint AB:CD: compare it at the BMC itself"), "{found:?}");
+    assert_eq!(found.command.as_deref(), Some("tandem fencing update node2 --ssl-fingerprint SHA256"));
+    asked = self::asked();
+    set(&mut cluster, "system_uuid", "");
+    collected(&mut cluster, "node2").dmi_uuid = None;
+    let found = &check(&cluster, &asked, None).findings[0];
+    assert_eq!(found.command.as_deref(), Some("pcs stonith update fence-node2 system_uuid=UUID"));
 }
 
 #[test]

@@ -4,14 +4,19 @@ use std::time::Duration;
 
 use super::{About, Answer, Case, Level, seconds};
 use crate::adapters::pacemaker::duration::millis;
-use crate::adapters::pacemaker::seen::FenceDevice;
+use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
+use crate::base::shell::command;
+use crate::operate::cluster::Cluster;
+use crate::operate::health::bmc;
 
 /// Pacemaker's own defaults, and the fence agent's.
 const STONITH_TIMEOUT: Duration = Duration::from_secs(60);
 const MONITOR_TIMEOUT: Duration = Duration::from_secs(20);
 const ACTING: Duration = Duration::from_secs(50);
 const ASKING: Duration = Duration::from_secs(15);
+/// What a fencing takes next to the time to Off: the login, the way back to On, and Pacemaker's own steps.
+const BESIDE: Duration = Duration::from_secs(6);
 
 pub(super) fn check(case: &mut Case<'_>, is_whole: bool) {
     for device in case.devices.clone() {
@@ -60,8 +65,9 @@ fn slow_answer(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         seconds(answer.note.millis),
         limit.as_secs()
     );
-    let command = format!(
-        "pcs stonith update {id} action_timeout=40 pcmk_monitor_timeout=45 op monitor interval=60s timeout=45s"
+    let command = command!(
+        "pcs stonith update {} action_timeout=40 pcmk_monitor_timeout=45 op monitor interval=60s timeout=45s",
+        id
     );
     case.add("slow-answer", Level::Warning, About::Both(id, &answer.target), text, Some(command));
 }
@@ -98,8 +104,11 @@ fn slow_off(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         limit.as_secs()
     );
     let longer = needed.as_secs() * 2;
-    let command = format!(
-        "pcs stonith update {id} action_timeout={longer} pcmk_off_timeout={0} pcmk_reboot_timeout={0}",
+    let command = command!(
+        "pcs stonith update {} action_timeout={} pcmk_off_timeout={} pcmk_reboot_timeout={}",
+        id,
+        longer,
+        longer + 10,
         longer + 10
     );
     case.add("slow-off", Level::Warning, About::Both(id, &answer.target), text, Some(command));
@@ -120,8 +129,32 @@ fn one_network(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     }
     let text =
         format!("{target} and its BMC are reached over the same interface, {bmc}: what cuts off one cuts off both");
-    let command = Some(format!("ip route get {host}"));
+    let command = Some(command!("ip route get {}", host));
     case.add("one-network", Level::Warning, About::Both(id, target), text, command);
+}
+
+/// Returns how long the fencing of `target` by `device` may take, after its delays where it `has_begun`. By what was measured it is shorter
+/// than Pacemaker's patience.
+pub(in crate::operate::health) fn longest(
+    cluster: &Cluster,
+    configuration: &Configuration,
+    device: &FenceDevice,
+    target: &str,
+    has_begun: bool,
+) -> Duration {
+    let stonith_timeout = configuration.properties.get("stonith-timeout").and_then(|text| parse(text));
+    let patience = time(device, "pcmk_reboot_timeout").or(stonith_timeout).unwrap_or(STONITH_TIMEOUT);
+    let measured =
+        bmc::notes(cluster, device).filter_map(|(_, note)| note.millis_to_off).max().map(Duration::from_millis);
+    let own = time(device, "delay").unwrap_or_default();
+    let acting = measured.map_or(patience, |to_off| (own + (to_off * 2).max(to_off + BESIDE)).min(patience));
+    if has_begun {
+        return acting;
+    }
+    let base = delay(device, target).saturating_sub(own).max(time(device, "pcmk_delay_max").unwrap_or_default());
+    let priority =
+        configuration.properties.get("priority-fencing-delay").and_then(|text| parse(text)).unwrap_or_default();
+    acting + base.max(priority)
 }
 
 /// The delay before a node is fenced: `pcmk_delay_base` is one time, or one for each node.
@@ -158,7 +191,7 @@ fn delays(case: &mut Case<'_>) {
         ),
     };
     let enough = measured.unwrap_or(0) / 1_000 * 2 + 10;
-    let command = Some(format!("pcs stonith update {} pcmk_delay_base={enough}s", to_one.resource.id));
+    let command = Some(command!("pcs stonith update {} pcmk_delay_base={}s", to_one.resource.id, enough));
     case.add("delays", Level::Warning, About::Cluster, text, command);
 }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{Found, Typed};
 use crate::adapters::pacemaker::seen::FenceDevice;
+use crate::base::shell::command;
 use crate::base::utc;
 use crate::operate::certs::pki;
 use crate::operate::cluster::Cluster;
@@ -40,7 +41,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
         let id = &device.resource.id;
         let what = format!("the certificate of {id}'s BMC");
         if let Some(problem) = tell(cluster.at, ends, &what, None, found) {
-            problem.typed(format!("tandem fencing check {id}"));
+            problem.typed(command!("tandem fencing check {}", id));
         }
     }
 }

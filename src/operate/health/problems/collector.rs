@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Found;
 use crate::base::Fact;
+use crate::base::shell::command;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{view, words};
 
@@ -52,7 +53,7 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
         let text =
             format!("{name}'s collector published last {}: what is known of that node is old", words::ago(age, 0));
         found
-            .warning("collector-stale", Some(name), text)
+            .notice("collector-stale", Some(name), text)
             .typed("systemctl status tandem-collect.timer tandem-collect.service");
     }
     if let (Some(free), Some(size)) = (collected.free_bytes, collected.size_bytes.filter(|size| *size > 0))
@@ -62,7 +63,7 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
             format!("the file system of etcd's data on {name} has {} free of {}", words::size(free), words::size(size));
         let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
         let directory = configured.and_then(|etcd| etcd.parameters.get("data_dir")).map_or(DATA_DIR, String::as_str);
-        found.warning("disk-full", Some(name), text).typed(format!("df -h {directory}"));
+        found.warning("disk-full", Some(name), text).typed(command!("df -h {}", directory));
     }
 }
 

@@ -1,7 +1,11 @@
 //! The histories of both nodes' data, and data that was moved aside.
 
-use super::{Found, power};
+use std::path::Path;
+
+use super::{Found, power, resource};
+use crate::adapters::data_dir::AsideKind;
 use crate::adapters::pacemaker::attributes::{LINEAGE, PRIMARY, parse_lineage};
+use crate::base::shell::command;
 use crate::base::utc;
 use crate::decide::evidence::Lineage;
 use crate::operate::cluster::Cluster;
@@ -26,7 +30,7 @@ pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
     let [(one, first), (other, second)] = all.as_slice() else { return };
     if first.forks == second.forks {
         let chosen = cluster.configuration.known().is_some_and(|known| known.properties.contains_key(PRIMARY));
-        if first.is_beyond(second) && !chosen {
+        if first.is_beyond(second) && !chosen && waits_for_a_choice(cluster, one, other) {
             let text = format!(
                 "{one} and {other} both ran standalone, and no program can merge what they took: choose the data to keep"
             );
@@ -44,14 +48,68 @@ pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
     }
 }
 
+/// Whether the agents have refused to continue either history. While both nodes start, the agent may join the one to the other by what
+/// was decided before; a node that has joined has chosen.
+fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
+    let of = |name: &str| view::etcd(cluster, name).map(|etcd| etcd.cluster_id.as_str());
+    let (runs_here, runs_there) = (of(one), of(other));
+    if runs_here.is_some() && runs_there.is_some() {
+        return runs_here != runs_there;
+    }
+    let both_are_there = view::is_online(cluster, one) && view::is_online(cluster, other);
+    let refused = [one, other].iter().any(|name| resource::start_failed(cluster, name));
+    refused || !both_are_there
+}
+
+/// The command that reads data which lies on `node`.
+fn show_moved_aside(cluster: &Cluster, node: &str, path: &str) -> String {
+    if node == cluster.here {
+        command!("tandem data-dir show {}", path)
+    } else {
+        command!("ssh {} tandem data-dir show {}", node, path)
+    }
+}
+
 pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         for moved in view::collected(cluster, &name).map(|known| known.moved_aside.as_slice()).unwrap_or_default() {
             let (path, at, size) = (&moved.path, utc(moved.at), words::size(moved.bytes));
-            let text = format!(
-                "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
-            );
-            found.notice("moved-aside", Some(&name), text).typed(format!("du -sh {path}"));
+            let text = match AsideKind::of(Path::new(path)) {
+                Some(AsideKind::History) => format!(
+                    "a history that was given up lies in {path} on {name}, of {at}, {size}, with writes that may exist nowhere else: 'rm -r' it once \
+                     you know that nothing in it is missed"
+                ),
+                Some(AsideKind::Backup) | None => format!(
+                    "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
+                ),
+            };
+            found.notice("moved-aside", Some(&name), text).typed(show_moved_aside(cluster, &name, path));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::of;
+    use super::*;
+    use crate::base::Fact;
+    use crate::operate::health::samples;
+
+    fn is_told(cluster: &Cluster) -> bool {
+        of(cluster).iter().any(|problem| problem.id == "histories-split")
+    }
+
+    /// After a partition, status named a command in the very seconds in which the agent joined by itself.
+    #[test]
+    fn a_choice_is_asked_for_once_a_start_has_refused_and_of_no_node_that_has_joined() {
+        let mut cluster = samples::read("histories-split");
+        assert!(is_told(&cluster));
+        assert!(!is_told(&samples::read("histories-split-starting")), "the agent is choosing");
+        cluster.etcd = samples::read("learner").etcd;
+        assert!(!is_told(&cluster), "it has joined");
+        let mut away = samples::read("histories-split-starting");
+        let Fact::Known(pacemaker) = &mut away.pacemaker else { panic!("no crm_mon") };
+        pacemaker.nodes[1].online = false;
+        assert!(is_told(&away), "nobody is there to choose");
     }
 }

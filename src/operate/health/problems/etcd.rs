@@ -1,5 +1,7 @@
 //! Both etcds.
 
+use super::attempts::WATCH;
+use super::resource::Start;
 use super::{Found, resource};
 use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Etcd};
@@ -39,7 +41,10 @@ fn writes(cluster: &Cluster, found: &mut Found) {
     }
     if known.is_empty() {
         let text = "no writes are taken: etcd runs on no node".to_owned();
-        found.critical("no-etcd", None, text).typed("tandem explain");
+        let names = view::names(cluster);
+        let all_start =
+            names.iter().all(|name| view::is_online(cluster, name) && resource::start(cluster, name).is_some());
+        found.critical("no-etcd", None, text).typed(if all_start { WATCH } else { "tandem explain" });
     } else {
         let text = "no writes are taken: etcd has no leader".to_owned();
         found.critical("no-leader", None, text).typed("tandem explain");
@@ -85,8 +90,20 @@ fn stopped(cluster: &Cluster, name: &str, found: &mut Found) {
     if away || is_lost(cluster, name) || !view::may_start(cluster) || resource::explains(cluster, name) {
         return;
     }
-    let text = format!("etcd does not run on {name}: 'tandem explain' there says why");
-    found.warning("etcd-stopped", Some(name), text).typed("tandem explain");
+    let (id, text) = match resource::start(cluster, name) {
+        Some(Start::UnderWay) => {
+            let text = format!("etcd is being started on {name}, and the agent is choosing how: nothing to type yet");
+            ("etcd-starting", text)
+        }
+        Some(Start::Next) => {
+            let text = format!(
+                "etcd was not started on {name} yet: nothing to type in the first seconds; later, 'tandem explain' there has the reason"
+            );
+            ("etcd-starting", text)
+        }
+        None => ("etcd-stopped", format!("etcd does not run on {name}: 'tandem explain' there says why")),
+    };
+    found.warning(id, Some(name), text).typed(if id == "etcd-starting" { WATCH } else { "tandem explain" });
 }
 
 fn alarms(cluster: &Cluster, found: &mut Found) {

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Found, resource};
-use crate::adapters::pacemaker::seen::{Failure, FenceDevice, Fencing, Instance};
+use super::{Found, attempts, resource};
+use crate::adapters::pacemaker::seen::{Failure, FenceDevice, Instance};
+use crate::base::shell::command;
 use crate::base::utc;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::Severity;
@@ -19,9 +20,11 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
         // A device that names no node may fence each.
         if !devices.iter().any(|device| device.targets.is_empty() || device.targets.contains(&name)) {
             let text = format!("no fence device fences {name}: once it is lost, no survivor may go on");
-            found.critical("fence-device-missing", Some(&name), text).typed(format!(
-                "pcs stonith create fence-{name} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
-                 pcmk_host_list={name}"
+            found.critical("fence-device-missing", Some(&name), text).typed(command!(
+                "pcs stonith create fence-{} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
+                 pcmk_host_list={}",
+                name,
+                name
             ));
         }
     }
@@ -29,7 +32,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
         one(cluster, seen, device, found);
         password_file(cluster, seen, device, found);
     }
-    history(cluster, seen, found);
+    attempts::of_others(cluster, seen, found);
 }
 
 /// What Pacemaker says of a device that runs, and is looked at.
@@ -47,9 +50,9 @@ enum Fault {
 impl Fault {
     fn command(&self, id: &str) -> String {
         match self {
-            Self::Disabled => format!("pcs stonith enable {id}"),
-            Self::Blocked | Self::Failed | Self::Stopped => format!("pcs stonith cleanup {id}"),
-            Self::Unmanaged => format!("pcs resource manage {id}"),
+            Self::Disabled => command!("pcs stonith enable {}", id),
+            Self::Blocked | Self::Failed | Self::Stopped => command!("pcs stonith cleanup {}", id),
+            Self::Unmanaged => command!("pcs resource manage {}", id),
         }
     }
 }
@@ -147,7 +150,24 @@ fn one(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice, found: &
         _ if has_another => Severity::Warning,
         _ => Severity::Critical,
     };
-    found.put(problem, severity, target, text).typed(fault.command(id));
+    let command = match (&fault, reason(cluster, seen, device)) {
+        (Fault::Failed, Some(why)) if bmc::is_refused_login(why) => passwords::update_command(device, None),
+        (Fault::Failed, Some(_)) if bmc::is_ours(device) => attempts::fencing_check(id),
+        _ => fault.command(id),
+    };
+    found.put(problem, severity, target, text).typed(command);
+}
+
+/// Why the device's last monitor failed, in the fence agent's own words: Pacemaker keeps a word of it, such as "error". A monitor
+/// that succeeded after Pacemaker's failure leaves nothing to mend but what Pacemaker remembers.
+fn reason<'a>(cluster: &'a Cluster, seen: ResourceSeen<'a>, device: &FenceDevice) -> Option<&'a str> {
+    let failure = latest(seen, device);
+    match bmc::checked(cluster, device) {
+        Some((_, note)) if failure.and_then(|failure| failure.at).is_none_or(|at| at <= note.at) => {
+            note.failure.as_deref()
+        }
+        _ => failure.map(|failure| failure.reason.as_str()).filter(|why| !why.is_empty()),
+    }
 }
 
 /// Whether each node that `device` fences is fenced by another device that works.
@@ -165,7 +185,11 @@ fn has_another(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) 
 
 /// What Pacemaker remembers of its failure, and when a login last worked: ` (TIME: REASON; its login last worked TIME)`.
 fn device_story(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> String {
-    let mut story = latest(seen, device).map(resource::failure_details).unwrap_or_default().trim_start().to_owned();
+    let told = |failure: &Failure| match reason(cluster, seen, device) {
+        Some(why) => resource::failure_details(&Failure { reason: why.to_owned(), ..failure.clone() }),
+        None => resource::failure_details(failure),
+    };
+    let mut story = latest(seen, device).map(told).unwrap_or_default().trim_start().to_owned();
     if let Some(at) = bmc::last_success(cluster, device) {
         let between = if story.is_empty() { "" } else { "; " };
         let _ = write!(story, "{between}{}", last_login(at));
@@ -186,7 +210,7 @@ fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &m
         let at = utc(note.at);
         let text =
             format!("the fence device {id} did not get what it needs from its BMC, from {from} at {at}: {why}{login}");
-        return found.warning("bmc-check-failed", target, text).typed(fencing_check(id));
+        return found.warning("bmc-check-failed", target, text).typed(attempts::fencing_check(id));
     }
     let Some(target) = target else { return };
     match bmc::stranger(cluster, target, note) {
@@ -194,13 +218,13 @@ fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &m
             let text = format!(
                 "the BMC of {id} belongs to the machine {theirs}, and {target} is {ours}: it would switch off a stranger"
             );
-            found.critical("bmc-other-machine", Some(target), text).typed(fencing_check(id));
+            found.critical("bmc-other-machine", Some(target), text).typed(attempts::fencing_check(id));
         }
         Some(Stranger::SaysOff) => {
             let text = format!(
                 "the BMC of {id} says that {target} is off, and {target} runs: it would switch off a stranger, or nothing"
             );
-            found.critical("bmc-says-off", Some(target), text).typed(fencing_check(id));
+            found.critical("bmc-says-off", Some(target), text).typed(attempts::fencing_check(id));
         }
         None => contradiction(device, target, note, found),
     }
@@ -213,41 +237,7 @@ fn contradiction(device: &FenceDevice, target: &str, note: &BmcNote, found: &mut
     let text = format!(
         "the BMC of {id} says that {target} is off, but its chassis {chassis} says On: that is no proof that {target} is off"
     );
-    found.warning("bmc-contradiction", Some(target), text).typed(fencing_check(id));
-}
-
-fn fencing_check(id: &str) -> String {
-    format!("tandem fencing check {id}")
-}
-
-/// The last fencing of each node.
-fn history(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
-    for name in view::names(cluster) {
-        let Some(last) = seen.pacemaker.fencing.iter().find(|fencing| fencing.target == name) else { continue };
-        let action = &last.action;
-        match last.status.as_str() {
-            "pending" => {
-                let text = format!("{name} is being fenced ({action})");
-                let problem = found.warning("fencing-pending", Some(&name), text);
-                problem.typed(format!("pcs stonith history show {name}"));
-            }
-            "failed" => {
-                let lost = view::node(cluster, &name).is_none_or(|node| node.unclean);
-                let severity = if lost { Severity::Critical } else { Severity::Notice };
-                let text = format!("the last fencing of {name} ({action}) did not complete{}", fencing_ended(last));
-                let problem = found.put("fencing-failed", severity, Some(&name), text);
-                problem.typed(format!("pcs stonith history show {name}"));
-            }
-            _ => {}
-        }
-    }
-}
-
-/// When a fencing ended, and why it failed: ` at TIME: REASON`.
-fn fencing_ended(last: &Fencing) -> String {
-    let when = last.completed.map(|at| format!(" at {}", utc(at))).unwrap_or_default();
-    let why = last.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    format!("{when}{why}")
+    found.warning("bmc-contradiction", Some(target), text).typed(attempts::fencing_check(id));
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The machines, as the cluster sees them.
 
-use super::{Found, power};
+use super::{Found, attempts, power};
 use crate::adapters::pacemaker::seen::Node;
+use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
@@ -23,16 +24,9 @@ fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
     let name = node.name.as_str();
     if node.unclean && node.online {
         let text = format!("a stop failed on {name}, which is fenced next");
-        found.critical("node-stop-failed", Some(name), text).typed(format!("pcs stonith history show {name}"));
+        found.critical("node-stop-failed", Some(name), text).typed(command!("pcs stonith history show {}", name));
     } else if node.unclean {
-        let said = match view::power(cluster, name) {
-            Some(Power::On) => "; its BMC says: On".to_owned(),
-            Some(Power::Off) => "; its BMC says: Off".to_owned(),
-            Some(Power::Unknown(why)) => format!("; its BMC does not say whether it is on ({why})"),
-            None => String::new(),
-        };
-        let text = format!("{name} is lost and not confirmed off: fencing is on its way, or fails{said}");
-        found.critical("node-unclean", Some(name), text).typed(format!("pcs stonith history show {name}"));
+        attempts::lost(cluster, name, found);
     } else if !node.online {
         offline(cluster, name, found);
     } else if node.pending || node.shutdown {
@@ -41,15 +35,31 @@ fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
     }
     if node.standby {
         let text = format!("somebody put {name} on standby, so nothing runs there");
-        found.warning("node-standby", Some(name), text).typed(format!("pcs node unstandby {name}"));
+        found.warning("node-standby", Some(name), text).typed(command!("pcs node unstandby {}", name));
     }
     if node.maintenance {
         let text = format!("somebody put {name} into maintenance, so Pacemaker looks after nothing there");
-        found.warning("node-maintenance", Some(name), text).typed(format!("pcs node unmaintenance {name}"));
+        found.warning("node-maintenance", Some(name), text).typed(command!("pcs node unmaintenance {}", name));
     }
 }
 
+/// So long after its fencing a machine may still boot.
+const BOOTS: u64 = 600;
+
+/// Returns how long ago Pacemaker fenced a node that is on again, in seconds, while it may still boot.
+fn boots_since(cluster: &Cluster, name: &str) -> Option<u64> {
+    let last = cluster.pacemaker.known()?.fencing.iter().find(|fencing| fencing.target == name)?;
+    let age = cluster.at.saturating_sub(last.completed?);
+    let is_on = view::power(cluster, name) == Some(&Power::On);
+    (is_on && last.status == "success" && last.action != "off" && age < BOOTS).then_some(age)
+}
+
 fn offline(cluster: &Cluster, name: &str, found: &mut Found) {
+    if let Some(age) = boots_since(cluster, name) {
+        let text =
+            format!("{name} was fenced {age} s ago, is on again as its BMC says, and boots: nothing to type yet");
+        return found.warning("node-offline", Some(name), text).typed(attempts::WATCH);
+    }
     let text = match view::power(cluster, name) {
         Some(Power::Off) => format!("{name} is off, as its BMC says, and Pacemaker knows it"),
         Some(Power::On) => format!("{name} is on, as its BMC says, and its cluster is stopped or still starts"),

@@ -1,6 +1,7 @@
 //! Every problem that follows from the facts: a stable id, a sentence in the words of the recovery guide, and what to
 //! type. A file for each part of the cluster; the guide has a row for each sentence.
 
+mod attempts;
 mod certificates;
 mod collector;
 mod data;
@@ -39,6 +40,7 @@ pub const IDS: &[&str] = &[
     "etcd-unknown",
     "reads-unknown",
     "etcd-stopped",
+    "etcd-starting",
     "two-clusters",
     "learner-catches-up",
     "learner-lags",
@@ -146,6 +148,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::base::shell;
     use crate::operate::health::samples;
 
     #[test]
@@ -156,6 +159,19 @@ mod tests {
             for problem in problems {
                 assert!(problem.command.is_some(), "{name}: {problem:?}");
                 assert!(!problem.text.ends_with('.') && !problem.text.contains("  "), "{name}: {problem:?}");
+            }
+        }
+    }
+
+    /// A node's name is in most commands, and nothing keeps it from being odd.
+    #[test]
+    fn a_shell_splits_each_command_as_it_is_meant() {
+        const ODD: &str = "no;de '2$(x)";
+        for (name, cluster) in samples::all() {
+            let odd = serde_json::to_string(&cluster).unwrap().replace("node2", ODD).replace("etcd-clone", "et|cd");
+            let odd: Cluster = serde_json::from_str(&odd).unwrap();
+            for command in of(&cluster).into_iter().chain(of(&odd)).filter_map(|problem| problem.command) {
+                assert!(shell::split(&command).is_some(), "{name}: {command}");
             }
         }
     }

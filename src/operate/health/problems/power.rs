@@ -1,5 +1,6 @@
 //! The command for a node that is out of sight, by the words of its BMC.
 
+use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
@@ -8,10 +9,10 @@ use crate::operate::health::view;
 pub(super) fn way_back(cluster: &Cluster, name: &str) -> String {
     let has_left = view::is_down(cluster, name);
     match view::power(cluster, name) {
-        Some(Power::Off) => format!("tandem power on {name}"),
-        Some(Power::On) if !has_left => format!("ssh {name} tandem status"),
-        Some(Power::On) => format!("pcs cluster start {name}"),
-        None if has_left && view::may_start(cluster) => format!("pcs cluster start {name}"),
-        Some(Power::Unknown(_)) | None => format!("tandem power status {name}"),
+        Some(Power::Off) => command!("tandem power on {}", name),
+        Some(Power::On) if !has_left => command!("ssh {} tandem status", name),
+        Some(Power::On) => command!("pcs cluster start {}", name),
+        None if has_left && view::may_start(cluster) => command!("pcs cluster start {}", name),
+        Some(Power::Unknown(_)) | None => command!("tandem power status {}", name),
     }
 }

@@ -4,6 +4,7 @@ use super::Found;
 use crate::adapters::pacemaker::attributes::CLUSTER_ID;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Resource};
 use crate::agent::resource::params;
+use crate::base::shell::command;
 use crate::base::utc;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view::{self, ResourceSeen};
@@ -36,7 +37,7 @@ fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     if etcd.parameters.get(params::BACKUPS).is_some_and(|value| params::keeps_no_backup(value)) {
         let (id, name) = (&etcd.id, params::BACKUPS);
         let text = format!("{id} has {name}=0, which would delete the last backup: it counts as 1");
-        found.notice("no-backups", None, text).typed(format!("pcs resource update {id} {name}=3"));
+        found.notice("no-backups", None, text).typed(command!("pcs resource update {} {}=3", id, name));
     }
 }
 
@@ -56,7 +57,7 @@ fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
         let text = format!(
             "{LOAD_THRESHOLD} is {threshold}, so on busier machines Pacemaker starts one etcd at a time, and one without data waits for the other's start"
         );
-        found.notice("load-threshold", None, text).typed(format!("pcs property set {LOAD_THRESHOLD}=1000%"));
+        found.notice("load-threshold", None, text).typed(command!("pcs property set {}=1000%", LOAD_THRESHOLD));
     }
 }
 
@@ -66,6 +67,36 @@ pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     let Some(etcd) = &seen.configuration.etcd else { return false };
     let failed = latest(seen).iter().any(|failure| failure.resource == etcd.id && failure.node == node);
     failed || view::is_disabled(etcd) || bans(seen, etcd).any(|(_, banned)| banned == node)
+}
+
+/// Whether the last that Pacemaker has of etcd on `node` is a start that failed.
+pub(super) fn start_failed(cluster: &Cluster, node: &str) -> bool {
+    let Some(seen) = ResourceSeen::of(cluster) else { return false };
+    let Some(etcd) = &seen.configuration.etcd else { return false };
+    let is_its = |failure: &&Failure| failure.resource == etcd.id && failure.node == node && failure.task == "start";
+    latest(seen).into_iter().any(|failure| is_its(&failure))
+}
+
+/// How far a start of etcd on a node is that has neither succeeded nor failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    UnderWay,
+    /// Pacemaker has nothing of etcd there: the node came up just now, or something keeps etcd from it.
+    Next,
+}
+
+/// Returns how far the start of etcd on `node` is, where one is to be expected.
+pub(super) fn start(cluster: &Cluster, node: &str) -> Option<Start> {
+    let seen = ResourceSeen::of(cluster)?;
+    let etcd = seen.configuration.etcd.as_ref()?;
+    let instance = view::instance_on(seen.pacemaker, &etcd.id, node);
+    if instance.and_then(|instance| instance.pending.as_deref()) == Some("Starting") {
+        return Some(Start::UnderWay);
+    }
+    // crm_mon leaves out a probe that found nothing.
+    let is_blank = seen.history(&etcd.id, node).is_none_or(|history| history.operations.is_empty());
+    let may = view::may_start(cluster) && !seen.pacemaker.maintenance && !explains(cluster, node);
+    (is_blank && may && instance.is_none_or(|instance| instance.managed)).then_some(Start::Next)
 }
 
 /// `stonith` for a fence device, as `pcs` has it, else `resource`.
@@ -79,13 +110,13 @@ fn whole(cluster: &Cluster, seen: ResourceSeen<'_>, resource: &Resource, found: 
     let id = resource.id.as_str();
     if view::is_disabled(resource) {
         let text = format!("somebody disabled {id}, so it runs nowhere");
-        found.warning("resource-disabled", None, text).typed(format!("pcs resource enable {id}"));
+        found.warning("resource-disabled", None, text).typed(command!("pcs resource enable {}", id));
     }
     let mut instances = seen.pacemaker.resources.iter().filter(|instance| instance.id == id && !instance.blocked);
     if instances.any(|instance| !instance.managed && !view::is_in_maintenance(cluster, instance)) {
         let text =
             format!("somebody took {id} from Pacemaker's hands (unmanaged), so it is neither started nor stopped");
-        found.warning("resource-unmanaged", None, text).typed(format!("pcs resource manage {id}"));
+        found.warning("resource-unmanaged", None, text).typed(command!("pcs resource manage {}", id));
     }
 }
 
@@ -96,7 +127,7 @@ fn on_node(seen: ResourceSeen<'_>, resource: &Resource, node: &str, found: &mut 
         let failure = latest(seen).into_iter().find(|failure| failure.resource == id && failure.node == node);
         let why = failure.map(failure_details).unwrap_or_default();
         let text = format!("{id} on {node} is blocked, as a stop failed and fencing is off or failed{why}");
-        found.critical("resource-blocked", Some(node), text).typed(format!("pcs resource cleanup {id}"));
+        found.critical("resource-blocked", Some(node), text).typed(command!("pcs resource cleanup {}", id));
     }
     for (ban, _) in bans(seen, resource).filter(|(_, banned)| *banned == node) {
         let text = format!("the constraint {ban} keeps {id} from {node}");
@@ -104,15 +135,19 @@ fn on_node(seen: ResourceSeen<'_>, resource: &Resource, node: &str, found: &mut 
         // What `pcs resource ban` and `move` make has this name.
         let problem = found.warning("resource-banned", Some(node), text);
         if ban.starts_with("cli-") {
-            problem.typed(format!("pcs resource clear {clone} {node}"));
+            problem.typed(command!("pcs resource clear {} {}", clone, node));
         } else {
-            problem.typed(format!("pcs constraint delete {ban}"));
+            problem.typed(command!("pcs constraint delete {}", ban));
         }
     }
     let history = seen.history(id, node).filter(|history| history.migration_threshold > 0);
     if let Some(history) = history.filter(|history| history.fail_count >= history.migration_threshold) {
         let text = format!("Pacemaker tries {id} on {node} no more, after {} failures", history.fail_count);
-        found.critical("resource-given-up", Some(node), text).typed(format!("pcs resource cleanup {id} node={node}"));
+        found.critical("resource-given-up", Some(node), text).typed(command!(
+            "pcs resource cleanup {} node={}",
+            id,
+            node
+        ));
     }
 }
 
@@ -163,7 +198,7 @@ fn failed(seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
     if healed {
         let (when, why) = (failure_when(failure), failure_why(failure));
         let text = format!("the {task} of {resource} on {node} failed{when} and healed by itself{why}");
-        found.notice("failure-healed", Some(node), text).typed(format!("pcs {kind} cleanup {resource}"));
+        found.notice("failure-healed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));
     } else if kind == "stonith" || instances().any(|instance| instance.blocked) {
         // That is told of the device, and of the resource that is blocked.
     } else if task == "start" {
@@ -171,7 +206,7 @@ fn failed(seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
         found.warning("start-failed", Some(node), text).typed("tandem explain");
     } else {
         let text = format!("the {task} of {resource} on {node} failed{}", failure_details(failure));
-        found.warning("operation-failed", Some(node), text).typed(format!("pcs {kind} cleanup {resource}"));
+        found.warning("operation-failed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));
     }
 }
 

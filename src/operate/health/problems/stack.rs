@@ -103,6 +103,8 @@ fn settings(cluster: &Cluster, found: &mut Found) {
     }
     if let Some([only]) = cluster.configuration.known().map(|known| known.nodes.as_slice()) {
         let text = format!("the cluster has one node, {only}, and no other one would go on");
-        found.warning("one-node", Some(only), text).typed("pcs cluster node add NODE");
+        found.warning("one-node", Some(only), text).typed(
+            "tandem member add NAME=ADDRESS --fence ip=ADDRESS --fence username=NAME --fence password_file=FILE",
+        );
     }
 }

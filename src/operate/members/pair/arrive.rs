@@ -14,11 +14,14 @@ use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::fence_options;
 use crate::agent::resource::params::Source;
 use crate::decide::members::{MachineState, Member};
+use crate::fence::examine;
 use crate::operate::certs::pki;
 use crate::operate::failure::Failure;
 use crate::operate::health;
+use crate::operate::health::fencing::is_ours;
 use crate::operate::members::look::machine_names;
 use crate::operate::members::protect;
+use crate::operate::setup::bmc::{self, Looked};
 use crate::operate::setup::channel;
 use crate::operate::setup::cluster::{device_steps, parse_cib};
 use crate::operate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
@@ -97,8 +100,31 @@ impl Work {
             format!("see what it says on {}", self.change.here.name)
         };
         call.end(done.is_ok(), &text);
-        done.map_err(refused)?;
+        let prepared = done.map_err(refused)?;
+        self.tie(look, &new.name, prepared.dmi_uuid.as_deref())?;
         Ok(Took::Over(format!("{} has its certificates, etcd's image and pcsd", new.name)))
+    }
+
+    /// Ties the new node's fence device to its machine, as a setup does: where the firmware there and the BMC, asked from here, report one
+    /// UUID. What only the BMC reports is that of whichever machine is behind the address.
+    fn tie(&self, look: &Look, new: &str, own: Option<&str>) -> Result<(), Failure> {
+        let Some(device) = look.devices(new).into_iter().find(|device| is_ours(device)) else { return Ok(()) };
+        if device.resource.parameters.contains_key("system_uuid") {
+            return Ok(());
+        }
+        let id = device.resource.id.as_str();
+        let lines = fence_options::read(&self.programs)?.lines_of(id)?;
+        let plug = device.plugs.get(new).map(String::as_str);
+        let note = examine::device(&lines, Some(new), plug).note;
+        self.tie_to(id, new, Looked { note, ..Looked::default() }, own)
+    }
+
+    fn tie_to(&self, id: &str, new: &str, looked: Looked, own: Option<&str>) -> Result<(), Failure> {
+        if let Some(why) = bmc::judge_of_member(new, &self.change.here.name, &looked, own) {
+            return Err(goes_on(Failure(why)));
+        }
+        let Some(uuid) = bmc::compared(&[looked], own) else { return Ok(()) };
+        self.typed(&["pcs", "stonith", "update", id, &format!("system_uuid={uuid}")])
     }
 
     /// The options by which this node is fenced, with the password itself: the new machine has no file of it yet.

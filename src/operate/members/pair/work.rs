@@ -11,6 +11,7 @@ use super::{changed, end};
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::member_change;
+use crate::base::shell;
 use crate::decide::members::Forbidden;
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
@@ -198,7 +199,7 @@ impl Work {
     /// Types a command; its failure names it.
     pub(super) fn typed<W: AsRef<str>>(&self, words: &[W]) -> Result<(), Failure> {
         let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
-        self.progress.say(&words.join(" "));
+        self.progress.say(&shell::line(&words));
         apply::apply(&self.programs, &Action::Command(words)).map_err(Failure)
     }
 

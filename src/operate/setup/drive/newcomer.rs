@@ -12,16 +12,19 @@ use crate::operate::setup::machine::Machine;
 use crate::operate::setup::node::judge::{self, Judgement};
 use crate::operate::setup::node::{Corosync, Facts};
 
+/// A machine that has all that a node has before it is added.
+#[derive(Debug)]
+pub struct Prepared {
+    pub shown: Vec<Shown>,
+    /// What its firmware calls it.
+    pub dmi_uuid: Option<String>,
+}
+
 impl<T: Talk> Drive<'_, T> {
     /// Looks at the machine, and where nothing is wrong with it does all that it takes before 'pcs cluster node add'.
     ///
     /// `device` has the options by which this node is fenced, with the password: the other one is to do that from now on.
-    pub fn newcomer(
-        mut self,
-        own: &Facts,
-        other: &dyn Machine,
-        device: Option<&Secret>,
-    ) -> Result<Vec<Shown>, Refusal> {
+    pub fn newcomer(mut self, own: &Facts, other: &dyn Machine, device: Option<&Secret>) -> Result<Prepared, Refusal> {
         let theirs = self.look_at(own, other, device)?;
         let mut judged = Judgement::default();
         let passwords = self.passwords(&mut judged);
@@ -55,7 +58,7 @@ impl<T: Talk> Drive<'_, T> {
             }
         }
         self.await_pcsd()?;
-        Ok(self.shown)
+        Ok(Prepared { shown: self.shown, dmi_uuid: theirs.dmi_uuid })
     }
 
     fn look_at(&self, own: &Facts, other: &dyn Machine, device: Option<&Secret>) -> Result<Facts, Refusal> {

@@ -10,6 +10,7 @@ use crate::adapters::openshift::machines::fake_api::FakeApi;
 use crate::adapters::openshift::replaced::Replaced;
 use crate::decide::members::Health;
 use crate::operate::health::samples;
+use crate::records::bmc_note::BmcNote;
 
 fn replaced() -> Change {
     change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))
@@ -36,6 +37,26 @@ fn a_device_that_does_not_work_is_told_and_one_that_stays_is_not_made_again() {
     let Failure(why) = work.device(&node1.look(samples::read("healthy"))).unwrap_err();
     assert!(why.contains("fence-node3"), "{why}");
     assert!(node1.typed().is_empty());
+}
+
+/// As a setup does: a UUID that only the BMC reports is that of whichever machine is behind the address.
+#[test]
+fn a_device_is_tied_to_the_machine_whose_firmware_and_bmc_report_one_uuid() {
+    const OWN: &str = "4c4c4544-0033-3510-8054-b4c04f303158";
+    let node1 = Node1::new();
+    let work = node1.work(replaced(), "");
+    let looked = |uuid: &str| {
+        let note = BmcNote { uuid: Some(uuid.to_owned()), ..BmcNote::default() };
+        Looked { note, ..Looked::default() }
+    };
+    work.tie_to("fence-node3", "node3", looked(&OWN.to_uppercase()), Some(OWN)).unwrap();
+    assert_eq!(node1.typed(), [format!("pcs stonith update fence-node3 system_uuid={OWN}")]);
+    work.tie_to("fence-node3", "node3", looked(OWN), None).unwrap();
+    work.tie_to("fence-node3", "node3", Looked::default(), Some(OWN)).unwrap();
+    let other = "4c4c4544-0039-3510-8054-b4c04f303158";
+    let Failure(why) = work.tie_to("fence-node3", "node3", looked(other), Some(OWN)).unwrap_err();
+    assert!(why.contains("is that of another machine"), "{why}");
+    assert!(node1.typed().is_empty(), "nothing is pinned that was not compared");
 }
 
 /// Whoever has the token does what he wants with both pcsds.

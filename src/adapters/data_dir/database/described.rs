@@ -1,0 +1,91 @@
+//! Names and the revision in a database, for people.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+
+use super::{BRANCH, Database, Fault, HEADER, LEAF, MAX_DEPTH, MAX_PAGES, Value, inline, number, open, page_of, slice};
+use crate::os::beneath::Dir;
+
+/// A key is a revision, `_`, another number, and a mark of a deletion.
+const REVISION_KEY: usize = 18;
+
+/// What a database has for people: nothing is decided by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Described {
+    /// The revision of the last change of a key that it holds.
+    pub revision: Option<u64>,
+    /// The members' names, by their ids.
+    pub names: BTreeMap<u64, String>,
+}
+
+/// Reads what the database in `snap` has for people; nothing where it cannot be read.
+pub(in crate::adapters::data_dir) fn described(snap: &Dir) -> Described {
+    let Ok(Some(mut source)) = open(snap) else { return Described::default() };
+    let Ok(length) = source.seek(SeekFrom::End(0)) else { return Described::default() };
+    let mut database = Database { source, length, page_size: 0, pages: 0, read: 0, collected: 0 };
+    Described { revision: database.revision().ok().flatten(), names: database.names().unwrap_or_default() }
+}
+
+/// What is wanted of a member's JSON.
+#[derive(serde::Deserialize)]
+struct Named {
+    #[serde(default)]
+    name: String,
+}
+
+impl<S: Read + Seek> Database<S> {
+    fn names(&mut self) -> Result<BTreeMap<u64, String>, Fault> {
+        let root = self.root()?;
+        let id = |key: &[u8]| u64::from_str_radix(std::str::from_utf8(key).ok()?, 16).ok();
+        let name = |value: &[u8]| serde_json::from_slice::<Named>(value).ok().map(|member| member.name);
+        let members = self.entries(root, b"members")?;
+        Ok(members.iter().filter_map(|(key, value)| Some((id(key)?, name(value)?))).collect())
+    }
+
+    /// The revision that the last key of the bucket `key` begins with: keys are sorted by it.
+    fn revision(&mut self) -> Result<Option<u64>, Fault> {
+        let root = self.root()?;
+        let Some(Value::Bucket(bucket)) = self.find(root, b"key", 0)? else { return Ok(None) };
+        let key = match page_of(&bucket)? {
+            0 => last_key_in(inline(&bucket))?,
+            page => self.last_key(page, 0)?,
+        };
+        Ok(key.and_then(|key| number(&key, 0)).map(u64::from_be_bytes))
+    }
+
+    /// The last key below page `id`. Values may be long, so that no whole page is read.
+    fn last_key(&mut self, id: u64, depth: u32) -> Result<Option<Vec<u8>>, Fault> {
+        self.pages += 1;
+        if depth > MAX_DEPTH || self.pages > MAX_PAGES {
+            return Err(Fault::Format);
+        }
+        let at = id.checked_mul(self.page_size as u64).ok_or(Fault::Format)?;
+        let head = self.read_at(at, HEADER)?;
+        let short = |at| number(&head, at).map(u16::from_le_bytes).ok_or(Fault::Format);
+        let (flags, count) = (short(8)?, short(10)?);
+        let Some(last) = usize::from(count).checked_sub(1) else { return Ok(None) };
+        let place = (HEADER + last * 16) as u64;
+        let element = self.read_at(at.checked_add(place).ok_or(Fault::Format)?, 16)?;
+        let field = |at| number(&element, at).map(u32::from_le_bytes).ok_or(Fault::Format);
+        match flags {
+            LEAF => {
+                let start = at.checked_add(place + u64::from(field(4)?)).ok_or(Fault::Format)?;
+                Ok(Some(self.read_at(start, (field(8)? as usize).min(REVISION_KEY))?))
+            }
+            BRANCH => {
+                let child = number(&element, 8).map(u64::from_le_bytes).ok_or(Fault::Format)?;
+                self.last_key(child, depth + 1)
+            }
+            _ => Err(Fault::Format),
+        }
+    }
+}
+
+/// The last key of a bucket that is inside another one's value.
+fn last_key_in(page: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+    let count = number(page, 10).map(u16::from_le_bytes).ok_or(Fault::Format)?;
+    let Some(last) = usize::from(count).checked_sub(1) else { return Ok(None) };
+    let element = HEADER + last * 16;
+    let field = |at| number(page, element + at).map(u32::from_le_bytes).ok_or(Fault::Format);
+    Ok(Some(slice(page, element + field(4)? as usize, field(8)? as usize)?.to_vec()))
+}
