@@ -41,6 +41,9 @@ pub(super) fn differ(device: &FenceDevice, node: &str, with: &str) -> String {
 
 /// What is to be typed, `on` another node where one is named.
 pub(super) fn update_command(device: &FenceDevice, on: Option<&str>) -> String {
-    let there = on.map(|node| format!("ssh -t {node} ")).unwrap_or_default();
-    format!("{there}tandem fencing update {}", device.targets.first().map_or("NODE", String::as_str))
+    let target = device.targets.first().map_or("NODE", String::as_str);
+    match on {
+        Some(node) => format!("ssh -t {node} tandem fencing update {target}"),
+        None => format!("tandem fencing update {target}"),
+    }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use crate::base::shell_word;
+
 /// A change that a person could make by hand, in the words in which it is shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
@@ -35,21 +37,11 @@ impl std::fmt::Display for Action {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Command(words) => {
-                let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                let quoted: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
                 f.write_str(&quoted.join(" "))
             }
             Self::Write(file) => write!(f, "write {} (mode {:o}): {}", file.path.display(), file.mode, file.what),
         }
-    }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@+%".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

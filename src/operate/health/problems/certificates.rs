@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Found, Typed};
 use crate::adapters::pacemaker::seen::FenceDevice;
-use crate::base::utc;
+use crate::base::{shell_word, utc};
 use crate::operate::certs::pki;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{bmc, view};
@@ -58,7 +58,7 @@ fn what_to_type(cluster: &Cluster, file: &str) -> String {
         () if is_its("cert_file") => "tandem certs install --cert FILE --key FILE".to_owned(),
         () if is_its("trusted_ca_file") => "tandem certs install --ca FILE".to_owned(),
         // Whoever has made it makes the next one, too.
-        () => format!("openssl x509 -noout -enddate -in {file}"),
+        () => format!("openssl x509 -noout -enddate -in {}", shell_word(file)),
     }
 }
 

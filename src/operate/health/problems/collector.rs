@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Found;
-use crate::base::Fact;
+use crate::base::{Fact, shell_word};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{view, words};
 
@@ -62,7 +62,7 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
             format!("the file system of etcd's data on {name} has {} free of {}", words::size(free), words::size(size));
         let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
         let directory = configured.and_then(|etcd| etcd.parameters.get("data_dir")).map_or(DATA_DIR, String::as_str);
-        found.warning("disk-full", Some(name), text).typed(format!("df -h {directory}"));
+        found.warning("disk-full", Some(name), text).typed(format!("df -h {}", shell_word(directory)));
     }
 }
 

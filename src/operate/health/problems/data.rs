@@ -2,7 +2,7 @@
 
 use super::{Found, power};
 use crate::adapters::pacemaker::attributes::{LINEAGE, PRIMARY, parse_lineage};
-use crate::base::utc;
+use crate::base::{shell_word, utc};
 use crate::decide::evidence::Lineage;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{view, words};
@@ -51,7 +51,7 @@ pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
             let text = format!(
                 "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
             );
-            found.notice("moved-aside", Some(&name), text).typed(format!("du -sh {path}"));
+            found.notice("moved-aside", Some(&name), text).typed(format!("du -sh {}", shell_word(path)));
         }
     }
 }

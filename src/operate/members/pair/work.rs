@@ -198,8 +198,7 @@ impl Work {
     /// Types a command; its failure names it.
     pub(super) fn typed<W: AsRef<str>>(&self, words: &[W]) -> Result<(), Failure> {
         let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
-        self.progress.say(&words.join(" "));
-        apply::apply(&self.programs, &Action::Command(words)).map_err(Failure)
+        self.act(&Action::Command(words))
     }
 
     pub(super) fn act(&self, action: &Action) -> Result<(), Failure> {
