@@ -77,8 +77,8 @@ fn line(member: &MemberSpace) -> String {
         (Some(percent), Some(quota)) => format!(", {percent} % of its quota of {}", size(quota)),
         _ => ", its quota is not known".to_owned(),
     };
-    let alarms: String = member.alarms.iter().map(|alarm| format!(", alarm {alarm}")).collect();
-    format!("{:<12}  {role:<7}  {}{in_use}{quota}{alarms}", member.name, size(bytes))
+    let alarms: Vec<String> = member.alarms.iter().map(|alarm| format!(", alarm {alarm}")).collect();
+    format!("{:<12}  {role:<7}  {}{in_use}{quota}{}", member.name, size(bytes), alarms.concat())
 }
 
 impl Report for Shown {

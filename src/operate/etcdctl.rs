@@ -48,7 +48,7 @@ pub fn call(resource: Option<&str>, typed: &[OsString], has_terminal: bool) -> R
     let (programs, credentials) = (&context.programs, credentials(context.credentials(), Path::new(pki::DIR)));
     if has_it(programs, &context.params.name) {
         let variables = in_container(&context, &credentials, typed);
-        return Ok(exec(&context.params.name, variables, typed, has_terminal));
+        return Ok(exec(&context.params.name, &variables, typed, has_terminal));
     }
     if programs.find(PROGRAM).is_none() {
         return Err(Failure(
@@ -112,7 +112,7 @@ fn inside(deployment: &Deployment, file: &Path) -> Option<PathBuf> {
     deployment.mounts.iter().find_map(seen)
 }
 
-fn exec(name: &str, variables: Vec<(&'static str, String)>, typed: &[OsString], has_terminal: bool) -> Call {
+fn exec(name: &str, variables: &[(&'static str, String)], typed: &[OsString], has_terminal: bool) -> Call {
     let mut args: Vec<OsString> = vec!["exec".into(), "--interactive".into()];
     if has_terminal {
         args.push("--tty".into());
@@ -153,11 +153,11 @@ mod tests {
             ["ETCDCTL_API", "ETCDCTL_ENDPOINTS", "ETCDCTL_CACERT", "ETCDCTL_CERT", "ETCDCTL_KEY"]
         );
         assert_eq!(variables[1].1, "https://192.0.2.1:2379");
-        let call = exec("etcd", variables, &typed, false);
+        let call = exec("etcd", &variables, &typed, false);
         assert_eq!(call.args[..2], words(&["exec", "--interactive"]));
         assert_eq!(call.args[call.args.len() - 6..], words(&["etcd", "etcdctl", "put", "--", "-key", "a b"]));
         assert!(!call.args.contains(&"--tty".into()));
-        assert!(exec("etcd", Vec::new(), &typed, true).args.contains(&"--tty".into()));
+        assert!(exec("etcd", &[], &typed, true).args.contains(&"--tty".into()));
     }
 
     #[test]

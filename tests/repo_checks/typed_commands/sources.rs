@@ -164,3 +164,12 @@ pub(super) fn remedies() -> Vec<String> {
     }
     found
 }
+
+/// Every command of `tandem` that a sentence of the guide quotes: exit reasons, and what `tandem` itself refuses with.
+pub(super) fn quoted() -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(recovery_guide::GUIDE)).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with("| `") || line.starts_with("### `"));
+    let code = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let quotes = code.flat_map(|words| words.split(['\'']).skip(1));
+    quotes.filter(|words| words.starts_with("tandem ")).map(|words| words.trim().to_owned()).collect()
+}

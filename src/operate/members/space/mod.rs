@@ -75,7 +75,7 @@ impl Space {
         self.members.iter().filter(|member| member.db_bytes.is_none())
     }
 
-    fn of(asked: Vec<(&Member, Option<MemberId>, Fact<Status>)>, configured_quota: u64) -> Self {
+    fn of(asked: &[(&Member, Option<MemberId>, Fact<Status>)], configured_quota: u64) -> Self {
         let known = || asked.iter().filter_map(|(.., status)| status.known());
         let mut alarms: Vec<(MemberId, String)> =
             known().flat_map(|status| &status.errors).filter_map(|words| alarm(words)).collect();
@@ -133,8 +133,8 @@ pub fn space(resource: Option<&str>) -> Result<Space, Failure> {
 
 fn ask(context: &Context, seen: &MembersSeen) -> Space {
     let members = seen.membership.members.iter();
-    let asked = members.map(|member| (member, seen.membership.leader, status(context, seen, member))).collect();
-    Space::of(asked, settings::quota_bytes(&context.deployment.settings))
+    let asked: Vec<_> = members.map(|member| (member, seen.membership.leader, status(context, seen, member))).collect();
+    Space::of(&asked, settings::quota_bytes(&context.deployment.settings))
 }
 
 /// Where `member` answered.
@@ -217,12 +217,12 @@ mod tests {
     fn an_alarm_is_of_the_member_that_it_names_and_one_of_a_removed_member_is_not_forgotten() {
         let members = [member(1, Some("node1")), member(2, Some("node2")), member(3, None)];
         let errors = ["memberID:2 alarm:NOSPACE ", "memberID:9 alarm:NOSPACE", "no leader"];
-        let asked = vec![
+        let asked = [
             (&members[0], Some(1), said(79, &errors)),
             (&members[1], Some(1), said(80, &errors)),
             (&members[2], Some(1), Fact::Unknown("no answer".to_owned())),
         ];
-        let space = Space::of(asked, 100);
+        let space = Space::of(&asked, 100);
         let alarms: Vec<usize> = space.members.iter().map(|member| member.alarms.len()).collect();
         assert_eq!((alarms, space.alarms_of_others.as_slice()), (vec![0, 1, 0], &["NOSPACE of 9".to_owned()][..]));
         assert!(space.has_alarm() && space.is_nearly_full());
@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn a_quarter_full_is_none_of_both() {
         let one = member(1, Some("node1"));
-        let space = Space::of(vec![(&one, Some(1), said(25, &[]))], 100);
+        let space = Space::of(&[(&one, Some(1), said(25, &[]))], 100);
         assert!(!space.has_alarm() && !space.is_nearly_full() && space.unknown().next().is_none());
     }
 }

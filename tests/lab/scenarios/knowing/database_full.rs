@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::super::steps;
 use crate::asked::{DOWN, REDUNDANT, says};
 use crate::check::must;
 use crate::cluster::{self, CloneKind};
@@ -54,6 +55,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     }
     must("nothing is left to do", typed(lab, outside, "tandem space --reclaim")?, |(code, _)| *code == 0)?;
     where_it_runs(lab, inside, outside)?;
+    without_its_own(lab, outside)?;
     let mut writers = super::super::writing(lab)?;
     super::super::ends_well(lab, &mut writers)
 }
@@ -69,6 +71,15 @@ fn where_it_runs(lab: &Lab, inside: Node, outside: Node) -> Result<()> {
         })?;
     }
     Ok(())
+}
+
+/// Where etcd does not run, the peer's is asked.
+fn without_its_own(lab: &Lab, node: Node) -> Result<()> {
+    steps::standby(lab, node, true)?;
+    steps::wait_stopped(lab, &[node])?;
+    let shown = typed(lab, node, "tandem etcdctl endpoint health")?;
+    must("the peer's etcd is asked", shown, |(code, said)| *code == 0 && said.contains(&node.other().endpoint()))?;
+    typed::mends(lab, node.other(), "node-standby")
 }
 
 fn typed(lab: &Lab, node: Node, line: &str) -> Result<(i32, String)> {
