@@ -24,6 +24,8 @@ const PATIENCE: Patience = Patience { state: Duration::from_secs(2), read: Durat
 /// What a word of etcd's begins with where it names the member that an alarm is of, and the alarm.
 const OF_MEMBER: &str = "memberID:";
 const ALARM: &str = "alarm:";
+/// The alarm that a database is full.
+const NO_SPACE: &str = "NOSPACE";
 
 /// The databases of all members.
 #[derive(Clone, Debug, Serialize)]
@@ -62,7 +64,8 @@ impl Space {
 
     /// Returns whether a member raises an alarm that is not about space.
     pub fn has_other_alarm(&self) -> bool {
-        self.members.iter().flat_map(|member| &member.alarms).any(|alarm| alarm != "NOSPACE")
+        let of_members = self.members.iter().flat_map(|member| &member.alarms);
+        of_members.chain(&self.alarms_of_others).any(|alarm| !alarm.starts_with(NO_SPACE))
     }
 
     /// Returns whether a database is near its quota.
@@ -225,7 +228,7 @@ mod tests {
         let space = Space::of(&asked, 100);
         let alarms: Vec<usize> = space.members.iter().map(|member| member.alarms.len()).collect();
         assert_eq!((alarms, space.alarms_of_others.as_slice()), (vec![0, 1, 0], &["NOSPACE of 9".to_owned()][..]));
-        assert!(space.has_alarm() && space.is_nearly_full());
+        assert!(space.has_alarm() && !space.has_other_alarm() && space.is_nearly_full());
         assert_eq!(space.unknown().map(|member| member.name.as_str()).collect::<Vec<_>>(), ["member3"]);
         assert_eq!((space.members[0].percent, space.members[2].quota_bytes), (Some(79), None));
     }
@@ -233,6 +236,8 @@ mod tests {
     #[test]
     fn a_quarter_full_is_none_of_both() {
         let one = member(1, Some("node1"));
+        let damaged = Space::of(&[(&one, Some(1), said(25, &["memberID:9 alarm:CORRUPT"]))], 100);
+        assert!(damaged.has_alarm() && damaged.has_other_alarm());
         let space = Space::of(&[(&one, Some(1), said(25, &[]))], 100);
         assert!(!space.has_alarm() && !space.is_nearly_full() && space.unknown().next().is_none());
     }
