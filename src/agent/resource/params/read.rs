@@ -8,6 +8,7 @@ use crate::adapters::ocf::env::Env;
 use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
+use crate::base::shell_word;
 
 /// The value of a parameter, or its default.
 pub(super) fn value<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<T, Invalid> {
@@ -33,7 +34,10 @@ fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, Inv
 
 pub(super) fn text<'a>(env: &'a Env, row: &OptionRow) -> Result<&'a str, Invalid> {
     env.parameter(row.name).or(row.default).ok_or_else(|| {
-        let (name, example, resource) = (row.name, row.value, env.resource());
+        let (name, resource) = (row.name, env.resource());
+        // A shell would end the command at the ';' of a map. The sentence has single quotes already.
+        let is_split = shell_word(row.value) != row.value;
+        let example = if is_split { format!("\"{}\"", row.value) } else { row.value.to_owned() };
         Invalid::everywhere(format!("{name} is not set: 'pcs resource update {resource} {name}={example}'"))
     })
 }
