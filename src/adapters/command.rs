@@ -199,17 +199,29 @@ impl Programs {
         self.directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file())
     }
 
+    /// Lets `program` take this process's place: its streams, its terminal, its signals and its exit code. `variables` are in its
+    /// environment, too. Returns only where that fails.
+    pub fn become_it<A: AsRef<OsStr>>(&self, program: &str, args: &[A], variables: &[(&str, String)]) -> Error {
+        let variables = variables.iter().map(|(name, value)| (name, value));
+        match self.command(program, args) {
+            Ok(mut command) => Error::Spawn { program: program.to_owned(), source: command.envs(variables).exec() },
+            Err(error) => error,
+        }
+    }
+
     #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
-    fn spawn<A: AsRef<OsStr>>(&self, program: &str, args: &[A], stdin: Stdio) -> Result<Child, Error> {
+    fn command<A: AsRef<OsStr>>(&self, program: &str, args: &[A]) -> Result<Command, Error> {
         let path = self.find(program).ok_or_else(|| self.is_missing(program))?;
         let kept = KEPT_VARIABLES.iter().copied().chain(self.sees);
         let kept = kept.filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
-        Command::new(path)
-            .args(args)
-            .env_clear()
-            .env("PATH", DIRECTORIES.join(":"))
-            .envs(kept)
-            .envs(self.in_utc.then_some(("TZ", "UTC")))
+        let mut command = Command::new(path);
+        command.args(args).env_clear().env("PATH", DIRECTORIES.join(":")).envs(kept);
+        command.envs(self.in_utc.then_some(("TZ", "UTC")));
+        Ok(command)
+    }
+
+    fn spawn<A: AsRef<OsStr>>(&self, program: &str, args: &[A], stdin: Stdio) -> Result<Child, Error> {
+        self.command(program, args)?
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -9,6 +9,7 @@ mod collect;
 mod completion;
 mod confirm_recovery;
 mod data_dir;
+mod etcdctl;
 mod events;
 pub(crate) mod evidence;
 mod exit;
@@ -28,6 +29,7 @@ mod report;
 mod setup;
 mod sim;
 mod since;
+mod space;
 mod status;
 
 use std::ffi::OsString;
@@ -66,6 +68,8 @@ enum Command {
     DataDir(data_dir::Command),
     #[command(subcommand)]
     Member(member::Command),
+    Space(space::Arguments),
+    Etcdctl(etcdctl::Arguments),
     Events(events::Arguments),
     Collect(collect::Arguments),
     Gather(gather::Arguments),
@@ -89,6 +93,8 @@ impl Command {
             Self::Certs(command) => command.run(),
             Self::DataDir(command) => command.run(),
             Self::Member(command) => command.run(),
+            Self::Space(arguments) => show(&space::run(arguments)?, arguments.form),
+            Self::Etcdctl(arguments) => Err(etcdctl::run(arguments)),
             Self::Events(arguments) => events::run(arguments),
             Self::Collect(arguments) => show(&collect::run(arguments)?, arguments.form),
             Self::Gather(arguments) => show(&gather::run(arguments)?, arguments.form),
@@ -125,6 +131,12 @@ pub fn run(args: &[OsString]) -> u8 {
             Exit::Failed as u8
         }
     }
+}
+
+/// Returns what is wrong with a command line of `tandem`, without running it; `words` follow the program's name.
+pub fn misused(words: &[&str]) -> Option<String> {
+    let line = CommandLine::try_parse_from(std::iter::once(&"tandem").chain(words));
+    line.err().filter(clap::Error::use_stderr).map(|fault| fault.to_string())
 }
 
 /// Leaves only the nearest subcommand among those that clap suggests for one that does not exist. clap lists it last.
@@ -167,7 +179,7 @@ mod tests {
     use super::*;
 
     /// Subcommands that print as they go, and have no JSON.
-    const WITHOUT_REPORT: [&str; 5] = ["completion", "metrics-rules", "power-off", "replay", "sim"];
+    const WITHOUT_REPORT: [&str; 6] = ["completion", "etcdctl", "metrics-rules", "power-off", "replay", "sim"];
 
     fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {
         if !command.has_subcommands() {

@@ -168,7 +168,7 @@ impl Setup {
                     Err(Error::NoPermission { url, user, why }) => {
                         let user = user.unwrap_or_else(|| "without a name".to_owned());
                         return Err(Failure(format!(
-                            "'etcdctl role grant-permission ROLE readwrite {} --prefix' for the user {user}: {url} says '{why}'",
+                            "'tandem etcdctl role grant-permission ROLE readwrite {} --prefix' for the user {user}: {url} says '{why}'",
                             own.prefix
                         )));
                     }

@@ -389,7 +389,7 @@ impl Reason {
 /// What gives this agent the permission that etcd's auth asks for. etcd takes a certificate's CommonName for the user's name.
 pub(crate) fn grant(user: Option<&str>) -> String {
     match user {
-        Some(user) => format!("'etcdctl user grant-role {user} root' once 'user add' made it"),
+        Some(user) => format!("'tandem etcdctl user grant-role {user} root' after 'user add'"),
         None => "give this node's etcd certificate a CommonName, and etcd a user of that name".to_owned(),
     }
 }

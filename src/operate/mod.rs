@@ -3,6 +3,7 @@
 pub mod certs;
 pub mod cluster;
 pub mod collect;
+pub mod etcdctl;
 pub mod events;
 pub mod failure;
 pub mod fencing;

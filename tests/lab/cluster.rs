@@ -152,6 +152,7 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
         ("cert_file", "/etc/tandem/etcd.crt"),
         ("key_file", "/etc/tandem/etcd.key"),
         ("oom", "0"),
+        ("etcd_settings", ""),
     ];
     let options: Vec<String> = usual
         .iter()

@@ -70,6 +70,7 @@ mod third_voter;
 mod timeline;
 mod tls;
 mod two_node_openshift;
+mod typed;
 mod units;
 mod up;
 mod verdict;

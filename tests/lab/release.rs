@@ -17,6 +17,7 @@ const PACKAGES: &[&str] = &[
     "podman",
     "runc",
     "conmon",
+    "etcd-client",
     "netavark",
     "openssh-server",
     "libfaketime",

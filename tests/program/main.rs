@@ -3,6 +3,7 @@
 
 mod boundaries;
 mod dispatch;
+mod etcdctl;
 mod events;
 mod fingers;
 mod formats;

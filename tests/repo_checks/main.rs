@@ -12,3 +12,4 @@ mod scenario_map;
 mod tidy;
 #[path = "../tree/mod.rs"]
 mod tree;
+mod typed_commands;

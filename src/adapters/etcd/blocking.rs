@@ -15,6 +15,7 @@ use super::leases::{self, Lease, Own};
 use super::maintenance::{self, Hash};
 use super::member_lock::{self, Taken};
 use super::members::{self, Heard};
+use super::space::{self, Alarm};
 use super::status::{self, Patience, Status};
 use crate::base::Fact;
 use crate::decide::evidence::MemberId;
@@ -150,6 +151,31 @@ pub fn hash(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeo
 /// As [`maintenance::snapshot`].
 pub fn snapshot(endpoint: &Endpoint, credentials: &Credentials, path: &Path, timeout: Duration) -> Result<u64, Error> {
     answered(endpoint, 0, maintenance::snapshot(endpoint, credentials, path, timeout))
+}
+
+/// As [`space::alarms`].
+pub fn alarms(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<Vec<Alarm>, Error> {
+    answered(endpoint, Vec::new(), space::alarms(endpoint, credentials, timeout))
+}
+
+/// As [`space::disarm_no_space`].
+pub fn disarm_no_space(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    member: MemberId,
+    timeout: Duration,
+) -> Result<(), Error> {
+    wait(endpoint, Box::pin(space::disarm_no_space(endpoint, credentials, member, timeout)))
+}
+
+/// As [`space::compact`].
+pub fn compact(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeout: Duration) -> Result<(), Error> {
+    wait(endpoint, Box::pin(space::compact(endpoint, credentials, revision, timeout)))
+}
+
+/// As [`space::defragment`].
+pub fn defragment(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
+    wait(endpoint, Box::pin(space::defragment(endpoint, credentials, timeout)))
 }
 
 /// As [`member_lock::take`].

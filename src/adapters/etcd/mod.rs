@@ -14,6 +14,7 @@ pub mod peer;
 mod pem;
 pub mod settings;
 pub mod shown;
+pub mod space;
 pub mod status;
 pub mod trust;
 pub mod version;

@@ -84,6 +84,7 @@ pub enum Forbidden {
     },
     Leads {
         member: String,
+        is_pair: bool,
     },
     NoHeir,
     NoLeader {
@@ -202,6 +203,8 @@ impl Forbidden {
             Self::Unconfirmed | Self::NotApplied { .. } => "wait some seconds, and type it again".to_owned(),
             Self::AddressInUse { .. } | Self::NotListed { .. } => "'tandem member list' shows who is there".to_owned(),
             Self::LastVoter { .. } => "'tandem member add NAME=ADDRESS' first".to_owned(),
+            Self::Leads { is_pair: true, .. } => "'tandem etcdctl move-leader ID' first".to_owned(),
+            // No resource has the endpoints of such an etcd.
             Self::Leads { .. } => "'etcdctl move-leader ID' first".to_owned(),
             Self::NoHeir => "start a second voter first".to_owned(),
             Self::NoLeader { is_pair: true } | Self::NoQuorum { is_pair: true, .. } => "'tandem explain'".to_owned(),
@@ -257,7 +260,7 @@ impl fmt::Display for Forbidden {
             Self::AddressInUse { url, member } => write!(f, "{url} is the address of {member}"),
             Self::NotListed { member } => write!(f, "{member} is not in the member list"),
             Self::LastVoter { member } => write!(f, "{member} is the last voter"),
-            Self::Leads { member } => write!(f, "{member} leads, and has not handed over"),
+            Self::Leads { member, .. } => write!(f, "{member} leads, and has not handed over"),
             Self::NoHeir => f.write_str("no other healthy voter could take leadership over"),
             Self::NoLeader { .. } => f.write_str("etcd has no leader, so nothing can be changed"),
             Self::NoQuorum { voters, healthy, .. } => {

@@ -147,7 +147,7 @@ impl<'a> Look<'a> {
             return Err(Forbidden::QuorumWouldGo { voters: voters - 1, healthy: left });
         }
         if self.membership.leader == Some(id) {
-            return Err(Forbidden::Leads { member: target.shown() });
+            return Err(Forbidden::Leads { member: target.shown(), is_pair: self.membership.is_pair });
         }
         if !target.is_healthy() {
             return Ok(BY_THE_RULES);

@@ -225,12 +225,9 @@ impl fmt::Display for Health {
             Self::SoleVoter => write!(f, "the sole voter"),
             Self::Learner => write!(f, "a learner"),
             Self::Alarm { alarms } => {
-                write!(f, "etcd raises the alarm {alarms}: see 'etcdctl alarm list'")?;
+                write!(f, "etcd raises the alarm {alarms}: see 'tandem space'")?;
                 if alarms.contains(NO_SPACE) {
-                    write!(
-                        f,
-                        "; it takes no writes until 'etcdctl compact' and 'etcdctl defrag' have made room and 'etcdctl alarm disarm' was typed"
-                    )?;
+                    write!(f, "; it takes no writes until 'tandem space --reclaim' has made room and disarmed it")?;
                 }
                 Ok(())
             }

@@ -16,7 +16,7 @@ fn an_alarm_is_shown_with_who_raised_it_and_the_member_does_not_fail() {
     assert_eq!(plan.effects, [Effect::SetAlarm(Some("CORRUPT of member 9, NOSPACE of node2".to_owned()))]);
     assert_eq!(exit(&plan), Some(Exit::Success));
     let told = plan.because.to_string();
-    assert!(told.contains("NOSPACE of node2") && told.contains("etcdctl alarm disarm"), "{told}");
+    assert!(told.contains("NOSPACE of node2") && told.contains("'tandem space --reclaim'"), "{told}");
 }
 
 #[test]

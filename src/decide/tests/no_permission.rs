@@ -35,7 +35,7 @@ fn an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user() {
             assert_eq!(exit(&plan), Some(Exit::Success), "{node:?}: {plan:?}");
             assert_eq!(plan.effects, [Effect::SetAlarm(Some("AUTH: no root role of etcd-node1".to_owned()))]);
             let told = plan.because.to_string();
-            assert!(told.contains("'etcdctl user grant-role etcd-node1 root'"), "{told}");
+            assert!(told.contains("'tandem etcdctl user grant-role etcd-node1 root'"), "{told}");
         }
     }
 }
@@ -137,7 +137,7 @@ fn a_start_succeeds_and_one_that_waits_for_its_peer_names_the_user() {
     blank.peer_etcd = Fact::Unknown("etcdserver: permission denied".to_owned());
     blank.peer_refuses = Some(Box::new(NoPermission { user: Some("etcd-node1".to_owned()), leaderless: false }));
     let told = first(Request::Start, &blank).because.short();
-    assert!(told.starts_with("'etcdctl user grant-role etcd-node1 root'"), "{told}");
+    assert!(told.starts_with("'tandem etcdctl user grant-role etcd-node1 root'"), "{told}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
         InTheWay { obstacle: Obstacle::StaticPod } => ["'crictl"],
         MachineIsDeleted {} => ["'oc get machines -n openshift-machine-api'"],
         CheckFailed { why: why() } => ["'podman logs'"],
-        NoPermission { user: Some(peer.clone()) } => [format!("'etcdctl user grant-role {peer} root'")],
+        NoPermission { user: Some(peer.clone()) } => [format!("'tandem etcdctl user grant-role {peer} root'")],
     };
     rows.extend(obstacles(holes).into_iter().map(|(obstacle, typed)| (Refusal::InTheWay { obstacle }, typed)));
     rows

@@ -15,6 +15,7 @@ pub mod protect;
 #[path = "tests/samples.rs"]
 pub(crate) mod samples;
 pub mod source;
+pub mod space;
 mod step;
 #[cfg(test)]
 mod tests;

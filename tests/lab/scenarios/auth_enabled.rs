@@ -26,7 +26,7 @@ const PASSWORD: &str = "lab-root";
 /// Several monitors, and the patience of one with an etcd that is silent.
 const A_WHILE: Duration = Duration::from_secs(20);
 /// What the exit reason of a start that is refused begins with.
-const WAY_OUT: &str = "etcdctl";
+const WAY_OUT: &str = "tandem etcdctl";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;

@@ -8,7 +8,7 @@ mod exceptions;
 mod guide;
 mod sentences;
 
-use guide::GUIDE;
+pub(crate) use guide::GUIDE;
 use sentences::Sentence;
 
 /// The hints that a row of the table of BMCs' messages adds to the BMC's own words.

@@ -51,7 +51,7 @@ fn what_to_type_comes_first_where_etcds_auth_refuses() {
         why: "etcdserver: user name not found".to_owned(),
     };
     let told = refused(Some("etcd-node1")).to_string();
-    assert!(told.starts_with("'etcdctl user grant-role etcd-node1 root' "), "{told}");
+    assert!(told.starts_with("'tandem etcdctl user grant-role etcd-node1 root' "), "{told}");
     assert!(told.ends_with(": https://127.0.0.1:2379 says 'etcdserver: user name not found'"), "{told}");
     assert!(refused(None).to_string().contains("CommonName"));
 }

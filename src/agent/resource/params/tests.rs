@@ -113,7 +113,11 @@ fn another_image_may_stand_in_for_the_manifests() {
 
 /// A parameter, a value that it cannot have, and what the sentence says.
 const WRONG: &[(&str, &str, &str)] = &[
-    ("node_ip_map", "", "node_ip_map is not set: 'pcs resource update etcd node_ip_map=\"node1:"),
+    (
+        "node_ip_map",
+        "",
+        "node_ip_map is not set: 'pcs resource update etcd node_ip_map=\"node1:192.0.2.1;node2:192.0.2.2\"'",
+    ),
     ("node_ip_map", ";", "node_ip_map is empty; write 'node1:"),
     ("node_ip_map", "node1", "'node1' is not 'name:address'; write 'node1:"),
     ("node_ip_map", "node1:x", "does not end in an IP address; write"),

@@ -52,7 +52,7 @@ pub(super) fn find_stale_join_files(cluster: &Cluster, found: &mut Found) {
         let files = view::collected(cluster, &name).map(|known| known.stale_join_files.as_slice()).unwrap_or_default();
         for file in files {
             let text = format!("{file} on {name} is older than a day: it holds keys, and no command takes it any more");
-            found.notice("stale-join-file", Some(&name), text).typed(format!("rm {}", file));
+            found.notice("stale-join-file", Some(&name), text).typed(command!("rm {}", file));
         }
     }
 }
@@ -70,7 +70,7 @@ fn what_to_type(cluster: &Cluster, file: &str) -> String {
         () if is_its("cert_file") => "tandem certs install --cert FILE --key FILE".to_owned(),
         () if is_its("trusted_ca_file") => "tandem certs install --ca FILE".to_owned(),
         // Whoever has made it makes the next one, too.
-        () => format!("openssl x509 -noout -enddate -in {file}"),
+        () => command!("openssl x509 -noout -enddate -in {}", file),
     }
 }
 

@@ -4,11 +4,13 @@ use super::attempts::WATCH;
 use super::resource::Start;
 use super::{Found, resource};
 use crate::base::Fact;
-use crate::operate::cluster::{Cluster, Etcd};
+use crate::operate::cluster::{Cluster, Etcd, Member};
 use crate::operate::health::{third_voter, view};
 
 /// From how much of its quota a database is named, in percent.
-const NEARLY_FULL: u64 = 80;
+pub(in crate::operate) const NEARLY_FULL: u64 = 80;
+/// What makes room in every member's database, and takes the alarm away.
+const RECLAIM: &str = "tandem space --reclaim";
 /// How many entries a learner may lack and still be said to catch up: the agent promotes it below that.
 const CLOSE: u64 = 100;
 
@@ -67,7 +69,7 @@ fn one(cluster: &Cluster, name: &str, etcd: &Etcd, found: &mut Found) {
     {
         let text =
             format!("the database on {name} has reached {percent} % of its quota: at 100 % etcd takes no writes");
-        found.warning("quota", Some(name), text).typed("etcdctl compact REVISION && etcdctl defrag");
+        found.warning("quota", Some(name), text).typed(RECLAIM);
     }
 }
 
@@ -116,12 +118,10 @@ fn alarms(cluster: &Cluster, found: &mut Found) {
         if alarm == "NOSPACE" {
             let text =
                 "etcd raises the alarm NOSPACE, and takes no writes until there is room and the alarm is disarmed";
-            found
-                .critical("alarm-nospace", None, text.to_owned())
-                .typed("etcdctl compact REVISION && etcdctl defrag && etcdctl alarm disarm");
+            found.critical("alarm-nospace", None, text.to_owned()).typed(RECLAIM);
         } else {
             let text = format!("etcd raises the alarm {alarm}");
-            found.critical("alarm", None, text).typed("etcdctl endpoint hashkv --cluster");
+            found.critical("alarm", None, text).typed("tandem etcdctl endpoint hashkv --cluster");
         }
     }
 }
@@ -141,5 +141,17 @@ fn membership(cluster: &Cluster, found: &mut Found) {
     let count = known.iter().map(|(_, etcd)| view::voters_known_to(etcd)).max();
     let Some(count) = count.filter(|count| *count > expected) else { return };
     let text = format!("etcd has {count} voters: somebody added members with etcd's own commands");
-    found.notice("more-voters", None, text).typed("etcdctl member remove ID");
+    found.notice("more-voters", None, text).typed(others(cluster, &known));
+}
+
+/// Returns what removes a voter that is no node's, or shows the members where each is called as a node is.
+fn others(cluster: &Cluster, known: &[(&String, &Etcd)]) -> String {
+    let (names, third_voter) = (view::names(cluster), third_voter(cluster));
+    let is_third =
+        |member: &Member| third_voter.as_ref().is_some_and(|third| member.peer_urls.contains(&third.peer_url));
+    let is_other = |member: &&Member| !member.learner && !names.contains(&member.name) && !is_third(member);
+    match known.iter().flat_map(|(_, etcd)| &etcd.members).find(is_other) {
+        Some(member) => format!("tandem etcdctl member remove {}", member.id),
+        None => "tandem member list".to_owned(),
+    }
 }

@@ -12,6 +12,7 @@ mod power;
 mod resource;
 mod stack;
 
+pub(in crate::operate) use self::etcd::NEARLY_FULL;
 use super::{Problem, Severity};
 use crate::operate::cluster::Cluster;
 

@@ -22,8 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The lock; given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Held {
-    pub(super) key: String,
+pub(in crate::operate::members) struct Held {
+    pub(in crate::operate::members) key: String,
     lease: i64,
     kept: Arc<Kept>,
     credentials: Credentials,
@@ -38,7 +38,7 @@ struct Kept {
 }
 
 /// Takes the lock by the first of `endpoints` that answers; else says who has it.
-pub(super) fn take(
+pub(in crate::operate::members) fn take(
     endpoints: &[Endpoint],
     credentials: &Credentials,
     holder: &str,

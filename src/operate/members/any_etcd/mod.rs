@@ -1,6 +1,6 @@
 //! Changes of the members of an etcd that is no pair: look, ask the rules for the next step, take it, and look anew.
 
-mod held;
+pub(super) mod held;
 mod hooks;
 pub(super) mod new_etcd;
 mod progress;

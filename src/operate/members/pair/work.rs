@@ -11,7 +11,6 @@ use super::{changed, end};
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::machines::Written;
 use crate::adapters::pacemaker::member_change;
-use crate::base::shell;
 use crate::decide::members::Forbidden;
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
@@ -199,8 +198,7 @@ impl Work {
     /// Types a command; its failure names it.
     pub(super) fn typed<W: AsRef<str>>(&self, words: &[W]) -> Result<(), Failure> {
         let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
-        self.progress.say(&shell::line(&words));
-        apply::apply(&self.programs, &Action::Command(words)).map_err(Failure)
+        self.act(&Action::Command(words))
     }
 
     pub(super) fn act(&self, action: &Action) -> Result<(), Failure> {

@@ -3,11 +3,13 @@
 mod confined;
 mod costs;
 mod cut_off;
+mod database_full;
 mod secrets;
 mod states_of_bmcs;
 mod states_of_etcd;
+mod typed_commands;
 
-use super::table::{Scenario, scenario};
+use super::table::{Needs, Scenario, scenario};
 use super::{alarm, events_of_a_cut, known_states};
 
 /// In the order in which they run.
@@ -55,6 +57,19 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         cut_off::run,
     )
     .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "database_full",
+        "the database reaches its quota: the command that 'tandem status' prints, typed in a shell, has writes taken again",
+        database_full::run,
+    )
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess(),
+    scenario(
+        "typed_commands",
+        "a state after the other that 'tandem status' names: the command that it prints, typed in a shell, ends it",
+        typed_commands::run,
+    )
     .nightly(),
     scenario(
         "no_secret_is_told",

@@ -1,0 +1,83 @@
+//! The room of an etcd's database: what frees it, and the alarms that are about it.
+
+use std::time::Duration;
+
+use etcd_client::{AlarmAction, AlarmOptions, AlarmType, CompactionOptions};
+
+use super::client::{self, Credentials, Endpoint, Error};
+use crate::decide::evidence::MemberId;
+
+/// How etcd words that this revision, or a later one, was compacted before.
+const COMPACTED: &str = "required revision has been compacted";
+
+/// An alarm of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alarm {
+    pub member: MemberId,
+    pub kind: Kind,
+}
+
+/// Which alarm it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    NoSpace,
+    /// `CORRUPT`, and whatever a later etcd raises.
+    Other,
+}
+
+/// Reads all alarms, of every member; members that were removed are among them.
+pub(super) async fn alarms(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    patience: Duration,
+) -> Result<Vec<Alarm>, Error> {
+    client::ask(endpoint, credentials, patience, async |mut client| {
+        let answer = client.alarm(AlarmAction::Get, AlarmType::None, None).await?;
+        let alarm = |alarm: &etcd_client::AlarmMember| Alarm {
+            member: alarm.member_id(),
+            kind: if alarm.alarm() == AlarmType::Nospace { Kind::NoSpace } else { Kind::Other },
+        };
+        Ok(answer.alarms().iter().map(alarm).collect())
+    })
+    .await
+}
+
+/// Takes the alarm NOSPACE of `member` away, and no other one.
+pub(super) async fn disarm_no_space(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    member: MemberId,
+    patience: Duration,
+) -> Result<(), Error> {
+    client::ask(endpoint, credentials, patience, async move |mut client| {
+        let mut options = AlarmOptions::new();
+        options.with_member(member);
+        client.alarm(AlarmAction::Deactivate, AlarmType::Nospace, Some(options)).await.map(drop)
+    })
+    .await
+}
+
+/// Drops what keys were before `revision`, and waits until the asked member has deleted it from its database.
+pub(super) async fn compact(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    revision: i64,
+    patience: Duration,
+) -> Result<(), Error> {
+    client::ask(endpoint, credentials, patience, async move |mut client| {
+        match client.compact(revision, Some(CompactionOptions::new().with_physical())).await {
+            Err(error) if client::sentence(&error).contains(COMPACTED) => Ok(()),
+            done => done.map(drop),
+        }
+    })
+    .await
+}
+
+/// Writes the database of the asked member anew, without its free pages. The member answers no read meanwhile.
+pub(super) async fn defragment(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    patience: Duration,
+) -> Result<(), Error> {
+    client::ask(endpoint, credentials, patience, async |mut client| client.defragment().await.map(drop)).await
+}

@@ -1,0 +1,87 @@
+//! The database reaches its quota, and etcd takes no writes. The command that `tandem status` prints, typed as it is printed, makes room on
+//! both members, and writes are taken again. etcdctl runs in the container of one node, and from the package of the other.
+
+use std::time::Duration;
+
+use super::super::steps;
+use crate::asked::{DOWN, REDUNDANT, says};
+use crate::check::must;
+use crate::cluster::{self, CloneKind};
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::typed;
+use crate::up::Wish;
+
+/// Sixteen values of a megabyte fill it.
+const QUOTA: &str = "quota-backend-bytes=16777216";
+/// Writes one key until etcd takes no more; the value comes from standard input.
+const FILL: &str = "for i in $(seq 40); do head -c 1000000 /dev/zero | tr '\\0' x | tandem etcdctl put lab/filler 2>&1 || exit $?; done";
+/// etcd's words, and the exit code of etcdctl.
+const FULL: (i32, &str) = (1, "database space exceeded");
+/// Where etcd's image has no etcdctl of its own.
+const PUT_INTO_THE_CONTAINER: &str = "podman cp /usr/bin/etcdctl etcd:/usr/bin/etcdctl";
+const COPY: &str = "/tmp/typed.db";
+
+pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    cluster::create_etcd_with(lab, NODES[0], CloneKind::Plain, &[("etcd_settings", QUOTA)], false)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    let [inside, outside] = NODES;
+    host::must(lab, inside, &["sh", "-c", PUT_INTO_THE_CONTAINER])?;
+    for node in NODES {
+        must("there is room", typed(lab, node, "tandem space")?, |(code, _)| *code == 0)?;
+    }
+    let filled = typed(lab, outside, FILL)?;
+    must("etcd is full, and etcdctl's exit code is passed on", filled, |(code, said)| {
+        *code == FULL.0 && said.contains(FULL.1)
+    })?;
+    lab.event("the database is full");
+    says(lab, inside, DOWN, Some("alarm-nospace"))?;
+    must("the answer is the worst", typed(lab, outside, "tandem space")?, |(code, said)| {
+        *code == 4 && said.contains("NOSPACE")
+    })?;
+    typed::mends(lab, inside, "alarm-nospace")?;
+    for node in NODES {
+        let put = format!("tandem etcdctl put lab/after {node}");
+        must("a write is taken", typed(lab, node, &put)?, |(code, said)| *code == 0 && said.contains("OK"))?;
+        must("there is room again", typed(lab, node, "tandem space")?, |(code, said)| {
+            *code == 0 && !said.contains("NOSPACE")
+        })?;
+        let shown = typed(lab, node, "tandem etcdctl endpoint status --cluster")?;
+        must("both members are shown", shown, |(code, said)| *code == 0 && said.matches("https://").count() == 2)?;
+        says(lab, node, REDUNDANT, None)?;
+    }
+    must("nothing is left to do", typed(lab, outside, "tandem space --reclaim")?, |(code, _)| *code == 0)?;
+    where_it_runs(lab, inside, outside)?;
+    without_its_own(lab, outside)?;
+    let mut writers = super::super::writing(lab)?;
+    super::super::ends_well(lab, &mut writers)
+}
+
+/// A file that etcdctl writes is in the container where it runs there.
+fn where_it_runs(lab: &Lab, inside: Node, outside: Node) -> Result<()> {
+    for (node, is_here) in [(inside, false), (outside, true)] {
+        let save = format!("rm -f {COPY}; tandem etcdctl snapshot save {COPY}");
+        must("a snapshot is saved", typed(lab, node, &save)?, |(code, _)| *code == 0)?;
+        let (code, _) = typed(lab, node, &format!("test -e {COPY}"))?;
+        must(&format!("etcdctl ran in the container of {inside} alone, not of {node}"), code == 0, |found| {
+            *found == is_here
+        })?;
+    }
+    Ok(())
+}
+
+/// Where etcd does not run, the peer's is asked.
+fn without_its_own(lab: &Lab, node: Node) -> Result<()> {
+    steps::standby(lab, node, true)?;
+    steps::wait_stopped(lab, &[node])?;
+    let shown = typed(lab, node, "tandem etcdctl endpoint health")?;
+    must("the peer's etcd is asked", shown, |(code, said)| *code == 0 && said.contains(&node.other().endpoint()))?;
+    typed::mends(lab, node.other(), "node-standby")
+}
+
+fn typed(lab: &Lab, node: Node, line: &str) -> Result<(i32, String)> {
+    host::typed(lab, node, &format!("({line})"))
+}

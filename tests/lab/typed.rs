@@ -1,0 +1,35 @@
+//! What `tandem status` prints for an operator to type, typed in a shell on the host where it is shown.
+
+use serde_json::Value;
+
+use crate::asked;
+use crate::check::{eventually, must};
+use crate::host;
+use crate::node::Node;
+use crate::sh::Result;
+use crate::state::Lab;
+
+/// The command of the problem `id`, once `on` names it.
+pub fn command_of(lab: &Lab, on: Node, id: &str) -> Result<String> {
+    let what = format!("status on {on} has a command for {id}");
+    let found = eventually(&what, || find(lab, on, id), |found| matches!(found, Ok(Some(_))))?;
+    found?.ok_or_else(|| what.into())
+}
+
+fn find(lab: &Lab, on: Node, id: &str) -> Result<Option<String>> {
+    let (_, said) = host::typed(lab, on, "tandem status --json 2> /dev/null")?;
+    let document: Value = serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?;
+    let problems = document["problems"].as_array().cloned().unwrap_or_default();
+    let of_id = problems.iter().find(|problem| problem["id"] == id);
+    Ok(of_id.and_then(|problem| problem["command"].as_str()).map(str::to_owned))
+}
+
+/// Types what `on` prints for the problem `id`, which is gone then.
+pub fn mends(lab: &Lab, on: Node, id: &str) -> Result<()> {
+    let command = command_of(lab, on, id)?;
+    println!("   {id}: {command}");
+    let (code, said) = host::typed(lab, on, &command)?;
+    must(&format!("'{command}' succeeds on {on}: {said}"), code, |code| *code == 0)?;
+    let what = format!("{id} is gone after '{command}'");
+    eventually(&what, || asked::ask(lab, on), |answer| answer.as_ref().is_ok_and(|answer| !answer.names(id))).map(drop)
+}

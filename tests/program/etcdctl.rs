@@ -1,0 +1,31 @@
+//! `tandem etcdctl`: every word behind it is etcdctl's.
+
+#![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::process::{Command, Output};
+
+fn tandem(words: &[&str]) -> Output {
+    // A directory without a CIB, whatever this machine is part of.
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cib.xml");
+    Command::new(env!("CARGO_BIN_EXE_tandem")).args(words).env("CIB_file", file).output().unwrap()
+}
+
+/// No word is a usage fault of Tandem's, and without a cluster all commands end alike.
+#[test]
+fn no_word_of_etcdctl_is_refused() {
+    let like_others = tandem(&["space"]);
+    assert_eq!(like_others.status.code(), Some(1));
+    for words in [
+        &["etcdctl"][..],
+        &["etcdctl", "--help"],
+        &["etcdctl", "-w", "json", "endpoint", "status"],
+        &["etcdctl", "--endpoints=https://192.0.2.1:2379", "get", "--prefix", ""],
+        &["etcdctl", "put", "--", "-key", "--value"],
+        &["etcdctl", "--resource", "etcd", "member", "list", "--json"],
+    ] {
+        let output = tandem(words);
+        assert_eq!((output.status.code(), &output.stderr), (Some(1), &like_others.stderr), "{words:?}");
+    }
+}

@@ -1,0 +1,84 @@
+//! The programs that are named to operators, and the package that brings each.
+
+/// Where a program comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Package {
+    /// A package that ours depend on or recommend, by its name in either kind.
+    Named { deb: &'static str, rpm: &'static str },
+    /// Every machine that Pacemaker runs on has it.
+    Everywhere,
+    /// It is there where it is named: OpenShift's, a firewall's, or an operator's own choice.
+    WhereItIsNamed,
+}
+
+/// Programs of one package.
+#[derive(Debug)]
+pub(super) struct Programs {
+    pub(super) names: &'static [&'static str],
+    pub(super) package: Package,
+}
+
+const fn named(names: &'static [&'static str], deb: &'static str, rpm: &'static str) -> Programs {
+    Programs { names, package: Package::Named { deb, rpm } }
+}
+
+/// All of them.
+pub(super) const ALL: &[Programs] = &[
+    named(&["pcs"], "pcs", "pcs"),
+    named(&["podman"], "podman", "podman"),
+    named(&["corosync-quorumtool", "corosync-cmapctl"], "corosync", "corosync"),
+    named(&["pacemakerd"], "pacemaker", "pacemaker"),
+    named(
+        &["attrd_updater", "cibadmin", "cibsecret", "crm_attribute", "crm_node", "crm_resource", "stonith_admin"],
+        "pacemaker-cli-utils",
+        "pacemaker-cli",
+    ),
+    named(&["etcdctl"], "etcd-client", "%{_bindir}/etcdctl"),
+    named(&["openssl"], "openssl", "openssl"),
+    named(&["scp", "ssh"], "openssh-client", "openssh-clients"),
+    Programs { names: &["fence_redfish_rs"], package: Package::Everywhere },
+    Programs {
+        names: &[
+            "cat",
+            "cd",
+            "chmod",
+            "chown",
+            "command",
+            "df",
+            "dmesg",
+            "du",
+            "echo",
+            "findmnt",
+            "getent",
+            "hostnamectl",
+            "install",
+            "ip",
+            "journalctl",
+            "ls",
+            "man",
+            "mkdir",
+            "mount",
+            "mv",
+            "pgrep",
+            "ping",
+            "ps",
+            "readlink",
+            "rm",
+            "ss",
+            "systemctl",
+            "timedatectl",
+            "true",
+            "uname",
+        ],
+        package: Package::Everywhere,
+    },
+    Programs {
+        names: &["apt-get", "crictl", "curl", "dmidecode", "dnf", "etcdutl", "fio", "firewall-cmd", "oc"],
+        package: Package::WhereItIsNamed,
+    },
+];
+
+/// The package that brings `program`.
+pub(super) fn package_of(program: &str) -> Option<Package> {
+    ALL.iter().find(|programs| programs.names.contains(&program)).map(|programs| programs.package)
+}

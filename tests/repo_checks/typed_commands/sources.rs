@@ -1,0 +1,175 @@
+//! The commands that are printed, from the sources of `tandem status` and from the recovery guide.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use syn::visit::{self, Visit};
+
+use crate::recovery_guide;
+use crate::tree::{root, rust_files};
+
+/// Functions and constants that make a command for `typed`: all texts in them are commands.
+const MAKERS: [&str; 7] =
+    ["RECLAIM", "command", "fencing_check", "others", "update_command", "way_back", "what_to_type"];
+/// Texts in these that are none: words that fill a hole, and names of parameters.
+const PARTS: [&str; 4] = ["NODE", "cert_file", "trusted_ca_file", ""];
+
+/// Every command that a problem can print, with `{}` for what is only known then.
+pub(super) fn templates() -> Vec<String> {
+    let mut reader = Reader::default();
+    for file in rust_files(&root().join("src/operate/health")) {
+        if !file.ends_with("tests.rs") {
+            reader.visit_file(&syn::parse_file(&fs::read_to_string(file).unwrap()).unwrap());
+        }
+    }
+    assert!(reader.unread.is_empty(), "name what makes these commands in MAKERS: {:?}", reader.unread);
+    reader.found.into_iter().collect()
+}
+
+#[derive(Default)]
+struct Reader {
+    /// Whether all texts are commands here.
+    is_maker: bool,
+    found: BTreeSet<String>,
+    unread: Vec<String>,
+}
+
+impl Reader {
+    fn take(&mut self, text: &str) {
+        if PARTS.contains(&text) {
+            return;
+        }
+        let mut template = String::new();
+        let mut rest = text;
+        while let Some((before, hole)) = rest.split_once('{') {
+            template.push_str(before);
+            template.push_str("{}");
+            rest = hole.split_once('}').map_or("", |(_, after)| after);
+        }
+        self.found.insert(template + rest);
+    }
+
+    fn take_macro(&mut self, call: &syn::Macro) {
+        let literal = call.parse_body_with(|input: syn::parse::ParseStream<'_>| {
+            let literal: syn::LitStr = input.parse()?;
+            let _: proc_macro2::TokenStream = input.parse()?;
+            Ok(literal)
+        });
+        if let Ok(literal) = literal {
+            self.take(&literal.value());
+        }
+    }
+
+    /// The argument of `typed`.
+    fn read(&mut self, argument: &syn::Expr) {
+        match argument {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => self.take(&text.value()),
+            syn::Expr::Macro(call) => self.take_macro(&call.mac),
+            syn::Expr::Call(call) => match &*call.func {
+                syn::Expr::Path(path) => self.must_be_maker(&path.path),
+                _ => self.unread.push("a call".to_owned()),
+            },
+            syn::Expr::MethodCall(call) if MAKERS.contains(&call.method.to_string().as_str()) => {}
+            syn::Expr::Path(path) => self.must_be_maker(&path.path),
+            _ => self.unread.push("another expression".to_owned()),
+        }
+    }
+
+    fn must_be_maker(&mut self, path: &syn::Path) {
+        let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
+        // A variable that holds what a maker has made.
+        if !MAKERS.contains(&name.as_str()) && name != "way" {
+            self.unread.push(name);
+        }
+    }
+
+    fn within(&mut self, name: &syn::Ident, visit: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.is_maker, MAKERS.contains(&name.to_string().as_str()));
+        visit(self);
+        self.is_maker = before;
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader {
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        if call.method == "typed" {
+            call.args.iter().for_each(|argument| self.read(argument));
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
+        if self.is_maker {
+            self.take(&literal.value());
+        }
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        if self.is_maker {
+            self.take_macro(call);
+        }
+    }
+
+    fn visit_attribute(&mut self, _: &'ast syn::Attribute) {}
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.within(&item.sig.ident, |reader| visit::visit_item_fn(reader, item));
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        self.within(&item.sig.ident, |reader| visit::visit_impl_item_fn(reader, item));
+    }
+
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+        self.within(&item.ident, |reader| visit::visit_item_const(reader, item));
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if module.ident != "tests" {
+            visit::visit_item_mod(self, module);
+        }
+    }
+}
+
+/// What the guide's code words are that are no commands: files, parameters, words of others.
+fn is_command(words: &str) -> bool {
+    const OTHERS: [&str; 6] = ["PROGRAM", "podman-etcd", "member", "CORRUPT", "debug_file", "password_file"];
+    let first = words.split([' ', ';']).next().unwrap_or_default();
+    let is_word =
+        !first.is_empty() && first.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    is_word && !first.starts_with('-') && !OTHERS.contains(&first) && !first.starts_with("ssl_")
+}
+
+/// Every command that the guide names in its last column, and in its blocks for a shell.
+pub(super) fn remedies() -> Vec<String> {
+    let text = fs::read_to_string(root().join(recovery_guide::GUIDE)).unwrap();
+    let mut found = Vec::new();
+    let mut block: Option<String> = None;
+    for line in text.lines() {
+        match (&mut block, line) {
+            (None, "```sh") => block = Some(String::new()),
+            (Some(lines), "```") => {
+                // A line continues after a backslash.
+                let whole = lines.replace("\\\n", " ");
+                found.extend(whole.lines().map(str::trim).filter(|line| is_command(line)).map(str::to_owned));
+                block = None;
+            }
+            (Some(lines), line) => lines.extend([line, "\n"]),
+            (None, line) if line.starts_with("| `") => {
+                let last = line.trim_matches('|').split(" |").last().unwrap_or_default();
+                found.extend(last.split('`').skip(1).step_by(2).filter(|words| is_command(words)).map(str::to_owned));
+            }
+            (None, _) => {}
+        }
+    }
+    found
+}
+
+/// Every command of `tandem` that a sentence of the guide quotes: exit reasons, and what `tandem` itself refuses with.
+pub(super) fn quoted() -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(recovery_guide::GUIDE)).unwrap();
+    let lines = text.lines().filter(|line| line.starts_with("| `") || line.starts_with("### `"));
+    let code = lines.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let quotes = code.flat_map(|words| words.split(['\'']).skip(1));
+    quotes.filter(|words| words.starts_with("tandem ")).map(|words| words.trim().to_owned()).collect()
+}
