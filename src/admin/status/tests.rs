@@ -62,6 +62,8 @@ fn the_exit_code_is_the_verdicts() {
         ("two-versions", Exit::Done),
         ("moved-aside", Exit::Done),
         ("no-backups", Exit::Done),
+        ("image-pending", Exit::Done),
+        ("image-not-here", Exit::Degraded),
         ("learner", Exit::Degraded),
         ("peer-off", Exit::Degraded),
         ("peer-standby", Exit::Degraded),
