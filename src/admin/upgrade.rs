@@ -15,8 +15,8 @@ use crate::operate::upgrade::{self, Order, Upgraded};
 const HELP: &str = "\
 The image is pulled here and by the other node's agent, and its etcd is asked for its release: one that is older than the data, or more
 than one minor release ahead, is refused, and known defects are named. Then the resource names it, which restarts nothing, and etcd is
-restarted on the follower, and, once both vote again, on the leader, whose agent hands leadership over first. Each restart waits until
-'tandem status --may-stop' says yes. Cut off anywhere, it continues when it is typed again on the same node; an image that does not start
+restarted on the follower, and, once both vote again, on the leader, which hands leadership over first. Each restart waits until
+'tandem status --may-stop' would answer yes. Cut off anywhere, it continues when it is typed again on the same node; an image that does not start
 is taken back by the same command with the old one.
 
 Exit codes: 0 both members run from the image, or with --dry-run what would be done; 1 refused, failed, or not in time.
@@ -31,7 +31,7 @@ pub(in crate::admin) struct Arguments {
     /// The image, as podman names it, such as registry.example.com/etcd:v3.5.21
     #[arg(value_name = "IMAGE")]
     image: String,
-    /// Says what would be done; only the image is pulled here
+    /// Shows what would be done; only the image is pulled here
     #[arg(long)]
     dry_run: bool,
     /// How long all of it may take
@@ -47,9 +47,10 @@ pub(in crate::admin) struct Arguments {
 
 impl Report for Upgraded {
     fn text(&self) -> String {
-        let mut lines: Vec<String> = self.warnings.iter().map(|warning| format!("known: {warning}")).collect();
+        let mut lines: Vec<String> = Vec::new();
         let (image, version) = (&self.image, &self.version);
         if self.dry_run && !self.done {
+            lines.extend(self.warnings.iter().map(|warning| format!("known: {warning}")));
             lines.push(format!("'tandem upgrade {image}', to etcd {version}:"));
             lines.extend(self.steps.iter().map(|step| format!("  {}", step.what)));
             return lines.join("\n");
@@ -97,7 +98,9 @@ mod tests {
                 step("node2 was restarted and votes", Some(6.0)),
                 step("node1 was restarted and votes", Some(6.3)),
             ],
-            warnings: vec!["etcd 3.6.4: a forced new cluster can keep a learner that is gone (mended in 3.6.6)".to_owned()],
+            warnings: vec![
+                "etcd 3.6.4: a forced new cluster can keep a learner that is gone (mended in 3.6.6)".to_owned(),
+            ],
         };
         golden::compare("upgrade", &done);
         let planned = Upgraded {

@@ -78,7 +78,10 @@ mod tests {
         let script = |code: i32| format!("echo \"$@\" >> {}; exit {code}", file.display());
         keep_away(&fake_program(dir.path(), "cibadmin", &script(0)), "etcd-clone", "node2", 951_782_400).unwrap();
         let said = std::fs::read_to_string(&file).unwrap();
-        assert!(said.contains("operation=\"lt\" end=\"2000-02-29 00:00:00Z\"") && said.contains("value=\"node2\""), "{said}");
+        assert!(
+            said.contains("operation=\"lt\" end=\"2000-02-29 00:00:00Z\"") && said.contains("value=\"node2\""),
+            "{said}"
+        );
         assert!(let_back(&fake_program(dir.path(), "cibadmin", &script(NO_SUCH)), "node2").is_ok());
         assert!(let_back(&fake_program(dir.path(), "cibadmin", &script(102)), "node2").is_err());
     }

@@ -11,10 +11,11 @@ use crate::agent::resource::context::Context;
 use crate::agent::resource::params;
 use crate::records::image_versions;
 
-/// What is assumed where an image does not tell: the release line that knows the fewest new names and is in support.
+/// What is assumed where an image does not report its release: the one line that knows the fewest new names and is in support.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
-/// How long `reload-agent` pulls at most. While it does, no other action of this node's agent runs.
-const RELOAD_PULLS: Duration = Duration::from_secs(8);
+/// How long is pulled at most where etcd runs, or can start from the image of its last container: no other action of this node's agent
+/// runs meanwhile, and the peer of a member that is down takes no writes.
+const PULLS_BRIEFLY: Duration = Duration::from_secs(8);
 
 /// An image on this node.
 #[derive(Debug)]
@@ -42,11 +43,15 @@ fn here(context: &Context) -> Result<Option<String>, Error> {
     Ok(podman::image_id(&context.programs, image, Question::Podman)?)
 }
 
-/// A start that can have the image of the last container instead keeps half of its time for that.
+/// Returns how long a start pulls: all of its time only where there is no other image.
 fn start_pulls(context: &Context) -> Duration {
     let left = context.deadline.left();
     let there = podman::inspect(&context.programs, &context.params.name).ok().flatten();
-    if there.is_some_and(|container| may_be_the_last(context, &container)) { left / 2 } else { left }
+    if there.is_some_and(|container| may_be_the_last(context, &container)) { briefly(left) } else { left }
+}
+
+fn briefly(left: Duration) -> Duration {
+    PULLS_BRIEFLY.min(left / 2)
 }
 
 fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
@@ -77,7 +82,7 @@ pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Err
     Ok(Image { name: name.clone(), id: id.clone(), version })
 }
 
-/// Whether the image of a container stands in for one that is missing. On OpenShift its etcd operator's manifest names the image.
+/// Returns whether the image of a container replaces one that is missing. On OpenShift its etcd operator's manifest names the image.
 fn may_be_the_last(context: &Context, container: &Inspected) -> bool {
     let is_named = !container.image.is_empty() && !container.image_name.is_empty();
     is_named && context.deployment.manifest.is_none() && !container.state.was_never_started()
@@ -86,7 +91,7 @@ fn may_be_the_last(context: &Context, container: &Inspected) -> bool {
 /// Gets the image of the next start while etcd runs on: pulls it in a part of this action's time, and asks which etcd it holds. What
 /// fails is no failure of the etcd that runs: a monitor publishes that the image is not here.
 pub(super) fn prepare(context: &Context) {
-    let within = RELOAD_PULLS.min(context.deadline.left() / 2);
+    let within = briefly(context.deadline.left());
     let image = &context.deployment.image;
     let id = here(context).and_then(|id| id.map_or_else(|| pulled(context, within), Ok));
     match id {

@@ -50,7 +50,7 @@ mod tests {
 
     const NEW: &str = "etcd:new";
 
-    /// podman on a node whose container was made from `etcd:old`, and which has what is listed.
+    /// podman on a node with a container of `etcd:old` and the images that are listed.
     fn ask_where(images: &str, named: &str) -> Option<RunningImage> {
         let dir = tempfile::tempdir().unwrap();
         let state = r#"{"Running":true,"Status":"running","ExitCode":0,"Pid":1}"#;
@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn the_image_of_the_next_start_is_told_from_the_one_that_runs_by_its_id() {
-        let running = |image: &str, next| RunningImage { image: image.to_owned(), id: "1".to_owned(), version: None, next };
+        let running =
+            |image: &str, next| RunningImage { image: image.to_owned(), id: "1".to_owned(), version: None, next };
         let next = |id: Option<&str>| NextImage { image: NEW.to_owned(), id: id.map(str::to_owned), version: None };
         assert_eq!(ask_where("etcd:old=1", "etcd:old"), Some(running("etcd:old", None)));
         assert_eq!(ask_where("etcd:old=1", NEW), Some(running("etcd:old", Some(next(None)))));

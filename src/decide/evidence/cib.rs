@@ -52,7 +52,7 @@ pub struct Cib {
     /// The alarms of etcd that this node shows.
     #[serde(default)]
     pub own_alarm: Option<String>,
-    /// The image that this node says its etcd runs from.
+    /// The image that this node published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_image: Option<RunningImage>,
     /// Whether the cluster property says that there are two voters, and since when. Nobody asked for it where a decision was

@@ -2,9 +2,9 @@
 
 use crate::adapters::etcd::version::{self, Version};
 
-/// Returns what is to be known of `new` beside the releases that run, or why it may not be theirs.
+/// Returns what is known of `new`, or why the members that run may not have it.
 pub(super) fn judge(image: &str, new: Version, running: &[Version]) -> Result<Vec<String>, String> {
-    let Some(oldest) = running.iter().min() else { return Err("no etcd says which release it is".to_owned()) };
+    let Some(oldest) = running.iter().min() else { return Err("no etcd reports its release".to_owned()) };
     // The data has the format of the oldest member's minor release.
     if new.minor < oldest.minor {
         return Err(format!(
@@ -20,9 +20,13 @@ pub(super) fn judge(image: &str, new: Version, running: &[Version]) -> Result<Ve
         ));
     }
     let newest = running.iter().max().filter(|newest| new < **newest);
-    let older = newest.map(|newest| format!("etcd {new} is older than {newest}, which runs"));
+    let older = newest.map(|newest| older(new, *newest));
     let defects = version::defects(new).into_iter().map(|defect| format!("etcd {new}: {defect}"));
     Ok(older.into_iter().chain(defects).collect())
+}
+
+fn older(new: Version, newest: Version) -> String {
+    format!("etcd {new} is older than {newest}, which runs")
 }
 
 #[cfg(test)]

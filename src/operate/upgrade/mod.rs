@@ -44,7 +44,7 @@ pub struct Step {
     pub seconds: Option<f64>,
 }
 
-/// Performs the upgrade, or says what it would do.
+/// Performs the upgrade, or plans it.
 pub fn run(order: &Order, talk: &dyn Talk) -> Result<Upgraded, Failure> {
     let work = Work::new(order, talk)?;
     if order.dry_run { work.plan() } else { work.run() }

@@ -1,4 +1,4 @@
-//! What a look at the cluster says of an upgrade. Pure.
+//! What the state of the cluster means for an upgrade. Pure.
 
 use crate::adapters::etcd::version::Version;
 use crate::base::Fact;
@@ -6,16 +6,16 @@ use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{self, view};
 
-/// How a node stands towards the image.
+/// What a node has of the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
     /// etcd runs from it.
     Runs,
-    /// The next start is from it, and it is there: its id.
-    Ready(String),
+    /// The next start is from it, and it is there, with this release where that is known.
+    Ready(Option<Version>),
     /// The next start would be from it, and the node does not have it.
     Missing,
-    /// The agent has not said yet.
+    /// The agent has not published it yet.
     Unsaid,
 }
 
@@ -23,7 +23,8 @@ pub(super) fn stand(cluster: &Cluster, node: &str, image: &str) -> Stand {
     let Some(running) = view::running_image(cluster, node) else { return Stand::Unsaid };
     match running.next {
         None if running.image == image => Stand::Runs,
-        Some(next) if next.image == image => next.id.map_or(Stand::Missing, Stand::Ready),
+        Some(next) if next.image == image && next.id.is_none() => Stand::Missing,
+        Some(next) if next.image == image => Stand::Ready(next.version),
         _ => Stand::Unsaid,
     }
 }
@@ -53,14 +54,12 @@ pub(super) fn may_be_stopped(cluster: &Cluster, node: &str) -> Result<(), String
 
 /// What is missing until both nodes vote.
 pub(super) fn both_vote(cluster: &Cluster) -> Result<(), String> {
-    let is_voter = |name: &String| {
-        view::etcd(cluster, name).is_some_and(|etcd| !etcd.learner && etcd.leader.is_some())
-    };
+    let is_voter = |name: &String| view::etcd(cluster, name).is_some_and(|etcd| !etcd.learner && etcd.leader.is_some());
     if view::voters(cluster) == Some(2) && view::names(cluster).iter().all(is_voter) {
         return Ok(());
     }
     let waits = view::names(cluster).into_iter().find(|name| !is_voter(name));
-    let name = waits.unwrap_or_else(|| "the pair".to_owned());
+    let name = waits.unwrap_or_else(|| view::here(cluster).to_owned());
     let resource = view::etcd_id(cluster);
     let failures = cluster.pacemaker.known().map(|known| known.failures.as_slice()).unwrap_or_default();
     let failed = failures.iter().find(|failure| failure.resource == resource && failure.node == name);
@@ -100,7 +99,7 @@ mod tests {
     #[test]
     fn a_node_runs_from_the_image_or_has_it_or_lacks_it() {
         let cluster = samples::read("image-pending");
-        assert_eq!(stand(&cluster, "node1", NEW), Stand::Ready("2a0d".to_owned()));
+        assert_eq!(stand(&cluster, "node1", NEW), Stand::Ready(Version::of("3.6.4")));
         assert_eq!(stand(&cluster, "node2", NEW), Stand::Runs);
         assert_eq!(stand(&cluster, "node1", "etcd:other"), Stand::Unsaid, "its agent has not read that yet");
         let missing = samples::read("image-not-here");

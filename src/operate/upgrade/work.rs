@@ -1,6 +1,6 @@
 //! The steps: both nodes have the image, and each is restarted once it may be stopped.
 //!
-//! What is done can be seen, so nothing is written down: typed again after it was cut off anywhere, it goes on from what is there.
+//! What is done can be seen, so nothing is written down: typed again after it was cut off anywhere, it continues from what is there.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -51,8 +51,7 @@ impl<'a> Work<'a> {
                 "this pair has its image from a pod manifest: OpenShift's etcd operator upgrades it".to_owned(),
             ));
         }
-        let report =
-            Upgraded { image: order.image.clone(), dry_run: order.dry_run, ..Upgraded::default() };
+        let report = Upgraded { image: order.image.clone(), dry_run: order.dry_run, ..Upgraded::default() };
         let (progress, end) = (talk.progress(), Deadline::after(order.timeout));
         Ok(Self { order, talk, programs: Programs::default(), context, progress, end, report })
     }
@@ -138,7 +137,7 @@ impl<'a> Work<'a> {
         }
         let first = seen::in_order(cluster).into_iter().next().unwrap_or_default();
         seen::both_vote(cluster).and_then(|()| seen::may_be_stopped(cluster, &first)).map_err(|why| {
-            Failure(format!("nothing was done: {why}; see 'tandem status', and type the same once it says redundant"))
+            Failure(format!("nothing was done: {why}; see 'tandem status', and type the same once both nodes vote"))
         })
     }
 
@@ -146,16 +145,17 @@ impl<'a> Work<'a> {
     fn knows_the_release(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let image = &self.order.image;
         if podman::image_id(&self.programs, image, Question::Podman)?.is_none() {
-            self.progress.say(&format!("pulls {image}"));
+            self.progress.say(&pulls(image));
             let began = Deadline::after(self.end.left());
             podman::pull(&self.programs, image, &self.context.params.authfile, self.end.left()).map_err(|error| {
                 Failure(format!("nothing was done: {image} cannot be pulled: {error}: type 'podman pull {image}'"))
             })?;
-            self.done(format!("{image} was pulled on {}", view::here(cluster)), &began);
+            self.done(was_pulled(image, view::here(cluster)), &began);
         }
         let printed = podman::version_of(&self.programs, image, "etcd")?;
-        let version = Version::parse(&printed)
-            .ok_or_else(|| Failure(format!("nothing was done: {image} does not say which etcd it is: name another image")))?;
+        let version = Version::parse(&printed).ok_or_else(|| {
+            Failure(format!("nothing was done: {image} does not report which etcd it is: name another image"))
+        })?;
         self.report.version = version.to_string();
         self.report.warnings = judge(image, version, &seen::versions(cluster))
             .map_err(|why| Failure(format!("nothing was done: {why}")))?;
@@ -166,21 +166,27 @@ impl<'a> Work<'a> {
         let image = &self.order.image;
         let runs = |name: &String| seen::stand(cluster, name, image) == Stand::Runs;
         let pending: Vec<String> = seen::in_order(cluster).into_iter().filter(|name| !runs(name)).collect();
-        let named = (self.context.deployment.image != *image).then(|| format!("names {image}; nothing is restarted by that"));
+        let named =
+            (self.context.deployment.image != *image).then(|| format!("names {image}; nothing is restarted by that"));
         let restarts = pending.into_iter().map(|name| format!("restarts etcd on {name}, and waits until it votes"));
         named.into_iter().chain(restarts).collect()
     }
 
     fn consents(&self, to_do: &[String]) -> Result<(), Failure> {
         self.progress.end();
-        self.talk.tell(&format_args!("etcd {} ({}), one node after the other:", self.report.version, self.order.image))?;
+        self.talk
+            .tell(&format_args!("etcd {} ({}), one node after the other:", self.report.version, self.order.image))?;
         for warning in &self.report.warnings {
             self.talk.tell(&format_args!("  known: {warning}"))?;
         }
         for step in to_do {
             self.talk.tell(&format_args!("  {step}"))?;
         }
-        if self.talk.leave("Type 'yes' to go on")? { Ok(()) } else { Err(Failure("nothing was done: 'yes' was not typed".to_owned())) }
+        if self.talk.leave("Type 'yes' to go on")? {
+            Ok(())
+        } else {
+            Err(Failure("nothing was done: 'yes' was not typed".to_owned()))
+        }
     }
 
     /// An instance that an agent before this version started is restarted for the image: Pacemaker would do that on both at once.
@@ -210,24 +216,30 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Waits until each node that runs etcd has said that it has the image.
+    /// Waits until each node that runs etcd has published that it has the image.
     fn is_on_both(&mut self) -> Result<(), Failure> {
-        let (image, began) = (self.order.image.clone(), Deadline::after(self.end.left()));
+        let (image, release) = (self.order.image.clone(), self.report.version.clone());
+        let began = Deadline::after(self.end.left());
         self.until(|cluster| {
             for name in view::names(cluster).iter().filter(|name| !view::etcd_fact(cluster, name).is_absent()) {
                 match seen::stand(cluster, name, &image) {
+                    Stand::Ready(Some(version)) if version.to_string() != release => {
+                        return Err(format!("{image} is etcd {version} on {name}: type 'podman pull {image}' there"));
+                    }
                     Stand::Runs | Stand::Ready(_) => {}
-                    Stand::Missing => return Err(format!("{name} does not have {image}: type 'podman pull {image}' there")),
-                    Stand::Unsaid => return Err(format!("waits until {name} has read that")),
+                    Stand::Missing => {
+                        return Err(format!("{name} does not have {image}: type 'podman pull {image}' there"));
+                    }
+                    Stand::Unsaid => return Err(format!("waits until {name} has read the new name")),
                 }
             }
             Ok(())
         })?;
-        self.done("both nodes have it".to_owned(), &began);
+        self.done(on_both(), &began);
         Ok(())
     }
 
-    /// Restarts etcd on a node, once the writes go on without it; its agent hands leadership over and leaves first.
+    /// Restarts etcd on a node, once the other one may take the writes alone; its agent hands leadership over and leaves first.
     fn restarts(&mut self, name: &str, from_the_image: bool) -> Result<(), Failure> {
         self.until(|cluster| seen::may_be_stopped(cluster, name))?;
         let (began, cluster) = (Deadline::after(self.end.left()), self.look()?);
@@ -241,12 +253,12 @@ impl<'a> Work<'a> {
             seen::both_vote(cluster)?;
             match &image {
                 Some(image) if seen::stand(cluster, name, image) != Stand::Runs => {
-                    Err(format!("waits until {name} says that it runs from {image}"))
+                    Err(format!("waits until {name} publishes that it runs from {image}"))
                 }
                 _ => Ok(()),
             }
         })?;
-        self.done(format!("{name} was restarted and votes"), &began);
+        self.done(restarted(name), &began);
         Ok(())
     }
 
@@ -260,7 +272,7 @@ impl<'a> Work<'a> {
             if self.end.has_passed() {
                 let patience = words::span(self.order.timeout.as_secs());
                 return Err(Failure(format!(
-                    "{why}: not within {patience}; see 'tandem status', and type the same again, which goes on"
+                    "{why}: not within {patience}; see 'tandem status', and type the same again, which continues"
                 )));
             }
             self.end.sleep(OFTEN);
@@ -272,6 +284,22 @@ impl<'a> Work<'a> {
         self.progress.keep(&format!("{what} ({seconds:.1} s)"));
         self.report.steps.push(Step { what, seconds: Some((seconds * 10.0).round() / 10.0) });
     }
+}
+
+fn pulls(image: &str) -> String {
+    format!("pulls {image}")
+}
+
+fn was_pulled(image: &str, node: &str) -> String {
+    format!("{image} was pulled on {node}")
+}
+
+fn on_both() -> String {
+    "both nodes have it".to_owned()
+}
+
+fn restarted(node: &str) -> String {
+    format!("{node} was restarted and votes")
 }
 
 /// Keeps a second upgrade from this node while the file is open.

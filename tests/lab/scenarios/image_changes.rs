@@ -1,4 +1,4 @@
-//! The image of etcd changes: a typo takes nothing down.
+//! The image of etcd changes: a typo takes nothing down, and an upgrade restarts one member after the other.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::check::{eventually, must};
 use crate::cluster;
 use crate::etcd;
 use crate::host;
-use crate::image;
+use crate::image::{self, Tools, Version};
 use crate::node::NODES;
 use crate::pcs;
 use crate::sh::Result;
@@ -18,6 +18,12 @@ use crate::up::Wish;
 const LIMIT: Duration = Duration::from_secs(120);
 const TYPO: &str = "localhost/tandem/etcd:TYPO";
 const NOT_HERE: &str = "image-not-here";
+/// The same release under another name, and with another id.
+const NEXT: &str = "localhost/tandem/etcd:next";
+/// Of a writer, while both members are restarted one after the other.
+const LONGEST_GAP: Duration = Duration::from_secs(1);
+/// When the command is killed: a member is restarted then, or is about to be.
+const KILLED_AFTER_S: &str = "4";
 
 /// The lab's own image.
 fn own(lab: &Lab) -> String {
@@ -53,9 +59,48 @@ pub fn typo(lab: &Lab, _: Wish) -> Result<()> {
     let killed = NODES.map(|node| etcd::pid(lab, node));
     set(lab, &own)?;
     for node in NODES {
-        let warns = || asked::ask(lab, node).map_or(true, |answer| answer.names(NOT_HERE) || answer.names("image-pending"));
+        let warns =
+            || asked::ask(lab, node).map_or(true, |answer| answer.names(NOT_HERE) || answer.names("image-pending"));
         eventually(&format!("status on {node} names no image"), warns, |warns| !warns)?;
     }
     must("the way back restarts nothing", NODES.map(|node| etcd::pid(lab, node)), |after| *after == killed)?;
     super::ends_well(lab, &mut writers)
+}
+
+/// An image of the release that runs, under another name.
+pub fn import_next(lab: &Lab, tools: Tools) -> Result<&'static str> {
+    let rootfs = image::rootfs(Version::parse(&lab.setting("etcd").unwrap_or_default())?, tools)?;
+    NODES.into_iter().try_for_each(|node| host::import_image(lab, node, &rootfs, NEXT))?;
+    Ok(NEXT)
+}
+
+pub fn upgrade(lab: &Lab, _: Wish) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let own = own(lab);
+    let next = import_next(lab, Tools::None)?;
+    let mut writers = super::writing(lab)?;
+    host::must(lab, leader, &["tandem", "upgrade", next, "--yes"])?;
+    let (gap, _) = writers.longest_wait();
+    println!("   an upgrade of both members: longest gap {:.2} s", gap.as_secs_f64());
+    must("the writes went on", gap, |gap| *gap <= LONGEST_GAP)?;
+    both_run(lab, next)?;
+    let (code, told) = host::typed(lab, leader, &format!("tandem upgrade {next} --yes"))?;
+    must("there is nothing left to do", (code, told), |(code, told)| *code == 0 && !told.contains("restart"))?;
+    // The way back is the same command, cut off and typed again.
+    let cut_off = format!("timeout --signal=KILL {KILLED_AFTER_S} tandem upgrade {own} --yes");
+    let (code, told) = host::typed(lab, leader, &cut_off)?;
+    must("the command was killed", (code, told), |(code, _)| *code == 137)?;
+    host::must(lab, leader, &["tandem", "upgrade", &own])?;
+    both_run(lab, &own)?;
+    let (gap, _) = writers.longest_wait();
+    must("the writes went on, also where the command was killed", gap, |gap| *gap <= LONGEST_GAP)?;
+    let constraints = host::must(lab, leader, &["cibadmin", "--query", "--scope", "constraints"])?;
+    must("no constraint is left", constraints, |constraints| !constraints.contains("tandem-upgrade"))?;
+    super::ends_well(lab, &mut writers)
+}
+
+fn both_run(lab: &Lab, image: &str) -> Result<()> {
+    let of = |node| host::must(lab, node, &["podman", "inspect", "--format", "{{.ImageName}}", "etcd"]);
+    let names = NODES.map(|node| of(node).map(|name| name.trim().to_owned()).unwrap_or_default());
+    must(&format!("both members run from {image}"), names, |names| names.iter().all(|name| name == image)).map(drop)
 }

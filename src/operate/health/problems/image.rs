@@ -20,8 +20,8 @@ fn one(cluster: &Cluster, name: &str, running: &RunningImage, found: &mut Found)
         let text = format!(
             "{name} does not have the image {new}, and runs etcd from {old}: if the name is right, type 'podman pull {new}' there"
         );
-        let back = format!("pcs resource update {} image={old}", view::etcd_id(cluster));
-        found.warning("image-not-here", Some(name), text).typed(back);
+        let id = view::etcd_id(cluster);
+        found.warning("image-not-here", Some(name), text).typed(format!("pcs resource update {id} image={old}"));
     } else {
         let text = format!("{name} runs etcd from {old} until its next start, which is from {new}");
         found.notice("image-pending", Some(name), text).typed(format!("tandem upgrade {new}"));
