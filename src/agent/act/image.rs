@@ -165,6 +165,21 @@ mod tests {
         assert!(of_the_last(&context, Some(&gone), why()).is_err(), "that image was removed");
     }
 
+    /// The peer of a member that was killed takes no writes until it is back.
+    #[test]
+    fn a_start_pulls_for_long_only_where_there_is_no_other_image() {
+        let pulls = |script: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let mut context = context(dir.path(), &[], script);
+            context.deadline = crate::os::clock::Deadline::after(Duration::from_secs(600));
+            start_pulls(&context)
+        };
+        let state = r#"{"Running":false,"Status":"exited","ExitCode":137}"#;
+        let there = format!(r#"echo '{{"id":"c1","state":{state},"image":"1","image_name":"etcd:old"}}'"#);
+        assert_eq!(pulls(&there), PULLS_BRIEFLY);
+        assert!(pulls("echo 'Error: no such container etcd' >&2; exit 125") > Duration::from_secs(500));
+    }
+
     #[test]
     fn what_is_no_image_is_not_given_to_podman() {
         let dir = tempfile::tempdir().unwrap();
