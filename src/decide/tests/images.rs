@@ -5,8 +5,11 @@ use crate::base::Fact;
 use crate::decide::evidence::{Evidence, NextImage, RunningImage};
 use crate::decide::plan::{Effect, Exit, Request};
 
-fn running(next: Option<Option<&str>>) -> RunningImage {
-    let next = next.map(|id| NextImage { image: "etcd:new".to_owned(), id: id.map(str::to_owned), version: None });
+fn next(id: Option<&str>) -> NextImage {
+    NextImage { image: "etcd:new".to_owned(), id: id.map(str::to_owned), version: None }
+}
+
+fn running(next: Option<NextImage>) -> RunningImage {
     RunningImage { image: "etcd:old".to_owned(), id: "1".to_owned(), version: None, next }
 }
 
@@ -18,7 +21,7 @@ fn voter(seen: Fact<RunningImage>) -> Evidence {
 
 #[test]
 fn a_member_whose_next_image_is_not_here_runs_on_and_shows_it() {
-    for seen in [running(None), running(Some(None)), running(Some(Some("2")))] {
+    for seen in [running(None), running(Some(next(None))), running(Some(next(Some("2"))))] {
         let plan = first(Request::Monitor, &voter(Fact::Known(seen.clone())));
         assert_eq!(plan.effects, [Effect::PublishImage(Some(seen.clone()))]);
         assert_eq!(exit(&plan), Some(Exit::Success));
@@ -32,7 +35,7 @@ fn a_member_whose_next_image_is_not_here_runs_on_and_shows_it() {
 #[test]
 fn an_image_that_is_not_known_changes_nothing_that_was_published() {
     for seen in [Fact::NotAsked, Fact::Absent, Fact::Unknown("podman hangs".to_owned())] {
-        let shown = voter(seen).cib_with(|cib| cib.own_image = Some(running(Some(None))));
+        let shown = voter(seen).cib_with(|cib| cib.own_image = Some(running(Some(next(None)))));
         assert!(first(Request::Monitor, &shown).effects.is_empty());
     }
 }
@@ -46,5 +49,5 @@ fn a_node_that_stops_takes_its_image_back() {
 #[test]
 fn podman_is_asked_until_the_image_that_is_named_runs() {
     assert!(running(None).is_settled("etcd:old"));
-    assert!(!running(None).is_settled("etcd:new") && !running(Some(None)).is_settled("etcd:old"));
+    assert!(!running(None).is_settled("etcd:new") && !running(Some(next(None))).is_settled("etcd:old"));
 }

@@ -59,8 +59,8 @@ impl<'a> Work<'a> {
     /// What would be done.
     pub(super) fn plan(mut self) -> Result<Upgraded, Failure> {
         let cluster = self.look()?;
-        let is_begun = self.is_begun(&cluster)?;
-        self.may_begin(&cluster, is_begun)?;
+        let is_begun = Self::is_begun(&cluster)?;
+        Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
         self.report.steps = self.to_do(&cluster).into_iter().map(|what| Step { what, seconds: None }).collect();
         self.report.done = self.report.steps.is_empty();
@@ -77,8 +77,8 @@ impl<'a> Work<'a> {
     fn steps(&mut self) -> Result<(), Failure> {
         let _lock = lock()?;
         let cluster = self.look()?;
-        let is_begun = self.is_begun(&cluster)?;
-        self.may_begin(&cluster, is_begun)?;
+        let is_begun = Self::is_begun(&cluster)?;
+        Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
         let to_do = self.to_do(&cluster);
         if to_do.is_empty() && !is_begun {
@@ -87,7 +87,7 @@ impl<'a> Work<'a> {
         }
         if !is_begun {
             self.consents(&to_do)?;
-            if !member_change::take(&self.programs, &self.words(&cluster))? {
+            if !member_change::take(&self.programs, &Self::words(&cluster))? {
                 return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
             }
         }
@@ -115,15 +115,15 @@ impl<'a> Work<'a> {
     }
 
     /// How the cluster's property names this change.
-    fn words(&self, cluster: &Cluster) -> String {
+    fn words(cluster: &Cluster) -> String {
         format!("{} upgrades etcd", view::here(cluster))
     }
 
     /// Whether an upgrade that was typed here was cut off.
-    fn is_begun(&self, cluster: &Cluster) -> Result<bool, Failure> {
+    fn is_begun(cluster: &Cluster) -> Result<bool, Failure> {
         match health::change_under_way(cluster) {
             None => Ok(false),
-            Some(change) if change == self.words(cluster) => Ok(true),
+            Some(change) if change == Self::words(cluster) => Ok(true),
             Some(change) => Err(Failure(format!(
                 "another change is under way ({change}): wait for its end, or type the same there again"
             ))),
@@ -131,7 +131,7 @@ impl<'a> Work<'a> {
     }
 
     /// Both nodes vote, and one of them may be stopped. One that was cut off may have left a node without etcd.
-    fn may_begin(&self, cluster: &Cluster, is_begun: bool) -> Result<(), Failure> {
+    fn may_begin(cluster: &Cluster, is_begun: bool) -> Result<(), Failure> {
         if is_begun {
             return Ok(());
         }
