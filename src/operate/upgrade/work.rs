@@ -62,7 +62,7 @@ impl<'a> Work<'a> {
         let is_begun = Self::is_begun(&cluster)?;
         Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
-        self.report.steps = self.to_do(&cluster).into_iter().map(|what| Step { what, seconds: None }).collect();
+        self.report.steps = self.to_do(&cluster)?.into_iter().map(|what| Step { what, seconds: None }).collect();
         self.report.done = self.report.steps.is_empty();
         self.progress.end();
         Ok(self.report)
@@ -80,7 +80,7 @@ impl<'a> Work<'a> {
         let is_begun = Self::is_begun(&cluster)?;
         Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
-        let to_do = self.to_do(&cluster);
+        let to_do = self.to_do(&cluster)?;
         if to_do.is_empty() && !is_begun {
             self.report.done = true;
             return Ok(());
@@ -94,7 +94,9 @@ impl<'a> Work<'a> {
         for name in view::names(&cluster) {
             instance::let_back(&self.programs, &name)?;
         }
-        self.reloads(&cluster)?;
+        for name in self.outdated(&cluster)? {
+            self.restarts(&name, false)?;
+        }
         self.is_named(&cluster)?;
         self.is_on_both()?;
         self.until(seen::both_vote)?;
@@ -162,14 +164,27 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn to_do(&self, cluster: &Cluster) -> Vec<String> {
+    fn to_do(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         let image = &self.order.image;
-        let runs = |name: &String| seen::stand(cluster, name, image) == Stand::Runs;
-        let pending: Vec<String> = seen::in_order(cluster).into_iter().filter(|name| !runs(name)).collect();
+        let outdated = self
+            .outdated(cluster)?
+            .into_iter()
+            .map(|name| format!("restarts etcd on {name}, as Pacemaker goes by the agent that started it until then"));
         let named =
             (self.context.deployment.image != *image).then(|| format!("names {image}; nothing is restarted by that"));
-        let restarts = pending.into_iter().map(|name| format!("restarts etcd on {name}, and waits until it votes"));
-        named.into_iter().chain(restarts).collect()
+        let pending =
+            seen::in_order(cluster).into_iter().filter(|name| seen::stand(cluster, name, image) != Stand::Runs);
+        let restarts = pending.map(|name| format!("restarts etcd on {name}, and waits until it votes"));
+        Ok(outdated.chain(named).chain(restarts).collect())
+    }
+
+    /// Returns the nodes on which an agent before this version started etcd: Pacemaker would restart both at once for the image.
+    fn outdated(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
+        if self.context.deployment.image == self.order.image {
+            return Ok(Vec::new());
+        }
+        let old = instance::restarts_for(&self.programs, &view::etcd_id(cluster), IMAGE)?;
+        Ok(seen::in_order(cluster).into_iter().filter(|name| old.contains(name)).collect())
     }
 
     fn consents(&self, to_do: &[String]) -> Result<(), Failure> {
@@ -187,18 +202,6 @@ impl<'a> Work<'a> {
         } else {
             Err(Failure("nothing was done: 'yes' was not typed".to_owned()))
         }
-    }
-
-    /// An instance that an agent before this version started is restarted for the image: Pacemaker would do that on both at once.
-    fn reloads(&mut self, cluster: &Cluster) -> Result<(), Failure> {
-        if self.context.deployment.image == self.order.image {
-            return Ok(());
-        }
-        let old = instance::restarts_for(&self.programs, &view::etcd_id(cluster), IMAGE)?;
-        for name in seen::in_order(cluster).into_iter().filter(|name| old.contains(name)) {
-            self.restarts(&name, false)?;
-        }
-        Ok(())
     }
 
     /// Names the image in the resource's parameters. Nothing is restarted by that.
