@@ -60,9 +60,10 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
     effects.extend(score_as_seen(evidence, etcd));
     if !starts {
         effects.extend(alarm_as_seen(evidence, etcd));
-        effects.extend(image_as_seen(evidence));
         effects.extend(redundancy_as_seen(evidence, etcd));
         effects.extend(reached::as_seen(evidence, etcd));
+        // Nothing rests on it, and an effect that fails ends the round.
+        effects.extend(image_as_seen(evidence));
     }
     effects
 }
