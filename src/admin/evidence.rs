@@ -93,6 +93,10 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
         let what = if redundancy.is_redundant { "two voters" } else { "one voter alone" };
         line("etcd_redundancy", format!("{what} since {}", utc(redundancy.since)));
     }
+    if let Some(running) = &cib.own_image {
+        let next = running.next.as_ref().map(|next| format!(", and {} is named", next.image)).unwrap_or_default();
+        line("etcd_image", format!("{}{next}", running.image));
+    }
     line("standalone_node", cib.standalone_node.clone().unwrap_or_else(|| "not set".to_owned()));
 }
 

@@ -31,6 +31,7 @@ mod sim;
 mod since;
 mod space;
 mod status;
+mod upgrade;
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -58,6 +59,7 @@ enum Command {
     Explain(explain::Arguments),
     ConfirmRecovery(confirm_recovery::Arguments),
     Setup(setup::Arguments),
+    Upgrade(upgrade::Arguments),
     #[command(subcommand)]
     Fencing(fencing::Command),
     #[command(subcommand)]
@@ -88,6 +90,7 @@ impl Command {
             Self::Explain(arguments) => show(&explain::run(arguments)?, arguments.form),
             Self::ConfirmRecovery(arguments) => show(&confirm_recovery::run(arguments)?, arguments.form),
             Self::Setup(arguments) => setup::run(arguments),
+            Self::Upgrade(arguments) => show(&upgrade::run(arguments)?, arguments.form),
             Self::Fencing(command) => command.run(),
             Self::Power(command) => command.run(),
             Self::Certs(command) => command.run(),

@@ -80,7 +80,7 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
     if matches!(request, Request::Start | Request::Stop | Request::Reload)
         && let Some(invalid) = params::outdated(env)
     {
-        log::warn!("{invalid}; until then it counts as 1");
+        log::warn!("{invalid}");
     }
     if request == Request::Start
         && let Err(invalid) = validate::data_can_be_moved(context.data_dir())

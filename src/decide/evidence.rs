@@ -4,6 +4,7 @@ mod cib;
 mod disk;
 mod durable_state;
 mod etcd;
+mod image;
 mod pace;
 mod position;
 mod version;
@@ -18,6 +19,7 @@ pub use cib::{
 pub use disk::{Backup, DataDir, History, Room};
 pub use durable_state::{BootState, Confirmation, DataOwner, DurableState, RunningVoter};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
+pub use image::{NextImage, RunningImage};
 pub use pace::Pace;
 pub use position::{DataEnd, LogPosition, Reached};
 pub use version::Version;
@@ -134,6 +136,9 @@ pub struct Local {
     /// When the log in the data dir was last written to, in seconds since 1970; for people, and deciding nothing.
     #[serde(default)]
     pub log_written: Option<u64>,
+    /// The image that etcd runs from; asked by a monitor, where this node has not published it yet or the parameters name another one.
+    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
+    pub image: Fact<RunningImage>,
 }
 
 /// Decisions that were recorded before this was a fact have a plain truth value.

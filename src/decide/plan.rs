@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::evidence::{
     BootState, DurableState, Evidence, FailedStarts, Identity, Lineage, MemberId, NodeName, PublishedState, Reached,
+    RunningImage,
 };
 use super::reason::{Reason, Refusal, Rule};
 
@@ -184,6 +185,8 @@ pub enum Effect {
     ConsumeConfirmation,
     /// Shows etcd's alarms as an attribute of this node; `None` takes them back.
     SetAlarm(Option<String>),
+    /// Publishes the image that etcd runs from, and the one that follows; `None` takes it back.
+    PublishImage(Option<RunningImage>),
     /// Says in the CIB that from now on there are two voters, or are not.
     SetRedundancy(bool),
     /// Publishes how far etcd has reached, for good.

@@ -8,6 +8,7 @@ mod erased;
 mod fork_count;
 mod golden;
 mod identities;
+mod images;
 mod in_time;
 mod lost_data;
 mod may_stop;

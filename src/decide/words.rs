@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::evidence::{BootState, DataDir, DurableState, Lineage, PublishedState, RunningVoter};
+use super::evidence::{
+    BootState, DataDir, DurableState, Lineage, NextImage, PublishedState, RunningImage, RunningVoter,
+};
 use super::plan::{Effect, Exit, Notice, Phase, Request, RunMode, Via};
 
 impl fmt::Display for Request {
@@ -70,6 +72,8 @@ impl fmt::Display for Effect {
             Self::ConsumeConfirmation => f.write_str("takes the operator's confirmation as used"),
             Self::SetAlarm(Some(alarm)) => write!(f, "shows the alarm {alarm}"),
             Self::SetAlarm(None) => f.write_str("takes the alarm back"),
+            Self::PublishImage(Some(running)) => write!(f, "publishes its image: {}", image(running)),
+            Self::PublishImage(None) => f.write_str("takes its image back"),
             Self::SetRedundancy(true) => f.write_str("says that there are two voters from now on"),
             Self::SetReached(_) => f.write_str("publishes for good how far it has reached"),
             Self::SetRedundancy(false) => f.write_str("says that this voter is alone from now on"),
@@ -124,6 +128,14 @@ fn notice(notice: &Notice) -> String {
         Notice::Member => "it is a member".to_owned(),
         Notice::ForceDone => "the force that was asked for is done".to_owned(),
         Notice::RestartDone => "the restart that was asked for is done".to_owned(),
+    }
+}
+
+fn image(running: &RunningImage) -> String {
+    match &running.next {
+        None => running.image.clone(),
+        Some(NextImage { image, id: Some(_), .. }) => format!("{}, and {image} with its next start", running.image),
+        Some(NextImage { image, id: None, .. }) => format!("{}, as {image} is not on this node", running.image),
     }
 }
 

@@ -14,3 +14,4 @@ pub mod metrics;
 pub mod node;
 pub mod setup;
 pub mod talk;
+pub mod upgrade;

@@ -5,5 +5,6 @@ pub mod data_mount;
 pub mod decision_log;
 pub mod events;
 pub mod failed_starts;
+pub mod image_versions;
 pub mod own_dir;
 pub mod state_file;

@@ -54,7 +54,7 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
-  cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--only power-cut|etcd-killed|graceful-stop|both-cut]
+  cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--only power-cut|etcd-killed|graceful-stop|image|both-cut]
                         [--data MB]
                               the shell agent and Tandem's two ways of a recovery side by side, over a database of so many
                               megabytes, and how long etcd takes no writes

@@ -54,6 +54,7 @@ variants! { name_of_effect, EFFECTS, Effect:
     Remember,
     ConsumeConfirmation,
     SetAlarm not because "no etcd in the model raises an alarm",
+    PublishImage not because "it is for people, and no decision rests on it",
     SetReached,
     SetRedundancy not because "it is for people, and no agent of the model looks whether it was said",
     ForgetPrimary,

@@ -2,7 +2,7 @@
 
 use super::{Error, run};
 use crate::adapters::command::Programs;
-use crate::decide::evidence::{Identity, Lineage, PublishedState, Reached, Redundancy};
+use crate::decide::evidence::{Identity, Lineage, PublishedState, Reached, Redundancy, RunningImage};
 use crate::decide::plan::Notice;
 use crate::os::clock;
 
@@ -28,6 +28,8 @@ pub const MEMBER_CHANGE: &str = "etcd_member_change";
 pub const FENCING_UPDATED: &str = "etcd_fencing_updated";
 /// The alarms that a node's etcd raises; transient.
 pub const ALARM: &str = "etcd_alarm";
+/// The image that a node's etcd runs from, and the one that follows; transient.
+pub const IMAGE: &str = "etcd_image";
 /// A node's cluster id, decimal; permanent.
 pub const CLUSTER_ID: &str = "cluster_id";
 /// A node's member id, hexadecimal; permanent.
@@ -59,6 +61,15 @@ pub fn show_alarm(programs: &Programs, node: &str, alarm: Option<&str>) -> Resul
         None => vec!["--node", node, "--name", ALARM, "--delete"],
     };
     run(programs, "attrd_updater", &args).map(drop)
+}
+
+/// Publishes the image that `node`'s etcd runs from, or takes it back.
+pub fn publish_image(programs: &Programs, node: &str, image: Option<&RunningImage>) -> Result<(), Error> {
+    let Some(image) = image else {
+        return run(programs, "attrd_updater", &["--node", node, "--name", IMAGE, "--delete"]).map(drop);
+    };
+    let value = serde_json::to_string(image).map_err(|error| Error::Parse(error.to_string()))?;
+    run(programs, "attrd_updater", &["--node", node, "--name", IMAGE, "--update", &value]).map(drop)
 }
 
 /// Publishes `lineage` for `node`, for good.

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use roxmltree::Node;
 
 use super::attributes::{
-    self, ALARM, CLUSTER_ID, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, REACHED, RECORD, REDUNDANCY, STANDALONE_NODE,
-    THIRD_VOTER,
+    self, ALARM, CLUSTER_ID, IMAGE, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, REACHED, RECORD, REDUNDANCY,
+    STANDALONE_NODE, THIRD_VOTER,
 };
 use super::cib_document::CibDocument;
 use super::element::{child, children};
@@ -70,6 +70,8 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
         own_alarm: node_state(cib, node)
             .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(cleaned)),
+        own_image: node_state(cib, node)
+            .and_then(|state| serde_json::from_str(attribute(child(state, "transient_attributes")?, IMAGE)?).ok()),
         peer_identity: peer.and_then(|peer| nodes(cib).find(|entry| is_named(*entry, peer))).and_then(identity),
         redundancy: said(cib, REDUNDANCY),
         reached: said(cib, REACHED),

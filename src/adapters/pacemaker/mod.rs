@@ -14,6 +14,7 @@ pub mod exit_code;
 pub(crate) mod fence_device;
 pub mod fence_options;
 pub mod fence_update;
+pub mod instance;
 pub mod layout;
 pub mod member_change;
 pub mod names;

@@ -40,7 +40,8 @@ fn named(name: &str, json: &str) -> Result<Option<Inspected>, serde_json::Error>
         pid: found.pid,
         cgroup_path: String::new(),
     };
-    Ok(Some(Inspected { id: found.id, state, labels: found.labels }))
+    let (image, image_name) = (String::new(), String::new());
+    Ok(Some(Inspected { id: found.id, state, labels: found.labels, image, image_name }))
 }
 
 #[cfg(test)]

@@ -46,6 +46,11 @@ pub struct Inspected {
     pub state: State,
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
+    /// The image that it was made from: its id, and the name that it was given by.
+    #[serde(default)]
+    pub image: String,
+    #[serde(default)]
+    pub image_name: String,
 }
 
 /// A container's state.
@@ -103,7 +108,10 @@ impl State {
     }
 }
 
-const INSPECTED: &str = r#"{"id":{{json .ID}},"state":{{json .State}},"labels":{{json .Config.Labels}}}"#;
+const INSPECTED: &str = concat!(
+    r#"{"id":{{json .ID}},"state":{{json .State}},"labels":{{json .Config.Labels}},"#,
+    r#""image":{{json .Image}},"image_name":{{json .ImageName}}}"#
+);
 
 /// The container `name`; `None` where there is none of that name.
 pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {

@@ -63,6 +63,8 @@ fn the_exit_code_is_the_verdicts() {
         ("moved-aside", Exit::Done),
         ("stale-join-file", Exit::Done),
         ("no-backups", Exit::Done),
+        ("image-pending", Exit::Done),
+        ("image-not-here", Exit::Degraded),
         ("learner", Exit::Degraded),
         ("peer-off", Exit::Degraded),
         ("peer-standby", Exit::Degraded),

@@ -22,15 +22,16 @@ const LABEL: &str = "tandem.made-from";
 
 /// Writes the configuration for `mode` and runs the container.
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
-    let (params, deployment, programs) = (&context.params, &context.deployment, &context.programs);
+    let (params, programs) = (&context.params, &context.programs);
     make_directories(context)?;
     // Both ask podman, and each question takes a tenth of a second.
     let (image, there) = std::thread::scope(|scope| {
         let there = scope.spawn(|| podman::inspect(programs, &params.name));
         (image::have(context), there.join())
     });
-    let (image, there) = (image?, there.unwrap_or_else(|_| podman::inspect(programs, &params.name))?);
-    let options = options(context);
+    let there = there.unwrap_or_else(|_| podman::inspect(programs, &params.name))?;
+    let image = image.or_else(|why| image::of_the_last(context, there.as_ref(), why))?;
+    let options = options(context, &image.name);
     let made_from = fingerprint(&image.id, &options);
     let serves = there.as_ref().is_some_and(|container| serves(context, container, &made_from));
     let was_started = there.as_ref().is_some_and(|container| !container.state.was_never_started());
@@ -48,7 +49,7 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let launch = |within| launch(context, serves, &all, Deadline::after(within));
     let starts_again = programs.pace().within(Question::Launch, launch, Error::is_too_late)?;
     let how = if starts_again { "started again" } else { "made" };
-    log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, deployment.image);
+    log::info!("container '{}' is {how}; etcd {} from {}", params.name, image.version, image.name);
     // Without the record, the next start only lacks one of its proofs.
     if let Err(error) = data_mount::keep(&context.data_mount_path, context.data_dir()) {
         log::warn!("{}: {error}", context.data_mount_path.display());
@@ -173,8 +174,8 @@ const ALWAYS: [&str; 6] = [
 /// The ports below which a listener needs one capability more.
 const PRIVILEGED_PORTS: u16 = 1024;
 
-/// What follows `podman run --detach`.
-fn options(context: &Context) -> Vec<String> {
+/// What follows `podman run --detach`, for a container of `image`.
+fn options(context: &Context, image: &str) -> Vec<String> {
     let (params, deployment) = (&context.params, &context.deployment);
     let mut options: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
     if [params.client_port, params.peer_port].into_iter().any(|port| port < PRIVILEGED_PORTS) {
@@ -194,7 +195,7 @@ fn options(context: &Context) -> Vec<String> {
         // Whether the image has an entry point or not.
         options.push("--entrypoint=etcd".to_owned());
     }
-    options.push(deployment.image.clone());
+    options.push(image.to_owned());
     options.extend(params.run_cmd.iter().cloned());
     options.push(format!("--config-file={}", context.config_path().display()));
     options.extend(params.run_cmd_opts.iter().cloned());

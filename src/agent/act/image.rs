@@ -1,24 +1,26 @@
 //! The image that etcd runs from: here or pulled, and which etcd it holds.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::time::Duration;
 
 use super::Error;
 use crate::adapters::command::Programs;
 use crate::adapters::etcd::version::{self, Version};
 use crate::adapters::pace::Question;
-use crate::adapters::podman;
+use crate::adapters::podman::{self, Inspected};
 use crate::agent::resource::context::Context;
-use crate::base::Fact;
-use crate::records::{decision_log, state_file};
+use crate::agent::resource::params;
+use crate::records::image_versions;
 
-/// What is assumed where an image does not tell: the release line that knows the fewest new names and is in support.
+/// What is assumed where an image does not report its release: the one line that knows the fewest new names and is in support.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
-/// What is known of images, by their ids.
-const KNOWN: &str = "etcd-versions.json";
+/// How long is pulled at most where etcd runs, or can start from the image of its last container: no other action of this node's agent
+/// runs meanwhile, and the peer of a member that is down takes no writes.
+const PULLS_BRIEFLY: Duration = Duration::from_secs(8);
 
 /// An image on this node.
+#[derive(Debug)]
 pub(super) struct Image {
+    pub name: String,
     pub id: String,
     pub version: Version,
 }
@@ -26,21 +28,39 @@ pub(super) struct Image {
 /// The image, pulled where it is not here.
 pub(super) fn have(context: &Context) -> Result<Image, Error> {
     let (image, programs) = (&context.deployment.image, &context.programs);
-    let id = match podman::image_id(programs, image, Question::Podman)? {
+    let id = match here(context)? {
         Some(id) => id,
-        None => pulled(context)?,
+        None => pulled(context, start_pulls(context))?,
     };
     let version = known_version(programs, image, &id);
-    Ok(Image { id, version })
+    Ok(Image { name: image.clone(), id, version })
 }
 
-fn pulled(context: &Context) -> Result<String, Error> {
+/// Returns the id of the image, where this node has it.
+fn here(context: &Context) -> Result<Option<String>, Error> {
+    let image = &context.deployment.image;
+    params::image_fits(image).map_err(|invalid| Error::Unusable(invalid.sentence))?;
+    Ok(podman::image_id(&context.programs, image, Question::Podman)?)
+}
+
+/// Returns how long a start pulls: all of its time only where there is no other image.
+fn start_pulls(context: &Context) -> Duration {
+    let left = context.deadline.left();
+    let there = podman::inspect(&context.programs, &context.params.name).ok().flatten();
+    if there.is_some_and(|container| may_be_the_last(context, &container)) { briefly(left) } else { left }
+}
+
+fn briefly(left: Duration) -> Duration {
+    PULLS_BRIEFLY.min(left / 2)
+}
+
+fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
     let (image, params, programs) = (&context.deployment.image, &context.params, &context.programs);
     if !params.allow_pull {
         return Err(Error::Unusable(format!("image {image} is not on this node: type 'podman pull {image}'")));
     }
     log::info!("pulling {image}");
-    podman::pull(programs, image, &params.authfile, context.deadline.left()).map_err(|error| {
+    podman::pull(programs, image, &params.authfile, within).map_err(|error| {
         // podman's own words are long, and Pacemaker cuts an exit reason after 127 characters.
         log::error!("{error}");
         Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
@@ -49,22 +69,48 @@ fn pulled(context: &Context) -> Result<String, Error> {
         .ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
 }
 
-/// An image never changes under its id: its etcd is asked once.
+/// Returns the image of the container that is there, where the parameters name one that this node cannot have: etcd starts again
+/// from what it ran from. `why` is returned where there is none either.
+pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Error) -> Result<Image, Error> {
+    let Some(container) = there.filter(|container| may_be_the_last(context, container)) else { return Err(why) };
+    let (id, name) = (&container.image, &container.image_name);
+    if podman::image_id(&context.programs, id, Question::Podman).ok().flatten().is_none() {
+        return Err(why);
+    }
+    log::warn!("{why}; until then etcd starts from the image that it ran from, {name}");
+    let version = known_version(&context.programs, id, id);
+    Ok(Image { name: name.clone(), id: id.clone(), version })
+}
+
+/// Returns whether the image of a container replaces one that is missing. On OpenShift its etcd operator's manifest names the image.
+fn may_be_the_last(context: &Context, container: &Inspected) -> bool {
+    let is_named = !container.image.is_empty() && !container.image_name.is_empty();
+    is_named && context.deployment.manifest.is_none() && !container.state.was_never_started()
+}
+
+/// Gets the image of the next start while etcd runs on: pulls it in a part of this action's time, and asks which etcd it holds. What
+/// fails is no failure of the etcd that runs: a monitor publishes that the image is not here.
+pub(super) fn prepare(context: &Context) {
+    let within = briefly(context.deadline.left());
+    let image = &context.deployment.image;
+    let id = here(context).and_then(|id| id.map_or_else(|| pulled(context, within), Ok));
+    match id {
+        Ok(id) => {
+            known_version(&context.programs, image, &id);
+        }
+        Err(error) => log::warn!("{error}; etcd runs on from the image that it has"),
+    }
+}
+
 fn known_version(programs: &Programs, image: &str, id: &str) -> Version {
-    let path = Path::new(decision_log::DIRECTORY).join(KNOWN);
-    let mut known: BTreeMap<String, Version> = match state_file::read(&path) {
-        Fact::Known(known) => known,
-        Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => BTreeMap::new(),
-    };
-    if let Some(version) = known.get(id) {
-        return *version;
+    if let Some(version) = image_versions::read(id) {
+        return version;
     }
     let Some(version) = asked(programs, image) else { return ASSUMED };
     for defect in version::defects(version) {
         log::warn!("etcd {version} of {image}: {defect}");
     }
-    known.insert(id.to_owned(), version);
-    if let Err(error) = state_file::write(&path, &known) {
+    if let Err(error) = image_versions::keep(id, version) {
         log::debug!("the version of etcd in {image} is not kept: {error}");
     }
     version
@@ -80,5 +126,77 @@ fn asked(programs: &Programs, image: &str) -> Option<Version> {
             log::warn!("{image} does not tell the version of its etcd ({error}): taking it for a 3.{}", ASSUMED.minor);
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::command::fake_program;
+
+    fn context(dir: &std::path::Path, more: &[(&str, &str)], script: &str) -> Context {
+        let files = [("trusted_ca_file", "/c"), ("cert_file", "/c"), ("key_file", "/c"), ("image", "etcd:typo")];
+        let mut context = Context::of_test(dir, &[&files[..], more].concat());
+        context.programs = fake_program(dir, "podman", script);
+        context
+    }
+
+    fn container(status: &str) -> Inspected {
+        let state = format!(r#"{{"Running":false,"Status":"{status}","ExitCode":0}}"#);
+        serde_json::from_str(&format!(r#"{{"id":"c1","state":{state},"image":"1","image_name":"etcd:old"}}"#)).unwrap()
+    }
+
+    const MISSING: &str = "case $5 in 1) echo 1;; *) echo 'Error: no such image' >&2; exit 125;; esac";
+
+    /// An etcd that was killed comes back while the parameters name an image that does not exist.
+    #[test]
+    fn an_image_that_cannot_be_had_is_replaced_by_that_of_the_last_container() {
+        let dir = tempfile::tempdir().unwrap();
+        let context = context(dir.path(), &[("allow_pull", "0")], MISSING);
+        let why = || have(&context).unwrap_err();
+        assert_eq!(why().to_string(), "image etcd:typo is not on this node: type 'podman pull etcd:typo'");
+        let image = of_the_last(&context, Some(&container("exited")), why()).unwrap();
+        assert_eq!((image.name.as_str(), image.id.as_str()), ("etcd:old", "1"));
+        for there in [None, Some(container("created"))] {
+            let refused = of_the_last(&context, there.as_ref(), why()).unwrap_err();
+            assert_eq!(refused.to_string(), why().to_string(), "{there:?}");
+        }
+        let gone = Inspected { image: "2".to_owned(), ..container("exited") };
+        assert!(of_the_last(&context, Some(&gone), why()).is_err(), "that image was removed");
+    }
+
+    /// The peer of a member that was killed takes no writes until it is back.
+    #[test]
+    fn a_start_pulls_for_long_only_where_there_is_no_other_image() {
+        let pulls = |script: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let mut context = context(dir.path(), &[], script);
+            context.deadline = crate::os::clock::Deadline::after(Duration::from_secs(600));
+            start_pulls(&context)
+        };
+        let state = r#"{"Running":false,"Status":"exited","ExitCode":137}"#;
+        let there = format!(r#"echo '{{"id":"c1","state":{state},"image":"1","image_name":"etcd:old"}}'"#);
+        assert_eq!(pulls(&there), PULLS_BRIEFLY);
+        assert!(pulls("echo 'Error: no such container etcd' >&2; exit 125") > Duration::from_secs(500));
+    }
+
+    #[test]
+    fn what_is_no_image_is_not_given_to_podman() {
+        let dir = tempfile::tempdir().unwrap();
+        let asked = dir.path().join("asked");
+        let script = format!("touch {}; exit 1", asked.display());
+        let context = context(dir.path(), &[("image", "--help")], &script);
+        assert!(have(&context).unwrap_err().to_string().starts_with("image=--help is no image"));
+        assert!(!asked.exists());
+    }
+
+    /// Pacemaker restarts etcd where `reload-agent` fails.
+    #[test]
+    fn a_reload_pulls_and_a_pull_that_fails_fails_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let pulled = dir.path().join("pulled");
+        let script = format!("[ $1 = pull ] && touch {}\n{MISSING}", pulled.display());
+        prepare(&context(dir.path(), &[], &script));
+        assert!(pulled.exists());
     }
 }

@@ -108,6 +108,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::DropBackups(names) => Ok(data_dir::drop_backups(context.data_dir(), names)?),
         Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
         Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(programs, node, alarm.as_deref())?),
+        Effect::PublishImage(image) => Ok(attributes::publish_image(programs, node, image.as_ref())?),
         Effect::SetRedundancy(is_redundant) => Ok(attributes::say_redundancy(programs, *is_redundant)?),
         Effect::SetReached(reached) => Ok(attributes::say_reached(programs, reached)?),
         Effect::ForgetPrimary => Ok(attributes::set_property(programs, attributes::PRIMARY, None)?),

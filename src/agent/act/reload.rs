@@ -1,5 +1,6 @@
 //! `reload-agent`: what a running etcd itself can take of the parameters that changed. The next action reads the rest.
 
+use super::image;
 use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
 
@@ -7,6 +8,7 @@ use crate::agent::resource::context::Context;
 /// same score then.
 pub fn reload(context: &Context) {
     let Some(process) = process::remembered(&context.process_path) else { return };
+    image::prepare(context);
     let score = context.params.oom;
     if let Err(error) = process.set_oom_score(score) {
         log::warn!("etcd runs on with the OOM score that it has: oom_score_adj={score}: {error}");

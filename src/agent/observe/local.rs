@@ -28,6 +28,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
         machine_is_deleted: machine_is_deleted(context, is_stopped, own, peer),
         failed_starts: failed_starts::read(context.data_dir(), &context.deployment.image),
         log_written: if is_stopped { data_dir::last_written(context.data_dir()) } else { None },
+        image: Fact::NotAsked,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Gathers the facts of one round: all I/O, each source within its own time, and no decision.
 
 mod container;
+mod image;
 mod leaderless;
 mod local;
 
@@ -42,7 +43,8 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     // Only a node that is to join a serving peer needs room, and its backups are walked through for that.
     let may_join = is_stopped && peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     let disk = if is_stopped { disk(context) } else { Fact::NotAsked };
-    let local = local::observe(context, is_stopped, &own_etcd, &peer_etcd);
+    let mut local = local::observe(context, is_stopped, &own_etcd, &peer_etcd);
+    local.image = if is_stopped { Fact::NotAsked } else { image::observe(context, &own_etcd, &cib) };
     Evidence {
         elapsed_ms: millis(context.deadline.elapsed()),
         budget_ms: millis(context.budget),

@@ -16,6 +16,7 @@ use crate::adapters::ocf::exit::Code;
 use crate::adapters::options::OptionRow;
 use crate::base::printable;
 use crate::decide::evidence::Recovery;
+pub use read::image as image_fits;
 use read::{given, list, node_ip_map, text, value};
 use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
@@ -136,8 +137,14 @@ pub fn keeps_no_backup(value: &str) -> bool {
     value.trim().parse::<u64>() == Ok(0)
 }
 
-/// Returns what a check of the parameters refuses, and what every action of an existing resource works with.
+/// Returns what a check of the parameters refuses, and what every action of an existing resource works with: an etcd that runs is
+/// not stopped for it.
 pub fn outdated(env: &Env) -> Option<Invalid> {
+    let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
+    image.and_then(|image| image_fits(image).err()).or_else(|| no_backup(env))
+}
+
+fn no_backup(env: &Env) -> Option<Invalid> {
     let (name, resource) = (MAX_BACKUP_SNAPSHOTS.name, env.resource());
     read::says_no_backup(env).then(|| {
         Invalid::everywhere(format!(
@@ -207,9 +214,6 @@ pub fn settings_fit(params: &Params, settings: &[Setting]) -> Result<(), Invalid
 /// The certificates decide: where they are given, nothing of OpenShift is read.
 fn source(env: &Env) -> Result<Source, Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
-    if let Some(image) = image {
-        read::image(image)?;
-    }
     let (Some(certificates), image) = (certificates(env)?, image) else {
         let image = image.map(str::to_owned);
         return Ok(Source::Manifest { path: value(env, &POD_MANIFEST)?, image });

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataDir, MemberId, NodeName, Reached};
+use super::{DataDir, MemberId, NodeName, Reached, RunningImage};
 use crate::base::Fact;
 
 /// How Pacemaker calls a start where it counts failures.
@@ -52,6 +52,9 @@ pub struct Cib {
     /// The alarms of etcd that this node shows.
     #[serde(default)]
     pub own_alarm: Option<String>,
+    /// The image that this node published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_image: Option<RunningImage>,
     /// Whether the cluster property says that there are two voters, and since when. Nobody asked for it where a decision was
     /// recorded before there was one, and nothing is written then.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]

@@ -146,6 +146,9 @@ fn finish(evidence: &Evidence) -> Plan {
     if evidence.cib.known().is_some_and(|cib| cib.own_alarm.is_some()) {
         effects.push(Effect::SetAlarm(None));
     }
+    if evidence.cib.known().is_some_and(|cib| cib.own_image.is_some()) {
+        effects.push(Effect::PublishImage(None));
+    }
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }
 

@@ -62,6 +62,8 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
         effects.extend(alarm_as_seen(evidence, etcd));
         effects.extend(redundancy_as_seen(evidence, etcd));
         effects.extend(reached::as_seen(evidence, etcd));
+        // Nothing rests on it, and an effect that fails ends the round.
+        effects.extend(image_as_seen(evidence));
     }
     effects
 }
@@ -227,6 +229,13 @@ fn alarm_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let raised = alarm::raised(etcd);
     let shown = evidence.cib.known()?.own_alarm.clone();
     (shown != raised).then_some(Effect::SetAlarm(raised))
+}
+
+/// The image differs from what is published, or becomes another one with the next start.
+fn image_as_seen(evidence: &Evidence) -> Option<Effect> {
+    let seen = evidence.local.image.known()?;
+    let published = evidence.cib.known()?.own_image.as_ref();
+    (published != Some(seen)).then(|| Effect::PublishImage(Some(seen.clone())))
 }
 
 /// The leader says it, so that one node writes it and only when it changes: who leads has a majority, and so knows who votes.

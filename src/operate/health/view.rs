@@ -1,7 +1,9 @@
 //! Questions to a [`Cluster`] that more than one judgement asks. What is not known is `None`, never "no".
 
+use crate::adapters::pacemaker::attributes;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice, History, Instance, Node, Pacemaker, Resource};
 use crate::base::Fact;
+use crate::decide::evidence::RunningImage;
 use crate::operate::cluster::{Cluster, Collected, Etcd, Power};
 
 /// Alarms that end the writes.
@@ -162,6 +164,18 @@ pub(crate) fn voters(cluster: &Cluster) -> Option<usize> {
 pub(crate) fn etcd_id(cluster: &Cluster) -> String {
     let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     configured.map_or_else(|| "etcd".to_owned(), |etcd| etcd.id.clone())
+}
+
+/// The clone of that resource, which constraints name.
+pub(crate) fn clone_id(cluster: &Cluster) -> String {
+    let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
+    configured.and_then(|etcd| etcd.clone.clone()).unwrap_or_else(|| etcd_id(cluster))
+}
+
+/// The image that a node's etcd runs from, as its agent published it.
+pub(crate) fn running_image(cluster: &Cluster, name: &str) -> Option<RunningImage> {
+    let published = cluster.configuration.known()?.transient.get(name)?;
+    serde_json::from_str(published.get(attributes::IMAGE)?).ok()
 }
 
 /// What a resource's instances and histories look like in Pacemaker's eyes, and its configuration beside them.

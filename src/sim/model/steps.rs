@@ -211,6 +211,7 @@ impl EffectStep {
                 Self::ForPeople { is_for_show: true }
             }
             Effect::SetAlarm(_)
+            | Effect::PublishImage(_)
             | Effect::SetRedundancy(_)
             | Effect::DropBackups(_)
             | Effect::NoteFailedStart(_)

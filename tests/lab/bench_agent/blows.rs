@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(100);
 const START: &str = "Requesting local execution of start operation for etcd";
 
 /// A run's writers, with its beginning on the hosts' clock.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     lab: &'a Lab,
     writers: Writers,
     began: Duration,
@@ -94,8 +94,7 @@ pub(super) fn graceful_stop(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()
     sh::wait_for("etcd to stop", LIMIT, POLL, || etcd::pid(lab, node).is_none().then_some(()))?;
     this.first_write(asked_at)?;
     std::thread::sleep(Duration::from_secs(5));
-    let (gap, _) = history::longest_gap(&this.writers.acknowledged(), from, this.writers.now());
-    sheet.add(Figure::StopGap, gap.as_secs_f64());
+    sheet.add(Figure::StopGap, this.longest_gap(from));
     let back_at = this.writers.now();
     pcs::run(lab, node.other(), &["node", "unstandby", node.name()])?;
     let returned = this.returned(node, back_at)?;
@@ -123,7 +122,7 @@ pub(super) fn both_cut(lab: &Lab, _: u32, sheet: &mut Sheet) -> Result<()> {
 }
 
 impl<'a> Run<'a> {
-    fn begin(lab: &'a Lab) -> Result<Self> {
+    pub(super) fn begin(lab: &'a Lab) -> Result<Self> {
         let leader = etcd::wait_two_voters(lab, LIMIT)?.leader;
         let (writers, began) = (Writers::start(lab, STEADY)?, state::since_epoch());
         sh::wait_for("the first writes", Duration::from_secs(20), Duration::from_millis(20), || {
@@ -132,8 +131,18 @@ impl<'a> Run<'a> {
         Ok(Self { lab, writers, began, leader })
     }
 
+    /// The moment, as the writers count.
+    pub(super) fn now(&self) -> Duration {
+        self.writers.now()
+    }
+
+    /// The longest time since `from` without an acknowledged write, in seconds.
+    pub(super) fn longest_gap(&self, from: Duration) -> f64 {
+        history::longest_gap(&self.writers.acknowledged(), from, self.writers.now()).0.as_secs_f64()
+    }
+
     /// When the first write that began after `moment` was acknowledged.
-    fn first_write(&self, moment: Duration) -> Result<Duration> {
+    pub(super) fn first_write(&self, moment: Duration) -> Result<Duration> {
         self.first_write_within(moment, LIMIT)
     }
 
@@ -153,7 +162,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn two_voters(&self) -> Result<Duration> {
+    pub(super) fn two_voters(&self) -> Result<Duration> {
         sh::wait_for("two voters", LIMIT, POLL, || etcd::two_voters(self.lab).ok())?;
         Ok(self.writers.now())
     }
@@ -164,7 +173,7 @@ impl<'a> Run<'a> {
         Ok(self.two_voters()?.saturating_sub(start))
     }
 
-    fn end(&mut self, sheet: &mut Sheet) -> Result<()> {
+    pub(super) fn end(&mut self, sheet: &mut Sheet) -> Result<()> {
         let verdict = self.writers.judge()?;
         sheet.add(Figure::Lost, f64::from(u32::try_from(verdict.lost.len())?));
         Ok(())

@@ -3,6 +3,7 @@
 
 mod blows;
 mod cost;
+mod image;
 mod table;
 
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ const BLOWS: &[(&str, Blow)] = &[
     ("power-cut", blows::power_cut),
     ("etcd-killed", blows::etcd_killed),
     ("graceful-stop", blows::graceful_stop),
+    ("image", image::changed),
     ("both-cut", blows::both_cut),
 ];
 /// How often `monitor` is called for its cost.
@@ -109,7 +111,7 @@ fn measure(lab: &Lab, wish: Wish, contestant: Contestant, blows: &[&(&str, Blow)
             if !lab.exists() {
                 up()?;
             }
-            if wish.agent == Agent::Shell && *name == "graceful-stop" {
+            if wish.agent == Agent::Shell && ["graceful-stop", "image"].contains(name) {
                 std::thread::sleep(SHELL_SETTLES);
             }
             let began = Instant::now();

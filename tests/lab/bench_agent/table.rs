@@ -14,6 +14,8 @@ pub(super) enum Figure {
     KilledToVoters,
     StopGap,
     StopReturn,
+    UpgradeGap,
+    ImageGap,
     BothToWrite,
     MonitorPrograms,
     MonitorCpu,
@@ -22,7 +24,7 @@ pub(super) enum Figure {
     Load,
 }
 
-const FIGURES: [Figure; 13] = [
+const FIGURES: [Figure; 15] = [
     Figure::CutToWrite,
     Figure::FencedToWrite,
     Figure::CutReturn,
@@ -30,6 +32,8 @@ const FIGURES: [Figure; 13] = [
     Figure::KilledToVoters,
     Figure::StopGap,
     Figure::StopReturn,
+    Figure::UpgradeGap,
+    Figure::ImageGap,
     Figure::BothToWrite,
     Figure::MonitorPrograms,
     Figure::MonitorCpu,
@@ -50,6 +54,8 @@ impl Figure {
             Self::KilledToWrite => "etcd killed: to the next acknowledged write, s",
             Self::KilledToVoters => "    to two voters again, s",
             Self::StopGap => "graceful stop of a node: longest gap in the writes, s",
+            Self::UpgradeGap => "another image by 'tandem upgrade': longest gap, s",
+            Self::ImageGap => "    by 'pcs resource' on both at once: longest gap, s",
             Self::CutReturn | Self::StopReturn => "    its return: agent's start to two voters, s",
             Self::BothToWrite => "both cut, both on: later agent's start to first write, s",
             Self::MonitorPrograms => "monitor: programs executed",
@@ -68,10 +74,10 @@ impl Figure {
             Self::BothToWrite | Self::MonitorPrograms => 3.0,
             Self::CutReturn | Self::StopReturn => 10.0,
             Self::KilledToWrite => 8.0,
-            Self::StopGap => 0.5,
+            Self::StopGap | Self::UpgradeGap => 0.5,
             Self::MonitorCpu => MONITOR_CPU_MS,
             Self::Lost | Self::Failed => 0.0,
-            Self::KilledToVoters | Self::Load => return None,
+            Self::KilledToVoters | Self::ImageGap | Self::Load => return None,
         })
     }
 
@@ -83,7 +89,7 @@ impl Figure {
     fn decimals(self) -> usize {
         match self {
             Self::MonitorPrograms | Self::Lost | Self::Failed => 0,
-            Self::StopGap | Self::FencedToWrite => 2,
+            Self::StopGap | Self::UpgradeGap | Self::FencedToWrite => 2,
             _ => 1,
         }
     }

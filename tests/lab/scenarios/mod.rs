@@ -29,6 +29,7 @@ mod fencing_check_and_test;
 mod fencing_update;
 mod force_attribute_left_behind;
 mod graceful_stop_and_return;
+pub mod image_changes;
 mod ipv6_addresses;
 mod knowing;
 mod known_states;

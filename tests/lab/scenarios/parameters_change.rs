@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::image_changes;
 use super::steps;
 use super::table::{Scenario, scenario};
 use crate::check::{self, must};
@@ -19,6 +20,12 @@ use crate::up::Wish;
 pub const SCENARIOS: &[Scenario] = &[
     scenario("parameters_change", "parameters change that need no restart: the etcd that runs takes them", run),
     scenario("address_changes", "a node gets another address: its own etcd is restarted, its peer's runs on", address),
+    scenario("image_typo", "etcd's image changes to one that does not exist: both members run on", image_changes::typo),
+    scenario(
+        "image_upgrade",
+        "'tandem upgrade' restarts one member after the other, cut off once",
+        image_changes::upgrade,
+    ),
 ];
 
 const LIMIT: Duration = Duration::from_secs(120);

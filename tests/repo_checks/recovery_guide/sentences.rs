@@ -56,6 +56,7 @@ const SOURCES: &[&str] = &[
     "src/operate/members",
     "src/operate/node.rs",
     "src/operate/setup",
+    "src/operate/upgrade",
     "src/records/data_mount.rs",
     "src/records/events",
 ];

@@ -26,10 +26,14 @@ fn manifest(dir: &Path) -> PathBuf {
     path
 }
 
+fn run_line(context: &Context) -> String {
+    options(context, &context.deployment.image).join(" ")
+}
+
 #[test]
 fn the_run_line_is_the_shell_agents() {
     let dir = tempfile::tempdir().unwrap();
-    let line = options(&context(&manifest(dir.path()), &[])).join(" ");
+    let line = run_line(&context(&manifest(dir.path()), &[]));
     for part in [
         "--name=etcd",
         "--replace",
@@ -59,7 +63,7 @@ fn an_operators_options_are_in_their_places() {
         ("oom", "0"),
         ("config_location", "/etc/etcd"),
     ];
-    let line = options(&context(&manifest(dir.path()), &more)).join(" ");
+    let line = run_line(&context(&manifest(dir.path()), &more));
     assert!(
         line.ends_with("--memory 4g --cap-add=SETUID etcd:mine /bin/myetcd --config-file=/etc/etcd/config.yaml --more"),
         "{line}"
@@ -73,7 +77,7 @@ fn an_operators_options_are_in_their_places() {
 fn what_the_agent_writes_in_the_data_dir_is_read_only_inside() {
     let dir = tempfile::tempdir().unwrap();
     for (location, more) in [("/var/lib/etcd/conf", true), ("/var/lib/etcd", false), ("/var/lib", false)] {
-        let line = options(&context(&manifest(dir.path()), &[("config_location", location)])).join(" ");
+        let line = run_line(&context(&manifest(dir.path()), &[("config_location", location)]));
         assert!(line.contains("--volume=/var/lib/etcd/tandem:/var/lib/etcd/tandem:ro"), "{line}");
         assert_eq!(line.contains("--volume=/var/lib/etcd/conf/tandem:/var/lib/etcd/conf/tandem:ro"), more, "{line}");
         assert_eq!(line.matches("/var/lib/etcd/tandem:ro").count(), 1, "{line}");
@@ -95,7 +99,7 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     };
     let container = |label: Option<&str>| {
         let labels = label.map(|label| [(LABEL.to_owned(), label.to_owned())].into());
-        Inspected { id: "c".to_owned(), state: state.clone(), labels }
+        Inspected { id: "c".to_owned(), state: state.clone(), labels, image: String::new(), image_name: String::new() }
     };
     assert!(
         !serves(&context, &container(Some("x")), "x"),

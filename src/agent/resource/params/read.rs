@@ -49,8 +49,8 @@ pub(super) fn says_no_backup(env: &Env) -> bool {
     env.parameter(MAX_BACKUP_SNAPSHOTS.name).is_some_and(super::keeps_no_backup)
 }
 
-/// A name that podman takes for an image, and not for an option of its own.
-pub(super) fn image(text: &str) -> Result<(), Invalid> {
+/// Fails unless podman takes the name for an image, and not for an option of its own.
+pub fn image(text: &str) -> Result<(), Invalid> {
     if text.starts_with('-') || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(Invalid::everywhere(format!(
             "image={text} is no image: write its name, such as registry.example.com/etcd:v3.5.21"

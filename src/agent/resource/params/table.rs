@@ -16,7 +16,8 @@ pub(super) const POD_MANIFEST: OptionRow = OptionRow::new("pod_manifest", Path, 
 
 pub(super) const IMAGE: OptionRow = OptionRow::new("image", Text, "Container image")
     .default("default")
-    .long("The image that etcd runs from, as podman names it, e.g. 'registry.example.com/etcd:v3.5.21'; 'default' takes it from the pod manifest.");
+    .reloadable()
+    .long("The image that etcd runs from, as podman names it, e.g. 'registry.example.com/etcd:v3.5.21'; 'default' takes it from the pod manifest. Where it changes, etcd runs on, and each node's next start is from the new image: 'tandem upgrade' restarts one node after the other. Where a node cannot have the new image, etcd starts from the one that it ran from.");
 
 pub(super) const NAME: OptionRow =
     OptionRow::new("name", Text, "Container name").default("etcd").long("The name of the container.");

@@ -178,8 +178,6 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("run_opts", "--privileged --rm", "run_opts has --rm in it: remove it, as the agent keeps the container"),
     ("run_opts", "--network none", "run_opts has --network in it: remove it, as etcd uses the host's network"),
     ("run_opts", "--net=none", "run_opts has --net in it: remove it"),
-    ("image", "--help", "image=--help is no image: write its name, such as registry.example.com/etcd:v3.5.21"),
-    ("image", "etcd 3.5", "image=etcd 3.5 is no image"),
     ("node_ip_map", "node1:127.0.0.1;node2:192.0.2.2", "has an address that no node can have"),
     ("node_ip_map", "node1:[::1]", "has an address that no node can have"),
     ("node_ip_map", "no=de1:192.0.2.1", "'no=de1:192.0.2.1' has ',' or '=' in its name; write 'node1:192"),
@@ -198,6 +196,23 @@ fn every_wrong_value_gets_its_sentence() {
         assert!(invalid.sentence.contains(words), "{name}={value}: {}", invalid.sentence);
         assert_eq!(invalid.code, Code::Configured, "{name}={value}");
         assert!(invalid.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT, "{}", invalid.sentence);
+    }
+}
+
+/// An etcd that runs is not stopped for a name that is typed wrong.
+#[test]
+fn what_is_no_image_is_refused_where_it_is_typed_and_no_fault_of_an_etcd_that_runs() {
+    for (image, words) in [
+        ("--help", "image=--help is no image: write its name, such as registry.example.com/etcd:v3.5.21"),
+        ("etcd 3.5", "image=etcd 3.5 is no image"),
+    ] {
+        assert!(parsed(&[("image", image)]).is_ok(), "{image}");
+        let pairs = [("node_ip_map", "a:192.0.2.1"), ("image", image)];
+        let env = Env::from_pairs(pairs.map(|(name, value)| (format!("OCF_RESKEY_{name}"), value.to_owned())));
+        let invalid = outdated(&env).unwrap();
+        assert!(invalid.sentence.starts_with(words) && invalid.code == Code::Configured, "{invalid}");
+        let checked = crate::agent::validate_all(&env, &crate::adapters::command::Programs::default());
+        assert_eq!(checked.code, Code::Configured);
     }
 }
 

@@ -7,6 +7,7 @@ mod collector;
 mod data;
 mod etcd;
 mod fencing;
+mod image;
 mod machine;
 mod power;
 mod resource;
@@ -49,6 +50,8 @@ pub const IDS: &[&str] = &[
     "alarm",
     "quota",
     "more-voters",
+    "image-not-here",
+    "image-pending",
     "start-failed",
     "operation-failed",
     "failure-healed",
@@ -94,6 +97,7 @@ pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     stack::find(cluster, &mut found);
     machine::find(cluster, &mut found);
     etcd::find(cluster, &mut found);
+    image::find(cluster, &mut found);
     data::find_histories(cluster, &mut found);
     resource::find(cluster, &mut found);
     fencing::find(cluster, &mut found);

@@ -138,6 +138,7 @@ impl Renaming {
             Effect::PromoteMember { id, via } => Effect::PromoteMember { id: self.mid64(*id), via: *via },
             Effect::ConsumeConfirmation
             | Effect::SetAlarm(_)
+            | Effect::PublishImage(_)
             | Effect::SetRedundancy(_)
             | Effect::SetReached(_)
             | Effect::EndLaunch

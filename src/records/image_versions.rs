@@ -1,0 +1,34 @@
+//! Which etcd is in an image, by the image's id: an image never changes under its id, so its etcd is asked once.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::base::Fact;
+use crate::decide::evidence::Version;
+use crate::records::{decision_log, state_file};
+
+const FILE: &str = "etcd-versions.json";
+
+fn path() -> PathBuf {
+    Path::new(decision_log::DIRECTORY).join(FILE)
+}
+
+/// Returns what is known of the image `id`.
+pub fn read(id: &str) -> Option<Version> {
+    all().get(id).copied()
+}
+
+fn all() -> BTreeMap<String, Version> {
+    match state_file::read(&path()) {
+        Fact::Known(known) => known,
+        Fact::Absent | Fact::Unknown(_) | Fact::NotAsked => BTreeMap::new(),
+    }
+}
+
+/// Writes down that the image `id` has `version`.
+pub fn keep(id: &str, version: Version) -> io::Result<()> {
+    let mut known = all();
+    known.insert(id.to_owned(), version);
+    state_file::write(&path(), &known)
+}

@@ -1,0 +1,45 @@
+//! Another image for both members: one after the other by `tandem upgrade`, and both at once as Pacemaker restarts them.
+
+use std::time::Duration;
+
+use super::Contestant;
+use super::blows::Run;
+use super::table::{Figure, Sheet};
+use crate::cluster;
+use crate::host;
+use crate::image::{self, Tools};
+use crate::node::NODES;
+use crate::pcs;
+use crate::scenarios::image_changes;
+use crate::sh::Result;
+use crate::state::Lab;
+
+/// Time in which a gap that has begun ends, or shows.
+const SETTLES: Duration = Duration::from_secs(5);
+
+pub(super) fn changed(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
+    let is_shell = sheet.of == Contestant::Shell;
+    let tools = if is_shell { Tools::ForTheShellAgent } else { Tools::None };
+    let (own, next) = (image::name(&lab.setting("etcd").unwrap_or_default()), image_changes::import_next(lab, tools)?);
+    let mut this = Run::begin(lab)?;
+    if !is_shell {
+        let from = this.now();
+        host::must(lab, NODES[0], &["tandem", "upgrade", next, "--yes"])?;
+        std::thread::sleep(SETTLES);
+        sheet.add(Figure::UpgradeGap, this.longest_gap(from));
+    }
+    let from = this.now();
+    let other = if is_shell && run.is_multiple_of(2) { next } else { own.as_str() };
+    pcs::run(lab, NODES[0], &["resource", "update", cluster::ETCD, &format!("image={other}")])?;
+    if !is_shell {
+        // The shell agent's meta-data has Pacemaker restart both for the parameter alone.
+        host::must(lab, NODES[0], &["crm_resource", "--restart", "--resource", cluster::ETCD_CLONE])?;
+    }
+    // Pacemaker begins meanwhile.
+    std::thread::sleep(SETTLES);
+    this.first_write(this.now())?;
+    this.two_voters()?;
+    std::thread::sleep(SETTLES);
+    sheet.add(Figure::ImageGap, this.longest_gap(from));
+    this.end(sheet)
+}
