@@ -42,7 +42,9 @@ pub(super) fn differ(device: &FenceDevice, node: &str, with: &str) -> String {
 
 /// What is to be typed, `on` another node where one is named.
 pub(super) fn update_command(device: &FenceDevice, on: Option<&str>) -> String {
-    let there = on.map(|node| command!("ssh -t {} ", node)).unwrap_or_default();
-    let update = command!("tandem fencing update {}", device.targets.first().map_or("NODE", String::as_str));
-    format!("{there}{update}")
+    let target = device.targets.first().map_or("NODE", String::as_str);
+    match on {
+        Some(node) => command!("ssh -t {} tandem fencing update {}", node, target),
+        None => command!("tandem fencing update {}", target),
+    }
 }

@@ -9,8 +9,18 @@ use crate::recovery_guide;
 use crate::tree::{root, rust_files};
 
 /// Functions and constants that make a command for `typed`: all texts in them are commands.
-const MAKERS: [&str; 7] =
-    ["RECLAIM", "command", "fencing_check", "others", "update_command", "way_back", "what_to_type"];
+const MAKERS: [&str; 10] = [
+    "RECLAIM",
+    "WATCH",
+    "command",
+    "fencing_check",
+    "history",
+    "others",
+    "show_moved_aside",
+    "update_command",
+    "way_back",
+    "what_to_type",
+];
 /// Texts in these that are none: words that fill a hole, and names of parameters.
 const PARTS: [&str; 4] = ["NODE", "cert_file", "trusted_ca_file", ""];
 
@@ -71,6 +81,15 @@ impl Reader {
             },
             syn::Expr::MethodCall(call) if MAKERS.contains(&call.method.to_string().as_str()) => {}
             syn::Expr::Path(path) => self.must_be_maker(&path.path),
+            syn::Expr::If(choice) => {
+                let ways = [Some(&choice.then_branch), choice.else_branch.as_ref().and_then(|(_, other)| block(other))];
+                for way in ways.into_iter().flatten() {
+                    way.stmts.iter().for_each(|statement| match statement {
+                        syn::Stmt::Expr(value, None) => self.read(value),
+                        _ => self.unread.push("a statement".to_owned()),
+                    });
+                }
+            }
             _ => self.unread.push("another expression".to_owned()),
         }
     }
@@ -88,6 +107,10 @@ impl Reader {
         visit(self);
         self.is_maker = before;
     }
+}
+
+fn block(expression: &syn::Expr) -> Option<&syn::Block> {
+    if let syn::Expr::Block(block) = expression { Some(&block.block) } else { None }
 }
 
 impl<'ast> Visit<'ast> for Reader {
