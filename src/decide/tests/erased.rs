@@ -77,7 +77,7 @@ fn a_silent_etcd_whose_record_is_gone_beside_its_own_fork_starts_anew() {
     let waits = |evidence: &Evidence| exit(&first(Request::Monitor, evidence)) == Some(Exit::Success);
     let has_record = lost.clone().cib_with(|cib| cib.own_record = Some(record(history(ME, &[ME, PEER], &[]))));
     assert!(waits(&has_record), "the peer reads there that the fork was called off");
-    let of_the_peer = forks(1, &lost.peer_name());
+    let of_the_peer = forks(1, lost.peer_name());
     assert!(waits(&lost.clone().cib_with(|cib| cib.lineage = of_the_peer)), "the peer knows its own fork");
     assert!(
         waits(&lost.peer_is(PeerNode::Online, PeerAgent::Active)),
