@@ -28,6 +28,8 @@ pub struct Settings {
     pub settings: Vec<Setting>,
     pub version: Version,
     pub openshift: Option<OpenShift>,
+    /// The token of a cluster that begins. etcd makes the ids of its first member and of the cluster from the token and the member's address.
+    pub new_token: String,
 }
 
 /// A certificate and its key.
@@ -49,6 +51,7 @@ pub const FILE: &str = "config.yaml";
 pub const LIMIT: u64 = 1024 * 1024;
 /// The line that forces a new cluster, and the one that says by how much its revisions are raised.
 const FORCE_KEY: &str = "force-new-cluster";
+const TOKEN_KEY: &str = "initial-cluster-token";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
 /// What holds where nobody says otherwise. From etcd 3.5 on pre-vote is its own default: with it a member that waits for a vote in
 /// vain stays in its term, by which a vote proxy sees that nobody was elected meanwhile.
@@ -87,6 +90,9 @@ pub fn render(settings: &Settings, mode: &RunMode) -> String {
         ("peer-transport-security", tls(&settings.peer_pair)),
     ];
     lines.extend(addresses.map(|(key, value)| (key.to_owned(), value)));
+    if *mode == RunMode::Bootstrap {
+        lines.push((TOKEN_KEY.to_owned(), json!(settings.new_token)));
+    }
     lines.extend(others(settings));
     lines.iter().fold(String::new(), |text, (key, value)| text + &format!("{key}: {value}\n"))
 }
@@ -196,6 +202,17 @@ mod tests {
             settings: Vec::new(),
             version: Version { minor: 5, patch: 21 },
             openshift: None,
+            new_token: "tandem-1-2".to_owned(),
+        }
+    }
+
+    /// With etcd's own token, a cluster that begins anew at the same address would have the ids of the one before it, and would be held to the
+    /// position that the one before it had reached.
+    #[test]
+    fn a_cluster_that_begins_has_a_token_of_its_own() {
+        assert!(render(&settings(), &RunMode::Bootstrap).contains("initial-cluster-token: \"tandem-1-2\"\n"));
+        for mode in [RunMode::Normally, RunMode::ForceNewCluster] {
+            assert!(!render(&settings(), &mode).contains("token"));
         }
     }
 

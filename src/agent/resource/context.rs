@@ -21,7 +21,7 @@ use crate::adapters::pacemaker;
 use crate::adapters::podman::container_lock::ContainerLock;
 use crate::decide::evidence::{NodeAddress, Notify};
 use crate::os::beneath::Dir;
-use crate::os::clock::Deadline;
+use crate::os::clock::{self, Deadline};
 use crate::os::proc;
 use crate::records::{data_mount, decision_log, own_dir, state_file};
 
@@ -150,6 +150,7 @@ impl Context {
                 .manifest
                 .is_some()
                 .then(|| OpenShift { bump: revision::bump(revision::read(&deployment.data_dir)) }),
+            new_token: format!("tandem-{}-{}", clock::wall_seconds(), clock::boot_nanoseconds()),
         }
     }
 

@@ -134,13 +134,33 @@ impl Scene<'_> {
         let Some((stays, next)) = draw.next else { return Ok(None) };
         steps::wait_pacemaker(lab, node)?;
         std::thread::sleep(stays);
-        // The other node serves while the disk is missing.
-        self.wait_write_after(self.writers.now())?;
+        let serves = self.serves_or_refuses(node)?;
         must_be_empty(lab, node, draw.known)?;
+        if !serves {
+            power::cut(lab, node)?;
+            disks::set_mounted(lab, node, true)?;
+            return power::on(lab, node).map(|()| None);
+        }
         *holder = Holder { node: node.other(), log: None };
         self.go_off(node, next, holder)?;
         disks::set_mounted(lab, node, true)?;
         self.come_back(node, next)
+    }
+
+    /// Waits until a write is acknowledged, and returns false where both nodes refuse instead. The node without its disk refuses where it knows
+    /// the mount, also from an earlier run. The other node serves while the disk is missing, unless both went off before it ran standalone.
+    fn serves_or_refuses(&self, node: Node) -> Result<bool> {
+        let began = self.writers.now();
+        let refuses = |node: Node| ending::refusal(self.lab, node, node);
+        sh::wait_for("an acknowledged write, or two refusals", RETURN_LIMIT, Duration::from_millis(500), || {
+            let serves = self.writers.first_after(began).map(|_| Ok(true));
+            serves.or_else(|| {
+                let (own, other) = (refuses(node)?, refuses(node.other())?);
+                let names =
+                    ending::must_name_something(node, &own).and(ending::must_name_something(node.other(), &other));
+                Some(names.map(|()| false))
+            })
+        })?
     }
 
     /// Gives etcd a disk of its own and starts it from there: its node knows the mount from then on.
