@@ -150,8 +150,7 @@ fn it_ends_in_time_where_nobody_can_write_and_says_what_is_not_allowed() {
         let mut root_user = Administrator::new(&endpoint, &nameless, Some(("root", "secret")));
         root_user.makes_the_agents_user();
         let refused = complaint(&alert(&endpoint.url, &agent, &[]));
-        let remedy =
-            "tandem: 'etcdctl role grant-permission ROLE readwrite /service/ --prefix' for the user etcd-node1: ";
+        let remedy = "tandem: 'tandem etcdctl role grant-permission ROLE readwrite /service/ --prefix' for the user etcd-node1: ";
         assert!(refused.starts_with(remedy) && refused.ends_with("says 'etcdserver: permission denied'"), "{refused}");
         root_user.grants_the_agents_user_the_locks();
         let output = alert(&endpoint.url, &agent, &[]);

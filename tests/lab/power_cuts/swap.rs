@@ -28,6 +28,8 @@ const AWAY: u64 = 36_000;
 const STATE: [&str; 3] = ["tandem", "pacemaker", "corosync"];
 /// Fencing of the node that is off, with its delays, and two starts of etcd.
 const ALONE_LIMIT: Duration = Duration::from_secs(60);
+/// A node that may serve while the other one lacks its disk does so within this time.
+const SOME_TIME: Duration = Duration::from_secs(120);
 
 /// The node and the log by which the end of a run is judged.
 #[derive(Debug)]
@@ -147,20 +149,22 @@ impl Scene<'_> {
         self.come_back(node, next)
     }
 
-    /// Waits until a write is acknowledged, and returns false where both nodes refuse instead. The node without its disk refuses where it knows
-    /// the mount, also from an earlier run. The other node serves while the disk is missing, unless both went off before it ran standalone.
+    /// Waits until a write is acknowledged, and returns false where the node refuses and no node serves. The node refuses without its disk where it
+    /// knows the mount, also from an earlier run. The other node serves meanwhile, unless both went off before it ran standalone: then it
+    /// waits for this one.
     fn serves_or_refuses(&self, node: Node) -> Result<bool> {
-        let began = self.writers.now();
-        let refuses = |node: Node| ending::refusal(self.lab, node, node);
-        sh::wait_for("an acknowledged write, or two refusals", RETURN_LIMIT, Duration::from_millis(500), || {
-            let serves = self.writers.first_after(began).map(|_| Ok(true));
-            serves.or_else(|| {
-                let (own, other) = (refuses(node)?, refuses(node.other())?);
-                let names =
-                    ending::must_name_something(node, &own).and(ending::must_name_something(node.other(), &other));
-                Some(names.map(|()| false))
-            })
-        })?
+        let Err(why) = self.wait_write_within(self.writers.now(), SOME_TIME) else { return Ok(true) };
+        crate::interrupt::check()?;
+        let Some(reason) = ending::refusal(self.lab, node, node) else { return Err(why) };
+        ending::must_name_something(node, &reason)?;
+        self.lab.event(&format!("no node serves, and {node} refuses: {reason}"));
+        Ok(false)
+    }
+
+    fn wait_write_within(&self, moment: Duration, limit: Duration) -> Result<()> {
+        sh::wait_for("an acknowledged write", limit, Duration::from_millis(50), || {
+            self.writers.first_after(moment).map(drop)
+        })
     }
 
     /// Gives etcd a disk of its own and starts it from there: its node knows the mount from then on.
@@ -181,9 +185,7 @@ impl Scene<'_> {
     }
 
     fn wait_write_after(&self, moment: Duration) -> Result<()> {
-        sh::wait_for("an acknowledged write", RETURN_LIMIT, Duration::from_millis(50), || {
-            self.writers.first_after(moment).map(drop)
-        })
+        self.wait_write_within(moment, RETURN_LIMIT)
     }
 
     /// Switches the node off, and keeps it off though fencing presses its button. Remembers the log of the other node where it
