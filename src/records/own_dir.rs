@@ -176,6 +176,19 @@ mod tests {
         assert_eq!(note_in(dir.path()), Fact::Known(note(1)));
     }
 
+    /// Reading it whole could take the memory of the machine.
+    #[test]
+    fn a_file_of_many_bytes_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        write(dir.path(), NOTE, &note(1)).unwrap();
+        let file = fs::File::options().write(true).open(path(dir.path(), NOTE)).unwrap();
+        file.set_len(state_file::SMALL).unwrap();
+        assert!(matches!(note_in(dir.path()), Fact::Unknown(why) if !why.contains("too large")), "zeros are no JSON");
+        file.set_len(1 << 40).unwrap();
+        let Fact::Unknown(why) = note_in(dir.path()) else { panic!("a terabyte was read") };
+        assert!(why.contains("too large"), "{why}");
+    }
+
     /// As the container of an earlier version may leave it.
     #[test]
     fn its_name_leads_nowhere_else() {
