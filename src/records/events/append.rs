@@ -13,8 +13,9 @@ use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
 use crate::os::ofd_lock;
 
-/// How long a writer waits for the others. Each holds the lock for less than a millisecond.
-const PATIENCE: Duration = Duration::from_millis(700);
+/// How long a writer waits for the others. Each holds the lock for less than a millisecond, but Pacemaker starts an alert agent for each of many
+/// alerts at once, and waits 30 s for each.
+const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
 /// How much of the end of the file is looked at for the same cause.
 const TAIL: u64 = 128 * 1024;
