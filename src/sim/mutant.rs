@@ -14,6 +14,7 @@
 //! | the memory of this boot counts only together with its claim | `proof-outlives-its-claim` |
 //! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
 //! | data that ends before what was reached with it does not start | `reached-ignored` |
+//! | nor does data that ends before this boot's last stop | it takes four faults to lose a write by it: the scenario `rolled-back-within-one-boot`, and `data_that_ends_before_the_last_stop_of_this_boot_was_put_back` |
 //! | an operator's word passes over no node that is on, unless it names that | `bmc-not-asked` |
 //! | an etcd of another cluster at the peer's address is not joined | `stranger-believed` |
 //! | a mount point without its disk is no blank data dir | `mount-not-checked` |

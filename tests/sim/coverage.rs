@@ -34,7 +34,7 @@ macro_rules! variants {
 variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
-    Hide, Erase, PutBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+    Hide, Erase, PutBack, RollBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
 }
 
 variants! { name_of_begin, BEGINNINGS, Begin:
@@ -324,6 +324,7 @@ fn every_move_has_a_kind_of_its_own() {
                 Move::Begin(_, begin, _) => Move::Begin(0, begin, 0),
                 Move::Decide(..) => Move::Decide(0, 0),
                 Move::PutBack(..) => Move::PutBack(0, 1, false),
+                Move::RollBack(..) => Move::RollBack(0, 1, false),
                 Move::Copy(..) => Move::Copy(0, true),
                 Move::Confirm(_, accept_loss, _) => Move::Confirm(0, accept_loss, false),
                 what if what.of_the_other() == what => what,

@@ -91,16 +91,20 @@ impl Refusal {
                 long: "a cluster was recorded here and this node, the only one of node_ip_map, holds no data: mount the disk that holds it, restore a snapshot with 'etcdutl snapshot restore', or delete the node attribute cluster_id to begin a new cluster"
                     .to_owned(),
             },
-            Self::DiskWasPutBack { here, there: Some(there), .. } => Words {
+            Self::DiskWasPutBack { here, there: Some(there), reached } => Words {
                 short: format!(
                     "'crm_attribute -n etcd_primary -v NODE' chooses: a disk went back: data ends at {} here, {} there",
                     Short(*here),
                     Short(*there),
                 ),
                 long: format!(
-                    "a disk was put back: this node's data ends at {} and {peer}'s at {}, and one of them knows more of the other's history than the other does: put the newer data back, or choose one with 'crm_attribute --name etcd_primary --update NODE', and the other's data is kept as a backup",
+                    "a disk was put back: this node's data ends at {} and {peer}'s at {}, and {}: put the newer data back, or choose one with 'crm_attribute --name etcd_primary --update NODE', and the other's data is kept as a backup",
                     Long(*here),
                     Long(*there),
+                    reached.map_or_else(
+                        || "one of them knows more of the other's history than the other does".to_owned(),
+                        |reached| format!("etcd had reached {}", Long(reached)),
+                    ),
                 ),
             },
             Self::DiskWasPutBack { here, there: None, reached } => {

@@ -235,7 +235,7 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
 fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Refusal> {
     let cib = evidence.cib.known().filter(|_| classify(&record.disk) != Standing::SoleVoter)?;
     let peer = cib.peer_record.as_ref().filter(|peer| classify(&peer.disk) != Standing::SoleVoter)?;
-    match cold_start::answer(record, peer, &Cluster::seen_in(evidence, cib)) {
+    match cold_start::answer_here(evidence, record, peer, &Cluster::seen_in(evidence, cib)) {
         ColdStart::Refuse(refusal @ Refusal::DiskWasPutBack { .. }) => Some(refusal),
         _ => None,
     }

@@ -149,7 +149,8 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     }
 }
 
-/// Returns the table's answer on this node, which refuses where it alone knows that its data was put back.
+/// Returns the table's answer on this node, which refuses where it alone knows that its data was put back. Two voters start plainly all the
+/// same where the other one's log reaches as far as this one did, because Raft elects it, or where an operator chose either of two old logs.
 pub(in crate::decide) fn answer_here(
     evidence: &Evidence,
     me: &PublishedState,
@@ -157,12 +158,18 @@ pub(in crate::decide) fn answer_here(
     cluster: &Cluster<'_>,
 ) -> ColdStart {
     let answer = answer(me, peer, cluster);
+    let reached = history(me).and_then(|me| Some((me, put_back::put_back_from(evidence, me)?)));
+    if let (ColdStart::StartNormally(Rule::TwoPlainStarts), Some((_, reached))) = (&answer, reached)
+        && cluster.chosen == Chosen::Nobody
+        && put_back::ends_before_position(peer, reached)
+    {
+        return ColdStart::Refuse(put_back::refusal_of_two(me, peer, reached));
+    }
     let rests_on_it = match &answer {
         ColdStart::StartNormally(_) => classify(&me.disk) == Standing::SoleVoter,
         ColdStart::ForceNewCluster(rule) => *rule != Rule::ChosenPrimary,
         ColdStart::Bootstrap(_) | ColdStart::FollowThePeer(_) | ColdStart::Refuse(_) => false,
     };
-    let reached = history(me).and_then(|me| Some((me, put_back::put_back_from(evidence, me)?)));
     match reached.filter(|_| rests_on_it) {
         Some((me, reached)) => ColdStart::Refuse(put_back::alone(me, reached)),
         None => answer,

@@ -62,6 +62,11 @@ fn least(history: &History, reached: &Reached) -> LogPosition {
     LogPosition { term, index: index.saturating_add(u64::from(reached.is_redundant && is_alone)) }
 }
 
+/// Returns whether a record's data ends before a position of the same history.
+pub(super) fn ends_before_position(record: &PublishedState, reached: LogPosition) -> bool {
+    matches!(&record.disk, DataDir::Present(history) if position(history) < reached)
+}
+
 /// The refusal of a pair, seen from this node.
 pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     let ends = |record: &PublishedState| match &record.disk {
@@ -69,6 +74,14 @@ pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
         DataDir::Blank | DataDir::Broken { .. } => None,
     };
     Refusal::DiskWasPutBack { here: ends(me).unwrap_or_default(), there: ends(peer), reached: None }
+}
+
+/// The refusal of two voters that both end before what this node knows to have been reached.
+pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached: LogPosition) -> Refusal {
+    match refusal(me, peer) {
+        Refusal::DiskWasPutBack { here, there, .. } => Refusal::DiskWasPutBack { here, there, reached: Some(reached) },
+        other => other,
+    }
 }
 
 /// Returns how far this node's data had reached by what the cluster, or this boot, wrote down, where it ends before that.

@@ -240,6 +240,32 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     );
 }
 
+/// Two voters that name each other, of which this one remembers where its data ended: Raft would elect the longer of two old logs.
+#[test]
+fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
+    let with = |theirs: u64, evidence: Evidence| {
+        let mut both = evidence.with_disk(reaching(ME, &[ME, PEER], (3, 900)));
+        let position = LogPosition { term: 3, index: 1_000 };
+        let ended_at = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position });
+        both.boot_memory = Fact::Known(BootState { boot_id: both.boot_id.clone(), ended_at, ..BootState::default() });
+        both.with_peer_record(reaching(PEER, &[ME, PEER], (3, theirs)))
+    };
+    let starting = |theirs| first(Request::Start, &with(theirs, at_rest().both_start()));
+    let active = |theirs| first(Request::Start, &with(theirs, at_rest().peer_is(PeerNode::Online, PeerAgent::Active)));
+    for plan in [starting(999), active(999)] {
+        assert!(is_put_back(&refusal(&plan)));
+        assert!(plan.because.to_string().contains("etcd had reached term 3 index 1000"), "{}", plan.because);
+    }
+    for plan in [starting(1_000), active(1_000)] {
+        assert_eq!(runs(&plan), Some(RunMode::Normally));
+    }
+    // An operator chose one of both: they start together, and none of their entries is given up.
+    for node in ["node1", "node2"] {
+        let chosen = with(999, at_rest().both_start()).cib_with(|cib| cib.primary = Some(node.to_owned()));
+        assert_eq!(runs(&first(Request::Start, &chosen)), Some(RunMode::Normally), "{node}");
+    }
+}
+
 /// The data was put back behind an announcement that the note still has.
 #[test]
 fn data_that_ends_before_its_own_announcement_was_put_back() {

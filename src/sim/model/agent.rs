@@ -92,6 +92,9 @@ fn canonical_with_positions(effect: &Effect) -> Effect {
         (Effect::WriteNote(note), Effect::WriteNote(whole)) => {
             Effect::WriteNote(DurableState { of: whole.of.clone(), alone_since: whole.alone_since, ..note })
         }
+        (Effect::Remember(memory), Effect::Remember(whole)) => {
+            Effect::Remember(BootState { ended_at: whole.ended_at.clone(), ..memory })
+        }
         (effect, _) => effect,
     }
 }

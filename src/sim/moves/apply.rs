@@ -144,6 +144,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Unmount(n) => sim.bounds.unmounts && faults::unmount(world, n),
         Move::Mount(n) => faults::mount(world, n),
         Move::PutBack(n, kept, with_note) => sim.bounds.puts_back && faults::put_back(sim, world, n, kept, with_note),
+        Move::RollBack(n, kept, with_note) => sim.bounds.puts_back && faults::roll_back(sim, world, n, kept, with_note),
         Move::Copy(n, with_note) => sim.bounds.puts_back && faults::copy(world, n, with_note),
         Move::CleanUp(n) => std::mem::take(&mut world.nodes[n].failures) == BANNED,
         Move::Choose(n) => operators::choose(sim, world, n),

@@ -6,6 +6,7 @@ use crate::sim::model::log::{Data, Sum};
 use crate::sim::model::steps::EffectStep;
 use crate::sim::model::world::{Damage, NAMES, World};
 use crate::sim::model::{agent, etcd, pacemaker, vote_proxy};
+use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
 pub(super) fn cut_power(world: &mut World, n: usize) -> bool {
@@ -33,41 +34,72 @@ pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
 /// The machine is off, and its disk is as it was when its log had `kept` entries. Its durable state stays, as where a data dir is restored
 /// alone, or goes back to before it knew of a fork.
 pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
+    let Some(earlier) = earlier(sim, world, n, kept, with_note, None) else { return false };
+    cut_power(world, n);
+    world.tampered = true;
+    (world.nodes[n].data, world.nodes[n].note) = earlier;
+    true
+}
+
+/// An operator puts back the data of a node whose etcd does not run. The memory of this boot stays.
+pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
+    if !is_idle(world, n) {
+        return false;
+    }
+    let ended_at = sim.memories.get(world.nodes[n].memory).ended_at.as_ref().map(|end| end.position.index);
+    let Some(earlier) = earlier(sim, world, n, kept, with_note, ended_at) else { return false };
+    world.tampered = true;
+    (world.nodes[n].data, world.nodes[n].note) = earlier;
+    true
+}
+
+/// Whether the machine is on, no action runs, and neither does its etcd nor a start of it.
+pub(super) fn is_idle(world: &World, n: usize) -> bool {
+    let node = &world.nodes[n];
+    node.on && node.action.is_none() && node.launching.is_none() && !node.etcd.is_on()
+}
+
+/// Returns the data and the durable state of the time in which the log had `kept` entries, where there was one, the durable state is to go
+/// back and does, and what is missing then shows. `ended_at` is where this boot's memory has the end of the log.
+fn earlier(
+    sim: &mut Sim,
+    world: &World,
+    n: usize,
+    kept: usize,
+    with_note: bool,
+    ended_at: Option<u64>,
+) -> Option<(Data, Id)> {
     let data = world.nodes[n].data;
     let entries = data.entries(&sim.logs);
     if entries.len() <= kept || !world.nodes[n].on || world.nodes[n].damage == Damage::NotMounted {
-        return false;
+        return None;
     }
     let earlier = entries[..kept].to_vec();
     let log = sim.logs.id(earlier);
     let [commit, durable] = [data.commit, data.durable].map(|index| index.min(u8::try_from(kept).unwrap_or(u8::MAX)));
     let data = Data { log, commit: commit.min(durable), durable, ..data };
     let after = data.newest(&sim.logs);
-    // What no voter's data has any more is noticed by the position that the leader published, which may be some thousand entries old. Nothing
-    // asks a learner without a leader.
+    // What no voter's data has any more is noticed by the position that the leader published, which may be some thousand entries old, or by
+    // this boot's memory. Nothing asks a learner without a leader.
     let peer = world.nodes[1 - n].data;
     let votes = peer.newest(&sim.logs).conf.votes(peer.mid);
     let (other, length) = if votes { (peer.newest(&sim.logs), peer.len(&sim.logs)) } else { (Sum::default(), 0) };
     let is_gone = world.acked & !world.given_up & !(after.writes | other.writes) != 0;
     let reached = world.nodes.iter().map(|node| node.cib.reached.1).max().unwrap_or_default();
     let furthest = kept.max(length.into());
-    let is_unseen = is_gone && furthest >= usize::from(reached);
+    let is_remembered = ended_at.is_some_and(|end| usize::try_from(end).is_ok_and(|end| kept < end));
+    let is_unseen = is_gone && furthest >= usize::from(reached) && !is_remembered;
     // Before it was listed, another member's data was here.
     if !after.conf.lists(data.mid) || is_unseen {
-        return false;
+        return None;
     }
     let note = sim.notes.get(world.nodes[n].note).clone();
     let is_news = note.lineage.forks > 0 || note.alone_since.is_some() || note.left_at.is_some();
-    if with_note && !is_news {
-        return false;
+    match (with_note, is_news) {
+        (true, false) => None,
+        (true, true) => Some((data, sim.notes.id(DurableState { of: note.of, ..DurableState::default() }))),
+        (false, _) => Some((data, world.nodes[n].note)),
     }
-    cut_power(world, n);
-    world.tampered = true;
-    world.nodes[n].data = data;
-    if with_note {
-        world.nodes[n].note = sim.notes.id(DurableState { of: note.of, ..DurableState::default() });
-    }
-    true
 }
 
 /// The other node is off, and its disk is copied over this one's, with its durable state or without.

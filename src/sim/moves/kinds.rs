@@ -51,6 +51,9 @@ pub enum Move {
     Mount(usize),
     /// The power is cut, and the disk goes back to when its log had so many entries; whether its durable state goes back, too.
     PutBack(usize, usize, bool),
+    /// No etcd runs, and an operator puts a data dir of earlier in place of the one there, in the same boot; its entries and whether its durable
+    /// state goes back, too.
+    RollBack(usize, usize, bool),
     /// The power is cut, and the disk becomes a copy of the other node's, which is off; whether its durable state is copied, too.
     Copy(usize, bool),
     /// An operator cleans up: Pacemaker forgets its count of failures.
@@ -96,6 +99,7 @@ pub fn all() -> Vec<Move> {
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
         moves.push(Move::Erase(n));
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::PutBack(n, kept, note))));
+        moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::RollBack(n, kept, note))));
         moves.extend([true, false].map(|with_note| Move::Copy(n, with_note)));
         for moment in 0..MOMENTS.len() {
             moves.push(Move::Decide(n, moment));
@@ -131,6 +135,7 @@ impl Move {
                 | Self::Damage(_)
                 | Self::Unmount(_)
                 | Self::PutBack(..)
+                | Self::RollBack(..)
                 | Self::Copy(..)
                 | Self::CleanUp(_)
                 | Self::Choose(_)
@@ -184,6 +189,7 @@ impl Move {
             Self::ThirdVoterBack => 37,
             Self::Erase(_) => 38,
             Self::PutBack(..) => 39,
+            Self::RollBack(..) => 67,
             Self::Copy(..) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
@@ -233,6 +239,7 @@ impl Move {
             Self::Mount(n) => Self::Mount(1 - n),
             Self::CleanUp(n) => Self::CleanUp(1 - n),
             Self::PutBack(n, kept, note) => Self::PutBack(1 - n, kept, note),
+            Self::RollBack(n, kept, note) => Self::RollBack(1 - n, kept, note),
             Self::Copy(n, with_note) => Self::Copy(1 - n, with_note),
             Self::Choose(n) => Self::Choose(1 - n),
             Self::Tell(n) => Self::Tell(1 - n),

@@ -54,6 +54,10 @@ impl Move {
                 let note = if with_note { ", its note too" } else { "" };
                 format!("power of {} is cut, and its disk is put back to {kept} entries{note}", NAMES[n])
             }
+            Self::RollBack(n, kept, with_note) => {
+                let note = if with_note { ", its note too" } else { "" };
+                format!("operator puts the data of {} back to {kept} entries{note}", NAMES[n])
+            }
             Self::Copy(n, with_note) => {
                 let note = if with_note { "" } else { ", without its note" };
                 format!("power of {} is cut, and its disk is a copy of the other one's{note}", NAMES[n])

@@ -1,5 +1,6 @@
 //! Which moves a state does not rule out at first sight.
 
+use super::faults;
 use super::kinds::{MOST_ENTRIES, Move, WORDS};
 use crate::sim::Bounds;
 use crate::sim::model::etcd;
@@ -96,6 +97,9 @@ fn put_back(bounds: &Bounds, world: &World, n: usize, mut tell_if: impl FnMut(bo
     for kept in 1..MOST_ENTRIES {
         tell_if(true, Move::PutBack(n, kept, false));
         tell_if(true, Move::PutBack(n, kept, true));
+        let is_idle = faults::is_idle(world, n);
+        tell_if(is_idle, Move::RollBack(n, kept, false));
+        tell_if(is_idle, Move::RollBack(n, kept, true));
     }
     for with_note in [true, false] {
         tell_if(!world.nodes[1 - n].on, Move::Copy(n, with_note));

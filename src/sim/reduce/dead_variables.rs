@@ -120,13 +120,17 @@ fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
 }
 
 /// True if a start has run its etcd and can no longer return to its first decision. It returns only if the peer has a
-/// leader and does not list our member (`decide::serve::is_left_out`). No start has [`DROPPED`] as its variables: see
-/// [`check_progress`].
+/// leader and does not list our member (`decide::serve::is_left_out`). A peer that lists it stops to do so only by a force, for which it has
+/// to miss that this start is under way: it acts on a look of before, or its CIB stands still, or is not one with ours.
+/// No start has [`DROPPED`] as its variables: see [`check_progress`].
 fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> bool {
     let (mine, others) = (world.nodes[n].data, world.nodes[1 - n].data);
     let may_be_left_out =
         !others.is_blank() && (others.cluster != mine.cluster || !others.newest(&sim.logs).conf.lists(mine.mid));
-    matches!(sim.progresses.get(action.progress).phase, Phase::Started(_)) && !may_be_left_out
+    let may_miss_it =
+        world.faults > 0 || world.lagging.is_some() || !world.joined || world.nodes[1 - n].action.is_some();
+    let has_run = matches!(sim.progresses.get(action.progress).phase, Phase::Started(_));
+    has_run && !may_be_left_out && (others.is_blank() || !may_miss_it)
 }
 
 /// The variables of a start that reads none any more.
@@ -153,16 +157,19 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// This boot's memory. One without a voter becomes none: every rule treats both alike. On a machine that waits to be
+/// This boot's memory. One with neither a voter nor an end of the log becomes none: every rule treats both alike. On a machine that waits to be
 /// fenced no agent reads the memory. Only an invariant asks whether it holds a voter: no node forces a new cluster
 /// beside a peer that may run standalone (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
-    let BootState { voter, promoted, .. } = sim.memories.get(node.memory);
-    if voter.is_none() && !promoted {
+    let BootState { voter, promoted, ended_at, .. } = sim.memories.get(node.memory);
+    if voter.is_none() && !promoted && ended_at.is_none() {
         return 0;
     }
     if !node.unclean {
         return node.memory;
+    }
+    if voter.is_none() {
+        return 0;
     }
     let voter =
         RunningVoter { cluster_id: 0, member_id: 0, lineage: Lineage::default(), sole: false, among_many: false };

@@ -178,6 +178,9 @@ impl Renaming {
             voter.member_id = self.mid64(voter.member_id);
             voter.lineage = self.lineage(&voter.lineage);
         }
+        if let Some(end) = &mut memory.ended_at {
+            end.member_id = self.mid64(end.member_id);
+        }
         memory
     }
 }
