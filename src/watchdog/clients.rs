@@ -85,7 +85,7 @@ impl Clients {
 
 /// The program at the other end, as the kernel noted it when it connected.
 fn peer_of(stream: &UnixStream) -> Peer {
-    let Ok(found) = getsockopt(stream, sockopt::PeerCredentials) else { return Peer::default() };
-    let name = proc::name(found.pid()).unwrap_or_else(|| "unknown".to_owned());
-    Peer { name, pid: found.pid(), uid: found.uid() }
+    let found = getsockopt(stream, sockopt::PeerCredentials).ok();
+    let name = found.and_then(|found| proc::name(found.pid())).unwrap_or_else(|| "unknown".to_owned());
+    Peer { name, pid: found.map_or(0, |found| found.pid()), uid: found.map_or(u32::MAX, |found| found.uid()) }
 }

@@ -15,7 +15,7 @@ pub(super) const LEAVES: u8 = b'V';
 pub(super) type Id = u64;
 
 /// A client, as the kernel knows the program that connected.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) name: String,
     pub(super) pid: i32,

@@ -3,7 +3,7 @@
 //! It knows nothing of clients. What the kernel knows of the device is read from `/sys/class/watchdog`, so that no `ioctl` is needed.
 //! util-linux's `wdctl` sets the time-out. A FIFO replaces a device in tests: its reader sees each byte.
 
-pub(in crate::watchdog) mod refusal;
+pub(crate) mod refusal;
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,7 @@ use crate::adapters::command::Programs;
 use crate::os::proc;
 
 /// Where the kernel lists the watchdogs.
-pub(super) const SYSFS: &str = "/sys/class/watchdog";
+pub(crate) const SYSFS: &str = "/sys/class/watchdog";
 /// The number of `/dev/watchdog`, which is the first one's second name.
 const MISC: (u64, u64) = (10, 130);
 const FIRST: &str = "watchdog0";
@@ -34,18 +34,18 @@ const WDCTL_TIME: Duration = Duration::from_secs(10);
 
 /// What is asked for.
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
-    pub(super) path: PathBuf,
-    pub(super) timeout: Duration,
+pub(crate) struct Wanted {
+    pub(crate) path: PathBuf,
+    pub(crate) timeout: Duration,
     /// How often the device will be fed.
-    pub(super) interval: Duration,
+    pub(crate) interval: Duration,
     /// [`SYSFS`], or a stand-in of a test.
-    pub(super) sysfs: PathBuf,
+    pub(crate) sysfs: PathBuf,
 }
 
 /// A device that may be opened.
 #[derive(Clone, Debug)]
-pub(super) struct Examined {
+pub(crate) struct Examined {
     wanted: Wanted,
     /// The kernel's entry; a FIFO has none.
     entry: Option<Entry>,
@@ -53,36 +53,36 @@ pub(super) struct Examined {
 
 /// What is known of a device that is open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct About {
-    pub(super) path: PathBuf,
-    pub(super) identity: String,
+pub(crate) struct About {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: String,
     /// As the kernel has it, whatever was asked for.
-    pub(super) timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Whether `V` stops it; not known of one that another program has left running.
-    pub(super) has_magic_close: Option<bool>,
+    pub(crate) has_magic_close: Option<bool>,
     /// What the operator should know.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A device that is open, and so runs. Dropped, it is closed without `V`, and the machine resets.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(crate) struct Device {
     file: File,
 }
 
 impl Device {
-    pub(super) fn feed(&mut self) -> io::Result<()> {
+    pub(crate) fn feed(&mut self) -> io::Result<()> {
         self.file.write_all(FOOD)
     }
 
     /// Stops the watchdog, if it has the magic close.
-    pub(super) fn disarm(mut self) -> io::Result<()> {
+    pub(crate) fn disarm(mut self) -> io::Result<()> {
         self.file.write_all(MAGIC)
     }
 }
 
 /// Returns whether the device may be opened, and opens nothing.
-pub(super) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
+pub(crate) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
     let least = 2 * wanted.interval.as_secs();
     if wanted.timeout.as_secs() < least {
         return Err(Refusal::ShortTimeout { seconds: wanted.timeout.as_secs(), least });
@@ -110,12 +110,12 @@ pub(super) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
 }
 
 impl Examined {
-    pub(super) fn is_fifo(&self) -> bool {
+    pub(crate) fn is_fifo(&self) -> bool {
         self.entry.is_none()
     }
 
     /// Opens the device: from here on it is fed, or the machine resets.
-    pub(super) fn open(self, programs: &Programs) -> Result<(Device, About), Refusal> {
+    pub(crate) fn open(self, programs: &Programs) -> Result<(Device, About), Refusal> {
         let Some(entry) = &self.entry else { return self.open_fifo() };
         let wanted_s = self.wanted.timeout.as_secs();
         let was_active = entry.is_active().unwrap_or(true);

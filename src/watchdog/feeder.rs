@@ -43,7 +43,8 @@ impl Feeder {
         let shared = Arc::new(Shared {
             until: AtomicU64::new(NEVER),
             has_ended: AtomicBool::new(false),
-            fed_at: AtomicU64::new(0),
+            // Until the first byte: an opened device has just begun to count.
+            fed_at: AtomicU64::new(clock::boot_nanoseconds()),
             failures: AtomicU64::new(0),
             last_error: AtomicI32::new(0),
         });

@@ -8,7 +8,7 @@ mod arguments;
 mod chronicle;
 mod clients;
 mod core;
-mod device;
+pub(crate) mod device;
 mod feeder;
 mod notify;
 mod paths;

@@ -37,6 +37,8 @@ fn perl(mux: &Mux, word: &str) -> Child {
 #[test]
 fn without_clients_it_is_fed_once_a_second() {
     let mut mux = Place::new().start(&[]);
+    eventually("no state", || mux.place().path("watchdog-mux.json").exists());
+    assert_eq!(text(&mux.place().asked(&["status"]).stdout).lines().next(), Some("fed"));
     assert_eq!(mode(&mux.place().socket()), 0o600);
     mux.bytes();
     sleep(seconds(4));

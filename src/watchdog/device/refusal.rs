@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 /// A process that has the device open.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::watchdog) struct Holder {
-    pub(in crate::watchdog) name: String,
-    pub(in crate::watchdog) pid: i32,
+pub(crate) struct Holder {
+    pub(crate) name: String,
+    pub(crate) pid: i32,
 }
 
 #[derive(Debug, thiserror::Error)]
-pub(in crate::watchdog) enum Refusal {
+pub(crate) enum Refusal {
     #[error(
         "{0} is not there: 'modprobe softdog' loads a watchdog in software, \
          'echo softdog > /etc/modules-load.d/watchdog.conf' has it loaded at each boot"
