@@ -25,8 +25,13 @@ impl Chronicle {
         let (lines, waiting) = mpsc::sync_channel::<Line>(MOST_LINES);
         let (is_running, done) = mpsc::channel::<()>();
         std::thread::Builder::new().name("chronicle".to_owned()).spawn(move || {
-            for line in waiting {
-                write(&line, &programs);
+            while let Ok(first) = waiting.recv() {
+                // A hundred clients may fall silent at once: one sync is for all lines that wait.
+                let batch: Vec<Line> = std::iter::once(first).chain(waiting.try_iter()).collect();
+                batch.iter().for_each(write);
+                if batch.iter().any(|line| line.weight == Weight::Synced) {
+                    sync(&programs);
+                }
             }
             drop(is_running);
         })?;
@@ -53,18 +58,19 @@ impl Chronicle {
     }
 }
 
-fn write(line: &Line, programs: &Programs) {
+fn write(line: &Line) {
     let text = &line.text;
     match line.weight {
         Weight::Info => log::info!("{text}"),
         Weight::Warning => log::warn!("{text}"),
-        Weight::Synced => {
-            log::error!("{text}");
-            // Without a journal there is nothing to sync.
-            if let Err(error) = programs.run("journalctl", &["--sync"], SYNC_TIME) {
-                log::warn!("the journal is not synced: {error}");
-            }
-        }
+        Weight::Synced => log::error!("{text}"),
+    }
+}
+
+/// Has the journal write to the disk what it has. Its exit code is not asked for: without a journal there is nothing to sync.
+fn sync(programs: &Programs) {
+    if let Err(error) = programs.run("journalctl", &["--sync"], SYNC_TIME) {
+        log::warn!("the journal is not synced: {error}");
     }
 }
 
@@ -74,23 +80,24 @@ mod tests {
     use crate::adapters::command::fake_program;
     use crate::os::clock::Deadline;
 
-    /// The journal hangs. The caller waits for nothing, and the journal is synced.
+    /// The journal takes its time. The caller waits for nothing, and the lines of a hundred clients wait for a sync or two.
     #[test]
     fn a_line_before_a_reset_is_synced_and_waits_for_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let asked = dir.path().join("asked");
-        let programs = fake_program(dir.path(), "journalctl", &format!("echo \"$*\" >> {}; sleep 1", asked.display()));
-        let chronicle = Chronicle::start(programs).unwrap();
+        let script = format!("echo \"$*\" >> {}; sleep 0.5", asked.display());
+        let chronicle = Chronicle::start(fake_program(dir.path(), "journalctl", &script)).unwrap();
         let began = Deadline::after(Duration::from_secs(10));
         chronicle.info("an ordinary line".to_owned());
-        for _ in 0..3 {
-            chronicle.log(Line { weight: Weight::Synced, text: "feeding ended".to_owned() });
+        for _ in 0..100 {
+            chronicle.log(Line { weight: Weight::Synced, text: "client silent".to_owned() });
         }
-        assert!(began.elapsed() < Duration::from_millis(500));
-        let read = || std::fs::read_to_string(&asked).unwrap_or_default();
-        while !began.has_passed() && read().lines().count() < 2 {
-            began.sleep(Duration::from_millis(20));
-        }
-        assert!(read().lines().count() >= 2 && read().lines().all(|line| line == "--sync"), "{}", read());
+        assert!(began.elapsed() < Duration::from_millis(400));
+        let Chronicle { lines, done } = chronicle;
+        drop(lines);
+        assert_eq!(done.recv_timeout(began.left()), Err(mpsc::RecvTimeoutError::Disconnected));
+        let asked = std::fs::read_to_string(&asked).unwrap();
+        let count = asked.lines().count();
+        assert!((1..=3).contains(&count) && asked.lines().all(|line| line == "--sync"), "{asked}");
     }
 }

@@ -61,6 +61,18 @@ fn each_refusal_opens_nothing_and_leaves_nothing() {
 }
 
 #[test]
+fn a_module_of_the_environment_is_loaded_first() {
+    let place = Place::new();
+    let run = |module: &str| {
+        let mut run = command();
+        run.arg("--run-dir").arg(place.socket().parent().unwrap()).args(["run", "--device", "/dev/null"]);
+        text(&run.env("WATCHDOG_MODULE", module).output().unwrap().stderr)
+    };
+    assert!(run("no_such_module").contains("'modprobe no_such_module'"));
+    assert!(run("").contains("no watchdog that the kernel lists"), "none is asked for");
+}
+
+#[test]
 fn a_socket_of_another_program_is_not_taken_from_it() {
     let place = Place::new();
     let listener = UnixListener::bind(place.socket()).unwrap();
