@@ -20,7 +20,6 @@ use super::clients::Clients;
 use super::core::Mux;
 use super::device::{self, Wanted};
 use super::feeder::{Feeder, INTERVAL};
-use super::notify;
 use super::paths::Paths;
 use super::refusal::Refusal;
 use super::server::Server;
@@ -113,13 +112,9 @@ fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     let device = about.path.display().to_string();
     let name = if is_fifo { device } else { format!("{device} ({})", about.identity) };
     chronicle.info(format!("armed: {name}, time-out {seconds} s"));
-    if let Some(socket) = std::env::var_os("NOTIFY_SOCKET")
-        && let Err(error) = notify::send(&socket, "READY=1")
-    {
-        chronicle.warn(format!("systemd was not reached: {error}"));
-    }
+    let service = std::env::var_os("NOTIFY_SOCKET");
     let mux = Mux::new(run.client_timeout, about.timeout);
-    Ok(Server { paths, about, client_timeout: run.client_timeout, mux, clients, signals, feeder, chronicle })
+    Ok(Server { paths, about, client_timeout: run.client_timeout, mux, clients, signals, feeder, chronicle, service })
 }
 
 /// Refuses where another multiplexer serves, or a client has not left in order. A connection would make a client, so none is made.

@@ -1,5 +1,6 @@
 //! The loop around the core: connections, signals and a second hand in, outputs carried out.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use super::clients::Clients;
 use super::core::{Event, Id, Mux, Output};
 use super::device::About;
 use super::feeder::{Feeder, INTERVAL};
+use super::notify;
 use super::paths::Paths;
 use super::state::{Served, State};
 use crate::os::{clock, proc};
@@ -33,6 +35,8 @@ pub(super) struct Server {
     pub(super) signals: SignalFd,
     pub(super) feeder: Feeder,
     pub(super) chronicle: Chronicle,
+    /// The service manager's socket.
+    pub(super) service: Option<OsString>,
 }
 
 /// What a round of waiting found.
@@ -57,6 +61,8 @@ impl Server {
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut reported = Reported { is_state_written: true, ..Reported::default() };
         let mut next_tick = now();
+        self.report(&mut reported);
+        self.announce();
         loop {
             let ready = self.wait(next_tick, reported.is_deaf);
             let mut events = self.events(&ready, &mut reported);
@@ -77,6 +83,14 @@ impl Server {
             if is_tick {
                 self.report(&mut reported);
             }
+        }
+    }
+
+    /// Reports that clients are served. What asks for the state from then on finds one.
+    fn announce(&self) {
+        let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
+        if let Err(error) = sent {
+            self.chronicle.warn(format!("systemd was not reached: {error}"));
         }
     }
 

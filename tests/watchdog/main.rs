@@ -144,6 +144,14 @@ impl Mux {
         assert!(found.iter().all(|byte| *byte == 0), "{found:?}");
     }
 
+    /// Fails unless the bytes since `began` feed, one for each second.
+    fn must_have_been_fed_since(&mut self, began: Instant) {
+        let bytes = self.bytes();
+        let passed = usize::try_from(began.elapsed().as_secs()).unwrap();
+        let expected = passed.saturating_sub(1)..=passed + 2;
+        assert!(expected.contains(&bytes.len()) && bytes.iter().all(|byte| *byte == 0), "{passed} s: {bytes:?}");
+    }
+
     fn connect(&self) -> UnixStream {
         UnixStream::connect(self.place().socket()).unwrap()
     }
