@@ -228,7 +228,7 @@ DOC = $(DESTDIR)/usr/share/doc/tandem
 install: parts ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
 	install -D --strip --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
-	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer
+	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer systemd/watchdog-mux.service
 	install -D --mode=644 systemd/tandem.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/tandem.conf
 	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
 	install -D --mode=644 metadata/prometheus/tandem.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem.rules.yml

@@ -46,6 +46,12 @@ const APPLETS: &[Applet] = &[
         summary: "alert agent: what happened, as events",
         run: crate::admin::alert,
     },
+    Applet {
+        name: "watchdog-mux",
+        replaces: None,
+        summary: "daemon: one watchdog device for many programs",
+        run: crate::watchdog::process::main,
+    },
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];
 

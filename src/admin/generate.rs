@@ -14,7 +14,7 @@ use super::completion::{of_tandem, visible};
 use super::exit::{Exit, TABLE};
 use crate::adapters::ocf::metadata;
 use crate::os::output::complain;
-use crate::{agent, fence};
+use crate::{agent, fence, watchdog};
 
 /// Writes man pages, shell completions and a DTD
 #[derive(Parser)]
@@ -59,35 +59,42 @@ fn write(share: &Path) -> std::io::Result<()> {
     put(&share.join(metadata::DTD_PLACE), metadata::DTD.as_bytes())?;
     let mut own = visible();
     own.build();
-    man_pages(&own, &share.join("man/man8"))?;
+    let codes = TABLE.map(|(code, meaning)| (code as u8, meaning));
+    man_pages(&own, &codes, &share.join("man/man8"))?;
+    let mut multiplexer = watchdog::command_line();
+    multiplexer.build();
+    man_pages(&multiplexer, &watchdog::EXIT_CODES, &share.join("man/man8"))?;
     for (shell, place) in COMPLETIONS {
         let place = share.join(place);
         completion(*shell, of_tandem(*shell).as_bytes(), "tandem", &place)?;
         let mut text = Vec::new();
         clap_complete::generate(*shell, &mut fence::input::command(), "fence_redfish_rs", &mut text);
         completion(*shell, &text, "fence_redfish_rs", &place)?;
+        text.clear();
+        clap_complete::generate(*shell, &mut watchdog::command_line(), "watchdog-mux", &mut text);
+        completion(*shell, &text, "watchdog-mux", &place)?;
     }
     Ok(())
 }
 
 /// A page for `command`, and one for each of its subcommands.
-fn man_pages(command: &Command, dir: &Path) -> std::io::Result<()> {
+fn man_pages(command: &Command, codes: &[(u8, &str)], dir: &Path) -> std::io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let page = Man::new(command.clone()).title(name).section("8").manual("Tandem");
     let mut text = Vec::new();
     page.render(&mut text)?;
     // Without the string for apostrophes, which the page has defined.
-    text.extend_from_slice(exit_status().to_roff().as_bytes());
+    text.extend_from_slice(exit_status(codes).to_roff().as_bytes());
     put(&dir.join(format!("{name}.8")), &text)?;
-    command.get_subcommands().try_for_each(|subcommand| man_pages(subcommand, dir))
+    command.get_subcommands().try_for_each(|subcommand| man_pages(subcommand, codes, dir))
 }
 
-/// The section on exit codes, the same on each page.
-fn exit_status() -> Roff {
+/// The section on exit codes, the same on each page of a program.
+fn exit_status(codes: &[(u8, &str)]) -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in TABLE {
-        section.control("TP", []).text([bold((code as u8).to_string())]).text([roman(meaning)]);
+    for (code, meaning) in codes {
+        section.control("TP", []).text([bold(code.to_string())]).text([roman(*meaning)]);
     }
     section
 }

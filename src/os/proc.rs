@@ -6,11 +6,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use nix::sys::stat::FileStat;
+use nix::sys::stat::{FileStat, major, minor};
 
 use crate::os::file_kind::Kind;
 
@@ -57,6 +57,12 @@ pub(crate) fn self_and_ancestors() -> BTreeSet<i32> {
         next = stat(pid).map(|stat| stat.parent);
     }
     found
+}
+
+/// Returns the name of a process, at most 15 bytes of it; nothing where there is no such process.
+pub(crate) fn name(pid: i32) -> Option<String> {
+    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
 }
 
 /// The control groups of a process as the kernel lists them; empty where there is no such process.
@@ -165,6 +171,21 @@ pub(crate) fn has_open(pid: i32, files: &BTreeSet<Inode>) -> bool {
     entries.flatten().filter_map(|entry| inode(&entry.path())).any(|inode| files.contains(&inode))
 }
 
+/// Returns the other processes that have a character device of one of these numbers open, each with its name.
+pub(crate) fn openers(devices: &BTreeSet<(u64, u64)>) -> Vec<(i32, String)> {
+    let myself = i32::try_from(std::process::id()).unwrap_or_default();
+    let is_one = |found: fs::Metadata| {
+        let number = (major(found.rdev()), minor(found.rdev()));
+        found.file_type().is_char_device() && devices.contains(&number)
+    };
+    let has_one = |pid: &i32| {
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        entries.filter_map(|entry| fs::metadata(entry.path()).ok()).any(is_one)
+    };
+    let others = pids().unwrap_or_default().into_iter().filter(|pid| *pid != myself).filter(has_one);
+    others.map(|pid| (pid, name(pid).unwrap_or_else(|| "a process that has ended".to_owned()))).collect()
+}
+
 /// The processes with a lock on a file of this number, on whatever file system: the table of locks names a device as well,
 /// but some file systems (btrfs) have other numbers there than a file's own.
 pub(crate) fn lockers(number: u64) -> Vec<i32> {
@@ -198,6 +219,20 @@ fn listening(table: &str) -> Vec<u16> {
         (state == LISTEN).then_some(port)
     };
     table.lines().filter_map(port).collect()
+}
+
+/// Returns whether a socket of this network namespace listens at `path`, as it was bound. A connection to it could be taken
+/// for a client's.
+pub(crate) fn listens_at(path: &Path) -> bool {
+    let table = fs::read("/proc/net/unix").unwrap_or_default();
+    table.split(|byte| *byte == b'\n').any(|line| is_listener_at(line, path))
+}
+
+/// `0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/a.sock`: the fourth of seven fields is 10000 for a listener.
+fn is_listener_at(line: &[u8], path: &Path) -> bool {
+    let Some(before) = line.strip_suffix(path.as_os_str().as_bytes()) else { return false };
+    let fields: Vec<&[u8]> = before.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).collect();
+    before.ends_with(b" ") && fields.len() == 7 && fields.get(3) == Some(&&b"00010000"[..])
 }
 
 #[cfg(test)]
@@ -286,6 +321,30 @@ mod tests {
         let expected = [mount("/", "ext4", "/dev/sda1"), mount("/mnt/a b\\c", "xfs", "/dev/mapper/data disk")];
         assert_eq!(parse_mounts(table), expected);
         assert!(mounts().unwrap().iter().any(|mount| mount.point == Path::new(ROOT) && mount.file_system == "proc"));
+    }
+
+    #[test]
+    fn a_socket_is_listened_at_by_its_own_path() {
+        let line = b"ffff8880: 00000002 00000000 00010000 0001 01 4711 /run/a b.sock";
+        assert!(is_listener_at(line, Path::new("/run/a b.sock")));
+        assert!(!is_listener_at(line, Path::new("b.sock")) && !is_listener_at(line, Path::new("/run/a")));
+        let connected = b"ffff8880: 00000003 00000000 00000000 0001 03 4711 /run/a.sock";
+        assert!(!is_listener_at(connected, Path::new("/run/a.sock")));
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("socket");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(listens_at(&path));
+        drop(listener);
+        assert!(!listens_at(&path) && path.exists());
+    }
+
+    #[test]
+    fn a_process_has_a_name_and_this_one_is_no_other() {
+        let myself = i32::try_from(std::process::id()).unwrap();
+        assert!(name(myself).is_some_and(|name| !name.is_empty() && !name.ends_with('\n')));
+        assert_eq!(name(-1), None);
+        let _random = fs::File::open("/dev/urandom").unwrap();
+        assert!(openers(&BTreeSet::from([(1, 9)])).iter().all(|(pid, _)| *pid != myself));
     }
 
     #[test]

@@ -69,6 +69,7 @@ fn expected() -> Contents {
         "systemd/system/tandem-collect.timer",
         "systemd/system/tandem-certs.service",
         "systemd/system/tandem-certs.timer",
+        "systemd/system/watchdog-mux.service",
         "tmpfiles.d/tandem.conf",
     ] {
         all.insert(format!("/usr/lib/{unit}"), FILE.to_owned());

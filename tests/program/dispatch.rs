@@ -111,7 +111,7 @@ fn names_match_exactly() {
         let stderr = text(&output.stderr);
         assert!(stderr.contains(&format!("no program is called '{name}'")), "{stderr}");
         assert!(
-            stderr.contains("podman-etcd, fence_redfish_rs, tandem-release-locks, tandem-alert, tandem"),
+            stderr.contains("podman-etcd, fence_redfish_rs, tandem-release-locks, tandem-alert, watchdog-mux, tandem"),
             "{stderr}"
         );
     }
@@ -121,7 +121,10 @@ fn names_match_exactly() {
 fn the_applets_are_listed() {
     let list = text(&started_as("tandem", &["--list"]).stdout);
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names, ["podman-etcd", "fence_redfish_rs", "tandem-release-locks", "tandem-alert", "tandem"]);
+    assert_eq!(
+        names,
+        ["podman-etcd", "fence_redfish_rs", "tandem-release-locks", "tandem-alert", "watchdog-mux", "tandem"]
+    );
 }
 
 #[test]

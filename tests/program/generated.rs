@@ -70,9 +70,20 @@ fn every_subcommand_has_a_page_and_is_completed() {
 }
 
 #[test]
+fn the_multiplexer_has_pages_with_its_own_exit_codes() {
+    let share = generated();
+    for name in ["", "-run", "-status", "-metrics"] {
+        let page = text(share.path(), &format!("man/man8/watchdog-mux{name}.8"));
+        assert!(page.contains("the device is not fed and should be"), "{name}");
+        assert!(!page.contains("run\\-dir"), "what is hidden is not explained: {name}");
+    }
+    assert!(text(share.path(), "man/man8/watchdog-mux-run.8").contains("client\\-timeout"));
+}
+
+#[test]
 fn bash_understands_the_completions() {
     let share = generated();
-    for name in ["tandem", "fence_redfish_rs"] {
+    for name in ["tandem", "fence_redfish_rs", "watchdog-mux"] {
         let file = share.path().join("bash-completion/completions").join(name);
         assert!(Command::new("bash").arg("-n").arg(file).status().unwrap().success(), "{name}");
     }

@@ -11,7 +11,8 @@ use crate::tree::root;
 
 /// The exposure, in tenths, that `systemd-analyze security` reckons for each service: ten is a root that may do all. Debian 12's
 /// and 13's differ by a tenth or two.
-const EXPOSURE: [(&str, u32); 2] = [("tandem-collect.service", 25), ("tandem-certs.service", 25)];
+const EXPOSURE: [(&str, u32); 3] =
+    [("tandem-collect.service", 25), ("tandem-certs.service", 25), ("watchdog-mux.service", 52)];
 
 fn analyze(arguments: &[&str], files: &[PathBuf]) -> (bool, String) {
     let output = Command::new("systemd-analyze")
@@ -32,13 +33,16 @@ fn units(directory: &std::path::Path, change: impl Fn(&str) -> String) -> Vec<Pa
         if !path.extension().is_some_and(|kind| kind == "service" || kind == "timer") {
             continue;
         }
-        let text = fs::read_to_string(&path).unwrap().replace("/usr/sbin/tandem", env!("CARGO_BIN_EXE_tandem"));
+        let mut text = fs::read_to_string(&path).unwrap();
+        for name in ["/usr/sbin/tandem", "/usr/sbin/watchdog-mux"] {
+            text = text.replace(name, env!("CARGO_BIN_EXE_tandem"));
+        }
         let to = directory.join(path.file_name().unwrap());
         fs::write(&to, change(&text)).unwrap();
         made.push(to);
     }
     made.sort();
-    assert_eq!(made.len(), 4, "{made:?}");
+    assert_eq!(made.len(), 5, "{made:?}");
     made
 }
 
@@ -67,4 +71,26 @@ fn what_the_services_may_do_does_not_grow() {
         let (done, said) = analyze(&["security", "--offline=yes", &limit], &[dir.path().join(unit)]);
         assert!(done, "{unit}: {}", said.lines().last().unwrap_or_default());
     }
+}
+
+/// What an upgrade or a crash must not do to a device that runs, and what a reset must not wait for.
+#[test]
+fn the_multiplexers_unit_keeps_its_promises() {
+    let text = fs::read_to_string(root().join("systemd/watchdog-mux.service")).unwrap();
+    for line in [
+        "Type=notify",
+        "Restart=no",
+        "TimeoutStopSec=infinity",
+        "SendSIGKILL=no",
+        "KillMode=process",
+        "OOMScoreAdjust=-1000",
+        "CPUSchedulingPolicy=rr",
+        "LimitMEMLOCK=infinity",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}");
+    }
+    assert!(
+        !text.contains("PrivateDevices") && !text.contains("RestrictRealtime"),
+        "it needs the device, and its turn"
+    );
 }

@@ -29,11 +29,21 @@ const FILES: &[(&str, &str)] = &[
     ("src/operate/setup/cluster/look.rs", "the same"),
     ("src/fence/metadata.rs", "meta-data, help and the man page"),
     ("src/fence/trace.rs", "the debug file's lines; its one refusal is checked by name"),
+    ("src/watchdog/core.rs", "lines of the log, which docs/operate/watchdog.md has"),
+    ("src/watchdog/server.rs", "the same"),
+    ("src/watchdog/arguments.rs", "the help"),
+    ("src/watchdog/status.rs", "shows what was found; its refusals are checked by name"),
 ];
 
 /// Functions that make other texts: `Type::function` or `function`, behind its file where others have the name, too.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("way_back", "what is to be typed, beside a sentence"),
+    ("src/watchdog/device/refusal.rs way_on", "what frees a device, behind a sentence"),
+    ("Examined::open", "a warning of the log"),
+    ("src/watchdog/device.rs examine", "fills a hole"),
+    ("Entry::check_way_out", "fills a hole"),
+    ("Examined::open_fifo", "the same"),
+    ("src/watchdog/process.rs start", "lines of the log"),
     ("update_command", "what is to be typed, beside a sentence"),
     ("root_cause", "takes podman's words apart"),
     ("is_no_permission", "takes etcd's words apart"),
@@ -195,6 +205,7 @@ const TEXTS: &[&str] = &[
     "fence_redfish_rs {}",
     "error: {}",
     "tandem: {}",
+    "watchdog-mux: {}",
     "Value({} bytes)",
     "session opened",
     "session deleted",

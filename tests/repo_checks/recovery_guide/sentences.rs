@@ -59,6 +59,7 @@ const SOURCES: &[&str] = &[
     "src/operate/upgrade",
     "src/records/data_mount.rs",
     "src/records/events",
+    "src/watchdog",
 ];
 /// Macros whose text goes to the log or to stdout, not into a refusal.
 const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];

@@ -15,10 +15,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("adapters", &["base", "decide", "os", "records"]),
     ("agent", &["adapters", "base", "decide", "os", "records"]),
     ("fence", &["adapters", "base", "os", "records"]),
+    ("watchdog", &["adapters", "base", "os"]),
     ("operate", &["adapters", "agent", "base", "decide", "fence", "os", "records"]),
     ("sim", &["agent", "base", "decide", "os"]),
-    ("admin", &["adapters", "agent", "base", "decide", "fence", "operate", "os", "records"]),
-    ("applet", &["admin", "agent", "fence", "os"]),
+    ("admin", &["adapters", "agent", "base", "decide", "fence", "operate", "os", "records", "watchdog"]),
+    ("applet", &["admin", "agent", "fence", "os", "watchdog"]),
 ];
 
 fn top(module: &[String]) -> &str {

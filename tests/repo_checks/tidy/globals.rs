@@ -22,10 +22,16 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
             ("agent/process.rs", "when the time of all threads is over"),
         ],
     ),
-    ("process::abort", &[]),
-    ("panic::set_hook", &[]),
+    ("process::abort", &[("watchdog/process.rs", "after a panic: without V, the machine resets")]),
+    ("panic::set_hook", &[("watchdog/process.rs", "a panic of any thread ends the process")]),
     // Signals.
-    ("thread_block", &[("fence/process.rs", "a signal deletes the session before it ends the process")]),
+    (
+        "thread_block",
+        &[
+            ("fence/process.rs", "a signal deletes the session before it ends the process"),
+            ("watchdog/process.rs", "a signal is read between two events"),
+        ],
+    ),
     ("thread_set_mask", &[]),
     ("thread_swap_mask", &[]),
     ("sigprocmask", &[]),
@@ -72,6 +78,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("adapters/command.rs", "the variables that programs get"),
             ("fence/process.rs", "whether the fencer is the caller"),
+            ("watchdog/process.rs", "what its service sets"),
             ("adapters/https/tls.rs", "other authorities than the machine's, named as for every TLS program"),
         ],
     ),
@@ -86,6 +93,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("agent/process.rs", "an applet's own main"),
             ("fence/process.rs", "an applet's own main"),
+            ("watchdog/process.rs", "an applet's own main"),
             ("admin/release_locks.rs", "an alert agent: nobody sees what it prints"),
             ("admin/alert.rs", "the same"),
             ("admin/prompt.rs", "every step, and every word of an operator, is in the system's log"),

@@ -1,0 +1,103 @@
+//! The thread that writes the log and syncs the journal, so that a disk or a journal that hangs holds up neither clients nor feeding.
+
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::time::Duration;
+
+use super::core::{Line, Weight};
+use crate::adapters::command::Programs;
+
+/// How many lines wait at most; what comes on top is dropped.
+const MOST_LINES: usize = 1_024;
+/// How long `journalctl --sync` may take.
+const SYNC_TIME: Duration = Duration::from_secs(5);
+/// How long the last lines are waited for at the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+pub(super) struct Chronicle {
+    lines: SyncSender<Line>,
+    /// Disconnected once the last line is written.
+    done: Receiver<()>,
+}
+
+impl Chronicle {
+    pub(super) fn start(programs: Programs) -> std::io::Result<Self> {
+        let (lines, waiting) = mpsc::sync_channel::<Line>(MOST_LINES);
+        let (is_running, done) = mpsc::channel::<()>();
+        std::thread::Builder::new().name("chronicle".to_owned()).spawn(move || {
+            while let Ok(first) = waiting.recv() {
+                // A hundred clients may fall silent at once: one sync is for all lines that wait.
+                let batch: Vec<Line> = std::iter::once(first).chain(waiting.try_iter()).collect();
+                batch.iter().for_each(write);
+                if batch.iter().any(|line| line.weight == Weight::Synced) {
+                    sync(&programs);
+                }
+            }
+            drop(is_running);
+        })?;
+        Ok(Self { lines, done })
+    }
+
+    /// Hands a line over, and waits for nothing.
+    pub(super) fn log(&self, line: Line) {
+        let _ = self.lines.try_send(line);
+    }
+
+    pub(super) fn info(&self, text: String) {
+        self.log(Line { weight: Weight::Info, text });
+    }
+
+    pub(super) fn warn(&self, text: String) {
+        self.log(Line { weight: Weight::Warning, text });
+    }
+
+    /// Waits a moment for the last lines.
+    pub(super) fn end(self) {
+        drop(self.lines);
+        let _ = self.done.recv_timeout(PATIENCE);
+    }
+}
+
+fn write(line: &Line) {
+    let text = &line.text;
+    match line.weight {
+        Weight::Info => log::info!("{text}"),
+        Weight::Warning => log::warn!("{text}"),
+        Weight::Synced => log::error!("{text}"),
+    }
+}
+
+/// Has the journal write to the disk what it has. Its exit code is not asked for: without a journal there is nothing to sync.
+fn sync(programs: &Programs) {
+    if let Err(error) = programs.run("journalctl", &["--sync"], SYNC_TIME) {
+        log::warn!("the journal is not synced: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::command::fake_program;
+    use crate::os::clock::Deadline;
+
+    /// The journal takes its time. The caller waits for nothing, and the lines of a hundred clients wait for a sync or two.
+    #[test]
+    fn a_line_before_a_reset_is_synced_and_waits_for_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let asked = dir.path().join("asked");
+        let script = format!("echo \"$*\" >> {}; sleep 0.5", asked.display());
+        let chronicle = Chronicle::start(fake_program(dir.path(), "journalctl", &script)).unwrap();
+        let began = Deadline::after(Duration::from_secs(10));
+        chronicle.info("an ordinary line".to_owned());
+        for _ in 0..100 {
+            chronicle.log(Line { weight: Weight::Synced, text: "client silent".to_owned() });
+        }
+        assert!(began.elapsed() < Duration::from_millis(400));
+        let Chronicle { lines, done } = chronicle;
+        drop(lines);
+        assert_eq!(done.recv_timeout(began.left()), Err(mpsc::RecvTimeoutError::Disconnected));
+        let asked = std::fs::read_to_string(&asked).unwrap();
+        let count = asked.lines().count();
+        assert!((1..=3).contains(&count) && asked.lines().all(|line| line == "--sync"), "{asked}");
+    }
+}

@@ -1,0 +1,91 @@
+//! The connections: accepted, read without waiting, and closed.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+
+use nix::sys::socket::{getsockopt, sockopt};
+
+use super::core::{Event, Id, Peer};
+use crate::os::proc;
+
+/// How often one client is read from before the others have their turn.
+const READS: usize = 16;
+const CHUNK: usize = 4_096;
+/// How many connections are accepted before the clients have their turn.
+const ACCEPTS: usize = 128;
+
+#[derive(Debug)]
+pub(super) struct Clients {
+    listener: UnixListener,
+    next: Id,
+    streams: BTreeMap<Id, UnixStream>,
+}
+
+impl Clients {
+    pub(super) fn new(listener: UnixListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, next: 0, streams: BTreeMap::new() })
+    }
+
+    pub(super) fn listener(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Returns the connections, in the order of their numbers.
+    pub(super) fn streams(&self) -> impl Iterator<Item = (Id, BorrowedFd<'_>)> {
+        self.streams.iter().map(|(id, stream)| (*id, stream.as_fd()))
+    }
+
+    /// Accepts those that wait. The error is of the first that could not be accepted.
+    pub(super) fn accept(&mut self) -> (Vec<Event>, io::Result<()>) {
+        let mut events = Vec::new();
+        for _ in 0..ACCEPTS {
+            match self.listener.accept().and_then(|(stream, _)| stream.set_nonblocking(true).map(|()| stream)) {
+                Ok(stream) => {
+                    events.push(Event::Connected { id: self.next, peer: peer_of(&stream) });
+                    self.streams.insert(self.next, stream);
+                    self.next += 1;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if [ErrorKind::Interrupted, ErrorKind::ConnectionAborted].contains(&error.kind()) => {}
+                Err(error) => return (events, Err(error)),
+            }
+        }
+        (events, Ok(()))
+    }
+
+    /// Reads what a client has sent. Only its last byte counts.
+    pub(super) fn read(&mut self, id: Id) -> Vec<Event> {
+        let Some(stream) = self.streams.get_mut(&id) else { return Vec::new() };
+        let mut chunk = [0; CHUNK];
+        let (mut last, mut is_closed) = (None, false);
+        for _ in 0..READS {
+            match stream.read(&mut chunk) {
+                Ok(0) => is_closed = true,
+                Ok(count) => {
+                    last = chunk.get(..count).and_then(<[u8]>::last).copied();
+                    continue;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => is_closed = error.kind() != ErrorKind::WouldBlock,
+            }
+            break;
+        }
+        let bytes = last.map(|last| Event::Bytes { id, last });
+        bytes.into_iter().chain(is_closed.then_some(Event::Closed { id })).collect()
+    }
+
+    /// Closes a connection.
+    pub(super) fn drop(&mut self, id: Id) {
+        self.streams.remove(&id);
+    }
+}
+
+/// The program at the other end, as the kernel noted it when it connected.
+fn peer_of(stream: &UnixStream) -> Peer {
+    let found = getsockopt(stream, sockopt::PeerCredentials).ok();
+    let name = found.and_then(|found| proc::name(found.pid())).unwrap_or_else(|| "unknown".to_owned());
+    Peer { name, pid: found.map_or(0, |found| found.pid()), uid: found.map_or(u32::MAX, |found| found.uid()) }
+}

@@ -1,0 +1,257 @@
+//! A watchdog device: examined before it is opened, opened with its time-out set, fed with a zero byte, and disarmed with `V`.
+//!
+//! It knows nothing of clients. What the kernel knows of the device is read from `/sys/class/watchdog`, so that no `ioctl` is needed.
+//! util-linux's `wdctl` sets the time-out. A FIFO replaces a device in tests: its reader sees each byte.
+
+pub(crate) mod refusal;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::stat::{major, minor};
+
+use self::refusal::{Holder, Refusal};
+use crate::adapters::command::Programs;
+use crate::os::proc;
+
+/// Where the kernel lists the watchdogs.
+pub(crate) const SYSFS: &str = "/sys/class/watchdog";
+/// The number of `/dev/watchdog`, which is the first one's second name.
+const MISC: (u64, u64) = (10, 130);
+const FIRST: &str = "watchdog0";
+/// It feeds: any byte but `V` does.
+const FOOD: &[u8] = &[0];
+/// The magic close: a close behind this byte stops the watchdog.
+const MAGIC: &[u8] = b"V";
+/// How long `wdctl` may take. It opens the device, sets the time-out and closes it.
+const WDCTL_TIME: Duration = Duration::from_secs(10);
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) path: PathBuf,
+    pub(crate) timeout: Duration,
+    /// How often the device will be fed.
+    pub(crate) interval: Duration,
+    /// [`SYSFS`], or a stand-in of a test.
+    pub(crate) sysfs: PathBuf,
+}
+
+/// A device that may be opened.
+#[derive(Clone, Debug)]
+pub(crate) struct Examined {
+    wanted: Wanted,
+    /// The kernel's entry; a FIFO has none.
+    entry: Option<Entry>,
+}
+
+/// What is known of a device that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct About {
+    pub(crate) path: PathBuf,
+    pub(crate) identity: String,
+    /// As the kernel has it, whatever was asked for.
+    pub(crate) timeout: Duration,
+    /// Whether `V` stops it; not known of one that another program has left running.
+    pub(crate) has_magic_close: Option<bool>,
+    /// What the operator should know.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A device that is open, and so runs. Dropped, it is closed without `V`, and the machine resets.
+#[derive(Debug)]
+pub(crate) struct Device {
+    file: File,
+}
+
+impl Device {
+    pub(crate) fn feed(&mut self) -> io::Result<()> {
+        self.file.write_all(FOOD)
+    }
+
+    /// Stops the watchdog, if it has the magic close.
+    pub(crate) fn disarm(mut self) -> io::Result<()> {
+        self.file.write_all(MAGIC)
+    }
+}
+
+/// Returns whether the device may be opened, and opens nothing.
+pub(crate) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
+    let least = 2 * wanted.interval.as_secs();
+    if wanted.timeout.as_secs() < least {
+        return Err(Refusal::ShortTimeout { seconds: wanted.timeout.as_secs(), least });
+    }
+    let path = &wanted.path;
+    let found = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(Refusal::Missing(path.clone())),
+        found => found.map_err(|source| Refusal::Unreadable { device: path.clone(), source })?,
+    };
+    let kind = found.file_type();
+    let other = |kind| Refusal::OtherKind { device: path.clone(), kind };
+    if kind.is_fifo() {
+        return Ok(Examined { wanted, entry: None });
+    } else if kind.is_file() {
+        return Err(Refusal::RegularFile(path.clone()));
+    } else if !kind.is_char_device() {
+        return Err(other(if kind.is_dir() { "a directory" } else { "a socket or a disk" }));
+    }
+    let number = (major(found.rdev()), minor(found.rdev()));
+    let entry = Entry::of(&wanted.sysfs, number).ok_or_else(|| Refusal::NotListed(path.clone()))?;
+    entry.check_free(path)?;
+    entry.check_way_out(path)?;
+    entry.is_active().map_err(|source| Refusal::Unreadable { device: entry.dir.join("state"), source })?;
+    Ok(Examined { wanted, entry: Some(entry) })
+}
+
+impl Examined {
+    pub(crate) fn is_fifo(&self) -> bool {
+        self.entry.is_none()
+    }
+
+    /// Opens the device: from here on it is fed, or the machine resets.
+    pub(crate) fn open(self, programs: &Programs) -> Result<(Device, About), Refusal> {
+        let Some(entry) = &self.entry else { return self.open_fifo() };
+        let wanted_s = self.wanted.timeout.as_secs();
+        let was_active = entry.is_active().unwrap_or(true);
+        let mut warnings = Vec::new();
+        let mut has_magic_close = None;
+        if was_active {
+            warnings.push("another program has left it running; it is taken over".to_owned());
+        } else {
+            let set = self.set_timeout(programs);
+            // wdctl has closed it with `V`. What runs nevertheless must be fed now, with whatever time-out it has.
+            let is_stopped = entry.is_active().is_ok_and(|active| !active);
+            has_magic_close = Some(is_stopped);
+            if is_stopped {
+                set?;
+                self.check_taken(entry, wanted_s)?;
+            } else {
+                warnings.push("it has no magic close: once this program ends, the machine resets".to_owned());
+                warnings.extend(set.err().map(|why| why.to_string()));
+            }
+        }
+        let file = self.opened(OpenOptions::new().write(true), entry)?;
+        let timeout = entry.timeout().unwrap_or(self.wanted.timeout);
+        if timeout != self.wanted.timeout {
+            warnings.push(format!("its time-out is {} s, not {wanted_s} s", timeout.as_secs()));
+        }
+        let identity = entry.identity();
+        Ok((Device { file }, About { path: self.wanted.path, identity, timeout, has_magic_close, warnings }))
+    }
+
+    fn set_timeout(&self, programs: &Programs) -> Result<(), Refusal> {
+        let seconds = self.wanted.timeout.as_secs();
+        let path = self.wanted.path.to_string_lossy();
+        let arguments = ["--settimeout", &seconds.to_string(), &path];
+        let why = match programs.run("wdctl", &arguments, WDCTL_TIME) {
+            Ok(output) if output.code == 0 => return Ok(()),
+            Ok(output) => output.complaint().to_owned(),
+            Err(error) => error.to_string(),
+        };
+        Err(Refusal::NoTimeout { device: self.wanted.path.clone(), wanted: seconds, why })
+    }
+
+    fn check_taken(&self, entry: &Entry, wanted: u64) -> Result<(), Refusal> {
+        let device = self.wanted.path.clone();
+        match entry.timeout() {
+            Ok(taken) if taken.as_secs() == wanted => Ok(()),
+            Ok(taken) => Err(Refusal::OtherTimeout { device, wanted, taken: taken.as_secs() }),
+            Err(error) => Err(Refusal::NoTimeout { device, wanted, why: error.to_string() }),
+        }
+    }
+
+    fn opened(&self, options: &mut OpenOptions, entry: &Entry) -> Result<File, Refusal> {
+        let device = self.wanted.path.clone();
+        options.open(&device).map_err(|source| match source.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EBUSY) => entry.check_free(&device).err().unwrap_or(Refusal::Busy(device)),
+            _ => Refusal::Open { device, source },
+        })
+    }
+
+    /// Opened for reading as well, it waits for no reader, and a reader that ends ends nothing here.
+    fn open_fifo(self) -> Result<(Device, About), Refusal> {
+        let path = self.wanted.path;
+        let opened = OpenOptions::new().read(true).write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&path);
+        let file = opened.map_err(|source| Refusal::Open { device: path.clone(), source })?;
+        let about = About {
+            path,
+            identity: "a FIFO".to_owned(),
+            timeout: self.wanted.timeout,
+            has_magic_close: Some(true),
+            warnings: vec!["it is a FIFO: nothing resets this machine".to_owned()],
+        };
+        Ok((Device { file }, about))
+    }
+}
+
+/// A watchdog as the kernel lists it.
+#[derive(Clone, Debug)]
+struct Entry {
+    dir: PathBuf,
+    /// The numbers of the device files that are this watchdog.
+    numbers: BTreeSet<(u64, u64)>,
+}
+
+impl Entry {
+    /// Finds the entry of the device file with this number.
+    fn of(sysfs: &Path, number: (u64, u64)) -> Option<Self> {
+        let mut entries = fs::read_dir(sysfs).ok()?.flatten().map(|entry| Self::at(entry.path()));
+        entries.find(|entry| entry.numbers.contains(&number))
+    }
+
+    fn at(dir: PathBuf) -> Self {
+        let text = fs::read_to_string(dir.join("dev")).unwrap_or_default();
+        let number =
+            text.trim().split_once(':').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+        let misc = dir.ends_with(FIRST).then_some(MISC);
+        Self { dir, numbers: number.into_iter().chain(misc).collect() }
+    }
+
+    fn read(&self, name: &str) -> io::Result<String> {
+        Ok(fs::read_to_string(self.dir.join(name))?.trim().to_owned())
+    }
+
+    fn identity(&self) -> String {
+        self.read("identity").unwrap_or_else(|_| "unknown".to_owned())
+    }
+
+    /// Returns whether it runs.
+    fn is_active(&self) -> io::Result<bool> {
+        self.read("state").map(|state| state == "active")
+    }
+
+    fn timeout(&self) -> io::Result<Duration> {
+        let seconds = self.read("timeout")?.parse().map_err(|_| io::Error::from(ErrorKind::InvalidData))?;
+        Ok(Duration::from_secs(seconds))
+    }
+
+    fn check_way_out(&self, device: &Path) -> Result<(), Refusal> {
+        let unknown =
+            |why: String| Refusal::NoWayOutUnknown { device: device.to_owned(), file: self.dir.join("nowayout"), why };
+        match self.read("nowayout").as_deref() {
+            Ok("0") => Ok(()),
+            Ok("1") => Err(Refusal::NoWayOut { device: device.to_owned(), identity: self.identity() }),
+            Ok(other) => Err(unknown(format!("it has '{other}'"))),
+            Err(error) => Err(unknown(error.to_string())),
+        }
+    }
+
+    fn check_free(&self, device: &Path) -> Result<(), Refusal> {
+        match proc::openers(&self.numbers).first() {
+            Some((pid, name)) => {
+                let holder = Holder { name: name.clone(), pid: *pid };
+                Err(Refusal::Held { device: device.to_owned(), holder })
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! The thread that feeds the device each second, and does nothing else. It waits for no client, no log and no disk.
+//!
+//! What it shares with the rest is a few atomics. It feeds until a deadline that the rest moves. Behind the deadline it never feeds
+//! again, so that a multiplexer that hangs keeps no machine alive for clients that have died.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use super::device::Device;
+use crate::os::clock;
+
+/// How often the device is fed.
+pub(super) const INTERVAL: Duration = Duration::from_secs(1);
+/// How long the end of the thread is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A deadline that never comes.
+const NEVER: u64 = u64::MAX;
+
+/// What the thread shares with the rest. Times are nanoseconds since the machine started.
+#[derive(Debug)]
+struct Shared {
+    until: AtomicU64,
+    has_ended: AtomicBool,
+    fed_at: AtomicU64,
+    failures: AtomicU64,
+    last_error: AtomicI32,
+}
+
+/// The rest's end of it.
+#[derive(Debug)]
+pub(super) struct Feeder {
+    shared: Arc<Shared>,
+    /// Asks for the magic close; the answer comes back.
+    end: Sender<Sender<io::Result<()>>>,
+}
+
+impl Feeder {
+    /// Feeds `device` at once, and from then on each second.
+    pub(super) fn start(device: Device) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            until: AtomicU64::new(NEVER),
+            has_ended: AtomicBool::new(false),
+            // Until the first byte: an opened device has just begun to count.
+            fed_at: AtomicU64::new(clock::boot_nanoseconds()),
+            failures: AtomicU64::new(0),
+            last_error: AtomicI32::new(0),
+        });
+        let (end, ended) = mpsc::channel();
+        let of_thread = Arc::clone(&shared);
+        std::thread::Builder::new().name("feeder".to_owned()).spawn(move || feed(device, &of_thread, &ended))?;
+        Ok(Self { shared, end })
+    }
+
+    /// Moves the deadline; `None` is never. After [`Feeder::stop`] it moves nothing.
+    pub(super) fn feed_until(&self, until: Option<Duration>) {
+        let nanoseconds = until.map_or(NEVER, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER));
+        self.shared.until.store(nanoseconds, Ordering::SeqCst);
+    }
+
+    /// Ends feeding for good.
+    pub(super) fn stop(&self) {
+        self.shared.has_ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns whether feeding has ended, by [`Feeder::stop`] or by the deadline.
+    pub(super) fn has_ended(&self) -> bool {
+        self.shared.has_ended.load(Ordering::SeqCst)
+    }
+
+    /// Returns when the device was last fed, since the machine started.
+    pub(super) fn fed_at(&self) -> Duration {
+        Duration::from_nanos(self.shared.fed_at.load(Ordering::SeqCst))
+    }
+
+    /// Returns how often feeding failed, and the last error.
+    pub(super) fn failures(&self) -> (u64, io::Error) {
+        let error = io::Error::from_raw_os_error(self.shared.last_error.load(Ordering::SeqCst));
+        (self.shared.failures.load(Ordering::SeqCst), error)
+    }
+
+    /// Writes `V`, closes the device and ends the thread. Where feeding has ended, the device is closed without `V`.
+    pub(super) fn disarm(self) -> io::Result<()> {
+        let (answer, answered) = mpsc::channel();
+        let is_gone = |_| io::Error::other("the feeding thread has ended");
+        self.end.send(answer).map_err(|_| io::Error::other("the feeding thread has ended"))?;
+        answered.recv_timeout(PATIENCE).map_err(is_gone)?
+    }
+}
+
+impl Shared {
+    /// Returns whether the device is to be fed `now`. Once it is not, it never is again.
+    fn is_fed(&self, now: u64) -> bool {
+        if now >= self.until.load(Ordering::SeqCst) {
+            self.has_ended.store(true, Ordering::SeqCst);
+        }
+        !self.has_ended.load(Ordering::SeqCst)
+    }
+}
+
+fn feed(mut device: Device, shared: &Shared, end: &Receiver<Sender<io::Result<()>>>) {
+    loop {
+        let now = clock::boot_nanoseconds();
+        if shared.is_fed(now) {
+            match device.feed() {
+                Ok(()) => shared.fed_at.store(now, Ordering::SeqCst),
+                Err(error) => {
+                    shared.last_error.store(error.raw_os_error().unwrap_or_default(), Ordering::SeqCst);
+                    shared.failures.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+        }
+        match end.recv_timeout(INTERVAL) {
+            Ok(answer) => {
+                let has_ended = shared.has_ended.load(Ordering::SeqCst);
+                let done = if has_ended { Err(io::Error::other("feeding has ended")) } else { device.disarm() };
+                let _ = answer.send(done);
+                return;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            // The process ends: what is dropped here is closed without `V`.
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(until: u64) -> Shared {
+        Shared {
+            until: AtomicU64::new(until),
+            has_ended: AtomicBool::new(false),
+            fed_at: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            last_error: AtomicI32::new(0),
+        }
+    }
+
+    #[test]
+    fn behind_the_deadline_it_never_feeds_again() {
+        let shared = shared(100);
+        assert!(shared.is_fed(99));
+        assert!(!shared.is_fed(100));
+        shared.until.store(NEVER, Ordering::SeqCst);
+        assert!(!shared.is_fed(101), "a deadline that moves too late moves nothing");
+    }
+
+    #[test]
+    fn without_a_deadline_it_feeds() {
+        assert!(shared(NEVER).is_fed(u64::MAX - 1));
+    }
+}

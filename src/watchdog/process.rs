@@ -1,0 +1,215 @@
+//! `watchdog-mux` as a process: its arguments, its log, its signals, its memory, its panics and its exit code.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use log::LevelFilter;
+use nix::sys::mman::{MlockAllFlags, mlockall};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+
+use super::arguments::{self, Command, CommandLine};
+use super::chronicle::Chronicle;
+use super::clients::Clients;
+use super::core::Mux;
+use super::device::{self, Wanted};
+use super::feeder::{Feeder, INTERVAL};
+use super::paths::Paths;
+use super::refusal::Refusal;
+use super::server::Server;
+use super::status::{Status, Unknown};
+use crate::adapters::command::Programs;
+use crate::os::output::{complain, say};
+use crate::os::{logging, proc};
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+const UNFED: u8 = 3;
+/// How long loading a module may take.
+const MODPROBE_TIME: Duration = Duration::from_secs(30);
+
+/// Runs `watchdog-mux`; `args` follow the program's name.
+pub(crate) fn main(args: &[OsString]) -> u8 {
+    let name = OsString::from("watchdog-mux");
+    let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
+        Ok(line) => line,
+        Err(answer) => {
+            let _ = answer.print();
+            return if answer.use_stderr() { USAGE } else { 0 };
+        }
+    };
+    let dir = fs::canonicalize(&line.run_dir).unwrap_or(line.run_dir);
+    let paths = Paths::in_dir(&dir);
+    match line.command {
+        Command::Run(run) => serve(run, paths),
+        Command::Status(asked) => show(&paths, |status| {
+            let is_shown = if asked.json { status.json().and_then(say) } else { say(status.text()) };
+            if is_shown.is_err() { FAILED } else { u8::from(!status.fed) * UNFED }
+        }),
+        Command::Metrics(_) => show(&paths, |status| u8::from(say(status.metrics()).is_err())),
+    }
+}
+
+fn show(paths: &Paths, print: impl FnOnce(&Status) -> u8) -> u8 {
+    match Status::read(paths) {
+        Ok(status) => print(&status),
+        Err(why @ (Unknown::NotRunning | Unknown::Unreadable(_))) => {
+            complain(format_args!("watchdog-mux: {why}"));
+            FAILED
+        }
+    }
+}
+
+fn serve(run: arguments::Run, paths: Paths) -> u8 {
+    start_logging();
+    abort_at_a_panic();
+    match start(run, paths).map(Server::run) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => {
+            log::error!("the device is not disarmed: {error}");
+            FAILED
+        }
+        Err(why) => {
+            log::error!("{why}");
+            FAILED
+        }
+    }
+}
+
+/// Everything that can be refused is refused before the device is opened.
+fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
+    let programs = Programs::default();
+    let signals = take_signals()?;
+    lock_memory();
+    if run.client_timeout < 2 * INTERVAL {
+        return Err(Refusal::ClientTimeout { seconds: run.client_timeout.as_secs() });
+    }
+    check_place(&paths)?;
+    let module =
+        run.module.or_else(|| std::env::var_os("WATCHDOG_MODULE").map(|name| name.to_string_lossy().into_owned()));
+    if let Some(name) = module.filter(|name| !name.is_empty()) {
+        load(&programs, name)?;
+    }
+    let wanted =
+        Wanted { path: run.device, timeout: run.timeout, interval: INTERVAL, sysfs: PathBuf::from(device::SYSFS) };
+    let examined = device::examine(wanted)?;
+    let clients = listen(&paths)?;
+    let is_fifo = examined.is_fifo();
+    let opened = examined.open(&programs).map_err(Refusal::from);
+    let (device, about) = opened.inspect_err(|_| drop(fs::remove_file(paths.socket())))?;
+    let started = Feeder::start(device).and_then(|feeder| Ok((feeder, Chronicle::start(programs)?)));
+    let (feeder, chronicle) = started.map_err(|source| Refusal::Thread { source })?;
+    for warning in &about.warnings {
+        chronicle.warn(format!("{}: {warning}", about.path.display()));
+    }
+    let seconds = about.timeout.as_secs();
+    let device = about.path.display().to_string();
+    let name = if is_fifo { device } else { format!("{device} ({})", about.identity) };
+    chronicle.info(format!("armed: {name}, time-out {seconds} s"));
+    let service = std::env::var_os("NOTIFY_SOCKET");
+    let mux = Mux::new(run.client_timeout, about.timeout);
+    Ok(Server { paths, about, client_timeout: run.client_timeout, mux, clients, signals, feeder, chronicle, service })
+}
+
+/// Refuses where another multiplexer serves, or a client has not left in order. A connection would make a client, so none is made.
+fn check_place(paths: &Paths) -> Result<(), Refusal> {
+    if proc::listens_at(&paths.socket()) {
+        return Err(Refusal::SocketTaken { socket: paths.socket() });
+    }
+    if fs::symlink_metadata(paths.marker()).is_ok() {
+        return Err(Refusal::Marked { marker: paths.marker() });
+    }
+    Ok(())
+}
+
+fn load(programs: &Programs, name: String) -> Result<(), Refusal> {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    if name.starts_with('-') || !name.chars().all(is_plain) {
+        return Err(Refusal::ModuleName { name });
+    }
+    let why = match programs.run("modprobe", &[&name], MODPROBE_TIME) {
+        Ok(output) if output.code == 0 => return Ok(()),
+        Ok(output) => output.complaint().to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Refusal::Module { name, why })
+}
+
+/// Binds the socket. The umask of this program lets no other user in.
+fn listen(paths: &Paths) -> Result<Clients, Refusal> {
+    let socket = paths.socket();
+    let failed = |source| Refusal::Socket { socket: socket.clone(), source };
+    match fs::remove_file(&socket) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&socket).map_err(failed)?;
+    fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(failed)?;
+    Clients::new(listener).map_err(failed)
+}
+
+/// Blocks the signals that would end the process, before any thread starts, and returns where they are read.
+#[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
+fn take_signals() -> Result<SignalFd, Refusal> {
+    let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
+    let taken = signals
+        .thread_block()
+        .and_then(|()| SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC));
+    taken.map_err(|errno| Refusal::Signals { source: errno.into() })
+}
+
+/// Keeps the program in memory: what has to be read from a disk first could come too late.
+fn lock_memory() {
+    if let Err(errno) = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE) {
+        log::warn!("memory is not locked: {errno}");
+    }
+}
+
+/// A thread that panics ends the process at once. The kernel closes the device without `V`, and the machine resets.
+fn abort_at_a_panic() {
+    std::panic::set_hook(Box::new(|panic| {
+        log::error!("a bug: {panic}; the machine resets");
+        std::process::abort();
+    }));
+}
+
+/// Logs to syslog, which is the journal; to stderr as well where that is not the journal, too.
+fn start_logging() {
+    let is_in_journal = std::env::var_os("JOURNAL_STREAM").is_some();
+    logging::init(logging::Settings {
+        tag: "watchdog-mux".to_owned(),
+        stderr: if is_in_journal { LevelFilter::Off } else { LevelFilter::Info },
+        syslog: LevelFilter::Info,
+        file: None,
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    /// Set for the process that panics.
+    const PANICS: &str = "TANDEM_WATCHDOG_PANICS";
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test is started again, to see how it ends")]
+    fn a_panic_of_any_thread_aborts() {
+        if std::env::var_os(PANICS).is_some() {
+            abort_at_a_panic();
+            let _ = std::thread::spawn(|| panic!("a thread that nothing waits for")).join();
+            return;
+        }
+        let name = "watchdog::process::tests::a_panic_of_any_thread_aborts";
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = again.args(["--exact", name, "--nocapture"]).env(PANICS, "1").output().unwrap();
+        assert_eq!(ended.status.signal(), Some(Signal::SIGABRT as i32), "{ended:?}");
+    }
+}

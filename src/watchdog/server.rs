@@ -1,0 +1,243 @@
+//! The loop around the core: connections, signals and a second hand in, outputs carried out.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::time::Duration;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::Signal;
+use nix::sys::signalfd::SignalFd;
+
+use super::chronicle::Chronicle;
+use super::clients::Clients;
+use super::core::{Event, Id, Mux, Output};
+use super::device::About;
+use super::feeder::{Feeder, INTERVAL};
+use super::notify;
+use super::paths::Paths;
+use super::state::{Served, State};
+use crate::os::{clock, proc};
+
+/// A device that was not fed for so long is not fed.
+const LATE: Duration = Duration::from_secs(3);
+
+/// All that the loop works on.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) paths: Paths,
+    pub(super) about: About,
+    pub(super) client_timeout: Duration,
+    pub(super) mux: Mux,
+    pub(super) clients: Clients,
+    pub(super) signals: SignalFd,
+    pub(super) feeder: Feeder,
+    pub(super) chronicle: Chronicle,
+    /// The service manager's socket.
+    pub(super) service: Option<OsString>,
+}
+
+/// What a round of waiting found.
+#[derive(Debug, Default)]
+struct Ready {
+    connections: bool,
+    signals: bool,
+    clients: Vec<Id>,
+}
+
+/// What has to be reported once, not each second.
+#[derive(Debug, Default)]
+struct Reported {
+    failures: u64,
+    is_state_written: bool,
+    /// Connections cannot be accepted; they are tried again at the next second.
+    is_deaf: bool,
+}
+
+impl Server {
+    /// Serves until the end is asked for and no client is left. Then the device is disarmed, and the error is why it is not.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let mut reported = Reported { is_state_written: true, ..Reported::default() };
+        let mut next_tick = now();
+        self.report(&mut reported);
+        self.announce();
+        loop {
+            let ready = self.wait(next_tick, reported.is_deaf);
+            let mut events = self.events(&ready, &mut reported);
+            if self.feeder.has_ended() && self.mux.ended().is_none() {
+                events.push(Event::Starved);
+            }
+            let is_tick = now() >= next_tick;
+            if is_tick {
+                events.push(Event::Tick);
+                next_tick = now() + INTERVAL;
+                reported.is_deaf = false;
+            }
+            for event in events {
+                if self.handle(event) {
+                    return self.end();
+                }
+            }
+            if is_tick {
+                self.report(&mut reported);
+            }
+        }
+    }
+
+    /// Reports that clients are served. What asks for the state from then on finds one.
+    fn announce(&self) {
+        let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
+        if let Err(error) = sent {
+            self.chronicle.warn(format!("systemd was not reached: {error}"));
+        }
+    }
+
+    /// Waits for something to do, at most until the next second.
+    fn wait(&self, next_tick: Duration, is_deaf: bool) -> Ready {
+        let left = next_tick.saturating_sub(now()) + Duration::from_millis(1);
+        let timeout = PollTimeout::try_from(left.min(INTERVAL)).unwrap_or(PollTimeout::from(100_u8));
+        let (ids, streams): (Vec<Id>, Vec<_>) = self.clients.streams().unzip();
+        let asked = if is_deaf { PollFlags::empty() } else { PollFlags::POLLIN };
+        let own = [PollFd::new(self.signals.as_fd(), PollFlags::POLLIN), PollFd::new(self.clients.listener(), asked)];
+        let streams = streams.into_iter().map(|stream| PollFd::new(stream, PollFlags::POLLIN));
+        let mut all: Vec<PollFd<'_>> = own.into_iter().chain(streams).collect();
+        if let Err(error) = poll(&mut all, timeout) {
+            // Interrupted, or the kernel is out of memory for a moment.
+            self.chronicle.warn(format!("poll: {error}"));
+            clock::sleep(Duration::from_millis(10));
+            return Ready::default();
+        }
+        let mut is_ready = all.iter().map(|fd| fd.any().unwrap_or(true));
+        Ready {
+            signals: is_ready.next().unwrap_or_default(),
+            connections: is_ready.next().unwrap_or_default(),
+            clients: ids.into_iter().zip(is_ready).filter_map(|(id, ready)| ready.then_some(id)).collect(),
+        }
+    }
+
+    /// Bytes come before the second hand: a client that has written is not silent.
+    fn events(&mut self, ready: &Ready, reported: &mut Reported) -> Vec<Event> {
+        let mut events: Vec<Event> = ready.clients.iter().flat_map(|id| self.clients.read(*id)).collect();
+        if ready.connections && !reported.is_deaf {
+            let (connected, accepted) = self.clients.accept();
+            events.extend(connected);
+            if let Err(error) = accepted {
+                reported.is_deaf = true;
+                self.chronicle.warn(format!("connections cannot be accepted: {error}"));
+            }
+        }
+        if ready.signals && self.is_asked_to_end() {
+            events.push(Event::Terminate);
+        }
+        events
+    }
+
+    fn is_asked_to_end(&self) -> bool {
+        let mut is_asked = false;
+        while let Ok(Some(signal)) = self.signals.read_signal() {
+            let number = i32::try_from(signal.ssi_signo).unwrap_or_default();
+            is_asked |= [Signal::SIGTERM as i32, Signal::SIGINT as i32].contains(&number);
+        }
+        is_asked
+    }
+
+    /// Carries out what follows from `event`, and returns whether that is the end.
+    fn handle(&mut self, event: Event) -> bool {
+        let outputs = self.mux.handle(now(), event);
+        self.feeder.feed_until(self.mux.fed_until());
+        let mut is_end = false;
+        for output in outputs {
+            match output {
+                Output::Mark => self.mark(),
+                Output::Unmark => self.unmark(),
+                Output::Refuse(id) | Output::Forget(id) => self.clients.drop(id),
+                Output::StopFeeding => self.feeder.stop(),
+                Output::Log(line) => self.chronicle.log(line),
+                Output::Disarm => is_end = true,
+            }
+        }
+        is_end
+    }
+
+    fn mark(&self) {
+        let marker = self.paths.marker();
+        match DirBuilder::new().mode(0o700).create(&marker) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                self.chronicle.warn(format!("{} cannot be made: {error}", marker.display()));
+            }
+            _ => {}
+        }
+    }
+
+    fn unmark(&self) {
+        let marker = self.paths.marker();
+        if let Err(error) = fs::remove_dir(&marker) {
+            self.chronicle.warn(format!("{} cannot be removed: {error}", marker.display()));
+        }
+    }
+
+    /// Writes the state, and logs what has come up since the last second.
+    fn report(&self, reported: &mut Reported) {
+        let (failures, error) = self.feeder.failures();
+        if failures > 0 && reported.failures == 0 {
+            self.chronicle.warn(format!("feeding failed: {}: {error}", self.about.path.display()));
+        }
+        reported.failures = failures;
+        match self.state().write(&self.paths) {
+            Ok(()) => reported.is_state_written = true,
+            Err(error) if reported.is_state_written => {
+                reported.is_state_written = false;
+                self.chronicle.warn(format!("{} cannot be written: {error}", self.paths.state().display()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn state(&self) -> State {
+        let now = now();
+        let since = |then: Duration| now.saturating_sub(then).as_secs();
+        let late = now.saturating_sub(self.feeder.fed_at());
+        let clients = self.mux.clients().map(|client| Served {
+            name: client.peer.name.clone(),
+            pid: client.peer.pid,
+            uid: client.peer.uid,
+            connected: since(client.joined),
+            silent: since(client.last_byte),
+        });
+        let is_late = || (late > LATE).then(|| format!("the device took no byte for {} s", late.as_secs()));
+        State {
+            boot: proc::boot_id(),
+            written: clock::boot_nanoseconds(),
+            pid: std::process::id(),
+            device: self.about.path.display().to_string(),
+            identity: self.about.identity.clone(),
+            timeout: self.about.timeout.as_secs(),
+            client_timeout: self.client_timeout.as_secs(),
+            magic_close: self.about.has_magic_close,
+            unfed: self.mux.ended().map(str::to_owned).or_else(is_late),
+            is_ending: self.mux.is_ending(),
+            clients: clients.collect(),
+        }
+    }
+
+    fn end(self) -> io::Result<()> {
+        let disarmed = self.feeder.disarm();
+        if disarmed.is_ok() {
+            self.chronicle.info(format!("disarmed: {}", self.about.path.display()));
+        }
+        if self.about.has_magic_close != Some(true) {
+            let seconds = self.about.timeout.as_secs();
+            self.chronicle.warn(format!("{} may run on: reset in at most {seconds} s", self.about.path.display()));
+        }
+        let _ = State::remove(&self.paths);
+        let _ = fs::remove_file(self.paths.socket());
+        self.chronicle.end();
+        disarmed
+    }
+}
+
+fn now() -> Duration {
+    Duration::from_nanos(clock::boot_nanoseconds())
+}

@@ -1,0 +1,69 @@
+//! The state that `watchdog-mux run` writes each second, for `status` and `metrics`: both ask no process, since a connection would
+//! make a client.
+
+use std::io::{self, ErrorKind};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::paths::{Paths, STATE};
+use crate::os::beneath::Dir;
+use crate::os::{clock, proc};
+
+/// The file's size at most.
+const LIMIT: u64 = 256 * 1024;
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    pub(super) boot: String,
+    /// When it was written, in nanoseconds since the machine started.
+    pub(super) written: u64,
+    pub(super) pid: u32,
+    pub(super) device: String,
+    pub(super) identity: String,
+    pub(super) timeout: u64,
+    pub(super) client_timeout: u64,
+    pub(super) magic_close: Option<bool>,
+    /// Why it is not fed; nothing where it is.
+    pub(super) unfed: Option<String>,
+    pub(super) is_ending: bool,
+    pub(super) clients: Vec<Served>,
+}
+
+/// A client.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Served {
+    pub(super) name: String,
+    pub(super) pid: i32,
+    pub(super) uid: u32,
+    /// Seconds since it connected.
+    pub(super) connected: u64,
+    /// Seconds since its last byte.
+    pub(super) silent: u64,
+}
+
+impl State {
+    pub(super) fn write(&self, paths: &Paths) -> io::Result<()> {
+        Dir::open(&paths.dir)?.replace(STATE, &serde_json::to_vec(self)?, 0o600)
+    }
+
+    /// Reads it; nothing where no multiplexer has written one since this boot, or the last one ended in order.
+    pub(super) fn read(paths: &Paths) -> io::Result<Option<Self>> {
+        match Dir::open(&paths.dir).and_then(|dir| dir.own_file(STATE, LIMIT)) {
+            Ok(bytes) => {
+                Ok(Some(serde_json::from_slice::<Self>(&bytes)?).filter(|state| state.boot == proc::boot_id()))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn remove(paths: &Paths) -> io::Result<()> {
+        Dir::open(&paths.dir)?.remove(STATE)
+    }
+
+    /// Returns how long ago it was written.
+    pub(super) fn age(&self) -> Duration {
+        Duration::from_nanos(clock::boot_nanoseconds().saturating_sub(self.written))
+    }
+}
