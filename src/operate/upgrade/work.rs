@@ -2,6 +2,8 @@
 //!
 //! What is done can be seen, so nothing is written down: typed again after it was cut off anywhere, it continues from what is there.
 
+mod settings;
+
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use crate::adapters::pacemaker::{by_hand, instance, member_change};
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::params;
+use crate::base::shell;
 use crate::operate::cluster::{self, Cluster};
 use crate::operate::failure::Failure;
 use crate::operate::health::{self, view, words};
@@ -44,14 +47,17 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub(super) fn new(order: &'a Order, talk: &'a dyn Talk) -> Result<Self, Failure> {
-        params::image_fits(&order.image)?;
+        if order.settings.is_empty() {
+            params::image_fits(&order.image)?;
+        }
         let context = node::context(order.resource.as_deref())?;
         if context.deployment.manifest.is_some() {
             return Err(Failure(
                 "this pair has its image from a pod manifest: OpenShift's etcd operator upgrades it".to_owned(),
             ));
         }
-        let report = Upgraded { image: order.image.clone(), dry_run: order.dry_run, ..Upgraded::default() };
+        let settings = order.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let report = Upgraded { image: order.image.clone(), settings, dry_run: order.dry_run, ..Upgraded::default() };
         let (progress, end) = (talk.progress(), Deadline::after(order.timeout));
         Ok(Self { order, talk, programs: Programs::default(), context, progress, end, report })
     }
@@ -189,8 +195,12 @@ impl<'a> Work<'a> {
 
     fn consents(&self, to_do: &[String]) -> Result<(), Failure> {
         self.progress.end();
-        self.talk
-            .tell(&format_args!("etcd {} ({}), one node after the other:", self.report.version, self.order.image))?;
+        let what = if self.report.settings.is_empty() {
+            format!("{} ({})", self.report.version, self.order.image)
+        } else {
+            format!("with {}", shell::line(&self.report.settings))
+        };
+        self.talk.tell(&format_args!("etcd {what}, one node after the other:"))?;
         for warning in &self.report.warnings {
             self.talk.tell(&format_args!("  known: {warning}"))?;
         }
@@ -242,15 +252,11 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Restarts etcd on a node, once the other one may take the writes alone; its agent hands leadership over and leaves first.
+    /// Restarts etcd on a node.
     fn restarts(&mut self, name: &str, from_the_image: bool) -> Result<(), Failure> {
-        self.until(|cluster| seen::may_be_stopped(cluster, name))?;
-        let (began, cluster) = (Deadline::after(self.end.left()), self.look()?);
-        let until = clock::wall_seconds() + AWAY.as_secs();
-        instance::keep_away(&self.programs, &view::clone_id(&cluster), name, until)?;
-        let stopped = self.until(|cluster| seen::is_stopped(cluster, name));
+        let began = Deadline::after(self.end.left());
+        self.stops(name)?;
         instance::let_back(&self.programs, name)?;
-        stopped?;
         let image = from_the_image.then(|| self.order.image.clone());
         self.until(|cluster| {
             seen::both_vote(cluster)?;
@@ -263,6 +269,18 @@ impl<'a> Work<'a> {
         })?;
         self.done(restarted(name), &began);
         Ok(())
+    }
+
+    /// Stops etcd on a node, once the other one may take the writes alone, and keeps it away. Its agent hands leadership over and leaves first.
+    fn stops(&self, name: &str) -> Result<(), Failure> {
+        self.until(|cluster| seen::may_be_stopped(cluster, name))?;
+        let until = clock::wall_seconds() + AWAY.as_secs();
+        instance::keep_away(&self.programs, &view::clone_id(&self.look()?), name, until)?;
+        let stopped = self.until(|cluster| seen::is_stopped(cluster, name));
+        if stopped.is_err() {
+            instance::let_back(&self.programs, name)?;
+        }
+        stopped
     }
 
     /// Looks until nothing is missing any more.

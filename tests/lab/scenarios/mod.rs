@@ -58,6 +58,7 @@ mod readme;
 mod refused_for_long;
 mod restart_wish_stays;
 mod rolling_upgrade;
+mod settings_upgrade;
 mod setup;
 mod shutdown_then_partition;
 mod slow_machine;
