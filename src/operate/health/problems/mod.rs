@@ -23,6 +23,7 @@ pub(super) const UNKNOWN: &str = "-unknown";
 /// All ids, in the order in which the files have them.
 pub const IDS: &[&str] = &[
     "pacemaker-stopped",
+    "pacemaker-starting",
     "pacemaker-unknown",
     "cib-unknown",
     "quorum-unknown",
