@@ -38,9 +38,9 @@ impl Written {
     }
 
     fn enclosed(&self, set: &str) -> String {
-        let open: String = self.path.iter().map(|(name, id)| format!("<{name} id=\"{}\">", escape(id))).collect();
-        let close: String = self.path.iter().rev().map(|(name, _)| format!("</{name}>")).collect();
-        format!("{open}{set}{close}")
+        let open: Vec<String> = self.path.iter().map(|(name, id)| format!("<{name} id=\"{}\">", escape(id))).collect();
+        let close: Vec<String> = self.path.iter().rev().map(|(name, _)| format!("</{name}>")).collect();
+        format!("{}{set}{}", open.concat(), close.concat())
     }
 }
 

@@ -65,7 +65,7 @@ impl<'a> Work<'a> {
     /// What would be done.
     pub(super) fn plan(mut self) -> Result<Upgraded, Failure> {
         let cluster = self.look()?;
-        let is_begun = Self::is_begun(&cluster)?;
+        let is_begun = self.is_begun(&cluster)?;
         Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
         self.report.steps = self.to_do(&cluster)?.into_iter().map(|what| Step { what, seconds: None }).collect();
@@ -83,7 +83,7 @@ impl<'a> Work<'a> {
     fn steps(&mut self) -> Result<(), Failure> {
         let _lock = lock()?;
         let cluster = self.look()?;
-        let is_begun = Self::is_begun(&cluster)?;
+        let is_begun = self.is_begun(&cluster)?;
         Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
         let to_do = self.to_do(&cluster)?;
@@ -93,7 +93,7 @@ impl<'a> Work<'a> {
         }
         if !is_begun {
             self.consents(&to_do)?;
-            if !member_change::take(&self.programs, &Self::words(&cluster))? {
+            if !member_change::take(&self.programs, &self.words(&cluster))? {
                 return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
             }
         }
@@ -123,15 +123,16 @@ impl<'a> Work<'a> {
     }
 
     /// How the cluster's property names this change.
-    fn words(cluster: &Cluster) -> String {
-        format!("{} upgrades etcd", view::here(cluster))
+    fn words(&self, cluster: &Cluster) -> String {
+        let what = if self.order.settings.is_empty() { "upgrades etcd" } else { "changes settings of etcd" };
+        format!("{} {what}", view::here(cluster))
     }
 
     /// Whether an upgrade that was typed here was cut off.
-    fn is_begun(cluster: &Cluster) -> Result<bool, Failure> {
+    fn is_begun(&self, cluster: &Cluster) -> Result<bool, Failure> {
         match health::change_under_way(cluster) {
             None => Ok(false),
-            Some(change) if change == Self::words(cluster) => Ok(true),
+            Some(change) if change == self.words(cluster) => Ok(true),
             Some(change) => Err(Failure(format!(
                 "another change is under way ({change}): wait for its end, or type the same there again"
             ))),

@@ -19,7 +19,7 @@ impl Work<'_> {
     pub(in crate::operate::upgrade) fn plan_settings(mut self) -> Result<Upgraded, Failure> {
         self.may_be_set()?;
         let cluster = self.look()?;
-        Self::may_begin(&cluster, Self::is_begun(&cluster)?)?;
+        Self::may_begin(&cluster, self.is_begun(&cluster)?)?;
         let to_do = self.settings_to_do(&cluster, &self.written(&cluster)?);
         self.report.steps = to_do.into_iter().map(|what| Step { what, seconds: None }).collect();
         self.report.done = self.report.steps.is_empty();
@@ -37,7 +37,7 @@ impl Work<'_> {
         self.may_be_set()?;
         let _lock = super::lock()?;
         let cluster = self.look()?;
-        let is_begun = Self::is_begun(&cluster)?;
+        let is_begun = self.is_begun(&cluster)?;
         Self::may_begin(&cluster, is_begun)?;
         let to_do = self.settings_to_do(&cluster, &self.written(&cluster)?);
         if to_do.is_empty() && !is_begun {
@@ -46,7 +46,7 @@ impl Work<'_> {
         }
         if !is_begun {
             self.consents(&to_do)?;
-            if !member_change::take(&self.programs, &Self::words(&cluster))? {
+            if !member_change::take(&self.programs, &self.words(&cluster))? {
                 return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
             }
         }
