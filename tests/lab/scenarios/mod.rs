@@ -45,6 +45,7 @@ mod openshift_manifest_change;
 mod openshift_node_replaced;
 mod openshift_restored;
 mod openshift_two_to_one_to_two;
+mod operators_day;
 mod pacemaker_ends_in_maintenance;
 mod parameters_change;
 mod partition;
