@@ -1,6 +1,8 @@
 //! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, states what could be lost, and
 //! asks for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
 
+use std::path::Path;
+
 use clap::Args;
 use serde::Serialize;
 
@@ -19,7 +21,7 @@ use crate::operate::cluster::Power;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::power;
 use crate::operate::node;
-use crate::records::events::own;
+use crate::records::events::{self, own};
 use crate::records::state_file;
 
 const HELP: &str = "\
@@ -268,10 +270,10 @@ fn confirm(context: &Context, evidence: &Evidence, history: &History, accept_los
         accept_loss,
     };
     state_file::write(&context.confirmation_path, &word)?;
-    if let Some(directory) = &context.events {
-        let (node, who) = (&context.me.name, operator());
-        own::tell(directory, Some(own::of_given_up(node, &word.lost_node, word.position, &who)));
-    }
+    // The context of a command names no place for events: those are of the agent's actions.
+    let directory = context.events.as_deref().unwrap_or(Path::new(events::DIRECTORY));
+    let (node, who) = (&context.me.name, operator());
+    own::tell(directory, Some(own::of_given_up(node, &word.lost_node, word.position, &who)));
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use super::exit::Exit;
 use super::node::ResourceArgument;
 use super::prompt::{Answers, Prompt};
 use super::report::{Form, Report};
-use crate::base::duration;
+use crate::base::{duration, shell};
 use crate::operate::failure::Failure;
 use crate::operate::upgrade::{self, Order, Upgraded};
 
@@ -19,18 +19,24 @@ restarted on the follower, and, once both vote again, on the leader, which hands
 'tandem status --may-stop' would answer yes. Cut off anywhere, it continues when it is typed again on the same node; an image that does not start
 is taken back by the same command with the old one.
 
-Exit codes: 0 both members run from the image, or with --dry-run what would be done; 1 refused, failed, or not in time.
+With --settings each node gets the new values while its etcd is stopped, the follower first, in the same way; in the end they are the
+values of both. A value replaces the one before: name all that 'etcd_settings' is to have.
 
-With --json: image; version of the etcd in it; done (both members run from it); dry_run; steps, each what and seconds (null where it is
+Exit codes: 0 both members run from the image or with the settings, or with --dry-run what would be done; 1 refused, failed, or not in time.
+
+With --json: image; settings, where these are changed; version of the etcd in it; done (both members run from it); dry_run; steps, each what and seconds (null where it is
 only planned); warnings, known defects of that release among them.";
 
-/// Runs etcd from another image on both nodes, one after the other, while writes are taken
+/// Runs etcd from another image, or with other settings, on both nodes, one after the other, while writes are taken
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
     /// The image, as podman names it, such as registry.example.com/etcd:v3.5.21
-    #[arg(value_name = "IMAGE")]
-    image: String,
+    #[arg(value_name = "IMAGE", required_unless_present = "settings")]
+    image: Option<String>,
+    /// Changes etcd_settings, run_opts, run_cmd or run_cmd_opts in place of the image
+    #[arg(long, value_name = "KEY=VALUE", num_args = 1.., value_parser = setting, conflicts_with = "image")]
+    settings: Vec<(String, String)>,
     /// Shows what would be done; only the image is pulled here
     #[arg(long)]
     dry_run: bool,
@@ -45,13 +51,24 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
+fn setting(word: &str) -> Result<(String, String), String> {
+    let pair = word.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = pair.ok_or("it is to be KEY=VALUE, as in etcd_settings=heartbeat-interval=200")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
 impl Report for Upgraded {
     fn text(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
         let (image, version) = (&self.image, &self.version);
+        let (settings, are_changed) = (shell::line(&self.settings), !self.settings.is_empty());
         if self.dry_run && !self.done {
             lines.extend(self.warnings.iter().map(|warning| format!("known: {warning}")));
-            lines.push(format!("'tandem upgrade {image}', to etcd {version}:"));
+            lines.push(if are_changed {
+                format!("tandem upgrade --settings {settings}:")
+            } else {
+                format!("'tandem upgrade {image}', to etcd {version}:")
+            });
             lines.extend(self.steps.iter().map(|step| format!("  {}", step.what)));
             return lines.join("\n");
         }
@@ -59,7 +76,11 @@ impl Report for Upgraded {
             let seconds = step.seconds.map(|seconds| format!(" ({seconds:.1} s)")).unwrap_or_default();
             lines.push(format!("{}{seconds}", step.what));
         }
-        lines.push(format!("both members run etcd {version} from {image}"));
+        lines.push(if are_changed {
+            format!("both members run with {settings}")
+        } else {
+            format!("both members run etcd {version} from {image}")
+        });
         lines.join("\n")
     }
 
@@ -70,7 +91,8 @@ impl Report for Upgraded {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Upgraded, Failure> {
     let order = Order {
-        image: arguments.image.clone(),
+        image: arguments.image.clone().unwrap_or_default(),
+        settings: arguments.settings.clone(),
         dry_run: arguments.dry_run,
         timeout: arguments.timeout,
         resource: arguments.resource.id().map(str::to_owned),
@@ -89,6 +111,7 @@ mod tests {
         let step = |what: &str, seconds| Step { what: what.to_owned(), seconds };
         let done = Upgraded {
             image: "registry.example.com/etcd:v3.6.4".to_owned(),
+            settings: Vec::new(),
             version: "3.6.4".to_owned(),
             done: true,
             dry_run: false,
@@ -114,5 +137,18 @@ mod tests {
             ..done
         };
         golden::compare("upgrade-dry-run", &planned);
+        let with_settings = Upgraded {
+            image: String::new(),
+            version: String::new(),
+            settings: vec!["etcd_settings=heartbeat-interval=200;election-timeout=2000".to_owned()],
+            done: true,
+            steps: vec![
+                step("node2 was restarted and votes", Some(6.0)),
+                step("node1 was restarted and votes", Some(6.3)),
+                step("it is the setting of both nodes", Some(0.2)),
+            ],
+            ..Upgraded::default()
+        };
+        golden::compare("upgrade-settings", &with_settings);
     }
 }

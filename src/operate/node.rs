@@ -56,6 +56,15 @@ pub fn context(resource: Option<&str>) -> Result<Context, Failure> {
     Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
 }
 
+/// Returns whether the agent takes these values for parameters of the resource.
+pub fn takes(resource: Option<&str>, settings: &[(String, String)]) -> Result<(), Failure> {
+    let mut configured = choose(configured_here()?, resource)?;
+    configured.parameters.retain(|(name, _)| settings.iter().all(|(other, _)| other != name));
+    configured.parameters.extend_from_slice(settings);
+    params::parse(&configured.env())?;
+    Ok(())
+}
+
 /// The data dir of the etcd resource on this node.
 pub fn data_dir(programs: &Programs, resource: Option<&str>) -> Result<PathBuf, Failure> {
     let env = choose(configured(programs)?, resource)?.env();

@@ -9,9 +9,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use nix::sys::stat::{FileStat, major, minor};
 
+use crate::os::clock;
 use crate::os::file_kind::Kind;
 
 /// Where the kernel tells it.
@@ -47,6 +49,20 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
     let parent = fields.next()?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
     Some(Stat { has_ended: matches!(state, "Z" | "X"), started, parent })
+}
+
+/// Of the start times in [`Stat`], the same on every architecture that this is built for (the kernel's `USER_HZ`).
+const TICKS_PER_S: u64 = 100;
+
+/// Returns how long ago the latest process of the host began that has one of these names.
+pub(crate) fn youngest(names: &[&str]) -> Option<Duration> {
+    let is_named = |pid: i32| {
+        let name = fs::read_to_string(format!("{ROOT}/{pid}/comm")).unwrap_or_default();
+        names.contains(&name.trim_end()) && is_of_the_host(pid)
+    };
+    let alive = pids().ok()?.into_iter().filter(|pid| is_named(*pid)).filter_map(stat).filter(|one| !one.has_ended);
+    let began = Duration::from_millis(alive.map(|one| one.started).max()?.saturating_mul(1_000 / TICKS_PER_S));
+    Some(Duration::from_nanos(clock::boot_nanoseconds()).saturating_sub(began))
 }
 
 /// Returns this process and those that started it, up to the first of all.
@@ -259,6 +275,14 @@ mod tests {
         for (state, has_ended) in [("R", false), ("S", false), ("D", false), ("T", false), ("Z", true), ("X", true)] {
             assert_eq!(parse_stat(&line(b"etcd", state, "1")).map(|stat| stat.has_ended), Some(has_ended), "{state}");
         }
+    }
+
+    #[test]
+    fn the_age_of_a_program_is_that_of_its_youngest_process() {
+        let me = fs::read_to_string("/proc/self/comm").unwrap();
+        let age = youngest(&["no-such-program", me.trim_end()]).unwrap();
+        assert!(age < Duration::from_secs(3_600), "{age:?}");
+        assert_eq!(youngest(&["no-such-program"]), None);
     }
 
     #[test]

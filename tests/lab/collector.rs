@@ -1,5 +1,9 @@
 //! The collector on hosts that have no timer for it: one look, typed.
 
+use std::time::Duration;
+
+use serde_json::Value;
+
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::sh::Result;
@@ -20,6 +24,19 @@ pub fn forget(lab: &Lab) -> Result<()> {
         host::must(lab, node, &["attrd_updater", "--delete", "--name", "tandem-collected"])?;
     }
     Ok(())
+}
+
+/// Makes what `node` has published as old as this.
+pub fn make_old(lab: &Lab, node: Node, age: Duration) -> Result<()> {
+    let all = host::must(lab, node, &["attrd_updater", "--query", "--name", "tandem-collected"])?;
+    let said = all.lines().find(|line| line.contains(&format!("host=\"{node}\""))).unwrap_or_default();
+    let value = said.split_once("value=\"").and_then(|(_, rest)| rest.trim_end().strip_suffix('"'));
+    let value = value.ok_or_else(|| format!("no value: {said}"))?.replace("&quot;", "\"");
+    let mut published: Value = serde_json::from_str(&value).map_err(|error| format!("{error}: {value}"))?;
+    let at = published["at"].as_u64().ok_or("it has no time")?;
+    published["at"] = at.saturating_sub(age.as_secs()).into();
+    let update = ["attrd_updater", "--name", "tandem-collected", "--update", &published.to_string()];
+    host::must(lab, node, &update).map(drop)
 }
 
 /// Has the machine tell the UUID that its own BMC tells, until it boots again: what this machine's firmware says would be the

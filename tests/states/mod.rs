@@ -38,6 +38,7 @@ pub(crate) fn healthy() -> Cluster {
         collected: NODES.iter().map(|node| ((*node).to_owned(), Fact::Known(collected(node)))).collect(),
         power: BTreeMap::new(),
         own_notes: Vec::new(),
+        is_starting: false,
     }
 }
 

@@ -354,31 +354,33 @@ fn explain_certificate(reason: &CertificateError, handshake: Handshake<'_>) -> S
     let Handshake { trust, shown, .. } = handshake;
     let print = shown.lock().ok().and_then(|shown| shown.as_ref().map(|shown| display(fingerprint(shown))));
     let print = print.unwrap_or_else(|| "unknown".to_owned());
-    let ways = format!("give its CA as ssl_ca_file, or pin it with ssl_fingerprint={print}");
+    let pin = pin(&print);
+    let ways = format!("give its CA as ssl_ca_file, or {pin}");
     match reason {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            format!("the BMC's certificate has expired; renew it, or pin it with ssl_fingerprint={print}")
+            format!("the BMC's certificate has expired; renew it, or {pin}")
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the BMC's certificate is not valid yet; check the clocks here and there".to_owned()
         }
-        CertificateError::NotValidForName => wrong_name("another name", &print),
+        CertificateError::NotValidForName => wrong_name("another name", &pin),
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
-            wrong_name("no name at all", &print)
+            wrong_name("no name at all", &pin)
         }
-        CertificateError::NotValidForNameContext { presented, .. } => wrong_name(&names_of(presented), &print),
+        CertificateError::NotValidForNameContext { presented, .. } => wrong_name(&names_of(presented), &pin),
         CertificateError::UnknownIssuer => {
             format!("the BMC's certificate is not signed by a trusted authority; {ways}")
         }
         CertificateError::ApplicationVerificationFailure => {
             format!(
-                "the BMC's certificate is not the pinned one: its fingerprint is {print}; if it was renewed, change ssl_fingerprint"
+                "the BMC's certificate is not the pinned one: its fingerprint is {print}; if it was renewed, compare that with the BMC's own page \
+                 or console, and change ssl_fingerprint"
             )
         }
         CertificateError::UnsupportedSignatureAlgorithmContext { .. }
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => format!(
             "the BMC's certificate, or its CA's, is signed in a way that cannot be verified here, such as with a key on \
-             P-521; pin it with ssl_fingerprint={print}"
+             P-521; {pin}"
         ),
         // Nobody can prove with such a key that the certificate is his own, so pinning it would mean nothing.
         hopeless if is_too_old(hopeless) => format!(
@@ -393,7 +395,7 @@ fn explain_certificate(reason: &CertificateError, handshake: Handshake<'_>) -> S
             short(other)
         ),
         other if is_listed(handshake) => {
-            format!("the BMC's certificate cannot be verified ({}); pin it with ssl_fingerprint={print}", short(other))
+            format!("the BMC's certificate cannot be verified ({}); {pin}", short(other))
         }
         other => format!("the BMC's certificate cannot be verified ({}); {ways}", short(other)),
     }
@@ -414,11 +416,16 @@ fn is_too_old(reason: &CertificateError) -> bool {
     }
 }
 
-fn wrong_name(names: &str, print: &str) -> String {
+fn wrong_name(names: &str, pin: &str) -> String {
     format!(
         "the BMC's certificate is for {names}, not for the address in ip; use the name it is for, or set \
-         ssl_verify_hostname=0, or pin it with ssl_fingerprint={print}"
+         ssl_verify_hostname=0, or {pin}"
     )
+}
+
+/// Returns how a certificate is pinned that was only seen. Its fingerprint is no value to paste: whatever answers at the address shows one.
+fn pin(print: &str) -> String {
+    format!("pin it by 'ssl_fingerprint': it shows {print}, to be compared with the BMC's own page or console")
 }
 
 #[cfg(test)]

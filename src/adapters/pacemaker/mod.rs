@@ -18,6 +18,7 @@ pub mod instance;
 pub mod layout;
 pub mod member_change;
 pub mod names;
+pub mod node_settings;
 pub(crate) mod primitive;
 pub mod resource;
 pub mod seen;
@@ -34,7 +35,8 @@ pub enum Error {
     #[error(transparent)]
     Command(#[from] command::Error),
     #[error(
-        "Pacemaker does not answer on this node ({tool}: {complaint}): see 'pcs status', or type 'pcs cluster start'"
+        "Pacemaker is stopped on this node, or is still starting ({tool}: {complaint}): type 'pcs cluster start', or, in the first minute after a boot, \
+         'tandem status'"
     )]
     Disconnected { tool: &'static str, complaint: String },
     #[error("{tool} failed ({code}): {complaint}")]

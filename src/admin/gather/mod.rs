@@ -30,7 +30,7 @@ and why.";
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
-    /// The file to write; tandem-NODE-TIME.tar.gz, here, if it is not given
+    /// The file to write; /var/tmp/tandem-NODE-TIME.tar.gz if it is not given
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Gathered, Failure> {
     let node = pacemaker::local_node(&programs).unwrap_or_else(|_| host_name());
     let file = match &arguments.output {
         Some(file) => file.clone(),
-        None => PathBuf::from(format!("tandem-{node}-{}.tar.gz", clock::utc_stamp())),
+        None => PathBuf::from(format!("/var/tmp/tandem-{node}-{}.tar.gz", clock::utc_stamp())),
     };
     let mut sources = sources::all(&programs);
     let status = status::text().unwrap_or_else(|Failure(why)| why);

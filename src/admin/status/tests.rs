@@ -77,6 +77,7 @@ fn the_exit_code_is_the_verdicts() {
         ("password-copies", Exit::Degraded),
         ("password-staged", Exit::Done),
         ("pacemaker-stopped-here", Exit::Degraded),
+        ("pacemaker-starting", Exit::Degraded),
         ("peer-unclean", Exit::Worst),
         ("resource-disabled", Exit::Worst),
         ("nospace", Exit::Worst),

@@ -19,9 +19,13 @@ use crate::adapters::pacemaker::crm_mon;
 use crate::adapters::pacemaker::seen::Configuration;
 use crate::base::Fact;
 use crate::os::clock::{self, Deadline};
+use crate::os::proc;
 
 /// How long the node's name is waited for once the CIB is there: Corosync says it in milliseconds, or hangs.
 const FOR_THE_NAME: Duration = Duration::from_millis(300);
+
+/// Corosync and Pacemaker have connected by then, on a slow machine, too.
+const STARTS: Duration = Duration::from_secs(60);
 
 /// Whether this process may ask at all.
 pub fn must_be_root() -> Result<(), MustBeRoot> {
@@ -63,7 +67,13 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
         configuration: configuration_of(configuration),
         power: BTreeMap::new(),
         own_notes: own_notes.within(end.left()).unwrap_or_default(),
+        is_starting: is_starting(),
     }
+}
+
+/// Returns whether a program of the cluster's began a moment ago. Neither systemd nor `pcs` is asked: what starts them varies.
+fn is_starting() -> bool {
+    proc::youngest(&["corosync", "pacemakerd"]).is_some_and(|age| age < STARTS)
 }
 
 /// What can be said where nobody may be asked.

@@ -51,6 +51,9 @@ pub struct Cluster {
     /// What this node's own fence devices found last, by now: in a failure the seconds count in which no collector publishes it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_notes: Vec<BmcNote>,
+    /// Whether Corosync or Pacemaker was started on this node a moment ago: `pacemaker` is `Absent` until both have connected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_starting: bool,
 }
 
 /// A node's power, by its BMC.

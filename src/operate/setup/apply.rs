@@ -9,6 +9,7 @@ use super::action::{Action, File};
 use super::description::Description;
 use super::found_file::is_private;
 use crate::adapters::command::Programs;
+use crate::base::shell;
 use crate::records::state_file;
 
 /// An image may be large, and its registry far.
@@ -41,11 +42,12 @@ fn command(programs: &Programs, words: &[String]) -> Result<(), String> {
         "pcs" => PCS,
         _ => OTHERS,
     };
-    let output = programs.run(program, arguments, limit).map_err(|error| format!("'{}': {error}", words.join(" ")))?;
+    let typed = || shell::line(words);
+    let output = programs.run(program, arguments, limit).map_err(|error| format!("{}: {error}", typed()))?;
     if output.code == 0 {
         return Ok(());
     }
-    Err(format!("'{}' failed ({}): {}", words.join(" "), output.code, said(&output.stdout, &output.stderr)))
+    Err(format!("{} failed ({}): {}", typed(), output.code, said(&output.stdout, &output.stderr)))
 }
 
 /// What a program said, on one line. pcs has its errors on lines of their own.
@@ -107,8 +109,12 @@ mod tests {
         let why = apply(&programs, &words("pcs host auth node1")).unwrap_err();
         assert_eq!(
             why,
-            "'pcs host auth node1' failed (1): Error: node2: Unable to authenticate; Error: Errors have occurred"
+            "pcs host auth node1 failed (1): Error: node2: Unable to authenticate; Error: Errors have occurred"
         );
+        let map = words("pcs resource update etcd node_ip_map=node1:192.0.2.1;node2:192.0.2.2");
+        let why = apply(&programs, &map).unwrap_err();
+        let pasted = "pcs resource update etcd 'node_ip_map=node1:192.0.2.1;node2:192.0.2.2' failed (1)";
+        assert!(why.starts_with(pasted), "a shell takes it as it is: {why}");
         assert!(apply(&fake_program(dir.path(), "pcs", "exit 0"), &words("pcs status")).is_ok());
     }
 

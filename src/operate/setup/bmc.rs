@@ -12,7 +12,7 @@ use crate::records::bmc_note::BmcNote;
 /// Options that say whom to trust: where one is there, the operator has decided.
 const TRUST: [&str; 5] = ["ssl_fingerprint", "ssl_ca_file", "ssl_insecure", "ssl_secure", "ssl"];
 /// What the fence agent says of a certificate that it does not accept, and would if it were pinned.
-const MAY_BE_PINNED: &str = "pin it with ssl_fingerprint=";
+const MAY_BE_PINNED: &str = "pin it by 'ssl_fingerprint'";
 
 /// What one node found at one BMC.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

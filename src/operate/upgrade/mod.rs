@@ -1,4 +1,4 @@
-//! `tandem upgrade`: another image for both members, one after the other, while writes are taken.
+//! `tandem upgrade`: another image or other settings for both members, one after the other, while writes are taken.
 
 mod judge;
 mod seen;
@@ -15,7 +15,9 @@ use crate::operate::talk::Talk;
 /// The upgrade that was asked for; `tandem upgrade --help` explains each field.
 #[derive(Debug)]
 pub struct Order {
+    /// Empty where settings are changed.
     pub image: String,
+    pub settings: Vec<(String, String)>,
     pub dry_run: bool,
     pub timeout: Duration,
     /// The etcd resource, where the cluster has several.
@@ -26,6 +28,9 @@ pub struct Order {
 #[derive(Debug, Default, Serialize)]
 pub struct Upgraded {
     pub image: String,
+    /// What was changed in place of the image, as it was typed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<String>,
     /// The release of etcd in it.
     pub version: String,
     /// Whether both members run from it.
@@ -47,5 +52,10 @@ pub struct Step {
 /// Performs the upgrade, or plans it.
 pub fn run(order: &Order, talk: &dyn Talk) -> Result<Upgraded, Failure> {
     let work = Work::new(order, talk)?;
-    if order.dry_run { work.plan() } else { work.run() }
+    match (order.settings.is_empty(), order.dry_run) {
+        (true, true) => work.plan(),
+        (true, false) => work.run(),
+        (false, true) => work.plan_settings(),
+        (false, false) => work.run_settings(),
+    }
 }

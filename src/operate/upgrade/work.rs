@@ -2,6 +2,8 @@
 //!
 //! What is done can be seen, so nothing is written down: typed again after it was cut off anywhere, it continues from what is there.
 
+mod settings;
+
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
@@ -17,6 +19,7 @@ use crate::adapters::pacemaker::{by_hand, instance, member_change};
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
 use crate::agent::resource::params;
+use crate::base::shell;
 use crate::operate::cluster::{self, Cluster};
 use crate::operate::failure::Failure;
 use crate::operate::health::{self, view, words};
@@ -44,14 +47,17 @@ pub(super) struct Work<'a> {
 
 impl<'a> Work<'a> {
     pub(super) fn new(order: &'a Order, talk: &'a dyn Talk) -> Result<Self, Failure> {
-        params::image_fits(&order.image)?;
+        if order.settings.is_empty() {
+            params::image_fits(&order.image)?;
+        }
         let context = node::context(order.resource.as_deref())?;
         if context.deployment.manifest.is_some() {
             return Err(Failure(
                 "this pair has its image from a pod manifest: OpenShift's etcd operator upgrades it".to_owned(),
             ));
         }
-        let report = Upgraded { image: order.image.clone(), dry_run: order.dry_run, ..Upgraded::default() };
+        let settings = order.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let report = Upgraded { image: order.image.clone(), settings, dry_run: order.dry_run, ..Upgraded::default() };
         let (progress, end) = (talk.progress(), Deadline::after(order.timeout));
         Ok(Self { order, talk, programs: Programs::default(), context, progress, end, report })
     }
@@ -59,7 +65,7 @@ impl<'a> Work<'a> {
     /// What would be done.
     pub(super) fn plan(mut self) -> Result<Upgraded, Failure> {
         let cluster = self.look()?;
-        let is_begun = Self::is_begun(&cluster)?;
+        let is_begun = self.is_begun(&cluster)?;
         Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
         self.report.steps = self.to_do(&cluster)?.into_iter().map(|what| Step { what, seconds: None }).collect();
@@ -77,7 +83,7 @@ impl<'a> Work<'a> {
     fn steps(&mut self) -> Result<(), Failure> {
         let _lock = lock()?;
         let cluster = self.look()?;
-        let is_begun = Self::is_begun(&cluster)?;
+        let is_begun = self.is_begun(&cluster)?;
         Self::may_begin(&cluster, is_begun)?;
         self.knows_the_release(&cluster)?;
         let to_do = self.to_do(&cluster)?;
@@ -87,7 +93,7 @@ impl<'a> Work<'a> {
         }
         if !is_begun {
             self.consents(&to_do)?;
-            if !member_change::take(&self.programs, &Self::words(&cluster))? {
+            if !member_change::take(&self.programs, &self.words(&cluster))? {
                 return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
             }
         }
@@ -117,15 +123,16 @@ impl<'a> Work<'a> {
     }
 
     /// How the cluster's property names this change.
-    fn words(cluster: &Cluster) -> String {
-        format!("{} upgrades etcd", view::here(cluster))
+    fn words(&self, cluster: &Cluster) -> String {
+        let what = if self.order.settings.is_empty() { "upgrades etcd" } else { "changes settings of etcd" };
+        format!("{} {what}", view::here(cluster))
     }
 
     /// Whether an upgrade that was typed here was cut off.
-    fn is_begun(cluster: &Cluster) -> Result<bool, Failure> {
+    fn is_begun(&self, cluster: &Cluster) -> Result<bool, Failure> {
         match health::change_under_way(cluster) {
             None => Ok(false),
-            Some(change) if change == Self::words(cluster) => Ok(true),
+            Some(change) if change == self.words(cluster) => Ok(true),
             Some(change) => Err(Failure(format!(
                 "another change is under way ({change}): wait for its end, or type the same there again"
             ))),
@@ -189,8 +196,12 @@ impl<'a> Work<'a> {
 
     fn consents(&self, to_do: &[String]) -> Result<(), Failure> {
         self.progress.end();
-        self.talk
-            .tell(&format_args!("etcd {} ({}), one node after the other:", self.report.version, self.order.image))?;
+        let what = if self.report.settings.is_empty() {
+            format!("{} ({})", self.report.version, self.order.image)
+        } else {
+            format!("with {}", shell::line(&self.report.settings))
+        };
+        self.talk.tell(&format_args!("etcd {what}, one node after the other:"))?;
         for warning in &self.report.warnings {
             self.talk.tell(&format_args!("  known: {warning}"))?;
         }
@@ -242,15 +253,11 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Restarts etcd on a node, once the other one may take the writes alone; its agent hands leadership over and leaves first.
+    /// Restarts etcd on a node.
     fn restarts(&mut self, name: &str, from_the_image: bool) -> Result<(), Failure> {
-        self.until(|cluster| seen::may_be_stopped(cluster, name))?;
-        let (began, cluster) = (Deadline::after(self.end.left()), self.look()?);
-        let until = clock::wall_seconds() + AWAY.as_secs();
-        instance::keep_away(&self.programs, &view::clone_id(&cluster), name, until)?;
-        let stopped = self.until(|cluster| seen::is_stopped(cluster, name));
+        let began = Deadline::after(self.end.left());
+        self.stops(name)?;
         instance::let_back(&self.programs, name)?;
-        stopped?;
         let image = from_the_image.then(|| self.order.image.clone());
         self.until(|cluster| {
             seen::both_vote(cluster)?;
@@ -263,6 +270,18 @@ impl<'a> Work<'a> {
         })?;
         self.done(restarted(name), &began);
         Ok(())
+    }
+
+    /// Stops etcd on a node, once the other one may take the writes alone, and keeps it away. Its agent hands leadership over and leaves first.
+    fn stops(&self, name: &str) -> Result<(), Failure> {
+        self.until(|cluster| seen::may_be_stopped(cluster, name))?;
+        let until = clock::wall_seconds() + AWAY.as_secs();
+        instance::keep_away(&self.programs, &view::clone_id(&self.look()?), name, until)?;
+        let stopped = self.until(|cluster| seen::is_stopped(cluster, name));
+        if stopped.is_err() {
+            instance::let_back(&self.programs, name)?;
+        }
+        stopped
     }
 
     /// Looks until nothing is missing any more.

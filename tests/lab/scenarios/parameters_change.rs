@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::image_changes;
 use super::steps;
 use super::table::{Scenario, scenario};
+use super::{image_changes, settings_upgrade};
 use crate::check::{self, must};
 use crate::cluster;
 use crate::etcd;
@@ -25,6 +25,11 @@ pub const SCENARIOS: &[Scenario] = &[
         "image_upgrade",
         "'tandem upgrade' restarts one member after the other, cut off once",
         image_changes::upgrade,
+    ),
+    scenario(
+        "settings_upgrade",
+        "'tandem upgrade --settings' restarts one member after the other, cut off once, and the setting is that of both",
+        settings_upgrade::run,
     ),
 ];
 

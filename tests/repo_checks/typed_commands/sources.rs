@@ -9,18 +9,8 @@ use crate::recovery_guide;
 use crate::tree::{root, rust_files};
 
 /// Functions and constants that make a command for `typed`: all texts in them are commands.
-const MAKERS: [&str; 10] = [
-    "RECLAIM",
-    "WATCH",
-    "command",
-    "fencing_check",
-    "history",
-    "others",
-    "show_moved_aside",
-    "update_command",
-    "way_back",
-    "what_to_type",
-];
+const MAKERS: [&str; 9] =
+    ["RECLAIM", "WATCH", "command", "fencing_check", "history", "others", "update_command", "way_back", "what_to_type"];
 /// Texts in these that are none: words that fill a hole, and names of parameters.
 const PARTS: [&str; 4] = ["NODE", "cert_file", "trusted_ca_file", ""];
 
@@ -76,6 +66,10 @@ impl Reader {
             syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => self.take(&text.value()),
             syn::Expr::Macro(call) => self.take_macro(&call.mac),
             syn::Expr::Call(call) => match &*call.func {
+                // The command that follows `ssh NODE`, where it is about the other node.
+                syn::Expr::Path(path) if path.path.is_ident("on") => {
+                    call.args.iter().skip(2).for_each(|one| self.read(one));
+                }
                 syn::Expr::Path(path) => self.must_be_maker(&path.path),
                 _ => self.unread.push("a call".to_owned()),
             },

@@ -1,4 +1,5 @@
-//! Each command that `tandem status` can print, and the scenario of the lab that types it in a shell, in the state in which it is shown.
+//! Each command that `tandem status` can print, and the scenario of the lab that types it in a shell, in the state in which it is shown. Where
+//! it is about the other node alone, `ssh NODE` precedes it.
 
 use Typed::{By, No};
 
@@ -24,7 +25,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("openssl x509 -noout -enddate -in {}", No(SHOWS)),
     ("pcs cluster start", No("pcs asks systemd to start it, which these hosts do not have")),
     ("pcs cluster start {}", No("the same")),
-    ("pcs constraint delete {}", No("a constraint of an operator's own; its id is from Pacemaker")),
+    ("pcs constraint delete {}", By("typed_commands")),
     ("pcs node unmaintenance {}", By("typed_commands")),
     ("pcs node unstandby {}", By("typed_commands")),
     ("pcs property set maintenance-mode=false", By("typed_commands")),
@@ -34,7 +35,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
         No("the state is of starts that fail by turns on a busy machine, which no scenario brings about"),
     ),
     ("pcs resource cleanup {}", No("a stop failed and fencing is off: fencing_by_hand has the state")),
-    ("pcs resource cleanup {} node={}", No("after as many failures as migration-threshold has, sixty in the lab")),
+    ("pcs resource cleanup {} node={}", By("typed_commands")),
     ("pcs resource clear {} {}", By("typed_commands")),
     ("pcs resource enable {}", By("typed_commands")),
     ("pcs resource manage {}", By("typed_commands")),
@@ -50,10 +51,9 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("pcs stonith history show {}", No(SHOWS)),
     ("pcs {} cleanup {}", By("typed_commands")),
     ("podman exec etcd etcd --version", No(SHOWS)),
-    ("rm {}", No("the file is a day old; fixtures have it")),
+    ("rm {}", By("typed_commands")),
     ("ssh -t {} tandem fencing update {}", No("it asks for a password; fencing_update types what follows ssh")),
-    ("ssh {} tandem data-dir show {}", No(SHOWS)),
-    ("ssh {} tandem status", No(SHOWS)),
+    ("ssh {} tandem status", By("operators_day")),
     ("systemctl enable --now tandem-collect.timer", No("these hosts have no systemd; virtual machines do")),
     ("systemctl status tandem-collect.timer tandem-collect.service", No(SHOWS)),
     ("tandem --version", No(SHOWS)),
@@ -65,7 +65,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ),
     ("tandem certs rotate-ca", No("the same, after most of ten years")),
     ("tandem certs show", No(SHOWS)),
-    ("tandem data-dir show {}", No(SHOWS)),
+    ("tandem data-dir show {}", By("operators_day")),
     (
         "tandem etcdctl endpoint hashkv --cluster",
         No("database_damaged has the state, and database_full types etcdctl's words"),

@@ -19,9 +19,9 @@ fn advice_that_was_followed_is_not_given_again() {
         assert!(!said.contains("ssl_ca_file") && !said.contains("ssl_fingerprint"), "{said}");
     }
     let said = explain_certificate(&CertificateError::BadEncoding, by(&listed, &shown));
-    assert!(said.contains("pin it with") && !said.contains("ssl_ca_file"), "{said}");
+    assert!(said.contains("pin it by") && !said.contains("ssl_ca_file"), "{said}");
     let said = explain_certificate(&CertificateError::BadEncoding, by(&Trust::System, &shown));
-    assert!(said.contains("pin it with") && said.contains("ssl_ca_file"), "{said}");
+    assert!(said.contains("pin it by") && said.contains("ssl_ca_file"), "{said}");
 }
 
 #[test]
@@ -62,7 +62,9 @@ fn a_signature_that_cannot_be_verified_can_be_pinned() {
     let in_2030 = UnixTime::since_unix_epoch(std::time::Duration::from_secs(1_900_000_000));
     let refused = verifier.by_authority(&certificate, &[], &name, in_2030).unwrap_err();
     let (hopeless, said) = explain(&refused, by(&Trust::System, &shown));
-    let pin = format!("pin it with ssl_fingerprint={}", display(fingerprint(&certificate)));
+    let print = display(fingerprint(&certificate));
+    let pin =
+        format!("pin it by 'ssl_fingerprint': it shows {print}, to be compared with the BMC's own page or console");
     assert!(hopeless && said.contains("P-521") && said.ends_with(&pin) && !said.contains("ssl_ca_file"), "{said}");
 }
 

@@ -80,10 +80,11 @@ fn compared<'a>(case: &Case<'a>, device: &FenceDevice) -> Option<&'a str> {
     answer.note.uuid.as_deref().filter(|theirs| uuid::same(own, theirs)).map(|_| own)
 }
 
-/// What a certificate that was only seen is to be compared with: whatever answers at the address shows one. `said` may have it.
+/// What a certificate that was only seen is to be compared with: whatever answers at the address shows one. Where `said` has its fingerprint,
+/// it has that, too.
 fn to_compare(note: &BmcNote, said: &str) -> String {
     match note.fingerprint.as_deref() {
-        Some(print) if said.contains(print) => "; compare that fingerprint at the BMC itself first".to_owned(),
+        Some(print) if said.contains(print) => String::new(),
         Some(print) => format!("; it shows the fingerprint {print}: compare it at the BMC itself"),
         None => String::new(),
     }

@@ -7,6 +7,7 @@ use crate::adapters::options::yes_no;
 use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd};
+use crate::operate::health::problems::{on, way_back};
 use crate::operate::health::view;
 
 /// Whatever runs a node's half of the cluster has to come back with the node.
@@ -39,7 +40,7 @@ fn nodes(case: &mut Case<'_>) {
                     continue;
                 }
                 let text = format!("{name} is not online, so it was not asked, and could not fence");
-                let command = Some(command!("pcs cluster start {}", name));
+                let command = Some(way_back(case.cluster, name));
                 case.add("node-not-online", Level::Warning, About::Node(name), text, command);
             }
         }
@@ -85,7 +86,7 @@ fn daemons(case: &mut Case<'_>) {
                     "{node} publishes nothing of itself: its UUID, its network and what its own fence devices measured \
                      are not compared"
                 );
-                let command = Some("systemctl enable --now tandem-collect.timer".to_owned());
+                let command = Some(on(case.cluster, node, "systemctl enable --now tandem-collect.timer"));
                 case.add("not-collected", Level::Warning, About::Node(node), text, command);
                 continue;
             }
@@ -94,7 +95,7 @@ fn daemons(case: &mut Case<'_>) {
             if collected.enabled.get(daemon) == Some(&false) {
                 let text =
                     format!("{daemon} is not started at boot on {node}: once fenced, it does not come back by itself");
-                let command = Some(command!("systemctl enable {}", daemon));
+                let command = Some(on(case.cluster, node, command!("systemctl enable {}", daemon)));
                 case.add("not-enabled", Level::Warning, About::Node(node), text, command);
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Found, Typed};
+use super::{Found, Typed, on};
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::shell::command;
 use crate::base::utc;
@@ -22,7 +22,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
             let file = &certificate.file;
             let what = format!("the certificate {file} on {name}");
             if let Some(problem) = tell(cluster.at, certificate.ends, &what, Some(&name), found) {
-                problem.typed(what_to_type(cluster, file));
+                problem.typed(what_to_type(cluster, &name, file));
             }
         }
         // What etcd shows is one of these files, where anybody read them.
@@ -52,26 +52,27 @@ pub(super) fn find_stale_join_files(cluster: &Cluster, found: &mut Found) {
         let files = view::collected(cluster, &name).map(|known| known.stale_join_files.as_slice()).unwrap_or_default();
         for file in files {
             let text = format!("{file} on {name} is older than a day: it holds keys, and no command takes it any more");
-            found.notice("stale-join-file", Some(&name), text).typed(command!("rm {}", file));
+            found.notice("stale-join-file", Some(&name), text).typed(on(cluster, &name, command!("rm {}", file)));
         }
     }
 }
 
 /// What puts a new one in a file's place.
-fn what_to_type(cluster: &Cluster, file: &str) -> String {
+fn what_to_type(cluster: &Cluster, node: &str, file: &str) -> String {
     match Path::new(file).strip_prefix(pki::DIR).ok().and_then(Path::to_str) {
         Some(pki::CA_CERT | pki::NEXT_CERT) => return "tandem certs rotate-ca".to_owned(),
-        Some(_) => return "tandem certs renew".to_owned(),
+        Some(_) => return on(cluster, node, "tandem certs renew"),
         None => {}
     }
     let etcd = cluster.configuration.known().and_then(|configuration| configuration.etcd.as_ref());
     let is_its = |name: &str| etcd.and_then(|etcd| etcd.parameters.get(name)).is_some_and(|path| path == file);
-    match () {
+    let command = match () {
         () if is_its("cert_file") => "tandem certs install --cert FILE --key FILE".to_owned(),
         () if is_its("trusted_ca_file") => "tandem certs install --ca FILE".to_owned(),
         // Whoever has made it makes the next one, too.
         () => command!("openssl x509 -noout -enddate -in {}", file),
-    }
+    };
+    on(cluster, node, command)
 }
 
 /// Whether the end of the BMC's certificate is of no account.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Found;
+use super::{Found, on};
 use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::Cluster;
@@ -43,18 +43,22 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
             let text = format!(
                 "{name}'s collector publishes nothing: its certificates, BMC logins and free room are not known"
             );
-            return found
-                .notice("collector-missing", Some(name), text)
-                .typed("systemctl enable --now tandem-collect.timer");
+            return found.notice("collector-missing", Some(name), text).typed(on(
+                cluster,
+                name,
+                "systemctl enable --now tandem-collect.timer",
+            ));
         }
     };
     let age = cluster.at.saturating_sub(collected.at);
     if age > STALE {
         let text =
             format!("{name}'s collector published last {}: what is known of that node is old", words::ago(age, 0));
-        found
-            .notice("collector-stale", Some(name), text)
-            .typed("systemctl status tandem-collect.timer tandem-collect.service");
+        found.notice("collector-stale", Some(name), text).typed(on(
+            cluster,
+            name,
+            "systemctl status tandem-collect.timer tandem-collect.service",
+        ));
     }
     if let (Some(free), Some(size)) = (collected.free_bytes, collected.size_bytes.filter(|size| *size > 0))
         && free.saturating_mul(100) / size < LITTLE
@@ -63,7 +67,7 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
             format!("the file system of etcd's data on {name} has {} free of {}", words::size(free), words::size(size));
         let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
         let directory = configured.and_then(|etcd| etcd.parameters.get("data_dir")).map_or(DATA_DIR, String::as_str);
-        found.warning("disk-full", Some(name), text).typed(command!("df -h {}", directory));
+        found.warning("disk-full", Some(name), text).typed(on(cluster, name, command!("df -h {}", directory)));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Found, power, resource};
+use super::{Found, on, power, resource};
 use crate::adapters::data_dir::AsideKind;
 use crate::adapters::pacemaker::attributes::{LINEAGE, PRIMARY, parse_lineage};
 use crate::base::shell::command;
@@ -62,14 +62,6 @@ fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
 }
 
 /// The command that reads data which lies on `node`.
-fn show_moved_aside(cluster: &Cluster, node: &str, path: &str) -> String {
-    if node == cluster.here {
-        command!("tandem data-dir show {}", path)
-    } else {
-        command!("ssh {} tandem data-dir show {}", node, path)
-    }
-}
-
 pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         for moved in view::collected(cluster, &name).map(|known| known.moved_aside.as_slice()).unwrap_or_default() {
@@ -83,7 +75,11 @@ pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
                     "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
                 ),
             };
-            found.notice("moved-aside", Some(&name), text).typed(show_moved_aside(cluster, &name, path));
+            found.notice("moved-aside", Some(&name), text).typed(on(
+                cluster,
+                &name,
+                command!("tandem data-dir show {}", path),
+            ));
         }
     }
 }

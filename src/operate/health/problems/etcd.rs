@@ -2,7 +2,7 @@
 
 use super::attempts::WATCH;
 use super::resource::Start;
-use super::{Found, resource};
+use super::{Found, on, resource};
 use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Etcd, Member};
 use crate::operate::health::{third_voter, view};
@@ -105,7 +105,12 @@ fn stopped(cluster: &Cluster, name: &str, found: &mut Found) {
         }
         None => ("etcd-stopped", format!("etcd does not run on {name}: 'tandem explain' there says why")),
     };
-    found.warning(id, Some(name), text).typed(if id == "etcd-starting" { WATCH } else { "tandem explain" });
+    let problem = found.warning(id, Some(name), text);
+    if id == "etcd-starting" {
+        problem.typed(WATCH);
+    } else {
+        problem.typed(on(cluster, name, "tandem explain"));
+    }
 }
 
 fn alarms(cluster: &Cluster, found: &mut Found) {

@@ -1,6 +1,7 @@
 //! The image that etcd runs from, where the parameters name another one.
 
 use super::Found;
+use crate::base::shell::command;
 use crate::decide::evidence::RunningImage;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view;
@@ -21,9 +22,9 @@ fn one(cluster: &Cluster, name: &str, running: &RunningImage, found: &mut Found)
             "{name} does not have the image {new}, and runs etcd from {old}: if the name is right, type 'podman pull {new}' there"
         );
         let id = view::etcd_id(cluster);
-        found.warning("image-not-here", Some(name), text).typed(format!("pcs resource update {id} image={old}"));
+        found.warning("image-not-here", Some(name), text).typed(command!("pcs resource update {} image={}", id, old));
     } else {
         let text = format!("{name} runs etcd from {old} until its next start, which is from {new}");
-        found.notice("image-pending", Some(name), text).typed(format!("tandem upgrade {new}"));
+        found.notice("image-pending", Some(name), text).typed(command!("tandem upgrade {}", new));
     }
 }

@@ -14,7 +14,9 @@ mod resource;
 mod stack;
 
 pub(in crate::operate) use self::etcd::NEARLY_FULL;
-use super::{Problem, Severity};
+pub(super) use self::power::way_back;
+use super::{Problem, Severity, view};
+use crate::base::shell;
 use crate::operate::cluster::Cluster;
 
 /// How the ids of problems end that say that something could not be asked.
@@ -23,6 +25,7 @@ pub(super) const UNKNOWN: &str = "-unknown";
 /// All ids, in the order in which the files have them.
 pub const IDS: &[&str] = &[
     "pacemaker-stopped",
+    "pacemaker-starting",
     "pacemaker-unknown",
     "cib-unknown",
     "quorum-unknown",
@@ -110,6 +113,17 @@ pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     found.problems
 }
 
+/// Returns `command` as it is typed on this node and runs on `node`: it is about a file, a service or an agent there.
+pub(super) fn on(cluster: &Cluster, node: &str, command: impl Into<String>) -> String {
+    let (here, command) = (view::here(cluster), command.into());
+    if here.is_empty() || here == node {
+        return command;
+    }
+    // The shell there splits what ssh hands over once more.
+    let handed = if command.contains('\'') { shell::quoted(&command) } else { command };
+    format!("ssh {} {handed}", shell::quoted(node))
+}
+
 /// What was found so far.
 struct Found {
     problems: Vec<Problem>,
@@ -153,7 +167,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::base::shell;
+    use crate::base::shell::command;
     use crate::operate::health::samples;
 
     #[test]
@@ -177,6 +191,24 @@ mod tests {
             let odd: Cluster = serde_json::from_str(&odd).unwrap();
             for command in of(&cluster).into_iter().chain(of(&odd)).filter_map(|problem| problem.command) {
                 assert!(shell::split(&command).is_some(), "{name}: {command}");
+            }
+        }
+    }
+
+    /// Typed where it is shown, a command without a node's name would be about this one.
+    #[test]
+    fn what_is_about_the_other_node_alone_is_run_there() {
+        let cluster = samples::read("healthy");
+        assert_eq!(on(&cluster, "node1", "tandem explain"), "tandem explain");
+        assert_eq!(on(&cluster, "node2", "tandem explain"), "ssh node2 tandem explain");
+        let handed = shell::split(&on(&cluster, "node2", command!("rm {}", "/a b"))).unwrap();
+        assert_eq!(handed, ["ssh", "node2", "rm '/a b'"]);
+        for (name, cluster) in samples::all() {
+            for problem in of(&cluster).into_iter().filter(|problem| problem.node.is_some()) {
+                let (node, command) = (problem.node.unwrap_or_default(), problem.command.unwrap_or_default());
+                let is_local = ["rm ", "df ", "systemctl ", "openssl ", "tandem certs renew", "tandem data-dir"];
+                let is_local = is_local.iter().any(|begin| command.starts_with(begin));
+                assert!(!is_local || node == view::here(&cluster), "{name}: {} of {node}: {command}", problem.id);
             }
         }
     }

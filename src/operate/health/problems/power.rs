@@ -6,7 +6,7 @@ use crate::operate::health::view;
 
 /// Returns the command that brings `name` back, or that shows why it is away. `pcs cluster start` is for a node that left in good
 /// order, where its BMC does not report Off: no other node may hear it.
-pub(super) fn way_back(cluster: &Cluster, name: &str) -> String {
+pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> String {
     let has_left = view::is_down(cluster, name);
     match view::power(cluster, name) {
         Some(Power::Off) => command!("tandem power on {}", name),

@@ -1,6 +1,6 @@
 //! etcd and kubelet as resources of Pacemaker, and failures of whatever it runs.
 
-use super::Found;
+use super::{Found, on};
 use crate::adapters::pacemaker::attributes::CLUSTER_ID;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Resource};
 use crate::agent::resource::params;
@@ -25,7 +25,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
         }
     }
     for failure in latest(seen).into_iter().filter(|failure| view::is_online(cluster, &failure.node)) {
-        failed(seen, failure, found);
+        failed(cluster, seen, failure, found);
     }
     by_turns(cluster, seen, found);
     outdated(seen, found);
@@ -185,7 +185,7 @@ fn failure_why(failure: &Failure) -> String {
     if why.is_empty() { String::new() } else { format!(": {why}") }
 }
 
-fn failed(seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
+fn failed(cluster: &Cluster, seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
     let (resource, node, task) = (failure.resource.as_str(), failure.node.as_str(), failure.task.as_str());
     let kind = kind(seen, resource);
     let runs = |instance: &Instance| view::is_well(instance) && instance.pending.is_none();
@@ -203,7 +203,7 @@ fn failed(seen: ResourceSeen<'_>, failure: &Failure, found: &mut Found) {
         // That is told of the device, and of the resource that is blocked.
     } else if task == "start" {
         let text = format!("{resource} does not start on {node}, the last time{}", failure_details(failure));
-        found.warning("start-failed", Some(node), text).typed("tandem explain");
+        found.warning("start-failed", Some(node), text).typed(on(cluster, node, "tandem explain"));
     } else {
         let text = format!("the {task} of {resource} on {node} failed{}", failure_details(failure));
         found.warning("operation-failed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));

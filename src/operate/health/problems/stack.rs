@@ -1,5 +1,6 @@
 //! Pacemaker, Corosync and the CIB as a whole.
 
+use super::attempts::WATCH;
 use super::{Found, power};
 use crate::base::Fact;
 use crate::operate::cluster::{Cluster, Power};
@@ -15,6 +16,10 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
 fn pacemaker(cluster: &Cluster, found: &mut Found) {
     let here = view::here(cluster);
     match &cluster.pacemaker {
+        Fact::Absent if cluster.is_starting => {
+            let text = format!("Pacemaker is starting on {here}: nothing to type yet");
+            found.warning("pacemaker-starting", Some(here), text).typed(WATCH);
+        }
         Fact::Absent => found
             .warning(
                 "pacemaker-stopped",
@@ -46,7 +51,7 @@ fn quorum(cluster: &Cluster, found: &mut Found) {
     let here = view::here(cluster);
     let quorum = match &cluster.quorum {
         Fact::Known(quorum) => quorum,
-        // Without Corosync there is no Pacemaker, which is told already.
+        // Without Corosync there is no Pacemaker, which is reported already.
         Fact::Absent => return,
         unknown @ (Fact::Unknown(_) | Fact::NotAsked) => {
             let text = format!("Corosync could not be asked on {here}: {}", unknown.why_unknown());

@@ -10,7 +10,7 @@ mod states_of_etcd;
 mod typed_commands;
 
 use super::table::{Needs, Scenario, scenario};
-use super::{alarm, events_of_a_cut, known_states};
+use super::{alarm, events_of_a_cut, known_states, operators_day};
 
 /// In the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -69,6 +69,12 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "typed_commands",
         "a state after the other that 'tandem status' names: the command that it prints, typed in a shell, ends it",
         typed_commands::run,
+    )
+    .nightly(),
+    scenario(
+        "operators_day",
+        "what an operator meets in a day: the sentence on the screen in each state, and the command that follows, as printed",
+        operators_day::run,
     )
     .nightly(),
     scenario(

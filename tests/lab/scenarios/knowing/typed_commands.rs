@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use super::super::steps;
-use crate::asked::{REDUNDANT, says};
+use crate::asked::{self, REDUNDANT, says};
+use crate::check::must;
 use crate::cluster;
+use crate::collector;
 use crate::etcd;
 use crate::host;
 use crate::node::Node;
@@ -32,11 +34,24 @@ const STATES: &[(&str, Enter)] = &[
     ("node-maintenance", |lab, pair| by_pcs(lab, pair, &format!("node maintenance {}", pair.follower))),
     ("resource-unmanaged", |lab, pair| by_pcs(lab, pair, "resource unmanage etcd")),
     ("resource-banned", |lab, pair| by_pcs(lab, pair, &format!("resource ban etcd-clone {}", pair.follower))),
+    // An operator's own constraint has a name of its own.
+    ("resource-banned", |lab, pair| {
+        by_pcs(lab, pair, &format!("constraint location etcd-clone avoids {}", pair.follower))
+    }),
     ("resource-disabled", |lab, pair| by_pcs(lab, pair, "resource disable etcd")),
     ("no-backups", |lab, pair| {
         typed_on(lab, pair, "crm_resource --resource etcd --set-parameter max_backup_snapshots --parameter-value 0")
     }),
     ("failure-healed", |lab, pair| etcd::kill(lab, pair.follower)),
+    ("resource-given-up", |lab, pair| {
+        by_pcs(lab, pair, "resource meta etcd migration-threshold=1")?;
+        etcd::kill(lab, pair.follower)
+    }),
+    ("stale-join-file", |lab, pair| {
+        let old = "mkdir -p /etc/tandem && touch -d '2 days ago' /etc/tandem/node2.join";
+        host::must(lab, pair.follower, &["sh", "-c", old])?;
+        collector::collect(lab)
+    }),
     ("fence-device-disabled", |lab, pair| by_pcs(lab, pair, &format!("stonith disable {}", device(pair)))),
     ("fence-device-unmanaged", |lab, pair| by_pcs(lab, pair, &format!("resource unmanage {}", device(pair)))),
     // It left in good order, so that it is not fenced, and is off.
@@ -52,11 +67,28 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         crate::redundant::wait(lab)?;
         let pair = Pair { leader, follower: leader.other() };
         enter(lab, pair)?;
-        typed::mends(lab, leader, id)?;
+        match *id {
+            // What was published is old until the collector looks again.
+            "stale-join-file" => mends_once_collected(lab, leader, id)?,
+            _ => typed::mends(lab, leader, id)?,
+        }
+        if *id == "resource-given-up" {
+            by_pcs(lab, pair, "resource meta etcd migration-threshold=60")?;
+        }
         says(lab, leader, REDUNDANT, None)?;
     }
     let mut writers = super::super::writing(lab)?;
     super::super::ends_well(lab, &mut writers)
+}
+
+fn mends_once_collected(lab: &Lab, on: Node, id: &str) -> Result<()> {
+    let command = typed::command_of(lab, on, id)?;
+    println!("   {id}: {command}");
+    let (code, said) = typed::types(lab, on, &command)?;
+    must(&format!("'{command}' succeeds: {said}"), code, |code| *code == 0)?;
+    collector::collect(lab)?;
+    must(&format!("{id} is gone"), asked::ask(lab, on)?, |answer| !answer.names(id))?;
+    collector::forget(lab)
 }
 
 fn device(pair: Pair) -> String {

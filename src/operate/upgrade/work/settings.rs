@@ -1,0 +1,140 @@
+//! Other values for parameters that restart etcd. Each node gets them while its etcd is stopped, in a set of its own, so Pacemaker restarts
+//! nothing; the last step makes them those of both nodes.
+
+use super::super::{Step, Upgraded, seen};
+use super::Work;
+use crate::adapters::pacemaker::node_settings::{self, Pair, Written};
+use crate::adapters::pacemaker::{by_hand, instance, member_change};
+use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
+use crate::operate::health::view;
+use crate::operate::node;
+use crate::os::clock::Deadline;
+
+/// Parameters that take effect with etcd's next start, and by which no node finds the other one or its own data.
+pub(in crate::operate) const CHANGEABLE: [&str; 4] = ["etcd_settings", "run_opts", "run_cmd", "run_cmd_opts"];
+
+impl Work<'_> {
+    /// What would be done.
+    pub(in crate::operate::upgrade) fn plan_settings(mut self) -> Result<Upgraded, Failure> {
+        self.may_be_set()?;
+        let cluster = self.look()?;
+        Self::may_begin(&cluster, self.is_begun(&cluster)?)?;
+        let to_do = self.settings_to_do(&cluster, &self.written(&cluster)?);
+        self.report.steps = to_do.into_iter().map(|what| Step { what, seconds: None }).collect();
+        self.report.done = self.report.steps.is_empty();
+        self.progress.end();
+        Ok(self.report)
+    }
+
+    pub(in crate::operate::upgrade) fn run_settings(mut self) -> Result<Upgraded, Failure> {
+        let done = self.settings_steps();
+        self.progress.end();
+        done.map(|()| self.report)
+    }
+
+    fn settings_steps(&mut self) -> Result<(), Failure> {
+        self.may_be_set()?;
+        let _lock = super::lock()?;
+        let cluster = self.look()?;
+        let is_begun = self.is_begun(&cluster)?;
+        Self::may_begin(&cluster, is_begun)?;
+        let to_do = self.settings_to_do(&cluster, &self.written(&cluster)?);
+        if to_do.is_empty() && !is_begun {
+            self.report.done = true;
+            return Ok(());
+        }
+        if !is_begun {
+            self.consents(&to_do)?;
+            if !member_change::take(&self.programs, &self.words(&cluster))? {
+                return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
+            }
+        }
+        for name in view::names(&cluster) {
+            instance::let_back(&self.programs, &name)?;
+        }
+        for name in seen::in_order(&cluster) {
+            self.gives(&name)?;
+        }
+        self.until(seen::both_vote)?;
+        self.holds_on_both(&cluster)?;
+        member_change::give_back(&self.programs)?;
+        self.report.done = true;
+        Ok(())
+    }
+
+    fn pairs(&self) -> &[Pair] {
+        &self.order.settings
+    }
+
+    fn written(&self, cluster: &Cluster) -> Result<Written, Failure> {
+        Ok(node_settings::read(&self.programs, &view::etcd_id(cluster))?)
+    }
+
+    /// Whether each is one that this command changes, and has a value that the agent takes.
+    fn may_be_set(&self) -> Result<(), Failure> {
+        for (name, _) in self.pairs() {
+            if !CHANGEABLE.contains(&name.as_str()) {
+                return Err(Failure(format!(
+                    "nothing was done: {name} is none of {}: see 'man ocf_tandem_podman-etcd' for what it takes to change it",
+                    CHANGEABLE.join(", ")
+                )));
+            }
+        }
+        node::takes(self.order.resource.as_deref(), self.pairs())
+    }
+
+    fn has(&self, written: &Written, name: &str) -> bool {
+        self.pairs().iter().all(|(setting, value)| written.value(name, setting).unwrap_or_default() == value)
+    }
+
+    fn settings_to_do(&self, cluster: &Cluster, written: &Written) -> Vec<String> {
+        let without = seen::in_order(cluster).into_iter().filter(|name| !self.has(written, name));
+        let mut to_do: Vec<String> =
+            without.map(|name| format!("restarts etcd on {name} with it, and waits until it votes")).collect();
+        if !to_do.is_empty() || !written.of_node.is_empty() {
+            to_do.push("makes it the setting of both nodes; nothing is restarted by that".to_owned());
+        }
+        to_do
+    }
+
+    /// Has a node's next start be with the new values, and begins that start.
+    fn gives(&mut self, name: &str) -> Result<(), Failure> {
+        let cluster = self.look()?;
+        if self.has(&self.written(&cluster)?, name) {
+            return Ok(());
+        }
+        let began = Deadline::after(self.end.left());
+        // A node that does not start with the values of before gets these at once.
+        if !view::etcd_fact(&cluster, name).is_absent() {
+            self.stops(name)?;
+        }
+        let given = self
+            .written(&cluster)
+            .and_then(|written| Ok(node_settings::set_on(&self.programs, &written, name, self.pairs())?));
+        instance::let_back(&self.programs, name)?;
+        given?;
+        if seen::has_failed(&cluster, name) {
+            by_hand::forget_failures(&self.programs, &view::etcd_id(&cluster), name)?;
+        }
+        self.until(seen::both_vote)?;
+        self.done(super::restarted(name), &began);
+        Ok(())
+    }
+
+    /// The values of both nodes are those that each has already, so that nothing changes for either.
+    fn holds_on_both(&mut self, cluster: &Cluster) -> Result<(), Failure> {
+        let began = Deadline::after(self.end.left());
+        let written = self.written(cluster)?;
+        node_settings::set_on_all(&self.programs, &written, self.pairs())?;
+        for name in view::names(cluster) {
+            node_settings::forget_on(&self.programs, &name)?;
+        }
+        self.done(of_both(), &began);
+        Ok(())
+    }
+}
+
+fn of_both() -> String {
+    "it is the setting of both nodes".to_owned()
+}

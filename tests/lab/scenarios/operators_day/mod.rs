@@ -1,0 +1,97 @@
+//! An operator's day, one step after the other: each has the sentence that is wanted on the screen, and the command that follows, typed as
+//! it is printed. What other scenarios type already is not repeated: `typed_commands` (states that Pacemaker keeps), `database_full`,
+//! `image_typo`, `image_upgrade` and `settings_upgrade`, `fencing_update`, `upgrade_by_may_stop`, and those of `setup`, `member` and `certs`.
+
+mod fencing;
+mod parted;
+mod quiet;
+
+use crate::check::{eventually, must};
+use crate::etcd;
+use crate::host;
+use crate::node::Node;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::typed;
+use crate::up::Wish;
+
+/// A step of the day. The node that leads etcd is the operator's seat, and the other one is the node that something happens to.
+type Step = fn(&Lab, Seat) -> Result<()>;
+
+/// Where the operator types.
+#[derive(Clone, Copy)]
+struct Seat {
+    here: Node,
+    there: Node,
+    /// The lab's own.
+    boot_delay: u64,
+}
+
+const STEPS: &[(&str, Step)] = &[
+    ("what a new operator types first", quiet::first_look),
+    ("a machine on which Pacemaker does not run", quiet::without_pacemaker),
+    ("an etcd that is killed", quiet::killed),
+    ("a collector that publishes late", quiet::late_collector),
+    ("a report for others", quiet::gathered),
+    ("a follower that loses power", fencing::cut),
+    ("a BMC's certificate", fencing::fingerprint),
+    ("a password that the BMC refuses, and then the node is lost", fencing::refused),
+    ("the test of fencing", fencing::tested),
+    ("a partition", parted::partition),
+    ("both off, and one comes back", parted::one_comes_back),
+    ("both off, and one is given up", parted::given_up),
+];
+
+pub(super) fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    for (what, step) in STEPS {
+        let here = etcd::wait_two_voters(lab, std::time::Duration::from_secs(180))?.leader;
+        crate::redundant::wait(lab)?;
+        println!("   {what}");
+        step(lab, Seat { here, there: here.other(), boot_delay: wish.boot_delay })?;
+        lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    }
+    let mut writers = super::writing(lab)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// What `line`, typed on `on`, prints, as one line, and its exit code. XML's entities are nothing for people.
+fn answer(lab: &Lab, on: Node, line: &str) -> Result<(i32, String)> {
+    let (code, said) = host::typed(lab, on, line)?;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    must(&format!("'{line}' prints no entity"), said, |said| {
+        !["&apos;", "&amp;", "&quot;", "&lt;"].iter().any(|one| said.contains(one))
+    })
+    .map(|said| (code, said))
+}
+
+/// That `line`, typed once on `on`, ends with this code and prints each of `words`.
+fn says(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) -> Result<String> {
+    let what = format!("'{line}' on {on} ends with {wanted} and prints {words:?}");
+    let fits = |(code, said): &(i32, String)| *code == wanted && words.iter().all(|one| said.contains(one));
+    must(&what, answer(lab, on, line)?, fits).map(|(_, said)| said)
+}
+
+/// The same, once it comes to be.
+fn comes_to_say(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) -> Result<String> {
+    let what = format!("'{line}' on {on} ends with {wanted} and prints {words:?}");
+    let fits = |said: &Result<(i32, String)>| {
+        said.as_ref().is_ok_and(|(code, said)| *code == wanted && words.iter().all(|one| said.contains(one)))
+    };
+    eventually(&what, || answer(lab, on, line), fits)?.map(|(_, said)| said)
+}
+
+/// That `tandem status` on `on` comes to print each of `words`, whatever the verdict: a moment in which nothing can be asked is `unknown`.
+fn comes_to_show(lab: &Lab, on: Node, words: &[&str]) -> Result<String> {
+    let what = format!("status on {on} prints {words:?}");
+    let fits =
+        |said: &Result<(i32, String)>| said.as_ref().is_ok_and(|(_, said)| words.iter().all(|one| said.contains(one)));
+    eventually(&what, || answer(lab, on, "tandem status"), fits)?.map(|(_, said)| said)
+}
+
+/// Types what `on` prints for the problem `id`, which must be `wanted`, and returns what that printed.
+fn types(lab: &Lab, on: Node, id: &str, wanted: &str) -> Result<(i32, String)> {
+    let command = typed::command_of(lab, on, id)?;
+    must(&format!("the command of {id}"), command.clone(), |command| command == wanted)?;
+    println!("      {command}");
+    typed::types(lab, on, &command)
+}

@@ -1,0 +1,83 @@
+//! Settings of etcd change, one member after the other, by `tandem upgrade --settings`: no write waits long, and Pacemaker restarts nothing when
+//! they become those of both nodes.
+
+use std::time::Duration;
+
+use super::steps;
+use crate::check::must;
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+
+const SLOWER: &str = "heartbeat-interval=200;election-timeout=2000";
+const USUAL: &str = "heartbeat-interval=100;election-timeout=1000";
+/// Of a writer, while both members are restarted one after the other.
+const LONGEST_GAP: Duration = Duration::from_secs(1);
+/// When the command is killed: a member is restarted then, or is about to be.
+const KILLED_AFTER_S: &str = "4";
+
+pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    crate::redundant::wait(lab)?;
+    refused(lab, leader)?;
+    let mut writers = super::writing(lab)?;
+    let upgrade = |settings: &str| format!("tandem upgrade --settings 'etcd_settings={settings}'");
+    let before = NODES.map(|node| etcd::pid(lab, node));
+    let (code, told) = host::typed(lab, leader, &format!("{} --dry-run", upgrade(SLOWER)))?;
+    must("both restarts are planned", (code, told), |(code, told)| {
+        *code == 0 && NODES.iter().all(|node| told.contains(&format!("restarts etcd on {node} with it")))
+    })?;
+    must("a plan restarts nothing", NODES.map(|node| etcd::pid(lab, node)), |after| *after == before)?;
+    let (code, told) = host::typed(lab, leader, &format!("{} --yes", upgrade(SLOWER)))?;
+    must("both have it", (code, told), |(code, told)| *code == 0 && told.contains("both members run with"))?;
+    both_have(lab, leader, SLOWER)?;
+    let (gap, _) = writers.longest_wait();
+    println!("   another setting on both members: longest gap {:.2} s", gap.as_secs_f64());
+    must("the writes went on", gap, |gap| *gap <= LONGEST_GAP)?;
+    let cut_off = format!("timeout --signal=KILL {KILLED_AFTER_S} {} --yes", upgrade(USUAL));
+    let (code, told) = host::typed(lab, leader, &cut_off)?;
+    must("the command was killed", (code, told), |(code, _)| *code == 137)?;
+    host::must(lab, leader, &["sh", "-c", &upgrade(USUAL)])?;
+    both_have(lab, leader, USUAL)?;
+    let (gap, _) = writers.longest_wait();
+    must("the writes went on, also where the command was killed", gap, |gap| *gap <= LONGEST_GAP)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// What the agent does not take, and what would keep the nodes from each other.
+fn refused(lab: &Lab, on: Node) -> Result<()> {
+    for (words, why) in [
+        ("client_port=2479", "client_port is none of"),
+        ("etcd_settings=heartbeat-interval=fast", "is not a whole number"),
+        ("etcd_settings", "KEY=VALUE"),
+    ] {
+        let (code, told) = host::typed(lab, on, &format!("tandem upgrade --yes --settings {words}"))?;
+        must(&format!("'{words}' is refused"), (code, told), |(code, told)| *code != 0 && told.contains(why))?;
+    }
+    Ok(())
+}
+
+/// The etcd of each node was started with it, the CIB has it for both, and nothing is restarted after the command.
+fn both_have(lab: &Lab, on: Node, settings: &str) -> Result<()> {
+    let before = NODES.map(|node| etcd::pid(lab, node));
+    for node in NODES {
+        let config = host::must(lab, node, &["sh", "-c", "cat /var/lib/etcd/config*"])?;
+        for setting in settings.split(';') {
+            let (name, value) = setting.split_once('=').unwrap_or_default();
+            let line = format!("{name}: {value}");
+            must(&format!("{node} has {line}"), config.replace('"', ""), |config| config.contains(&line))?;
+        }
+    }
+    let cib = host::must(lab, on, &["cibadmin", "--query", "--scope", "resources"])?;
+    must("no node has a set of its own", &cib, |cib| !cib.contains("tandem-settings"))?;
+    must("the CIB has it", &cib, |cib| cib.contains(&format!("name=\"etcd_settings\" value=\"{settings}\"")))?;
+    let constraints = host::must(lab, on, &["cibadmin", "--query", "--scope", "constraints"])?;
+    must("no constraint is left", constraints, |constraints| !constraints.contains("tandem-upgrade"))?;
+    std::thread::sleep(steps::THREE_MONITORS);
+    let after = NODES.map(|node| etcd::pid(lab, node));
+    must(&format!("{} is not restarted once more", cluster::ETCD), after, |after| *after == before).map(drop)
+}
