@@ -149,8 +149,8 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
     }
 }
 
-/// Returns the table's answer on this node, which refuses where it alone knows that its data was put back. Two voters start plainly all the
-/// same where the other one's log reaches as far as this one did, because Raft elects it, or where an operator chose either of two old logs.
+/// Returns the table's answer on this node, which refuses where it alone knows that its data was put back. Two voters start plainly where the
+/// other one's log reaches as far as this one did, because Raft elects it, and where an operator chose either of two old logs.
 pub(in crate::decide) fn answer_here(
     evidence: &Evidence,
     me: &PublishedState,

@@ -80,7 +80,7 @@ fn one_node_asks_and_the_other_one_does() {
         call.done(Request::Apply(Action::Write(file))).unwrap();
         let pull = Action::Command(vec!["podman".to_owned(), "pull".to_owned(), "x".to_owned()]);
         let why = call.done(Request::Apply(pull)).unwrap_err();
-        assert_eq!(why, "node2: 'podman pull x' failed (125): no such registry");
+        assert_eq!(why, "node2: podman pull x failed (125): no such registry");
         // The listening port is free for etcd while the two talk.
         drop(std::net::TcpListener::bind(at).unwrap());
         clock_over_the_silence();
