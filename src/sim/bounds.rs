@@ -6,7 +6,7 @@
 pub struct Bounds {
     pub faults: u8,
     pub writes: u8,
-    /// Whether an etcd that lost its leader answers nobody, as from 3.5 on.
+    /// Whether an etcd that lost its leader gives no answer, as from 3.5 on.
     pub silent_without_leader: bool,
     /// Whether operators act: standby, shutdown, and the confirmed recovery.
     pub operators: bool,
@@ -20,7 +20,7 @@ pub struct Bounds {
     pub slow_fencing: bool,
     /// Whether steps of the other node can come between any two effects, and not only faults: no atomic steps.
     pub fine: bool,
-    /// Whether Pacemaker and Corosync end on a node whose etcd goes on, and come back in the same boot.
+    /// Whether Pacemaker and Corosync end on a node whose etcd continues, and come back in the same boot.
     pub stacks: bool,
     /// Whether a start of etcd can outlive its agent.
     pub launches: bool,
@@ -46,7 +46,7 @@ pub struct Bounds {
     pub forgets: bool,
     /// Whether another controller, or an operator, promotes a learner.
     pub others_promote: bool,
-    /// Whether survivors go on without a restart (`recovery=standin`).
+    /// Whether survivors continue without a restart (`recovery=standin`).
     pub vote_proxies: bool,
     /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
     pub third_voter: bool,
@@ -91,7 +91,7 @@ impl Bounds {
         }
     }
 
-    /// A scenario says itself how much happens.
+    /// Returns bounds that no scenario reaches, because it has all that happens.
     pub fn for_scenarios() -> Self {
         Self {
             faults: u8::MAX,

@@ -152,11 +152,17 @@ fn finish(evidence: &Evidence) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(Health::Stopped))
 }
 
-/// Returns where the data ends now: until the machine boots, no start is to find it ending before that.
+/// Returns where the data ends now: until the machine boots, no start is to find it ending before that. The end at an earlier stop stays where
+/// it is further, because no etcd has served since (`upkeep`): the data was put back between the two.
 fn ended_at(evidence: &Evidence) -> Option<DataEnd> {
-    let Some(DataDir::Present(history)) = evidence.disk.known() else { return None };
+    let before = evidence.boot_state().and_then(|memory| memory.ended_at.clone());
+    let Some(DataDir::Present(history)) = evidence.disk.known() else { return before };
     let (cluster_id, member_id) = (history.cluster_id, history.member_id);
-    Some(DataEnd { cluster_id, member_id, position: position(history) })
+    let now = DataEnd { cluster_id, member_id, position: position(history) };
+    let is_further = |before: &DataEnd| {
+        (before.cluster_id, before.member_id) == (cluster_id, member_id) && before.position > now.position
+    };
+    Some(before.filter(is_further).unwrap_or(now))
 }
 
 /// A stop that is half of a restart keeps the claim to run standalone, and so does one that the peer cannot see because

@@ -84,11 +84,14 @@ pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached
     }
 }
 
-/// Returns how far this node's data had reached by what the cluster, or this boot, wrote down, where it ends before that.
+/// Returns how far this node's data had reached at least, by what the cluster or this boot wrote down, where it ends before that.
 pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -> Option<LogPosition> {
-    behind_the_cluster(evidence, history)
-        .or_else(|| behind_the_last_stop(evidence, history))
-        .or_else(|| behind_the_announcement(evidence, history))
+    let known = [
+        behind_the_cluster(evidence, history),
+        behind_the_last_stop(evidence, history),
+        behind_the_announcement(evidence, history),
+    ];
+    known.into_iter().flatten().max()
 }
 
 /// Returns how far this data reached when this node announced that it runs standalone, where it ends before that. An end of the log that was

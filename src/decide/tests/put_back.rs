@@ -229,6 +229,15 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     };
     assert!(is_put_back(&refusal(&at_stop(1_001))));
     assert!(!is_harmless(&at_stop(1_000)));
+    // A stop behind which no etcd has served forgets nothing.
+    let mut again = at_rest().with_disk(reaching(ME, &[ME, PEER], (3, 900)));
+    let end = DataEnd { cluster_id: CLUSTER, member_id: ME, position: LogPosition { term: 3, index: 1_000 } };
+    let boot_id = again.boot_id.clone();
+    again.boot_memory = Fact::Known(BootState { boot_id, ended_at: Some(end.clone()), ..BootState::default() });
+    let keeps_it =
+        |effect: &Effect| matches!(effect, Effect::Remember(memory) if memory.ended_at.as_ref() == Some(&end));
+    assert!(first(Request::Stop, &again).effects.iter().any(keeps_it));
+    assert!(first(Request::Stop, &again.with_disk(DataDir::Blank)).effects.iter().any(keeps_it));
     // A stop remembers it.
     let stopped = at_rest().with_disk(reaching(ME, &[ME, PEER], (3, 1_000)));
     let position = LogPosition { term: 3, index: 1_000 };
@@ -256,6 +265,12 @@ fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
         assert!(is_put_back(&refusal(&plan)));
         assert!(plan.because.to_string().contains("etcd had reached term 3 index 1000"), "{}", plan.because);
     }
+    // Of two positions that are known the further one counts.
+    let property = with(950, at_rest().both_start()).cib_with(|cib| {
+        let position = LogPosition { term: 3, index: 920 };
+        cib.reached = Fact::Known(Reached { cluster_id: CLUSTER, forks: 0, position, is_redundant: false });
+    });
+    assert!(is_put_back(&refusal(&first(Request::Start, &property))));
     for plan in [starting(1_000), active(1_000)] {
         assert_eq!(runs(&plan), Some(RunMode::Normally));
     }

@@ -8,20 +8,20 @@ use crate::decide::evidence::{DataDir, DurableState, Evidence, Lineage, PeerAgen
 use crate::decide::plan::{Decision, Effect, Exit, Phase, Plan, Progress, Request, RunMode};
 use crate::decide::reason::{Health, Reason};
 
-/// Who decides.
+/// The rules that decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
     #[default]
     Tandem,
-    /// Two members of etcd and nobody who helps: one that is alone waits.
+    /// Two members of etcd without help: one that is alone waits.
     PlainRaft,
-    /// The rules of the agent written in shell, as published: whoever has the higher index forces a new cluster from it,
+    /// The rules of the agent written in shell, as published: the node that has the higher index forces a new cluster from it,
     /// with what etcd itself knows to be committed. Each node's index is a sample of up to 10 s ago, and the two nodes do
     /// not sample at once: under writes the second node's is the older one here.
     ShellAgent,
-    /// A node that sees nobody goes on at once, and when they meet again the configured primary's data wins.
+    /// A node that does not see the other one continues at once, and when they meet again the configured primary's data wins.
     ActiveActive,
-    /// The configured primary goes on at once; the other one waits for an operator.
+    /// The configured primary continues at once; the other one waits for an operator.
     ActivePassive,
 }
 
