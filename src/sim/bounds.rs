@@ -20,7 +20,7 @@ pub struct Bounds {
     pub slow_fencing: bool,
     /// Whether steps of the other node can come between any two effects, and not only faults: no atomic steps.
     pub fine: bool,
-    /// Whether Pacemaker and Corosync end on a node whose etcd continues, and come back in the same boot.
+    /// Whether Pacemaker and Corosync may end on a node while its etcd runs, and start again in the same boot.
     pub stacks: bool,
     /// Whether a start of etcd can outlive its agent.
     pub launches: bool,

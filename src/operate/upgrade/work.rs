@@ -91,15 +91,7 @@ impl<'a> Work<'a> {
             self.report.done = true;
             return Ok(());
         }
-        if !is_begun {
-            self.consents(&to_do)?;
-            if !member_change::take(&self.programs, &self.words(&cluster))? {
-                return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
-            }
-        }
-        for name in view::names(&cluster) {
-            instance::let_back(&self.programs, &name)?;
-        }
+        self.takes_over(&cluster, &to_do, is_begun)?;
         for name in self.outdated(&cluster)? {
             self.restarts(&name, false)?;
         }
@@ -113,6 +105,20 @@ impl<'a> Work<'a> {
         }
         member_change::give_back(&self.programs)?;
         self.report.done = true;
+        Ok(())
+    }
+
+    /// Asks for consent and claims the change of members, where that is not begun, and lets each node's etcd run again that an earlier run stopped.
+    fn takes_over(&mut self, cluster: &Cluster, to_do: &[String], is_begun: bool) -> Result<(), Failure> {
+        if !is_begun {
+            self.consents(to_do)?;
+            if !member_change::take(&self.programs, &self.words(cluster))? {
+                return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
+            }
+        }
+        for name in view::names(cluster) {
+            instance::let_back(&self.programs, &name)?;
+        }
         Ok(())
     }
 

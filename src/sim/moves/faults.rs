@@ -41,7 +41,7 @@ pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, 
     true
 }
 
-/// An operator puts back the data of a node whose etcd does not run. The memory of this boot stays.
+/// Puts the data of a node back to an earlier length of its log while its etcd does not run. The node keeps the memory of this boot.
 pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     if !is_idle(world, n) {
         return false;

@@ -44,15 +44,7 @@ impl Work<'_> {
             self.report.done = true;
             return Ok(());
         }
-        if !is_begun {
-            self.consents(&to_do)?;
-            if !member_change::take(&self.programs, &self.words(&cluster))? {
-                return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
-            }
-        }
-        for name in view::names(&cluster) {
-            instance::let_back(&self.programs, &name)?;
-        }
+        self.takes_over(&cluster, &to_do, is_begun)?;
         for name in seen::in_order(&cluster) {
             self.gives(&name)?;
         }
