@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::layout::lock_as_etcd;
 use crate::writer::{
     ADD, ADD_LEARNER, ME, Message, OTHER, PEER, REMOVE, UPDATE, Writer, database_of, learner, member, promotion,
 };
@@ -208,6 +209,24 @@ fn an_unreadable_snapshot_is_skipped_and_named() {
         assert_eq!(history.voters, ids(&[ME, PEER]));
         assert!(history.damage[0].contains("0000000000000004-0000000000000066.snap"), "{:?}", history.damage);
     }
+}
+
+#[test]
+fn the_snapshot_that_a_running_etcd_is_writing_is_no_damage() {
+    let mut writer = compacted();
+    writer.snapshot_record(102, 4);
+    let dir = writer.write();
+    dir.add_snapshot(100, 4, &[ME, PEER], &[], "");
+    let newer = dir.add_snapshot(102, 4, &[OTHER], &[], "");
+    fs::write(&newer, "").unwrap();
+    let _lock = lock_as_etcd(&dir.wals()[0]);
+    let history = present(&dir);
+    assert_eq!((history.voters, history.damage), (ids(&[ME, PEER]), Vec::<String>::new()));
+    // Nothing writes to the one before it any more.
+    let older = dir.add_snapshot(101, 4, &[OTHER], &[], "");
+    fs::write(&older, "").unwrap();
+    let damage = present(&dir).damage;
+    assert!(damage.len() == 1 && damage[0].contains("0000000000000004-0000000000000065.snap"), "{damage:?}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::History;
 use super::error::Error;
 use super::membership::{Change, Membership};
 use super::proto::{Entry, HardState, Metadata, WalRecord, WalSnapshot, entry_type, record_type};
-use super::snapshot::{Loaded, SnapSource};
+use super::snapshot::{Loaded, Skipped, SnapSource};
 use super::wal::{Reader, Segment, Stop, WalOffset};
 use prost::Message;
 use prost::bytes::Bytes;
@@ -21,7 +21,7 @@ pub(super) enum Reading {
 /// What the data dir holds, with what only a change of the WAL needs.
 #[derive(Clone, Debug)]
 pub(super) struct Whole {
-    /// What it holds, but for a torn tail in its damage.
+    /// What it holds. Its damage lacks `torn` and `unfinished`.
     pub(super) history: History,
     /// Raft's state as the WAL has it.
     pub(super) state: HardState,
@@ -29,6 +29,8 @@ pub(super) struct Whole {
     pub(super) end: WalOffset,
     /// What lies there instead of a whole record, if anything does.
     pub(super) torn: Option<String>,
+    /// The newest snapshot file, where it cannot be read.
+    pub(super) unfinished: Option<String>,
     /// The index of the snapshot that the log was read on top of.
     pub(super) snapshot_index: u64,
     /// The index of a snapshot that the WAL records but does not vouch for yet, as it lies between what is committed
@@ -39,10 +41,15 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// The history, with a torn tail as damage.
+    /// Returns whether its end is such as a running etcd leaves while it writes.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.torn.is_some() || self.unfinished.is_some()
+    }
+
+    /// Returns the history of an etcd that does not run: what it left unfinished is damage.
     pub(super) fn into_history(self) -> History {
         let mut history = self.history;
-        history.damage.extend(self.torn);
+        history.damage.extend(self.torn.into_iter().chain(self.unfinished));
         history
     }
 }
@@ -57,9 +64,9 @@ pub(super) fn read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, 
 }
 
 fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
-    let mut damage = Vec::new();
+    let mut skipped = Skipped::default();
     let (valid, above) = recorded_snapshots(wals)?;
-    let snapshot = snaps.newest_of(&valid, &mut damage)?.unwrap_or_default();
+    let snapshot = snaps.newest_of(&valid, &mut skipped)?.unwrap_or_default();
     let (snapshot, wals) = match select(wals, snapshot.index) {
         Ok(wals) => (snapshot, wals),
         Err(stop) => {
@@ -73,10 +80,12 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
     let (membership, may_remove) = log.membership(&snapshot);
-    let history = log.into_history(membership, &snapshot, &metadata, damage);
+    let history = log.into_history(membership, &snapshot, &metadata, skipped.others);
     let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
     let snapshot_index = snapshot.index;
-    Ok(Reading::Whole(Box::new(Whole { history, state, end, torn, snapshot_index, pending_snapshot, may_remove })))
+    let unfinished = skipped.newest;
+    let whole = Whole { history, state, end, torn, unfinished, snapshot_index, pending_snapshot, may_remove };
+    Ok(Reading::Whole(Box::new(whole)))
 }
 
 /// The snapshots that the WAL vouches for, as they are not above what is committed; and those that it only records.

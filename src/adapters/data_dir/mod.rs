@@ -55,8 +55,8 @@ pub fn read(dir: &Path) -> Result<DataDir, Error> {
         };
         match reading {
             None => return Ok(DataDir::Blank),
-            // A running etcd is in the middle of writing a record; on its own that is no damage.
-            Some(Reading::Whole(whole)) if whole.torn.is_some() && is_open(dir)? => {
+            // A running etcd is in the middle of writing a record or a snapshot; on its own that is no damage.
+            Some(Reading::Whole(whole)) if whole.is_unfinished() && is_open(dir)? => {
                 return Ok(DataDir::Present(whole.history));
             }
             Some(Reading::Whole(whole)) => return Ok(DataDir::Present(whole.into_history())),

@@ -20,6 +20,14 @@ pub(super) struct Loaded {
     pub(super) membership: Membership,
 }
 
+/// The snapshot files that cannot be read.
+#[derive(Debug, Default)]
+pub(super) struct Skipped {
+    /// The newest file. A running etcd may be in the middle of writing it.
+    pub(super) newest: Option<String>,
+    pub(super) others: Vec<String>,
+}
+
 /// Where snapshots come from: a directory, or memory in tests.
 pub(super) trait SnapSource {
     /// Names of all `.snap` files.
@@ -34,15 +42,18 @@ pub(super) trait SnapSource {
 const WITHOUT_FILES: (u64, u64) = (3, 7);
 
 impl dyn SnapSource + '_ {
-    /// The newest whole snapshot among those that the WAL vouches for. etcd skips unreadable files too (and renames
-    /// them), so these are only noted in `damage`.
-    pub(super) fn newest_of(&self, valid: &[WalSnapshot], damage: &mut Vec<String>) -> Result<Option<Loaded>, Stop> {
+    /// Returns the newest whole snapshot among those that the WAL vouches for. etcd skips unreadable files too (and renames
+    /// them), so these are only noted in `skipped`.
+    pub(super) fn newest_of(&self, valid: &[WalSnapshot], skipped: &mut Skipped) -> Result<Option<Loaded>, Stop> {
         let mut paths = self.names()?;
         // The names begin with term and index in hex of fixed width.
         paths.sort_unstable_by(|one, other| other.cmp(one));
-        for path in paths {
+        for (place, path) in paths.into_iter().enumerate() {
             match self.load(&path)?.ok_or("it is larger than any snapshot of etcd").and_then(parse) {
-                Err(why) => damage.push(format!("{}: {why}; etcd skips it", path.display())),
+                Err(why) => {
+                    let what = format!("{}: {why}; etcd skips it", path.display());
+                    if place == 0 { skipped.newest = Some(what) } else { skipped.others.push(what) }
+                }
                 Ok(snapshot) => {
                     let metadata = snapshot.metadata.unwrap_or_default();
                     let place = (metadata.index, metadata.term);
