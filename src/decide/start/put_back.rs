@@ -90,6 +90,7 @@ pub(in crate::decide) fn put_back_from(evidence: &Evidence, history: &History) -
         behind_the_cluster(evidence, history),
         behind_the_last_stop(evidence, history),
         behind_the_announcement(evidence, history),
+        behind_the_peers_record(evidence, history),
     ];
     known.into_iter().flatten().max()
 }
@@ -110,6 +111,22 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
     let end = evidence.boot_state()?.ended_at.as_ref()?;
     let is_of_it = (end.cluster_id, end.member_id) == (history.cluster_id, history.member_id);
     (is_of_it && position(history) < end.position).then_some(end.position)
+}
+
+/// Returns how far the peer knows this data's history as committed, where the data ends before that. Each of two voters had what they committed, so
+/// an operator put older data here since. Where an operator gave up what only the peer has, this node counts a fork that the peer does not. So
+/// does an announcement of this node, which rests on this data and proves nothing.
+fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<LogPosition> {
+    let peer = evidence.cib.known()?.peer_record.as_ref()?;
+    let DataDir::Present(theirs) = &peer.disk else { return None };
+    let are_two_voters = history.cluster_id == theirs.cluster_id
+        && history.voters.contains(&theirs.member_id)
+        && theirs.voters.contains(&history.member_id);
+    let note = evidence.last_note()?;
+    let only_announced = note.alone_since.is_some() && note.lineage.by == evidence.me.name && !note.gave_up;
+    let is_given_up = note.lineage.forks > peer.lineage.forks && !only_announced;
+    let known = LogPosition { term: theirs.last_term, index: theirs.commit_index };
+    (are_two_voters && !is_given_up && history.last_index < known.index).then_some(known)
 }
 
 /// The refusal of a node with data that ends before what it had reached.

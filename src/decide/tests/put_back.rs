@@ -249,6 +249,26 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     );
 }
 
+/// etcd died, and an operator put older data there before the stop that should remember the end. The stopped peer published what was committed.
+#[test]
+fn a_voter_whose_peer_has_more_as_committed_does_not_run_standalone() {
+    let at_the_barrier = |mine: u64, theirs: u64, gave_up: bool| {
+        let voter = at_rest().seen_voting().with_disk(reaching(ME, &[ME, PEER], (3, mine))).at_the_barrier();
+        let mut voter = voter.peer_is(PeerNode::Online, PeerAgent::Stopped);
+        if let Fact::Known(note) = &mut voter.note {
+            note.gave_up = gave_up;
+        }
+        let peer = record(reaching(PEER, &[ME, PEER], (3, theirs)));
+        decide(Request::Monitor, &voter.cib_with(|cib| cib.peer_record = Some(peer)), &barrier())
+    };
+    assert_eq!(runs(&at_the_barrier(1_000, 1_000, false)), Some(RunMode::ForceNewCluster));
+    // The announcement, which was made while etcd ran and its data was not read, proves nothing.
+    let plan = at_the_barrier(1_000, 1_001, false);
+    assert!(is_put_back(&refusal(&plan)) && is_harmless(&plan), "{plan:?}");
+    // An operator gave up what only the peer has.
+    assert_eq!(runs(&at_the_barrier(1_000, 1_001, true)), Some(RunMode::ForceNewCluster));
+}
+
 /// Two voters that name each other, of which this one remembers where its data ended: Raft would elect the longer of two old logs.
 #[test]
 fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
