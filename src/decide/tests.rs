@@ -20,6 +20,7 @@ mod newest;
 mod no_permission;
 mod not_found_out;
 mod others;
+mod peers_record;
 mod put_back;
 mod reached;
 mod reasons;

@@ -77,6 +77,8 @@ impl Entry {
                 }
                 (Effect::Remember(now), Effect::Remember(then)) => {
                     now.ended_at = now.ended_at.take().filter(|_| then.ended_at.is_some());
+                    let found_dead = then.ended_at.as_ref().is_some_and(|end| end.found_dead);
+                    now.ended_at.iter_mut().for_each(|end| end.found_dead &= found_dead);
                 }
                 _ => {}
             }

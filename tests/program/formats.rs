@@ -74,7 +74,12 @@ fn the_durable_note() {
 fn the_memory_of_a_boot() {
     let voter =
         RunningVoter { cluster_id: 77, member_id: 11, lineage: lineage(1, "node1"), sole: true, among_many: false };
-    let ended_at = Some(DataEnd { cluster_id: 77, member_id: 11, position: LogPosition { term: 3, index: 1000 } });
+    let ended_at = Some(DataEnd {
+        cluster_id: 77,
+        member_id: 11,
+        position: LogPosition { term: 3, index: 1000 },
+        found_dead: false,
+    });
     let memory = BootState {
         boot_id: BOOT.to_owned(),
         voter: Some(voter),

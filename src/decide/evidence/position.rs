@@ -20,6 +20,9 @@ pub struct DataEnd {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
+    /// Whether etcd had died since it served last, so that other data may have been put there before this end was read.
+    #[serde(default)]
+    pub found_dead: bool,
 }
 
 /// A position that etcd has reached: what was committed then is on the disk of each voter.

@@ -17,7 +17,7 @@ use crate::decide::timing::{
 
 pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Plan {
     if is_gone(evidence, progress) {
-        return await_the_cib(evidence, progress).unwrap_or_else(|| finish(evidence));
+        return await_the_cib(evidence, progress).unwrap_or_else(|| finish(evidence, progress));
     }
     if progress.phase == Phase::Stopped {
         return wait_for_the_end(evidence, progress);
@@ -119,14 +119,14 @@ fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
 }
 
 /// etcd is gone. What this node may count on later is written down before the stop is answered.
-fn finish(evidence: &Evidence) -> Plan {
+fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let voter = evidence.remembered_voter().cloned().filter(|_| keeps_its_claim(evidence));
     let claims = voter.is_some();
     // What is kept unseen is not said anew, either: whatever the CIB has of it counts.
     let is_unseen = claims && evidence.cib.known().is_none();
     let memory = evidence.boot_state().cloned().unwrap_or_default();
     let boot_id = evidence.boot_id.clone();
-    let memory = BootState { boot_id, voter, promoted: false, ended_at: ended_at(evidence), ..memory };
+    let memory = BootState { boot_id, voter, promoted: false, ended_at: ended_at(evidence, progress), ..memory };
     let mut effects = vec![Effect::Remember(memory)];
     // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
     // alone waits for ever.
@@ -154,11 +154,13 @@ fn finish(evidence: &Evidence) -> Plan {
 
 /// Returns where the data ends now: until the machine boots, no start is to find it ending before that. The end at an earlier stop stays where
 /// it is further, because no etcd has served since (`upkeep`): the data was put back between the two.
-fn ended_at(evidence: &Evidence) -> Option<DataEnd> {
+fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     let before = evidence.boot_state().and_then(|memory| memory.ended_at.clone());
     let Some(DataDir::Present(history)) = evidence.disk.known() else { return before };
     let (cluster_id, member_id) = (history.cluster_id, history.member_id);
-    let now = DataEnd { cluster_id, member_id, position: position(history) };
+    let died = before.is_none() && progress.phase == Phase::Begin && evidence.remembered_voter().is_some();
+    let found_dead = died || before.as_ref().is_some_and(|before| before.found_dead);
+    let now = DataEnd { cluster_id, member_id, position: position(history), found_dead };
     let is_further = |before: &DataEnd| {
         (before.cluster_id, before.member_id) == (cluster_id, member_id) && before.position > now.position
     };

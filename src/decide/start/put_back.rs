@@ -113,9 +113,10 @@ fn behind_the_last_stop(evidence: &Evidence, history: &History) -> Option<LogPos
     (is_of_it && position(history) < end.position).then_some(end.position)
 }
 
-/// Returns how far the peer knows this data's history as committed, where the data ends before that. Each of two voters had what they committed, so
-/// an operator put older data here since. Where an operator gave up what only the peer has, this node counts a fork that the peer does not. So
-/// does an announcement of this node, which rests on this data and proves nothing.
+/// Returns how far the peer's record has this data's history, where the data ends before that. Each of two voters had what they committed, so an
+/// operator put older data here since. Where etcd died here, nothing shows where its data ended then, and an entry that only the peer has counts as
+/// committed. Where an operator gave up what only the peer has, this node counts a fork that the peer does not. So does an announcement of this
+/// node, which rests on this data and proves nothing.
 fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<LogPosition> {
     let peer = evidence.cib.known()?.peer_record.as_ref()?;
     let DataDir::Present(theirs) = &peer.disk else { return None };
@@ -125,8 +126,11 @@ fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<Log
     let note = evidence.last_note()?;
     let only_announced = note.alone_since.is_some() && note.lineage.by == evidence.me.name && !note.gave_up;
     let is_given_up = note.lineage.forks > peer.lineage.forks && !only_announced;
-    let known = LogPosition { term: theirs.last_term, index: theirs.commit_index };
-    (are_two_voters && !is_given_up && history.last_index < known.index).then_some(known)
+    let end = evidence.boot_state().and_then(|memory| memory.ended_at.as_ref());
+    let died = end.is_some_and(|end| end.found_dead);
+    let index = if died { theirs.last_index } else { theirs.commit_index };
+    let known = LogPosition { term: theirs.last_term, index };
+    (are_two_voters && !is_given_up && history.last_index < index).then_some(known)
 }
 
 /// The refusal of a node with data that ends before what it had reached.

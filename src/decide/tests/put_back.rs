@@ -223,7 +223,7 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
         let mut evidence = evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory);
         let position = LogPosition { term: 3, index };
         if let Fact::Known(memory) = &mut evidence.boot_memory {
-            memory.ended_at = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position });
+            memory.ended_at = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position, found_dead: false });
         }
         first(Request::Start, &evidence)
     };
@@ -231,7 +231,12 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     assert!(!is_harmless(&at_stop(1_000)));
     // A stop behind which no etcd has served forgets nothing.
     let mut again = at_rest().with_disk(reaching(ME, &[ME, PEER], (3, 900)));
-    let end = DataEnd { cluster_id: CLUSTER, member_id: ME, position: LogPosition { term: 3, index: 1_000 } };
+    let end = DataEnd {
+        cluster_id: CLUSTER,
+        member_id: ME,
+        position: LogPosition { term: 3, index: 1_000 },
+        found_dead: false,
+    };
     let boot_id = again.boot_id.clone();
     again.boot_memory = Fact::Known(BootState { boot_id, ended_at: Some(end.clone()), ..BootState::default() });
     let keeps_it =
@@ -241,32 +246,12 @@ fn data_that_ends_before_the_last_stop_of_this_boot_was_put_back() {
     // A stop remembers it.
     let stopped = at_rest().with_disk(reaching(ME, &[ME, PEER], (3, 1_000)));
     let position = LogPosition { term: 3, index: 1_000 };
-    let end = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position });
+    let end = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position, found_dead: false });
     let effects = first(Request::Stop, &stopped).effects;
     assert!(
         effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if memory.ended_at == end)),
         "{effects:?}"
     );
-}
-
-/// etcd died, and an operator put older data there before the stop that should remember the end. The stopped peer published what was committed.
-#[test]
-fn a_voter_whose_peer_has_more_as_committed_does_not_run_standalone() {
-    let at_the_barrier = |mine: u64, theirs: u64, gave_up: bool| {
-        let voter = at_rest().seen_voting().with_disk(reaching(ME, &[ME, PEER], (3, mine))).at_the_barrier();
-        let mut voter = voter.peer_is(PeerNode::Online, PeerAgent::Stopped);
-        if let Fact::Known(note) = &mut voter.note {
-            note.gave_up = gave_up;
-        }
-        let peer = record(reaching(PEER, &[ME, PEER], (3, theirs)));
-        decide(Request::Monitor, &voter.cib_with(|cib| cib.peer_record = Some(peer)), &barrier())
-    };
-    assert_eq!(runs(&at_the_barrier(1_000, 1_000, false)), Some(RunMode::ForceNewCluster));
-    // The announcement, which was made while etcd ran and its data was not read, proves nothing.
-    let plan = at_the_barrier(1_000, 1_001, false);
-    assert!(is_put_back(&refusal(&plan)) && is_harmless(&plan), "{plan:?}");
-    // An operator gave up what only the peer has.
-    assert_eq!(runs(&at_the_barrier(1_000, 1_001, true)), Some(RunMode::ForceNewCluster));
 }
 
 /// Two voters that name each other, of which this one remembers where its data ended: Raft would elect the longer of two old logs.
@@ -275,7 +260,7 @@ fn two_voters_that_end_before_this_nodes_last_stop_do_not_start() {
     let with = |theirs: u64, evidence: Evidence| {
         let mut both = evidence.with_disk(reaching(ME, &[ME, PEER], (3, 900)));
         let position = LogPosition { term: 3, index: 1_000 };
-        let ended_at = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position });
+        let ended_at = Some(DataEnd { cluster_id: CLUSTER, member_id: ME, position, found_dead: false });
         both.boot_memory = Fact::Known(BootState { boot_id: both.boot_id.clone(), ended_at, ..BootState::default() });
         both.with_peer_record(reaching(PEER, &[ME, PEER], (3, theirs)))
     };
