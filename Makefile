@@ -109,6 +109,7 @@ SIM_DAILY = \
 	'--faults 2 --guest' \
 	'--faults 2 --unblock' \
 	'--faults 1 --put-back' \
+	'--faults 1 --put-back --terms 3' \
 	'--faults 2 --not-mounted' \
 	'--faults 1 --threshold 3'
 

@@ -53,6 +53,8 @@ pub struct Bounds {
     /// Whether disks are put back and copied, and positions count: logs are not folded, forks are counted, and a search begins with a
     /// history in which the second voter joined the first.
     pub puts_back: bool,
+    /// How many terms begin behind the first one in a log; with 0, leaders begin none. Only where disks are put back.
+    pub terms: u8,
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
     /// erase a node's record from the CIB.
     pub hides: bool,
@@ -88,6 +90,7 @@ impl Bounds {
             third_voter: false,
             hides: false,
             puts_back: false,
+            terms: 0,
         }
     }
 
@@ -120,6 +123,7 @@ impl Bounds {
             third_voter: true,
             hides: true,
             puts_back: false,
+            terms: 0,
         }
     }
 }

@@ -162,6 +162,9 @@ pub(super) struct Check {
     /// Puts disks back to an earlier state, copies one node's disk over the other's, and has positions count
     #[arg(long, conflicts_with_all = ["guest", "blank", "damage", "choose"])]
     put_back: bool,
+    /// How many terms leaders begin behind the first one (6 at most); with 0, positions have no terms
+    #[arg(long, default_value = "0", value_parser = value_parser!(u8).range(0..=6), requires = "put_back")]
+    terms: u8,
     /// Lets the disk of a node's data be missing after a power cut, and be mounted later
     #[arg(long, conflicts_with = "damage")]
     not_mounted: bool,
@@ -206,6 +209,7 @@ impl Check {
             keeps_dead: self.keep_dead,
             counts_forks: self.count_forks || self.put_back,
             puts_back: self.put_back,
+            terms: self.terms,
             promotable: self.promotable,
             chooses: self.choose,
             tells: self.tell,

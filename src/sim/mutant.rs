@@ -15,6 +15,7 @@
 //! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
 //! | data that ends before what was reached with it does not start | `reached-ignored` |
 //! | nor does data that ends before this boot's last stop | it takes four faults to lose a write by it: the scenario `rolled-back-within-one-boot`, and `data_that_ends_before_the_last_stop_of_this_boot_was_put_back` |
+//! | nor is anything forced from data that ends before what the stopped peer has | the search that loses a write by it takes ten minutes: the scenarios `put-back-behind-a-dead-follower`, `put-back-behind-a-dead-leader`, `a_voter_whose_peer_has_more_as_committed_does_not_run_standalone` |
 //! | an operator's word passes over no node that is on, unless it names that | `bmc-not-asked` |
 //! | an etcd of another cluster at the peer's address is not joined | `stranger-believed` |
 //! | a mount point without its disk is no blank data dir | `mount-not-checked` |

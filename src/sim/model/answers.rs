@@ -14,6 +14,7 @@ pub(in crate::sim) struct Told {
     pub(in crate::sim) conf: Conf,
     /// Where positions count.
     pub(in crate::sim) applied: u8,
+    pub(in crate::sim) term: u8,
     pub(in crate::sim) term_has_moved: bool,
 }
 
@@ -23,7 +24,7 @@ pub(in crate::sim) enum Heard {
     NotAsked,
     Refused,
     Silent,
-    Etcd { mid: Mid, cluster: u8, leader: Mid, index: u8, is_learner: bool, conf: Conf },
+    Etcd { mid: Mid, cluster: u8, leader: Mid, term: u8, index: u8, is_learner: bool, conf: Conf },
 }
 
 pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
@@ -44,6 +45,7 @@ pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
         mid: node.data.mid,
         cluster: node.data.cluster,
         leader,
+        term: node.data.term(&sim.logs),
         index: if sim.bounds.puts_back { node.data.commit } else { node.data.len(&sim.logs) },
         is_learner,
         conf,
@@ -60,24 +62,25 @@ pub(super) fn told(sim: &Sim, world: &World, me: usize, has_been_led: bool) -> O
         cluster: data.cluster,
         conf,
         applied: if sim.bounds.puts_back { data.commit } else { 0 },
+        term: data.term(&sim.logs),
         term_has_moved: has_been_led && stands_in,
     })
 }
 
 pub(super) fn etcd(answer: Heard) -> Fact<Etcd> {
-    let (mid, cluster, leader, index, is_learner, conf) = match answer {
+    let (mid, cluster, leader, term, index, is_learner, conf) = match answer {
         Heard::NotAsked => return Fact::NotAsked,
         Heard::Refused => return Fact::Absent,
         Heard::Silent => return Fact::Unknown("it does not answer".to_owned()),
-        Heard::Etcd { mid, cluster, leader, index, is_learner, conf } => {
-            (mid, cluster, leader, index, is_learner, conf)
+        Heard::Etcd { mid, cluster, leader, term, index, is_learner, conf } => {
+            (mid, cluster, leader, term, index, is_learner, conf)
         }
     };
     Fact::Known(Etcd {
         cluster_id: cluster.into(),
         member_id: mid.into(),
         leader: (leader != 0).then(|| leader.into()),
-        term: 1,
+        term: term.into(),
         index: index.into(),
         is_learner,
         members: members(conf),
@@ -123,12 +126,12 @@ pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
 const STRANGER: u64 = 0xfe;
 pub(in crate::sim) const STRANGERS_CLUSTER: u64 = 0xfe;
 
-/// Terms are not counted: only whether one has moved.
+/// Where terms do not count, only whether one has moved is known.
 pub(super) fn leaderless(told: Told) -> Leaderless {
     Leaderless {
         cluster_id: told.cluster.into(),
         member_id: told.mid.into(),
-        term: 1 + u64::from(told.term_has_moved),
+        term: u64::from(told.term) + u64::from(told.term_has_moved),
         applied: told.applied.into(),
         version: RELEASE,
         members: members(told.conf),

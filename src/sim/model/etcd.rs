@@ -2,6 +2,8 @@
 
 mod starts;
 
+use std::cmp::Ordering;
+
 pub use self::starts::run;
 use super::log::{self, Conf, Data, Entry, THIRD_VOTER, bit};
 use super::world::{Run, Word, World};
@@ -204,8 +206,9 @@ fn may_replicate(sim: &Sim, world: &World) -> bool {
     let is_current = world.nodes[1 - n].etcd == Run::Follower
         && leads.log == other.log
         && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
-    // With a third voter, what a former leader alone has may have to give way.
-    conf.lists(other.mid) && !is_current && (has_had_a_third_voter(sim, world) || is_prefix(sim, *other, *leads))
+    // What a former leader alone has may have to give way: with a third voter, and to a leader of a later term.
+    let may_differ = has_had_a_third_voter(sim, world) || other.term(&sim.logs) < leads.term(&sim.logs);
+    conf.lists(other.mid) && !is_current && (may_differ || is_prefix(sim, *other, *leads))
 }
 
 /// Whether the third voter votes by either log: only then may each log have entries of its own.
@@ -310,7 +313,11 @@ fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
         && matches!(other.etcd, Run::Fresh | Run::Leaderless)
         && conf.votes(other.data.mid)
         && other.data.cluster == me.data.cluster
-        && (is_prefix(sim, other.data, me.data) || is_newer())
+        && match me.data.term(&sim.logs).cmp(&other.data.term(&sim.logs)) {
+            Ordering::Less => false,
+            Ordering::Equal => is_prefix(sim, other.data, me.data) || is_newer(),
+            Ordering::Greater => true,
+        }
 }
 
 /// It follows a leader that has its vote, and gives it to nobody else.
@@ -342,7 +349,15 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     } else if by_the_peer {
         world.nodes[1 - n].etcd = Run::Follower;
     }
+    begin_term(sim, world, n);
     true
+}
+
+/// A new leader's first entry is of its own term. Once as many terms have begun as the search counts, a new leader appends none.
+pub(super) fn begin_term(sim: &mut Sim, world: &mut World, n: usize) {
+    if world.nodes[n].data.newest(&sim.logs).terms < sim.bounds.terms {
+        append(sim, world, n, Entry::Elected);
+    }
 }
 
 /// The confirmation of `n` takes effect. Acknowledged writes that only the other node holds are given up, as the
@@ -409,13 +424,14 @@ pub fn kill(world: &mut World, n: usize) {
 }
 
 /// Hands leadership from `n` to the other member.
-pub fn hand_over(world: &mut World, n: usize) -> bool {
+pub fn hand_over(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     let can = world.nodes[n].etcd == Run::Leader
         && world.nodes[1 - n].etcd == Run::Follower
         && world.nodes[0].data.log == world.nodes[1].data.log;
     if can {
         world.nodes[n].etcd = Run::Follower;
         world.nodes[1 - n].etcd = Run::Leader;
+        begin_term(sim, world, 1 - n);
     }
     can
 }

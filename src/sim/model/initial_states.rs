@@ -4,7 +4,7 @@ use super::answers::mids as mids_of;
 use super::etcd;
 use super::log::{CLUSTER, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
-use super::world::{HISTORY, NAMES, Run, Wanted, World};
+use super::world::{CibReached, HISTORY, NAMES, Run, Wanted, World};
 use crate::decide::evidence::{
     BootState, DataDir, DataOwner, DurableState, History, Lineage, PeerAgent, PublishedState, RunningVoter,
 };
@@ -110,7 +110,7 @@ pub fn joined(sim: &mut Sim) -> World {
         let note = sim.notes.id(DurableState { of: Some(of), ..DurableState::default() });
         let node = &mut world.nodes[n];
         (node.data, node.note) = (Data { mid, cluster: CLUSTER, log, commit: 4, durable: 4, folded: 0 }, note);
-        node.cib.reached = (0, 4, true);
+        node.cib.reached = CibReached { forks: 0, term: 1, index: 4, is_redundant: true };
     }
     world
 }

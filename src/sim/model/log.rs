@@ -64,6 +64,8 @@ pub enum Entry {
     Started(Mid),
     Promote(Mid),
     Remove(Mid),
+    /// The first entry of a leader, which begins a term; only where terms count.
+    Elected,
 }
 
 /// What the entries of a prefix add up to.
@@ -71,6 +73,8 @@ pub enum Entry {
 pub struct Sum {
     pub writes: u8,
     pub conf: Conf,
+    /// How many terms began in it.
+    pub terms: u8,
 }
 
 /// Adds up entries.
@@ -78,7 +82,7 @@ fn sum(entries: &[Entry]) -> Sum {
     entries.iter().fold(Sum::default(), |mut sum, entry| {
         let conf = &mut sum.conf;
         match *entry {
-            Entry::Base { writes, conf } => sum = Sum { writes, conf },
+            Entry::Base { writes, conf } => sum = Sum { writes, conf, terms: 0 },
             Entry::Write(number) => sum.writes |= 1 << number,
             Entry::AddLearner(mid) => conf.learners |= bit(mid),
             Entry::Started(mid) => conf.started |= bit(mid),
@@ -91,6 +95,7 @@ fn sum(entries: &[Entry]) -> Sum {
                 conf.voters &= !bit(mid);
                 conf.started &= !bit(mid);
             }
+            Entry::Elected => sum.terms += 1,
         }
         sum
     })
@@ -190,6 +195,11 @@ impl Data {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }
 
+    /// The term of its last entry.
+    pub fn term(self, logs: &Logs) -> u8 {
+        1 + self.newest(logs).terms
+    }
+
     /// How many entries it has.
     pub fn len(self, logs: &Logs) -> u8 {
         u8::try_from(self.entries(logs).len()).unwrap_or(u8::MAX)
@@ -242,7 +252,7 @@ fn fold_first(logs: &mut Logs, data: &mut Data, count: usize) {
         return;
     }
     let entries = data.entries(logs);
-    let Sum { writes, conf } = logs.sums(data.log)[count];
+    let Sum { writes, conf, terms: _ } = logs.sums(data.log)[count];
     let mut folded = vec![Entry::Base { writes, conf }];
     folded.extend_from_slice(&entries[count..]);
     data.log = logs.id(folded);

@@ -26,7 +26,7 @@ fn is_done(entry: Entry, conf: Conf) -> bool {
         Entry::Remove(mid) => !conf.lists(mid),
         Entry::Promote(mid) => conf.votes(mid),
         Entry::AddLearner(mid) => conf.lists(mid),
-        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) => false,
+        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) | Entry::Elected => false,
     }
 }
 
@@ -48,7 +48,7 @@ pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: 
         Entry::Remove(_) => true,
         Entry::Promote(mid) => is_caught_up(world, leader, now, mid),
         Entry::AddLearner(mid) => !names(data.newest(&sim.logs).conf, log::node_of(mid)),
-        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) => false,
+        Entry::Base { .. } | Entry::Write(_) | Entry::Started(_) | Entry::Elected => false,
     };
     if !may {
         return Reply::Failed;

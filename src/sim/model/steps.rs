@@ -8,8 +8,8 @@ use super::members::{self, Reply};
 use super::pacemaker;
 use super::view;
 use super::vote_proxy;
-use super::world::{Action, Damage, Mode, NAMES, Word, World};
-use crate::decide::evidence::{DataDir, DurableState, Lineage};
+use super::world::{Action, CibReached, Damage, Mode, NAMES, Word, World};
+use crate::decide::evidence::{DataDir, DurableState, Lineage, LogPosition};
 use crate::decide::plan::{Effect, Notice, Phase, RunMode, Via};
 use crate::decide::{Exit, Next, OnFailure};
 use crate::sim::mutant::Mutant;
@@ -74,8 +74,8 @@ pub enum EffectStep {
     ConsumeConfirmation,
     SetScore(bool),
     ForgetPrimary,
-    /// Publishes how far etcd has reached: forks, index, and whether with two voters.
-    SetReached(u8, u8, bool),
+    /// Publishes how far etcd has reached.
+    SetReached(CibReached),
     /// Takes back the request to force a new cluster.
     ForceDone,
     StopContainer,
@@ -203,7 +203,13 @@ impl EffectStep {
             Effect::AddLearner { peer_url, via } => Self::AddLearner(usize::from(peer_url.contains(NAMES[1])), *via),
             Effect::SetPromotionScore(score) => Self::SetScore(score.is_some()),
             Effect::SetReached(reached) => {
-                Self::SetReached(small(reached.forks), small(reached.position.index), reached.is_redundant)
+                let LogPosition { term, index } = reached.position;
+                Self::SetReached(CibReached {
+                    forks: small(reached.forks),
+                    term: small(term),
+                    index: small(index),
+                    is_redundant: reached.is_redundant,
+                })
             }
             Effect::ForgetPrimary => Self::ForgetPrimary,
             Effect::TellOthers(Notice::ForceDone) => Self::ForceDone,
@@ -312,8 +318,9 @@ impl EffectStep {
             Self::ConsumeConfirmation => world.nodes[n].word = Word::None,
             Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
             Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
-            Self::SetReached(forks, index, is_redundant) => {
-                pacemaker::write(world, n, |cib| cib.reached = (forks, index, is_redundant));
+            Self::SetReached(reached) => {
+                let reached = if sim.bounds.puts_back { reached } else { CibReached { term: 0, ..reached } };
+                pacemaker::write(world, n, |cib| cib.reached = reached);
             }
             Self::ForceDone => pacemaker::write(world, n, |cib| cib.told[n] = false),
             Self::StopContainer => etcd::stop(world, n),
@@ -340,7 +347,7 @@ impl EffectStep {
             Self::SettleConfig => world.nodes[n].forces = false,
             Self::ForgetFailures => world.nodes[n].failures = 0,
             Self::EndLaunch => world.nodes[n].launching = None,
-            Self::MoveLeader => return Ok(if etcd::hand_over(world, n) { Reply::Done } else { Reply::Failed }),
+            Self::MoveLeader => return Ok(if etcd::hand_over(sim, world, n) { Reply::Done } else { Reply::Failed }),
             Self::Remove(..) | Self::Promote(..) | Self::AddLearner(..) | Self::ForPeople { .. } => {}
         }
         Ok(Reply::Done)
@@ -395,7 +402,7 @@ fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
             match *entry {
                 Entry::Base { conf, .. } => (0..16).filter(|mid| conf.lists(*mid)).for_each(&mut note),
                 Entry::AddLearner(mid) | Entry::Started(mid) | Entry::Promote(mid) | Entry::Remove(mid) => note(mid),
-                Entry::Write(_) => {}
+                Entry::Write(_) | Entry::Elected => {}
             }
         }
         for record in machine.cib.record.iter().filter_map(|id| sim.records.get(*id).as_ref()) {

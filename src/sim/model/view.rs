@@ -5,7 +5,7 @@ pub(in crate::sim) use super::answers::{Heard, Told};
 use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, stranger, third_voter_url, told};
 use super::log::{self, CLUSTER, Conf, Mid};
 use super::timing::budget_ms;
-use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
+use super::world::{Action, Blind, Cib, CibReached, Damage, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
@@ -62,6 +62,8 @@ pub(in crate::sim) struct Disk {
     /// Whether there are entries above the commit index.
     pub(in crate::sim) has_tail: bool,
     /// The length of the log, for strategies that read it. The real core reads it where positions count, and the commit index with it.
+    /// Of the last entry.
+    pub(in crate::sim) term: u8,
     pub(in crate::sim) index: u16,
     pub(in crate::sim) commit: u8,
 }
@@ -176,6 +178,7 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
         conf,
         has_left,
         has_tail: data.commit < data.len(&sim.logs),
+        term: data.term(&sim.logs),
         index,
         commit,
     }
@@ -269,14 +272,14 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
 
 /// How far etcd has reached, where positions count. All data of the model is of one cluster then.
 fn reached(sim: &Sim, view: &View) -> Fact<Reached> {
-    let (forks, index, is_redundant) = view.cib.reached;
+    let CibReached { forks, term, index, is_redundant } = view.cib.reached;
     match (sim.bounds.puts_back, index) {
         (false, _) => Fact::NotAsked,
         (true, 0) => Fact::Absent,
         (true, _) => Fact::Known(Reached {
             cluster_id: CLUSTER.into(),
             forks: forks.into(),
-            position: LogPosition { term: 1, index: index.into() },
+            position: LogPosition { term: term.into(), index: index.into() },
             is_redundant,
         }),
     }
@@ -400,7 +403,7 @@ fn data_dir(disk: &Disk) -> DataDir {
     DataDir::Present(History {
         cluster_id: disk.cluster.into(),
         member_id: disk.mid.into(),
-        last_term: 1,
+        last_term: disk.term.max(1).into(),
         last_index: last_index(disk),
         commit_index: disk.commit.into(),
         voters: mids(disk.conf.voters).map(u64::from).collect(),

@@ -1,17 +1,18 @@
 //! A vote proxy in the model: what its vote, its removal of the dead member, and its end make of etcd.
 
-use super::etcd::{append, applied};
+use super::etcd::{append, applied, begin_term};
 use super::log::{Entry, THIRD_VOTER};
 use super::world::{Run, World};
 use crate::sim::Sim;
 
 /// A vote proxy gives `n` the vote that it lacks. What the leader sends from then on is acknowledged: all of its log is committed. It gives
 /// up where a promotion is in that log which nobody knows to be committed.
-pub(super) fn vote(sim: &Sim, world: &mut World, n: usize) {
+pub(super) fn vote(sim: &mut Sim, world: &mut World, n: usize) {
     let hides_a_voter =
         world.nodes[n].data.newest(&sim.logs).conf.votes(THIRD_VOTER) && !applied(sim, world, n).votes(THIRD_VOTER);
     if world.nodes[n].etcd == Run::Leaderless && !hides_a_voter {
         world.nodes[n].etcd = Run::Leader;
+        begin_term(sim, world, n);
     }
 }
 

@@ -60,7 +60,7 @@ impl World {
                 score: [false; 2],
                 told: [false; 2],
                 primary: None,
-                reached: (0, 0, false),
+                reached: CibReached::NEVER,
             },
             data: Data { mid: 0, cluster: 0, log: 0, commit: 0, durable: 0, folded: 0 },
             etcd: Run::Off,
@@ -365,6 +365,21 @@ pub enum Mode {
     },
 }
 
+/// How far etcd has reached, as the leader published it last. The later of two is the greater one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CibReached {
+    pub forks: u8,
+    pub term: u8,
+    /// 0 where it was never published.
+    pub index: u8,
+    /// Whether there were two voters.
+    pub is_redundant: bool,
+}
+
+impl CibReached {
+    pub const NEVER: Self = Self { forks: 0, term: 0, index: 0, is_redundant: false };
+}
+
 /// One node's replica of the CIB.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct Cib {
@@ -383,8 +398,8 @@ pub struct Cib {
     pub told: [bool; 2],
     /// `etcd_primary`: the node whose data an operator chose after the histories had split.
     pub primary: Option<u8>,
-    /// `etcd_reached`: forks, index, and whether with two voters; the index is 0 where it was never set. Only with `--put-back`.
-    pub reached: (u8, u8, bool),
+    /// `etcd_reached`. Only with `--put-back`.
+    pub reached: CibReached,
 }
 
 impl Cib {

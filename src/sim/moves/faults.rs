@@ -85,7 +85,7 @@ fn earlier(
     let votes = peer.newest(&sim.logs).conf.votes(peer.mid);
     let (other, length) = if votes { (peer.newest(&sim.logs), peer.len(&sim.logs)) } else { (Sum::default(), 0) };
     let is_gone = world.acked & !world.given_up & !(after.writes | other.writes) != 0;
-    let reached = world.nodes.iter().map(|node| node.cib.reached.1).max().unwrap_or_default();
+    let reached = world.nodes.iter().map(|node| node.cib.reached.index).max().unwrap_or_default();
     let furthest = kept.max(length.into());
     let is_remembered = ended_at.is_some_and(|end| usize::try_from(end).is_ok_and(|end| kept < end));
     let is_unseen = is_gone && furthest >= usize::from(reached) && !is_remembered;

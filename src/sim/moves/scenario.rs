@@ -9,6 +9,8 @@ pub struct Trace {
     pub begin: Beginning,
     /// Whether survivors go on without a restart (`recovery=standin`).
     pub vote_proxies: bool,
+    /// How many terms begin ([`crate::sim::bounds::Bounds::terms`]).
+    pub terms: u8,
     pub moves: Vec<Move>,
 }
 
@@ -24,10 +26,13 @@ pub struct Error {
 /// The line that lets survivors go on without a restart; without it they restart etcd.
 const VOTE_PROXIES: &str = "recovery is standin";
 
+/// The line that has leaders begin terms ends with how many.
+const TERMS: &str = "terms that begin: ";
+
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
-    let mut trace = Trace { begin: Beginning::Voters, vote_proxies: false, moves: Vec::new() };
+    let mut trace = Trace { begin: Beginning::Voters, vote_proxies: false, terms: 0, moves: Vec::new() };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
         if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {
@@ -36,6 +41,10 @@ pub fn parse(text: &str) -> Result<Trace, Error> {
         }
         if line == VOTE_PROXIES {
             trace.vote_proxies = true;
+            continue;
+        }
+        if let Some(terms) = line.strip_prefix(TERMS).and_then(|terms| terms.parse().ok()) {
+            trace.terms = terms;
             continue;
         }
         let found = known.iter().find(|what| what.text() == line);
@@ -63,7 +72,8 @@ fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
 /// Writes a scenario.
 pub fn format(trace: &Trace) -> String {
     let recovery = if trace.vote_proxies { format!("{VOTE_PROXIES}\n") } else { String::new() };
-    let begin = format!("{}\n{recovery}", trace.begin.text());
+    let terms = if trace.terms > 0 { format!("{TERMS}{}\n", trace.terms) } else { String::new() };
+    let begin = format!("{}\n{recovery}{terms}", trace.begin.text());
     trace.moves.iter().fold(begin, |text, what| text + &what.text() + "\n")
 }
 
@@ -74,10 +84,11 @@ mod tests {
     #[test]
     fn every_move_reads_back_and_no_two_are_written_alike() {
         for begin in Beginning::ALL {
-            for vote_proxies in [false, true] {
-                let trace = Trace { begin, vote_proxies, moves: kinds::all() };
+            for (vote_proxies, terms) in [(false, 0), (true, 0), (false, 2)] {
+                let trace = Trace { begin, vote_proxies, terms, moves: kinds::all() };
                 let read = parse(&format(&trace)).unwrap();
-                assert_eq!((read.begin, read.vote_proxies, read.moves), (trace.begin, vote_proxies, trace.moves));
+                let header = (read.begin, read.vote_proxies, read.terms);
+                assert_eq!((header, read.moves), ((trace.begin, vote_proxies, terms), trace.moves));
             }
         }
     }

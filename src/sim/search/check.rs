@@ -136,7 +136,8 @@ impl All {
         let is_blank = first.nodes.iter().all(|node| node.data.is_blank());
         // Its promotion is not in each log yet.
         let is_promoted = first.nodes[0].data.log != first.nodes[1].data.log;
-        let begin = match (is_blank, etcd::have_parted(sim, &first), is_told_mirrored) {
+        let second_leads = is_told_mirrored ^ (etcd::leader(&first) == Some(1));
+        let begin = match (is_blank, etcd::have_parted(sim, &first), second_leads) {
             (false, false, false) if first.third_voter && is_promoted => Beginning::ThirdVoterPromoted,
             (false, false, true) if first.third_voter && is_promoted => Beginning::ThirdVoterPromotedSecondLeads,
             (false, false, false) if first.third_voter => Beginning::ThirdVoter,
@@ -148,7 +149,12 @@ impl All {
             (false, false, false) => Beginning::Voters,
             (false, false, true) => Beginning::SecondLeads,
         };
-        Trace { begin, vote_proxies: sim.bounds.vote_proxies, moves: moves.into_iter().map(name).collect() }
+        Trace {
+            begin,
+            vote_proxies: sim.bounds.vote_proxies,
+            terms: sim.bounds.terms,
+            moves: moves.into_iter().map(name).collect(),
+        }
     }
 
     /// The shortest way from one form to another, as the search may have found it.

@@ -13,8 +13,8 @@ use crate::sim::model::initial_states;
 use crate::sim::model::world::World;
 use crate::sim::moves::{self, Move};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
+use crate::sim::reduce::symmetry::canonical;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
-use crate::sim::reduce::symmetry::{canonical, fingerprint, known};
 use crate::sim::store::hash::{self, Found};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Sim, Violation};
@@ -164,11 +164,18 @@ pub(in crate::sim) fn search(
         limits,
         deadline,
     };
+    // Before the workers are made, because each has a copy of the tables of values.
+    let roots: Vec<(World, u64)> = roots
+        .iter()
+        .map(|root| {
+            let mut root = *root;
+            let digest = canonical::canonical(sim, &mut root).digest;
+            (root, digest)
+        })
+        .collect();
     let mut workers: Vec<Worker> = (0..count).map(|me| Worker::new(sim.clone(), me, &meeting)).collect();
-    for root in roots {
-        let names = known::of(sim, root);
-        let digest = fingerprint::digest(sim, root, &names);
-        workers[owner(digest, count)].begin(root, digest);
+    for (root, digest) in roots {
+        workers[owner(digest, count)].begin(&root, digest);
     }
     let mut ends: Vec<(Share, Option<String>)> = if count == 1 {
         workers.into_iter().map(Worker::run).collect()

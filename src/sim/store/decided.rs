@@ -6,7 +6,7 @@ use super::hash::{self, Found};
 use crate::sim::model::log::Conf;
 use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::view::{Disk, Heard, Told, View};
-use crate::sim::model::world::{Cib, Vars, Word};
+use crate::sim::model::world::{Cib, CibReached, Vars, Word};
 
 /// A view: two are the same where these are.
 pub(in crate::sim) type Key = [u64; 7];
@@ -149,9 +149,11 @@ fn add_request(row: &mut Row, me: u8, request: u64, vars: Vars) {
 #[inline(always)]
 fn add_cib(row: &mut Row, cib: Cib) {
     let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _, reached } = cib;
-    row.add(4, reached.0);
-    row.add(6, reached.1);
-    row.add(1, reached.2);
+    let CibReached { forks, term, index, is_redundant } = reached;
+    row.add(4, forks);
+    row.add(3, term);
+    row.add(6, index);
+    row.add(1, is_redundant);
     for n in 0..2 {
         row.add(3, machine[n] as u64);
         row.add(3, agent[n] as u64);
@@ -177,7 +179,8 @@ fn add_what_is_told(row: &mut Row, Cib { score, told, primary, .. }: Cib) {
 #[inline(always)]
 fn add_disk(row: &mut Row, disk: Option<Disk>) {
     row.add(1, disk.is_some());
-    let Disk { mid, cluster, conf, has_left, has_tail, index, commit } = disk.unwrap_or_default();
+    let Disk { mid, cluster, conf, has_left, has_tail, term, index, commit } = disk.unwrap_or_default();
+    row.add(3, term);
     row.add(6, commit);
     row.add(4, mid);
     row.add(8, cluster);
@@ -189,21 +192,22 @@ fn add_disk(row: &mut Row, disk: Option<Disk>) {
 
 #[inline(always)]
 fn in_the_place_of_a_disk(told: Told) -> Disk {
-    let Told { mid, cluster, conf, applied, term_has_moved } = told;
-    Disk { mid, cluster, conf, has_left: term_has_moved, has_tail: false, index: 0, commit: applied }
+    let Told { mid, cluster, conf, applied, term, term_has_moved } = told;
+    Disk { mid, cluster, conf, has_left: term_has_moved, has_tail: false, term, index: 0, commit: applied }
 }
 
 #[inline(always)]
 fn add_answer(row: &mut Row, answer: Heard) {
     let (kind, etcd) = match answer {
-        Heard::NotAsked => (0_u8, (0, 0, 0, 0, false, Conf::default())),
-        Heard::Refused => (1, (0, 0, 0, 0, false, Conf::default())),
-        Heard::Silent => (2, (0, 0, 0, 0, false, Conf::default())),
-        Heard::Etcd { mid, cluster, leader, index, is_learner, conf } => {
-            (3, (mid, cluster, leader, index, is_learner, conf))
+        Heard::NotAsked => (0_u8, (0, 0, 0, 0, 0, false, Conf::default())),
+        Heard::Refused => (1, (0, 0, 0, 0, 0, false, Conf::default())),
+        Heard::Silent => (2, (0, 0, 0, 0, 0, false, Conf::default())),
+        Heard::Etcd { mid, cluster, leader, term, index, is_learner, conf } => {
+            (3, (mid, cluster, leader, term, index, is_learner, conf))
         }
     };
-    let (mid, cluster, leader, index, is_learner, conf) = etcd;
+    let (mid, cluster, leader, term, index, is_learner, conf) = etcd;
+    row.add(3, term);
     row.add(2, kind);
     row.add(4, mid);
     row.add(8, cluster);

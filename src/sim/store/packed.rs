@@ -7,7 +7,9 @@ use super::intern::Id;
 use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
 use crate::sim::model::log::Data;
-use crate::sim::model::world::{Action, Blind, Cib, Damage, Mode, Newer, Node, Run, Stack, Vars, Wanted, Word, World};
+use crate::sim::model::world::{
+    Action, Blind, Cib, CibReached, Damage, Mode, Newer, Node, Run, Stack, Vars, Wanted, Word, World,
+};
 
 const WORDS: usize = 9;
 /// How wide a number of an interned value may be.
@@ -25,7 +27,7 @@ impl PartialEq for Packed {
 
 /// Half of a state: one machine, in words of which the last one has few bits.
 pub(in crate::sim) type Half = [u64; 4];
-const HALF_BITS: usize = 248;
+const HALF_BITS: usize = 255;
 /// How many bits of a half are in its last word.
 const REST: usize = HALF_BITS % 64;
 /// Where in the last word of a state the bits begin that belong to neither half.
@@ -178,6 +180,7 @@ impl Packed {
 pub(in crate::sim) fn half(node: &Node) -> Half {
     let mut bits = Bits::<false> { words: [0; 4], at: 0 };
     bits.node(&mut node.clone());
+    assert!(bits.at <= HALF_BITS, "a machine takes {} bits", bits.at);
     bits.words
 }
 
@@ -337,9 +340,6 @@ impl<const READS: bool> Bits<READS> {
     #[inline(always)]
     fn cib(&mut self, cib: &mut Cib) {
         let Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached } = cib;
-        self.small(4, &mut reached.0);
-        self.small(6, &mut reached.1);
-        self.flag(&mut reached.2);
         for n in 0..2 {
             self.one_of(&mut machine[n]);
             self.one_of(&mut agent[n]);
@@ -354,6 +354,11 @@ impl<const READS: bool> Bits<READS> {
             self.small(8, forks);
             self.small(2, by);
         }
+        let CibReached { forks, term, index, is_redundant } = reached;
+        self.small(4, forks);
+        self.small(3, term);
+        self.small(6, index);
+        self.flag(is_redundant);
     }
 
     #[inline(always)]

@@ -123,7 +123,7 @@ fn mids_of(entries: &[Entry]) -> u16 {
         set | match *entry {
             Entry::Base { conf, .. } => conf.voters | conf.learners | conf.started,
             Entry::AddLearner(mid) | Entry::Started(mid) | Entry::Promote(mid) | Entry::Remove(mid) => bit(mid),
-            Entry::Write(_) => 0,
+            Entry::Write(_) | Entry::Elected => 0,
         }
     })
 }

@@ -81,6 +81,7 @@ impl Renaming {
             Entry::Started(mid) => Entry::Started(self.mid(mid)),
             Entry::Promote(mid) => Entry::Promote(self.mid(mid)),
             Entry::Remove(mid) => Entry::Remove(self.mid(mid)),
+            Entry::Elected => Entry::Elected,
         }
     }
 
