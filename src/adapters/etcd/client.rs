@@ -7,15 +7,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcd_client::{
-    AlarmAction, AlarmType, Certificate, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions,
-    StatusResponse, TlsOptions,
+    AlarmAction, AlarmType, Client, ConnectOptions, GetOptions, Identity, MemberAddOptions, StatusResponse,
 };
 use tokio::net::TcpStream;
 use tokio::task::JoinError;
 use tokio::time;
 use zeroize::Zeroizing;
 
-use super::common_name;
+use super::{channel, common_name, pem};
 use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
@@ -280,6 +279,7 @@ where
 {
     let began = time::Instant::now();
     let mut options = ConnectOptions::new().with_connect_timeout(timeout).with_timeout(timeout);
+    let mut channel = channel::Builder(None);
     // Every address of this agent's begins with https://; an operator may have typed another one.
     if !endpoint.url.starts_with("http://") {
         let Ok(tls) = time::timeout(timeout, tls(endpoint, credentials)).await else {
@@ -287,10 +287,13 @@ where
             let source = std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
             return Err(Error::Certificate { path, source });
         };
-        options = options.with_tls(tls?);
+        let tls = tls?;
+        // Makes an address without a scheme one of TLS, and a key that is of no use an error at once.
+        options = options.with_tls(tls.options.clone());
+        channel = channel::Builder(Some(tls));
     }
     let whole = async {
-        let client = Client::connect([endpoint.url.as_str()], Some(options)).await?;
+        let client = Client::connect_with_balanced_channel([endpoint.url.as_str()], Some(options), channel).await?;
         conversation(client).await
     };
     match time::timeout(timeout.saturating_sub(began.elapsed()), whole).await {
@@ -400,7 +403,7 @@ pub(super) fn sentence(error: &etcd_client::Error) -> String {
     text
 }
 
-async fn tls(endpoint: &Endpoint, credentials: &Credentials) -> Result<TlsOptions, Error> {
+async fn tls(endpoint: &Endpoint, credentials: &Credentials) -> Result<channel::Tls, Error> {
     let credentials = credentials.clone();
     let read = beside_the_runtime(move || read_tls(&credentials)).await;
     read.unwrap_or_else(|error| Err(Error::Client { url: endpoint.url.clone(), why: error.to_string() }))
@@ -418,10 +421,10 @@ pub(super) fn unusable(path: &Path, why: &str) -> Error {
     Error::Certificate { path: path.display().to_string(), source }
 }
 
-fn read_tls(credentials: &Credentials) -> Result<TlsOptions, Error> {
-    Ok(TlsOptions::new()
-        .ca_certificate(Certificate::from_pem(read_pem(&credentials.trusted_ca_file)?))
-        .identity(Identity::from_pem(read_pem(&credentials.cert_file)?, read_pem(&credentials.key_file)?)))
+fn read_tls(credentials: &Credentials) -> Result<channel::Tls, Error> {
+    let authorities = pem::certificates(&credentials.trusted_ca_file)?;
+    let identity = Identity::from_pem(read_pem(&credentials.cert_file)?, read_pem(&credentials.key_file)?);
+    Ok(channel::Tls::new(authorities, identity))
 }
 
 #[cfg(test)]

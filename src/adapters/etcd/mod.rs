@@ -1,6 +1,7 @@
 //! etcd: asked over TLS, and configured by a file.
 
 pub mod blocking;
+mod channel;
 pub mod client;
 mod common_name;
 pub mod config;

@@ -6,12 +6,13 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 
 use super::client::{self, Credentials, Endpoint, Error, read_pem};
 use super::pem;
+use crate::adapters::https::tls::{self, Trust};
 use crate::os::clock::Deadline;
 
 /// What came of it.
@@ -90,16 +91,11 @@ fn server_name(endpoint: &Endpoint) -> Result<ServerName<'static>, Error> {
 
 fn config(endpoint: &Endpoint, credentials: &Credentials) -> Result<ClientConfig, Error> {
     let of_endpoint = |error: rustls::Error| unusable(endpoint, &error.to_string());
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(pem::certificates(&credentials.trusted_ca_file)?);
+    let authorities = pem::certificates(&credentials.trusted_ca_file)?;
     let key = PrivateKeyDer::from_pem_slice(&read_pem(&credentials.key_file)?)
         .map_err(|error| pem::unusable(&credentials.key_file, &error.to_string()))?;
-    ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .map_err(of_endpoint)?
-        .with_root_certificates(roots)
-        .with_client_auth_cert(pem::certificates(&credentials.cert_file)?, key)
-        .map_err(of_endpoint)
+    let identity = (pem::certificates(&credentials.cert_file)?, key);
+    tls::with_identity(Trust::Listed(authorities), Some(identity)).map_err(of_endpoint)
 }
 
 pub(super) fn unusable(endpoint: &Endpoint, why: &str) -> Error {

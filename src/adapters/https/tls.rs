@@ -138,6 +138,12 @@ fn builder(
         .with_custom_certificate_verifier(Arc::new(verifier)))
 }
 
+/// Returns what checks a server's certificate by `trust`, its name included, for a client that has its own TLS.
+pub(crate) fn verifier(trust: Trust) -> Arc<dyn ServerCertVerifier> {
+    let provider = Arc::new(provider::default_provider());
+    Arc::new(Verifier { trust, check_name: true, provider, shown: Shown::default(), authorities: OnceLock::new() })
+}
+
 /// Shows no certificate, and notes that one is asked for.
 #[derive(Debug)]
 struct NoCertificate(Arc<AtomicBool>);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use self::double::{Double, LEADER, MEMBER, Reply, Script};
 use super::*;
+use crate::adapters::etcd::shown;
 
 /// For an etcd that is asked without TLS.
 fn no_credentials() -> Credentials {
@@ -188,4 +189,29 @@ fn what_keeps_two_sides_from_trust_is_said_with_the_file() {
         assert!(said.contains(&file.display().to_string()) && said.contains(words), "{said}");
         assert!(!said.contains("transport error"), "{said}");
     }
+}
+
+/// A self-signed certificate that names itself an authority, as `openssl req -x509` makes it: etcdctl takes it where the file holds that very one.
+#[test]
+fn a_servers_certificate_that_is_in_the_file_itself_is_trusted() {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+    let (dir, another) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let own = files(dir.path());
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let (cert_file, key_file) = (dir.path().join("self.crt"), dir.path().join("self.key"));
+    std::fs::write(&cert_file, params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&key_file, key.serialize_pem()).unwrap();
+    let endpoint = server(&Credentials { cert_file: cert_file.clone(), key_file, ..own.clone() });
+    let ask = |trusted_ca_file: std::path::PathBuf| {
+        let credentials = Credentials { trusted_ca_file, ..own.clone() };
+        let asked = confirmed_read(&endpoint, &credentials, Duration::from_secs(5));
+        let said = runtime().block_on(asked).unwrap_err().to_string();
+        let patience = Duration::from_secs(5);
+        let shown = shown::certificate(&endpoint, &credentials, patience, patience);
+        (said.contains("certificate"), matches!(shown, shown::Shown::Certificate(_)))
+    };
+    assert_eq!(ask(cert_file), (false, true), "the handshake is done, and the server ends behind it");
+    assert_eq!(ask(files(another.path()).trusted_ca_file), (true, false));
 }
