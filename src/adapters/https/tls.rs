@@ -249,7 +249,8 @@ impl Authorities {
 const BUNDLES: &[&str] =
     &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
+/// Returns whether a certificate was refused only because it is an authority's own. Its dates were checked before that.
+pub(crate) fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(reason) if is_authority(reason))
 }
 
