@@ -25,7 +25,8 @@ pub(super) fn cut(lab: &Lab, seat: Seat) -> Result<()> {
     bmc::set_mode(lab, there, "ok")?;
     must("no other command is offered for that node", said, |said| !said.contains("pcs stonith confirm"))?;
     comes_to_say(lab, here, "tandem status", 3, &["degraded"])?;
-    says(lab, here, "timeout 2 tandem status --watch", 124, &["degraded"]).map(drop)
+    // An answer may take 5 s.
+    says(lab, here, "timeout 8 tandem status --watch", 124, &["degraded"]).map(drop)
 }
 
 /// That `line` ends as it does where a device fences, with a word of advice (3) or without.
