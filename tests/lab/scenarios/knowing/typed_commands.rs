@@ -52,6 +52,10 @@ const STATES: &[(&str, Enter)] = &[
         host::must(lab, pair.follower, &["sh", "-c", old])?;
         collector::collect(lab)
     }),
+    // A third voter of which no agent knows, and which never starts.
+    ("more-voters", |lab, pair| {
+        typed_on(lab, pair, "tandem etcdctl member add stranger --peer-urls=https://10.99.0.9:2380")
+    }),
     ("fence-device-disabled", |lab, pair| by_pcs(lab, pair, &format!("stonith disable {}", device(pair)))),
     ("fence-device-unmanaged", |lab, pair| by_pcs(lab, pair, &format!("resource unmanage {}", device(pair)))),
     // It left in good order, so that it is not fenced, and is off.
