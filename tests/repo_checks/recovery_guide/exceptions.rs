@@ -94,6 +94,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Told::text", "tandem setup, as a report"),
     ("Upgraded::text", "tandem upgrade, as a report"),
     ("Work::to_do", "the steps of an upgrade"),
+    ("src/operate/upgrade/work.rs Work::way_back", "what goes back, behind a sentence"),
+    ("Work::settings_of_before", "the same"),
     ("Work::settings_to_do", "the steps of a change of settings"),
     ("Work::consents", "the same, before a question"),
     ("Work::is_named", "progress of an upgrade"),
