@@ -308,12 +308,12 @@ impl<'a> Work<'a> {
         if !matches!(stopped, Ok(true)) {
             instance::let_back(&self.programs, name)?;
         }
-        match stopped? {
-            true => Ok(()),
-            false => Err(Failure(format!(
-                "etcd took no writes while it was kept from {name}, and gets that node back: see 'tandem status', and type the same again once both nodes vote"
-            ))),
+        if stopped? {
+            return Ok(());
         }
+        Err(Failure(format!(
+            "etcd took no writes while it was kept from {name}, and gets that node back: see 'tandem status', and type the same again once both nodes vote"
+        )))
     }
 
     /// Looks until nothing is missing any more.
