@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::exit::Exit;
 use crate::operate::failure::Failure;
-use crate::os::output;
+use crate::os::output::{self, Painted};
 
 /// The version of what `--json` prints. Keys are added without a new one; it changes where a key goes, or means something
 /// else.
@@ -24,6 +24,11 @@ pub(super) trait Report: Serialize {
     /// Why this answer is a bad one: it goes to stderr, and the subcommand fails. The answer is printed all the same.
     fn complaint(&self) -> Option<Cow<'_, str>> {
         None
+    }
+
+    /// Words of the text that have a colour on a terminal, at the beginning of a line.
+    fn painted(&self) -> &'static Painted {
+        &[]
     }
 
     /// How the subcommand ends where it has no complaint.
@@ -103,7 +108,7 @@ pub(super) fn line(report: &impl Report) -> Result<String, Failure> {
 pub(super) fn show(report: &impl Report, form: Form) -> Result<Exit, Failure> {
     let text = render(report, form)?;
     if !text.is_empty() {
-        output::say(text)?;
+        output::say_painted(text, if form.json { &[] } else { report.painted() })?;
     }
     report.complaint().map_or_else(|| Ok(report.exit()), |why| Err(Failure(why.into_owned())))
 }

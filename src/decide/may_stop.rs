@@ -48,6 +48,8 @@ pub enum Machine {
     /// Online, and etcd may run there.
     Ready,
     Standby,
+    /// Pacemaker stops the etcd there, which may answer until its last moment.
+    Stopping,
     /// Joining or leaving.
     Moving,
     Unclean,
@@ -284,6 +286,7 @@ impl fmt::Display for Machine {
         f.write_str(match self {
             Self::Ready => "is online",
             Self::Standby => "is on standby",
+            Self::Stopping => "is stopping its etcd",
             Self::Moving => "is joining or leaving",
             Self::Unclean => "is lost and not confirmed off",
             Self::Offline => "is off, or its cluster is stopped",

@@ -67,7 +67,8 @@ pub fn takes(resource: Option<&str>, settings: &[(String, String)]) -> Result<()
 
 /// The data dir of the etcd resource on this node.
 pub fn data_dir(programs: &Programs, resource: Option<&str>) -> Result<PathBuf, Failure> {
-    let env = choose(configured(programs)?, resource)?.env();
+    let found = configured(programs).map_err(|error| unanswered(error, Path::new(configuration::ON_DISK)))?;
+    let env = choose(found, resource)?.env();
     // A pod's manifest may place it elsewhere than the parameters do, and is this node's.
     let params = params::parse(&env)?;
     let deployment = Deployment::resolve(&params, &local_node(programs)?, Manifests::CurrentOrSaved)?;

@@ -28,10 +28,11 @@ pub fn forget(lab: &Lab) -> Result<()> {
 
 /// Makes what `node` has published as old as this.
 pub fn make_old(lab: &Lab, node: Node, age: Duration) -> Result<()> {
+    // Pacemaker 2.1 prints quotes as XML does, and 3.0 as C does.
     let all = host::must(lab, node, &["attrd_updater", "--query", "--name", "tandem-collected"])?;
     let said = all.lines().find(|line| line.contains(&format!("host=\"{node}\""))).unwrap_or_default();
     let value = said.split_once("value=\"").and_then(|(_, rest)| rest.trim_end().strip_suffix('"'));
-    let value = value.ok_or_else(|| format!("no value: {said}"))?.replace("&quot;", "\"");
+    let value = value.ok_or_else(|| format!("no value: {said}"))?.replace("&quot;", "\"").replace("\\\"", "\"");
     let mut published: Value = serde_json::from_str(&value).map_err(|error| format!("{error}: {value}"))?;
     let at = published["at"].as_u64().ok_or("it has no time")?;
     published["at"] = at.saturating_sub(age.as_secs()).into();

@@ -11,17 +11,23 @@ use crate::state::Lab;
 
 /// The command of the problem `id`, once `on` names it.
 pub fn command_of(lab: &Lab, on: Node, id: &str) -> Result<String> {
-    let what = format!("status on {on} has a command for {id}");
-    let found = eventually(&what, || find(lab, on, id), |found| matches!(found, Ok(Some(_))))?;
+    command_that_begins(lab, on, id, "")
+}
+
+/// The same where `on` may have several problems `id`: the first command that begins so.
+pub fn command_that_begins(lab: &Lab, on: Node, id: &str, begins: &str) -> Result<String> {
+    let what = format!("status on {on} has a command '{begins}' for {id}");
+    let found = eventually(&what, || find(lab, on, id, begins), |found| matches!(found, Ok(Some(_))))?;
     found?.ok_or_else(|| what.into())
 }
 
-fn find(lab: &Lab, on: Node, id: &str) -> Result<Option<String>> {
+fn find(lab: &Lab, on: Node, id: &str, begins: &str) -> Result<Option<String>> {
     let (_, said) = host::typed(lab, on, "tandem status --json 2> /dev/null")?;
     let document: Value = serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?;
     let problems = document["problems"].as_array().cloned().unwrap_or_default();
-    let of_id = problems.iter().find(|problem| problem["id"] == id);
-    Ok(of_id.and_then(|problem| problem["command"].as_str()).map(str::to_owned))
+    let of_id = problems.iter().filter(|problem| problem["id"] == id);
+    let mut commands = of_id.filter_map(|problem| problem["command"].as_str());
+    Ok(commands.find(|command| command.starts_with(begins)).map(str::to_owned))
 }
 
 /// Types a command on `on`, and returns its exit code and what it printed. What follows `ssh NODE` is typed there, as most

@@ -37,6 +37,13 @@ impl Written {
         of_node.and_then(find).or_else(|| find(&self.of_all))
     }
 
+    /// Returns those of `pairs` that are written: an empty value of what no set has means nothing, and Pacemaker would restart for it what
+    /// runs without.
+    fn telling<'a>(&self, pairs: &'a [Pair]) -> Vec<&'a Pair> {
+        let is_known = |name: &str| self.of_all.iter().any(|(one, _)| one == name);
+        pairs.iter().filter(|(name, value)| !value.is_empty() || is_known(name)).collect()
+    }
+
     fn enclosed(&self, set: &str) -> String {
         let open: Vec<String> = self.path.iter().map(|(name, id)| format!("<{name} id=\"{}\">", escape(id))).collect();
         let close: Vec<String> = self.path.iter().rev().map(|(name, _)| format!("</{name}>")).collect();
@@ -95,8 +102,11 @@ fn nvpair(id: &str, (name, value): &Pair) -> String {
 /// Has `pairs` hold on `node`, in place of those that held there alone.
 pub fn set_on(programs: &Programs, written: &Written, node: &str, pairs: &[Pair]) -> Result<(), Error> {
     forget_on(programs, node)?;
-    let id = set_of(node);
-    let values: String = pairs.iter().map(|pair| nvpair(&format!("{id}-{}", pair.0), pair)).collect();
+    let (id, pairs) = (set_of(node), written.telling(pairs));
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let values: String = pairs.into_iter().map(|pair| nvpair(&format!("{id}-{}", pair.0), pair)).collect();
     let (id, node) = (escape(&id), escape(node));
     let set = format!(
         "<{SETS} id=\"{id}\" score=\"1000\"><rule id=\"{id}-rule\" score=\"INFINITY\" boolean-op=\"and\"><expression id=\"{id}-node\" \
@@ -111,7 +121,11 @@ pub fn set_on_all(programs: &Programs, written: &Written, pairs: &[Pair]) -> Res
         let known = written.ids.iter().find(|(one, _)| one == name).map(|(_, id)| id.clone());
         known.unwrap_or_else(|| format!("{}-{name}", written.set))
     };
-    let values: String = pairs.iter().map(|pair| nvpair(&id(&pair.0), pair)).collect();
+    let pairs = written.telling(pairs);
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    let values: String = pairs.into_iter().map(|pair| nvpair(&id(&pair.0), pair)).collect();
     modify(programs, written, &format!("<{SETS} id=\"{}\">{values}</{SETS}>", escape(&written.set)))
 }
 
@@ -161,5 +175,21 @@ mod tests {
         assert!(said.contains("attribute=\"#uname\" operation=\"eq\" value=\"node1\""), "{said}");
         assert!(said.contains("<instance_attributes id=\"etcd-ia\"><nvpair id=\"p2\" name=\"etcd_settings\" value=\"a=3;b=&quot;4&quot;\"/>"), "{said}");
         assert!(said.contains("<nvpair id=\"etcd-ia-run_opts\" name=\"run_opts\" value=\"--cpus 2\"/>"), "{said}");
+    }
+
+    #[test]
+    fn an_empty_value_is_written_where_there_was_one_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("said");
+        let programs = fake_program(dir.path(), "cibadmin", &format!("echo \"$@\" >> {}", file.display()));
+        let written = parse(CIB, "etcd").unwrap();
+        let empty = |name: &str| [(name.to_owned(), String::new())];
+        set_on(&programs, &written, "node1", &empty("run_opts")).unwrap();
+        set_on_all(&programs, &written, &empty("run_opts")).unwrap();
+        let said = std::fs::read_to_string(&file).unwrap();
+        assert_eq!(said.matches("--modify").count(), 0, "{said}");
+        set_on_all(&programs, &written, &empty("etcd_settings")).unwrap();
+        let said = std::fs::read_to_string(&file).unwrap();
+        assert!(said.contains("<nvpair id=\"p2\" name=\"etcd_settings\" value=\"\"/>"), "{said}");
     }
 }

@@ -15,7 +15,7 @@ pub(super) use crate::operate::collect::status::PATH as KEPT;
 use crate::operate::collect::{passwords, status};
 use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::operate::failure::Failure;
-use crate::operate::node::must_be_root;
+use crate::operate::node::{must_be_root, no_cluster};
 use crate::os::logging;
 use crate::records::events::{Event, Repeat, append, make_directory};
 
@@ -50,6 +50,9 @@ pub(super) struct Collected {
     metrics: Option<PathBuf>,
     recipients: Vec<Outcome>,
     problems: Vec<String>,
+    /// A sentence on this machine.
+    #[serde(skip)]
+    note: Option<String>,
 }
 
 impl Report for Collected {
@@ -57,7 +60,7 @@ impl Report for Collected {
     fn text(&self) -> String {
         let delivered = self.recipients.iter().filter(|outcome| outcome.delivered > 0);
         let brought = delivered.map(|outcome| format!("{}: {} events", outcome.recipient, outcome.delivered));
-        brought.collect::<Vec<_>>().join("\n")
+        self.note.clone().into_iter().chain(brought).collect::<Vec<_>>().join("\n")
     }
 
     fn complaint(&self) -> Option<std::borrow::Cow<'_, str>> {
@@ -96,6 +99,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     let metrics = done.noted(seen.tell_prometheus(counts, arguments.textfile.as_deref()));
     done.metrics = metrics.flatten();
     passwords::settle(&programs, &seen.cluster);
+    done.note = seen.cluster.configuration.is_absent().then(|| no_cluster().0);
     // Who is to be told is in the CIB. Where Pacemaker is stopped, events wait, and nothing is wrong with that.
     if !seen.cluster.pacemaker.is_absent() {
         bring(&programs, &places, &mut done);
@@ -136,6 +140,8 @@ mod tests {
     fn what_was_done_is_told_where_there_is_something_to_tell() {
         assert_eq!(Collected::default().text(), "");
         assert_eq!(Collected::default().complaint(), None);
+        let alone = Collected { note: Some(no_cluster().0), ..Collected::default() };
+        assert!(alone.text().starts_with("this node belongs to no cluster"));
         let outcome = |recipient: &str, delivered| Outcome {
             recipient: recipient.to_owned(),
             delivered,
@@ -148,6 +154,7 @@ mod tests {
             metrics: Some("/var/lib/node_exporter/textfile_collector/tandem.prom".into()),
             recipients: vec![outcome("journal", 2), outcome("file:/var/log/tandem-events", 0)],
             problems: vec!["/var/lib/tandem/status.json: No space left on device (os error 28)".to_owned()],
+            note: None,
         };
         assert!(collected.complaint().is_some_and(|why| why.contains("No space left")));
         golden::compare("collect", &collected);

@@ -22,7 +22,7 @@ A copy of the end of the log, as it was before, is kept in DIR; its name says of
 With --json: commit_before and commit_now are indices, kept_copy is the copy's path, or null where nothing had to be
 changed.";
 
-/// Records every entry of the log as committed, so that --force-new-cluster loses none
+/// Changes the log: records every entry as committed, so that --force-new-cluster loses none
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {

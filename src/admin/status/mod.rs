@@ -28,7 +28,7 @@ use crate::operate::cluster::{Cluster, ask};
 use crate::operate::failure::Failure;
 use crate::operate::health::{Problem, Severity, Verdict};
 use crate::os::clock;
-use crate::os::output::complain;
+use crate::os::output::{Painted, complain};
 
 /// How long is waited for a state unless --timeout says otherwise.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -37,6 +37,7 @@ const HELP: &str = "\
 It changes nothing. What could not be asked is not known, and never healthy. Each question has a time of its own: the answer is
 there within 5 seconds, whatever hangs. The BMC of a node that is out of sight is asked too, for 3 seconds at most, unless the node is
 being fenced; --may-stop, --check and --output do not ask it, and --watch and --wait-for ask it each 10 seconds.
+On a terminal the verdict and each problem have a colour, unless NO_COLOR is set.
 
 Exit codes: 0 redundant: two voters, and nothing that needs a human; 3 degraded: writes are taken, and something is missing; 4 down:
 no writes are taken; 1 not known. With --wait-for 0 as soon as that state is there, else as above. With --may-stop 0 yes, 3 no, 1 not
@@ -189,6 +190,10 @@ pub(super) fn text() -> Result<String, Failure> {
 impl Report for Status {
     fn text(&self) -> String {
         table::text(self)
+    }
+
+    fn painted(&self) -> &'static Painted {
+        table::PAINTED
     }
 
     fn exit(&self) -> Exit {

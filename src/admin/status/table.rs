@@ -8,9 +8,19 @@ use super::document::{Device, Node, PowerSeen, Role, Status, Time};
 use crate::base::utc;
 use crate::operate::health::words::{ago, millis, size, span};
 use crate::operate::health::{Problem, Severity, Verdict};
+use crate::os::output::{Colour, Painted};
 
 const NOT_KNOWN: &str = "not known";
 const DAY: u64 = 86_400;
+/// The words of a verdict and of a problem that a tired reader sees from afar.
+pub(super) const PAINTED: &Painted = &[
+    ("redundant", Colour::Green),
+    ("degraded", Colour::Yellow),
+    ("down", Colour::Red),
+    ("unknown", Colour::Red),
+    ("critical", Colour::Red),
+    ("warning", Colour::Yellow),
+];
 
 /// What a row is called, and what it says of a node.
 type Row = (&'static str, fn(&Status, &Node) -> String);

@@ -14,7 +14,7 @@ use crate::operate::failure::Failure;
 use crate::operate::health::Verdict;
 use crate::operate::health::words::span;
 use crate::os::clock::{self, Deadline};
-use crate::os::output;
+use crate::os::output::{self, Painted};
 
 /// How often it is asked while something is waited for.
 const OFTEN: Duration = Duration::from_secs(1);
@@ -65,6 +65,10 @@ impl Report for Waited {
         format!("{}\n\nnot {wanted} within {patience}", self.status.text())
     }
 
+    fn painted(&self) -> &'static Painted {
+        self.status.painted()
+    }
+
     fn exit(&self) -> Exit {
         if self.reached { Exit::Done } else { self.status.exit() }
     }
@@ -99,7 +103,7 @@ pub(super) fn watch(
         let status = ask()?;
         let change = change(&status);
         let is_read = match (in_place, form.json) {
-            (true, _) => output::is_read_alone(status.text())?,
+            (true, _) => output::is_read_alone(with_clock(&status, interval), status.painted())?,
             _ if change == last => true,
             (_, true) => output::is_read(json_line(&status)?)?,
             (_, false) => output::is_read(format_args!("{} {change}", status.at))?,
@@ -110,6 +114,11 @@ pub(super) fn watch(
         }
         clock::sleep(interval);
     }
+}
+
+/// Returns the status, and when it was asked: a frozen screen shows that by its clock.
+fn with_clock(status: &Status, interval: Duration) -> String {
+    format!("{}\n\nat {}, every {}", status.text(), status.at, span(interval.as_secs()))
 }
 
 /// What counts as a change, as a line: not how far a log or a database has grown, nor how long ago something was.

@@ -119,8 +119,9 @@ impl<'a> Watch<'a> {
         let Round { evidence, decision, done, .. } = round;
         let plan = &decision.plan;
         let node = &self.context.me.name;
+        let is_new = evidence.cib.known().is_some_and(|cib| cib.redundancy.is_absent());
         for effect in plan.effects.iter().take(*done) {
-            own::tell(directory, own::of_effect(node, effect, &plan.because));
+            own::tell(directory, own::of_effect(node, effect, &plan.because, is_new));
             if *effect == Effect::MoveHistoryAside {
                 own::tell(directory, own::of_kept_history(node, evidence, &plan.because));
             }

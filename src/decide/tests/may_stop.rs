@@ -79,6 +79,7 @@ fn whatever_keeps_the_peer_from_going_on_is_a_no() {
         (with_care(|care| care.hands_off = true), Hindrance::HandsOff { node: "node1".to_owned() }),
         (with_care(|care| care.fencing = Some(peer())), Hindrance::BeingFenced { node: peer() }),
         (with_care(|care| care.peer = Machine::Standby), not_ready(Machine::Standby)),
+        (with_care(|care| care.peer = Machine::Stopping), not_ready(Machine::Stopping)),
         (with_care(|care| care.peer = Machine::Moving), not_ready(Machine::Moving)),
         (with_care(|care| care.peer = Machine::Unclean), not_ready(Machine::Unclean)),
         (with_care(|care| care.peer = Machine::Offline), not_ready(Machine::Offline)),

@@ -8,6 +8,9 @@ use crate::decide::evidence::{DataDir, PublishedState, ThirdVoter};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
 use crate::operate::cluster::{Cluster, Etcd};
 
+/// What Pacemaker calls a stop that is under way.
+const STOPPING: &str = "Stopping";
+
 /// How stopping `node` looks, for [`crate::decide::may_stop::may_stop`].
 pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
     let peer = view::peer_of(cluster, node);
@@ -98,8 +101,16 @@ fn care(cluster: &Cluster, pacemaker: &Pacemaker, node: &str, peer: Option<&str>
         quorate: pacemaker.has_quorum,
         hands_off: pacemaker.maintenance || in_maintenance || unmanaged,
         fencing: fencing.map(|fencing| fencing.target.clone()),
-        peer: peer.and_then(|peer| view::node(cluster, peer)).map_or(Machine::Offline, machine),
+        peer: match peer.and_then(|peer| view::node(cluster, peer)).map_or(Machine::Offline, machine) {
+            Machine::Ready if peer.is_some_and(|peer| is_stopping(pacemaker, &resource, peer)) => Machine::Stopping,
+            machine => machine,
+        },
     }
+}
+
+/// Whether Pacemaker stops the resource on `node` now.
+fn is_stopping(pacemaker: &Pacemaker, resource: &str, node: &str) -> bool {
+    view::instance_on(pacemaker, resource, node).and_then(|instance| instance.pending.as_deref()) == Some(STOPPING)
 }
 
 fn machine(node: &Node) -> Machine {
@@ -126,7 +137,7 @@ fn voice(etcd: &Etcd) -> Voice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::decide::may_stop::{Answer, may_stop};
+    use crate::decide::may_stop::{Answer, Hindrance, may_stop};
     use crate::operate::health::samples;
 
     #[test]
@@ -155,5 +166,19 @@ mod tests {
         for (state, wanted) in expected {
             assert_eq!(answers(state), wanted, "{state}");
         }
+    }
+
+    /// Its etcd answers as a voter until its last moment.
+    #[test]
+    fn no_node_may_be_stopped_while_pacemaker_stops_the_other_ones_etcd() {
+        let mut cluster = samples::read("healthy");
+        let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("it is known") };
+        let of_node2 = |one: &&mut crate::adapters::pacemaker::seen::Instance| {
+            one.id == "etcd" && one.nodes.iter().any(|node| node == "node2")
+        };
+        pacemaker.resources.iter_mut().find(of_node2).unwrap().pending = Some(STOPPING.to_owned());
+        let stopping = Hindrance::PeerNotReady { peer: "node2".to_owned(), machine: Machine::Stopping };
+        assert_eq!(may_stop(&outlook(&cluster, "node1")), Answer::No(vec![stopping]));
+        assert_eq!(may_stop(&outlook(&cluster, "node2")), Answer::Yes);
     }
 }

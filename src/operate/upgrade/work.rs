@@ -4,6 +4,7 @@
 
 mod settings;
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
@@ -31,6 +32,8 @@ use crate::os::ofd_lock;
 const OFTEN: Duration = Duration::from_millis(500);
 /// How long a node is kept from running etcd at most, should this process end meanwhile.
 const AWAY: Duration = Duration::from_secs(600);
+/// How long no write may be taken while a node is kept from running etcd.
+const PAUSE: Duration = Duration::from_secs(15);
 const LOCK: &str = "/var/lib/tandem/upgrade.lock";
 /// The parameter that changes.
 const IMAGE: &str = "image";
@@ -92,6 +95,10 @@ impl<'a> Work<'a> {
             return Ok(());
         }
         self.takes_over(&cluster, &to_do, is_begun)?;
+        // Each node's etcd runs again that an earlier run stopped.
+        for name in view::names(&cluster) {
+            instance::let_back(&self.programs, &name)?;
+        }
         for name in self.outdated(&cluster)? {
             self.restarts(&name, false)?;
         }
@@ -108,16 +115,13 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Asks for consent and claims the change of members, where that is not begun, and lets each node's etcd run again that an earlier run stopped.
+    /// Asks for consent and claims the change of members, where that is not begun.
     fn takes_over(&mut self, cluster: &Cluster, to_do: &[String], is_begun: bool) -> Result<(), Failure> {
         if !is_begun {
             self.consents(to_do)?;
             if !member_change::take(&self.programs, &self.words(cluster))? {
                 return Err(Failure("another change of the members began meanwhile: type the same again".to_owned()));
             }
-        }
-        for name in view::names(cluster) {
-            instance::let_back(&self.programs, &name)?;
         }
         Ok(())
     }
@@ -281,30 +285,71 @@ impl<'a> Work<'a> {
     /// Stops etcd on a node, once the other one may take the writes alone, and keeps it away. Its agent hands leadership over and leaves first.
     fn stops(&self, name: &str) -> Result<(), Failure> {
         self.until(|cluster| seen::may_be_stopped(cluster, name))?;
+        self.keeps_away(name)
+    }
+
+    /// Waits until etcd is stopped on a node and the other one serves alone. Where that one does not, this node gets its etcd back.
+    fn keeps_away(&self, name: &str) -> Result<(), Failure> {
         let until = clock::wall_seconds() + AWAY.as_secs();
         instance::keep_away(&self.programs, &view::clone_id(&self.look()?), name, until)?;
-        let stopped = self.until(|cluster| seen::is_stopped(cluster, name));
-        if stopped.is_err() {
+        let pause = RefCell::new(None);
+        let stopped = self.until(|cluster| {
+            let begun = *pause.borrow_mut().get_or_insert_with(|| Deadline::after(PAUSE));
+            match (seen::is_stopped(cluster, name), view::writes(cluster)) {
+                (Ok(()), _) => Ok(true),
+                (Err(_), Some(false)) if begun.has_passed() => Ok(false),
+                (Err(why), Some(false)) => Err(why),
+                (Err(why), _) => {
+                    pause.replace(None);
+                    Err(why)
+                }
+            }
+        });
+        if !matches!(stopped, Ok(true)) {
             instance::let_back(&self.programs, name)?;
         }
-        stopped
+        if stopped? {
+            return Ok(());
+        }
+        Err(Failure(format!(
+            "etcd took no writes while it was kept from {name}, and gets that node back: see 'tandem status', and type the same again once both nodes vote"
+        )))
     }
 
     /// Looks until nothing is missing any more.
-    fn until(&self, missing: impl Fn(&Cluster) -> Result<(), String>) -> Result<(), Failure> {
+    fn until<T>(&self, missing: impl Fn(&Cluster) -> Result<T, String>) -> Result<T, Failure> {
         loop {
             let mut cluster = self.look()?;
             health::without_change(&mut cluster);
-            let Err(why) = missing(&cluster) else { return Ok(()) };
+            let why = match missing(&cluster) {
+                Ok(found) => return Ok(found),
+                Err(why) => why,
+            };
             self.progress.say(&why);
             if self.end.has_passed() {
                 let patience = words::span(self.order.timeout.as_secs());
-                return Err(Failure(format!(
-                    "{why}: not within {patience}; see 'tandem status', and type the same again, which continues"
-                )));
+                return Err(Failure(match self.way_back(&cluster) {
+                    Some(back) => format!(
+                        "{why}: not within {patience}; see 'tandem status', and type the same again, which continues; to go back: {back}"
+                    ),
+                    None => format!(
+                        "{why}: not within {patience}; see 'tandem status', and type the same again, which continues"
+                    ),
+                }));
             }
             self.end.sleep(OFTEN);
         }
+    }
+
+    /// Returns the command that takes back what was asked for.
+    fn way_back(&self, cluster: &Cluster) -> Option<String> {
+        if !self.order.settings.is_empty() {
+            return self.settings_of_before(cluster);
+        }
+        let images =
+            view::names(cluster).into_iter().filter_map(|name| Some(view::running_image(cluster, &name)?.image));
+        let old = images.into_iter().find(|image| *image != self.order.image)?;
+        Some(shell::command!("tandem upgrade {}", old))
     }
 
     fn done(&mut self, what: String, began: &Deadline) {

@@ -21,14 +21,16 @@ const A_DAY: u64 = 24 * 60 * 60 * 1000;
 /// An event, and when it is told again.
 type Told = (Event, Repeat<'static>);
 
-/// What an effect that was performed on `node` tells.
-pub fn of_effect(node: &str, effect: &Effect, because: &Reason) -> Option<Told> {
+/// Returns the event of an effect that was performed on `node`. A new cluster, which never had two voters, begins with one: nothing is wrong then.
+pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) -> Option<Told> {
     let told =
         |kind, reason, message, ends| (state(node, kind, reason, message), Repeat::Until { ends, within: ONE_CHANGE });
     match effect {
         Effect::SetStandalone(Some(name)) => {
-            let message = format!("the etcd of {name} is the only voter: {because}");
-            Some(told(Type::Error, reason::ALONE, message, &[reason::REDUNDANT]))
+            let (kind, until) =
+                if is_new { (Type::Normal, ", until the other node has joined") } else { (Type::Error, "") };
+            let message = format!("the etcd of {name} is the only voter: {because}{until}");
+            Some(told(kind, reason::ALONE, message, &[reason::REDUNDANT]))
         }
         Effect::SetAlarm(Some(alarms)) => {
             let (mut event, repeat) = told(Type::Error, reason::ALARM, alarms.clone(), &[reason::ALARM_GONE]);
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn what_changes_is_told_once_and_again_after_it_was_over() {
         let dir = tempfile::tempdir().unwrap();
-        let of = |effect: &Effect| tell(dir.path(), of_effect(NODE, effect, &because()));
+        let of = |effect: &Effect| tell(dir.path(), of_effect(NODE, effect, &because(), false));
         let alone = Effect::SetStandalone(Some(NODE.to_owned()));
         let alarm = Effect::SetAlarm(Some("NOSPACE of node1".to_owned()));
         of(&alone);
@@ -152,6 +154,13 @@ mod tests {
         let expected =
             [reason::ALONE, reason::REDUNDANT, reason::ALONE, reason::ALARM, reason::ALARM_GONE, reason::ALARM];
         assert_eq!(reasons(dir.path()), expected);
+    }
+
+    #[test]
+    fn the_first_voter_of_a_new_cluster_is_no_error() {
+        let alone = Effect::SetStandalone(Some(NODE.to_owned()));
+        let kind = |is_new| of_effect(NODE, &alone, &because(), is_new).map(|(event, _)| event.kind);
+        assert_eq!((kind(true), kind(false)), (Some(Type::Normal), Some(Type::Error)));
     }
 
     #[test]
@@ -177,7 +186,7 @@ mod tests {
     fn two_voters_are_told_of_once_by_the_node_that_was_alone() {
         let [survivor, returned] = [(); 2].map(|()| tempfile::tempdir().unwrap());
         for _ in 0..2 {
-            tell(survivor.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because()));
+            tell(survivor.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because(), false));
             let find = |voters: &[u64], was_sole| {
                 tell(survivor.path(), of_two_voters(NODE, Some(&etcd(voters)), was_sole));
                 tell(returned.path(), of_two_voters("node2", Some(&etcd(voters)), false));
@@ -194,7 +203,7 @@ mod tests {
     #[test]
     fn who_was_rebooted_while_it_was_alone_tells_of_two_voters_too_and_who_lacks_a_leader_does_not() {
         let dir = tempfile::tempdir().unwrap();
-        tell(dir.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because()));
+        tell(dir.path(), of_effect(NODE, &Effect::SetStandalone(Some(NODE.to_owned())), &because(), false));
         tell(dir.path(), of_two_voters(NODE, Some(&Etcd { leader: None, ..etcd(&[1, 2]) }), false));
         tell(dir.path(), of_two_voters(NODE, None, false));
         assert_eq!(reasons(dir.path()), [reason::ALONE]);

@@ -9,7 +9,7 @@ use crate::cluster;
 use crate::etcd;
 use crate::host;
 use crate::image::{self, Tools, Version};
-use crate::node::NODES;
+use crate::node::{NODES, Node};
 use crate::pcs;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -22,8 +22,6 @@ const NOT_HERE: &str = "image-not-here";
 const NEXT: &str = "localhost/tandem/etcd:next";
 /// Of a writer, while both members are restarted one after the other.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// When the command is killed: a member is restarted then, or is about to be.
-const KILLED_AFTER_S: &str = "4";
 
 /// The lab's own image.
 fn own(lab: &Lab) -> String {
@@ -87,9 +85,7 @@ pub fn upgrade(lab: &Lab, _: Wish) -> Result<()> {
     let (code, told) = host::typed(lab, leader, &format!("tandem upgrade {next} --yes"))?;
     must("there is nothing left to do", (code, told), |(code, told)| *code == 0 && !told.contains("restart"))?;
     // The way back is the same command, cut off and typed again.
-    let cut_off = format!("timeout --signal=KILL {KILLED_AFTER_S} tandem upgrade {own} --yes");
-    let (code, told) = host::typed(lab, leader, &cut_off)?;
-    must("the command was killed", (code, told), |(code, _)| *code == 137)?;
+    cut_off(lab, leader, &format!("tandem upgrade {own} --yes"))?;
     host::must(lab, leader, &["tandem", "upgrade", &own])?;
     both_run(lab, &own)?;
     let (gap, _) = writers.longest_wait();
@@ -97,6 +93,15 @@ pub fn upgrade(lab: &Lab, _: Wish) -> Result<()> {
     let constraints = host::must(lab, leader, &["cibadmin", "--query", "--scope", "constraints"])?;
     must("no constraint is left", constraints, |constraints| !constraints.contains("tandem-upgrade"))?;
     super::ends_well(lab, &mut writers)
+}
+
+/// Types an upgrade and kills it while it keeps etcd from a node: that is restarted then, or is about to be.
+pub fn cut_off(lab: &Lab, on: Node, command: &str) -> Result<()> {
+    let line = format!(
+        "{command} & for i in $(seq 300); do cibadmin --query --scope constraints | grep -q tandem-upgrade && break; sleep 0.1; done; \
+         kill -KILL $!; wait $!"
+    );
+    must("the command was killed", host::typed(lab, on, &line)?, |(code, _)| *code == 137).map(drop)
 }
 
 fn both_run(lab: &Lab, image: &str) -> Result<()> {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::steps;
+use super::{image_changes, steps};
 use crate::check::must;
 use crate::cluster;
 use crate::etcd;
@@ -17,8 +17,10 @@ const SLOWER: &str = "heartbeat-interval=200;election-timeout=2000";
 const USUAL: &str = "heartbeat-interval=100;election-timeout=1000";
 /// Of a writer, while both members are restarted one after the other.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// When the command is killed: a member is restarted then, or is about to be.
-const KILLED_AFTER_S: &str = "4";
+/// The agent takes it, and etcd ends at once.
+const NO_OPTION: &str = "run_cmd_opts=--no-such-option";
+/// How long the command waits for an etcd that does not start.
+const PATIENCE_S: &str = "60";
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
@@ -38,13 +40,16 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     let (gap, _) = writers.longest_wait();
     println!("   another setting on both members: longest gap {:.2} s", gap.as_secs_f64());
     must("the writes went on", gap, |gap| *gap <= LONGEST_GAP)?;
-    let cut_off = format!("timeout --signal=KILL {KILLED_AFTER_S} {} --yes", upgrade(USUAL));
-    let (code, told) = host::typed(lab, leader, &cut_off)?;
-    must("the command was killed", (code, told), |(code, _)| *code == 137)?;
+    image_changes::cut_off(lab, leader, &format!("{} --yes", upgrade(USUAL)))?;
     host::must(lab, leader, &["sh", "-c", &upgrade(USUAL)])?;
     both_have(lab, leader, USUAL)?;
+    let (slower, usual) = (format!("'etcd_settings={SLOWER}'"), format!("'etcd_settings={USUAL}'"));
+    cannot_start(lab, &format!("{slower} {NO_OPTION}"), &format!("{usual} run_cmd_opts="))?;
+    cannot_start(lab, "run_opts=--no-such-option", "run_opts=")?;
     let (gap, _) = writers.longest_wait();
-    must("the writes went on, also where the command was killed", gap, |gap| *gap <= LONGEST_GAP)?;
+    must("the writes went on, also where the command was killed, and where etcd did not start", gap, |gap| {
+        *gap <= LONGEST_GAP
+    })?;
     super::ends_well(lab, &mut writers)
 }
 
@@ -53,12 +58,40 @@ fn refused(lab: &Lab, on: Node) -> Result<()> {
     for (words, why) in [
         ("client_port=2479", "client_port is none of"),
         ("etcd_settings=heartbeat-interval=fast", "is not a whole number"),
+        ("'etcd_settings=heartbeat-interval=1000;election-timeout=900'", "election-timeout=900 is less than 5 times"),
+        ("etcd_settings=no-such-option=1", "etcd has no setting 'no-such-option'"),
         ("etcd_settings", "KEY=VALUE"),
     ] {
         let (code, told) = host::typed(lab, on, &format!("tandem upgrade --yes --settings {words}"))?;
         must(&format!("'{words}' is refused"), (code, told), |(code, told)| *code != 0 && told.contains(why))?;
     }
     Ok(())
+}
+
+/// What the agent takes, and etcd does not start with: the node that followed is without etcd then, and the other one takes the writes. The
+/// command that is printed goes back.
+fn cannot_start(lab: &Lab, wrong: &str, before: &str) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let follower = leader.other();
+    crate::redundant::wait(lab)?;
+    let process = etcd::pid(lab, leader);
+    let line = format!("tandem upgrade --settings {wrong} --yes --timeout {PATIENCE_S}");
+    let (code, said) = host::typed(lab, leader, &line)?;
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    println!("   {said}");
+    let waits = format!("waits until {follower} votes: its start failed");
+    let back = format!("tandem upgrade --settings {before}");
+    must("it ends, with the reason and the way back", (code, said), |(code, said)| {
+        *code == 1 && said.contains(&waits) && said.ends_with(&format!("to go back: {back}"))
+    })?;
+    let (code, said) = host::typed(lab, leader, "tandem status")?;
+    must("status has the failed start", (code, said), |(code, said)| {
+        *code == 3 && said.contains("etcd does not start on")
+    })?;
+    let (code, said) = host::typed(lab, leader, &format!("timeout 180 {back}"))?;
+    must("the way back ends with two voters", (code, said), |(code, _)| *code == 0)?;
+    must(&format!("{leader} ran on"), etcd::pid(lab, leader), |after| *after == process)?;
+    both_have(lab, leader, USUAL)
 }
 
 /// The etcd of each node was started with it, the CIB has it for both, and nothing is restarted after the command.

@@ -77,6 +77,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         "env::var_os",
         &[
             ("adapters/command.rs", "the variables that programs get"),
+            ("os/output.rs", "whether the terminal and its user want colours"),
             ("fence/process.rs", "whether the fencer is the caller"),
             ("watchdog/process.rs", "what its service sets"),
             ("adapters/https/tls.rs", "other authorities than the machine's, named as for every TLS program"),

@@ -108,9 +108,16 @@ fn the_table_has_every_printed_command_and_what_types_it() {
         .map(|file| fs::read_to_string(file).unwrap())
         .filter(|text| text.contains("SCENARIOS"))
         .collect();
+    let typed_there = |scenario: &str, template: &str| {
+        let begins = template.split("{}").next().unwrap_or_default();
+        let file = root().join(format!("tests/lab/scenarios/knowing/{scenario}.rs"));
+        fs::read_to_string(file).unwrap().contains(&format!("(\"{begins}"))
+    };
     for (template, typed) in table::ROWS {
-        if let table::Typed::By(scenario) = typed {
-            assert!(lab.contains(&format!("\"{scenario}\"")), "{template}: there is no scenario {scenario}");
+        let (table::Typed::By(scenario) | table::Typed::Healthy(scenario)) = typed else { continue };
+        assert!(lab.contains(&format!("\"{scenario}\"")), "{template}: there is no scenario {scenario}");
+        if matches!(typed, table::Typed::Healthy(_)) {
+            assert!(typed_there(scenario, template), "{template}: {scenario} does not type it");
         }
     }
 }

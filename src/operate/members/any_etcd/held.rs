@@ -12,7 +12,7 @@ use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
 /// How long the lock of a command that was killed stays.
-const LEASE_S: i64 = 10;
+pub(in crate::operate::members) const LEASE_S: i64 = 10;
 /// How long a renewal counts: what is left of the lease is more than a step may take.
 const COUNTS: Duration = Duration::from_secs(5);
 /// How long a step may take.

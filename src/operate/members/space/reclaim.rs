@@ -20,6 +20,7 @@ use crate::operate::health::words;
 use crate::operate::node;
 use crate::operate::talk::Progress;
 use crate::os::clock::{self, Deadline};
+use crate::os::proc;
 
 /// How long a question, and a small change, may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -33,6 +34,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 const DELETES: Duration = Duration::from_secs(60);
 /// A database with fewer free bytes is as small as it gets: a share of it, in percent, and what every database has.
 const WORTH_IT: (u64, u64) = (5, 256 * 1024);
+/// How long the lock of a command that was killed stays at most, and a bit.
+const OUTLASTS: Duration = Duration::from_secs(2 * held::LEASE_S.unsigned_abs());
 /// What is typed in the end, of a command that ended before.
 const AGAIN: &str = "type 'tandem space --reclaim' again";
 
@@ -72,6 +75,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn all(&mut self) -> Result<(Reclaimed, Space), Failure> {
+        self.outlast_a_killed_one();
         let seen = self.look()?;
         let full = self.no_space(&seen)?;
         // A full etcd takes no lock, of whatever command: no change of the members begins before the alarm is disarmed.
@@ -89,6 +93,19 @@ impl Work<'_> {
             self.progress.keep("the alarm NOSPACE is disarmed, and etcd takes writes");
         }
         Ok((Reclaimed { compacted_to, defragmented, disarmed }, ask(&self.context, &seen)))
+    }
+
+    /// Waits until the lock of this command ends, where it was killed on this node.
+    fn outlast_a_killed_one(&self) {
+        let deadline = Deadline::after(OUTLASTS);
+        let lives = |process| proc::name(process).is_some_and(|name| name == "tandem");
+        while let Ok(seen) = look::look(&source(&self.context, None))
+            && seen.membership.change.is_some_and(|change| was_killed(&change, &self.context.me.name, lives))
+            && !deadline.has_passed()
+        {
+            self.progress.say("waits until the lock of the one that was killed ends");
+            deadline.sleep(PAUSE);
+        }
     }
 
     /// Looks at the members, and refuses where one of them may not pause.
@@ -109,7 +126,7 @@ impl Work<'_> {
     }
 
     fn take_the_lock(&self, seen: &MembersSeen) -> Result<Held, Failure> {
-        let holder = format!("'tandem space --reclaim' on {}, process {}", self.context.me.name, std::process::id());
+        let holder = format!("{}{}", holder(&self.context.me.name), std::process::id());
         match held::take(&[leader(seen)?.clone()], self.context.credentials(), &holder)? {
             Ok(held) => Ok(held),
             Err(change) => Err(Failure(under_way(&change))),
@@ -207,6 +224,17 @@ impl Work<'_> {
         blocking::accepted_write(leader, credentials, PATIENCE)?;
         Ok(full.len())
     }
+}
+
+/// How others name this command while it has the lock; the number of its process follows.
+fn holder(node: &str) -> String {
+    format!("'tandem space --reclaim' on {node}, process ")
+}
+
+/// Returns whether `change` is of this command, typed on this node by a process that has ended.
+fn was_killed(change: &str, here: &str, lives: impl Fn(i32) -> bool) -> bool {
+    let process = change.strip_prefix(&holder(here)).and_then(|process| process.parse().ok());
+    process.is_some_and(|process| !lives(process))
 }
 
 /// The members, the leader last: each pauses, and a leader's pause keeps every write.
@@ -318,6 +346,16 @@ mod tests {
         );
         assert_eq!(hindered(|pair| pair.leader = None), no_leader());
         assert_eq!(hindered(|pair| pair.is_confirmed = false), no_leader());
+    }
+
+    #[test]
+    fn the_lock_of_a_command_that_was_killed_here_is_told_from_all_others() {
+        let ended = |change: &str| was_killed(change, "node1", |process| process == 7);
+        assert!(ended("'tandem space --reclaim' on node1, process 8"));
+        for other in ["'tandem space --reclaim' on node1, process 7", "'tandem space --reclaim' on node2, process 8"] {
+            assert!(!ended(other), "{other}");
+        }
+        assert!(!ended("node2 is to be replaced") && !ended("'tandem space --reclaim' on node1, process "));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::super::{Step, Upgraded, seen};
 use super::Work;
 use crate::adapters::pacemaker::node_settings::{self, Pair, Written};
 use crate::adapters::pacemaker::{by_hand, instance, member_change};
+use crate::base::shell;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health::view;
@@ -76,6 +77,16 @@ impl Work<'_> {
         node::takes(self.order.resource.as_deref(), self.pairs())
     }
 
+    /// Returns the command that gives the values of before, which are those of both nodes until the last step.
+    pub(super) fn settings_of_before(&self, cluster: &Cluster) -> Option<String> {
+        let written = self.written(cluster).ok()?;
+        let of_before =
+            |name: &String| written.of_all.iter().find(|(one, _)| one == name).map_or("", |(_, value)| value.as_str());
+        let differ = self.pairs().iter().any(|(name, value)| of_before(name) != value);
+        let words = self.pairs().iter().map(|(name, _)| format!("{name}={}", of_before(name)));
+        differ.then(|| format!("tandem upgrade --settings {}", shell::line(&words.collect::<Vec<_>>())))
+    }
+
     fn has(&self, written: &Written, name: &str) -> bool {
         self.pairs().iter().all(|(setting, value)| written.value(name, setting).unwrap_or_default() == value)
     }
@@ -90,16 +101,19 @@ impl Work<'_> {
         to_do
     }
 
-    /// Has a node's next start be with the new values, and begins that start.
+    /// Has a node's next start be with the new values, and begins that start. Pacemaker restarts at once what runs with other values, so none runs
+    /// then. A node that a command which was cut off has kept away stays away until it has them.
     fn gives(&mut self, name: &str) -> Result<(), Failure> {
         let cluster = self.look()?;
         if self.has(&self.written(&cluster)?, name) {
-            return Ok(());
+            return Ok(instance::let_back(&self.programs, name)?);
         }
         let began = Deadline::after(self.end.left());
-        // A node that does not start with the values of before gets these at once.
-        if !view::etcd_fact(&cluster, name).is_absent() {
-            self.stops(name)?;
+        match (view::etcd_fact(&cluster, name).is_absent(), view::writes(&cluster)) {
+            (false, _) => self.stops(name)?,
+            (true, Some(true)) => self.keeps_away(name)?,
+            // Where no write is taken, none is held up.
+            (true, _) => {}
         }
         let given = self
             .written(&cluster)

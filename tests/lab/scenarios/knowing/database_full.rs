@@ -12,6 +12,7 @@ use crate::host;
 use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
+use crate::tls;
 use crate::typed;
 use crate::up::Wish;
 
@@ -23,6 +24,9 @@ const FILL: &str = "for i in $(seq 40); do head -c 1000000 /dev/zero | tr '\\0' 
 const FULL: (i32, &str) = (1, "database space exceeded");
 /// Where etcd's image has no etcdctl of its own.
 const PUT_INTO_THE_CONTAINER: &str = "podman cp /usr/bin/etcdctl etcd:/usr/bin/etcdctl";
+/// What is printed after each member.
+const DEFRAGMENTED: &str = ": defragmented";
+const SAID: &str = "/tmp/reclaimed";
 const COPY: &str = "/tmp/typed.db";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -42,6 +46,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     must("the answer is the worst", typed(lab, outside, "tandem space")?, |(code, said)| {
         *code == 4 && said.contains("NOSPACE")
     })?;
+    killed_midway(lab, inside)?;
     typed::mends(lab, inside, "alarm-nospace")?;
     for node in NODES {
         let put = format!("tandem etcdctl put lab/after {node}");
@@ -54,10 +59,53 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         says(lab, node, REDUNDANT, None)?;
     }
     must("nothing is left to do", typed(lab, outside, "tandem space --reclaim")?, |(code, _)| *code == 0)?;
+    with_auth(lab, outside)?;
     where_it_runs(lab, inside, outside)?;
     without_its_own(lab, outside)?;
     let mut writers = super::super::writing(lab)?;
     super::super::ends_well(lab, &mut writers)
+}
+
+/// Types the command in the background and kills it once it has printed `words`. Answers all that it printed.
+fn killed_after(lab: &Lab, on: Node, words: &str) -> Result<String> {
+    let line = format!(
+        "tandem space --reclaim > {SAID} 2>&1 & for i in $(seq 600); do grep -q '{words}' {SAID} && break; sleep 0.1; done; \
+         kill -KILL $!; wait $!; code=$?; cat {SAID}; exit $code"
+    );
+    must(&format!("it is killed after '{words}'"), typed(lab, on, &line)?, |(code, said)| {
+        *code == 137 && said.contains(words)
+    })
+    .map(|(_, said)| said)
+}
+
+/// Between the two members: one database is small again, and the alarm stays.
+fn killed_midway(lab: &Lab, on: Node) -> Result<()> {
+    let said = killed_after(lab, on, DEFRAGMENTED)?;
+    must("one member was defragmented", said, |said| said.matches(DEFRAGMENTED).count() == 1)?;
+    says(lab, on, DOWN, Some("alarm-nospace"))
+}
+
+/// With etcd's auth on, the agent's certificate is the user. Without an alarm the command has a lock, which outlives it by its lease.
+fn with_auth(lab: &Lab, on: Node) -> Result<()> {
+    let etcdctl = |words: &str| {
+        must(words, typed(lab, on, &format!("tandem etcdctl {words}"))?, |(code, _)| *code == 0).map(drop)
+    };
+    etcdctl("role add root")?;
+    for user in NODES.map(tls::etcd_name).iter().map(String::as_str).chain(["root"]) {
+        etcdctl(&format!("user add {user} --no-password"))?;
+        etcdctl(&format!("user grant-role {user} root"))?;
+    }
+    etcdctl("auth enable")?;
+    lab.event("authentication is switched on");
+    killed_after(lab, on, "compacted: ")?;
+    let again = typed(lab, on, "tandem space --reclaim")?;
+    must("typed again, it waits for the lock and continues", again, |(code, said)| {
+        *code == 0 && said.contains("lock of the one that was killed") && said.contains("compacted: ")
+    })?;
+    must("it is seen with auth, too", typed(lab, on, "tandem space")?, |(code, said)| {
+        *code == 0 && said.matches("% of its quota").count() == 2
+    })?;
+    etcdctl("auth disable")
 }
 
 /// A file that etcdctl writes is in the container where it runs there.

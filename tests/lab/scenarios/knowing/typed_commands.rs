@@ -52,6 +52,10 @@ const STATES: &[(&str, Enter)] = &[
         host::must(lab, pair.follower, &["sh", "-c", old])?;
         collector::collect(lab)
     }),
+    // A third voter of which no agent knows, and which never starts.
+    ("more-voters", |lab, pair| {
+        typed_on(lab, pair, "tandem etcdctl member add stranger --peer-urls=https://10.99.0.9:2380")
+    }),
     ("fence-device-disabled", |lab, pair| by_pcs(lab, pair, &format!("stonith disable {}", device(pair)))),
     ("fence-device-unmanaged", |lab, pair| by_pcs(lab, pair, &format!("resource unmanage {}", device(pair)))),
     // It left in good order, so that it is not fenced, and is off.
@@ -61,7 +65,32 @@ const STATES: &[(&str, Enter)] = &[
     }),
 ];
 
+/// What ends no state by itself, or belongs to one that no scenario brings about: each works as typed on a healthy pair, and prints this.
+const ON_A_HEALTHY_PAIR: &[(&str, &str)] = &[
+    ("attrd_updater --query --all --name tandem-collected", "host=\"node2\""),
+    ("cibadmin --query", "<cib "),
+    ("corosync-quorumtool -s", "Quorate:"),
+    ("df -h /var/lib/etcd", "Mounted on"),
+    ("openssl x509 -noout -enddate -in /etc/tandem/etcd.crt", "notAfter="),
+    ("pcs property set load-threshold=1000%", ""),
+    ("pcs resource cleanup etcd", ""),
+    ("pcs status", "etcd-clone"),
+    ("pcs stonith cleanup fence-node2", ""),
+    ("pcs stonith history show node2", ""),
+    ("podman exec etcd etcd --version", "etcd Version"),
+    ("tandem --version", "tandem "),
+    ("tandem certs show", "etcd.crt"),
+    ("tandem etcdctl endpoint hashkv --cluster", "https://"),
+    ("tandem explain", "decision"),
+    ("tandem fencing check fence-node2", "fence-node2"),
+    ("tandem member list", "node2"),
+    ("tandem power status node2", "On"),
+];
+/// `tandem fencing check` has a word of advice for these devices.
+const ADVICE: i32 = 3;
+
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+    on_a_healthy_pair(lab)?;
     for (id, enter) in STATES {
         let leader = etcd::wait_two_voters(lab, Duration::from_secs(120))?.leader;
         crate::redundant::wait(lab)?;
@@ -79,6 +108,20 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     }
     let mut writers = super::super::writing(lab)?;
     super::super::ends_well(lab, &mut writers)
+}
+
+fn on_a_healthy_pair(lab: &Lab) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(120))?.leader;
+    crate::redundant::wait(lab)?;
+    collector::collect(lab)?;
+    for (command, wanted) in ON_A_HEALTHY_PAIR {
+        let (code, said) = typed::types(lab, leader, command)?;
+        println!("   {command}: {code}");
+        must(&format!("'{command}' works as typed"), (code, said), |(code, said)| {
+            [0, ADVICE].contains(code) && said.contains(wanted)
+        })?;
+    }
+    collector::forget(lab)
 }
 
 fn mends_once_collected(lab: &Lab, on: Node, id: &str) -> Result<()> {
