@@ -16,6 +16,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("agent", &["adapters", "base", "decide", "os", "records"]),
     ("fence", &["adapters", "base", "os", "records"]),
     ("watchdog", &["adapters", "base", "os"]),
+    ("fencing_agent", &[]),
     ("operate", &["adapters", "agent", "base", "decide", "fence", "os", "records"]),
     ("sim", &["agent", "base", "decide", "os"]),
     ("admin", &["adapters", "agent", "base", "decide", "fence", "operate", "os", "records", "watchdog"]),
