@@ -10,6 +10,7 @@ pub(crate) mod isolated;
 #[cfg(feature = "lab-faults")]
 pub(crate) mod lab_faults;
 pub mod logging;
+pub(crate) mod notify;
 pub(crate) mod ofd_lock;
 pub(crate) mod output;
 pub(crate) mod proc;

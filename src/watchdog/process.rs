@@ -15,16 +15,17 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::arguments::{self, Command, CommandLine};
-use super::chronicle::Chronicle;
 use super::clients::Clients;
 use super::core::Mux;
-use super::device::{self, Wanted};
 use super::feeder::{Feeder, INTERVAL};
 use super::paths::Paths;
 use super::refusal::Refusal;
 use super::server::Server;
 use super::status::{Status, Unknown};
+use crate::adapters::chronicle::Chronicle;
 use crate::adapters::command::Programs;
+use crate::adapters::watchdog::refusal::Words;
+use crate::adapters::watchdog::{self as device, Wanted};
 use crate::os::output::{complain, say};
 use crate::os::{logging, proc};
 
@@ -96,8 +97,13 @@ fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     if let Some(name) = module.filter(|name| !name.is_empty()) {
         load(&programs, name)?;
     }
-    let wanted =
-        Wanted { path: run.device, timeout: run.timeout, interval: INTERVAL, sysfs: PathBuf::from(device::SYSFS) };
+    let wanted = Wanted {
+        path: run.device,
+        timeout: run.timeout,
+        interval: INTERVAL,
+        sysfs: PathBuf::from(device::SYSFS),
+        words: Words::Options,
+    };
     let examined = device::examine(wanted)?;
     let clients = listen(&paths)?;
     let is_fifo = examined.is_fifo();

@@ -38,9 +38,11 @@ const FILES: &[(&str, &str)] = &[
 /// Functions that make other texts: `Type::function` or `function`, behind its file where others have the name, too.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("way_back", "what is to be typed, beside a sentence"),
-    ("src/watchdog/device/refusal.rs way_on", "what frees a device, behind a sentence"),
+    ("src/adapters/watchdog/refusal.rs way_on", "what frees a device, behind a sentence"),
+    ("Words::device", "fills a hole"),
+    ("Words::timeout", "the same"),
     ("Examined::open", "a warning of the log"),
-    ("src/watchdog/device.rs examine", "fills a hole"),
+    ("src/adapters/watchdog.rs examine", "fills a hole"),
     ("Entry::check_way_out", "fills a hole"),
     ("Examined::open_fifo", "the same"),
     ("src/watchdog/process.rs start", "lines of the log"),

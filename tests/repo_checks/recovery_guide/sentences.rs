@@ -37,6 +37,8 @@ const SOURCES: &[&str] = &[
     "src/adapters/redfish",
     "src/adapters/ssh.rs",
     "src/admin",
+    "src/adapters/watchdog",
+    "src/adapters/watchdog.rs",
     "src/agent",
     "src/decide/may_stop.rs",
     "src/decide/members/forbidden.rs",
