@@ -116,6 +116,11 @@ impl Examined {
         self.entry.is_none()
     }
 
+    /// Returns whether it runs already: an earlier program left it so. That of a FIFO is not known.
+    pub(crate) fn is_running(&self) -> Option<bool> {
+        self.entry.as_ref().map(|entry| entry.is_active().unwrap_or(true))
+    }
+
     /// Opens the device: from here on it is fed, or the machine resets.
     pub(crate) fn open(self, programs: &Programs) -> Result<(Device, About), Refusal> {
         let Some(entry) = &self.entry else { return self.open_fifo() };

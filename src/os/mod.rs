@@ -3,6 +3,7 @@
 pub(crate) mod appended;
 pub mod beneath;
 pub mod clock;
+pub(crate) mod daemon;
 pub(crate) mod directory;
 pub(crate) mod file_kind;
 pub(crate) mod fstab;

@@ -8,7 +8,6 @@ use std::os::unix::fs::DirBuilderExt;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 
 use super::clients::Clients;
@@ -18,7 +17,7 @@ use super::paths::Paths;
 use super::state::{Served, State};
 use crate::adapters::chronicle::{Chronicle, Line, Weight};
 use crate::adapters::watchdog::About;
-use crate::os::{clock, notify, proc};
+use crate::os::{clock, daemon, notify, proc};
 
 /// A device that was not fed for so long is not fed.
 const LATE: Duration = Duration::from_secs(3);
@@ -127,19 +126,10 @@ impl Server {
                 self.chronicle.warn(format!("connections cannot be accepted: {error}"));
             }
         }
-        if ready.signals && self.is_asked_to_end() {
+        if ready.signals && daemon::is_asked_to_end(&self.signals) {
             events.push(Event::Terminate);
         }
         events
-    }
-
-    fn is_asked_to_end(&self) -> bool {
-        let mut is_asked = false;
-        while let Ok(Some(signal)) = self.signals.read_signal() {
-            let number = i32::try_from(signal.ssi_signo).unwrap_or_default();
-            is_asked |= [Signal::SIGTERM as i32, Signal::SIGINT as i32].contains(&number);
-        }
-        is_asked
     }
 
     /// Carries out what follows from `event`, and returns whether that is the end.
