@@ -1,5 +1,8 @@
 //! `fencing-agent`: knows which members of a list are reachable, and lets a minority reset itself.
 //!
-//! [`core`] is pure: events in, outputs out. It has no clock, no socket and no file.
+//! [`core`] is pure: events in, outputs out. It has no clock, no socket and no file. [`shell`] carries out what it returns, and
+//! [`config`] is what the operator writes.
 
+pub(crate) mod config;
 pub(crate) mod core;
+mod shell;
