@@ -5,7 +5,8 @@
 //! `docs/design/fencing-agent.md` has the argument why a minority is always reset.
 //!
 //! - [`contact`], [`quorum`] and [`feeding`]: own contact, what it is worth, and the watchdog.
-//! - [`agent`] has all of it; [`timing`] and [`wire`] serve it.
+//! - [`swim`] around the crate foca, [`swim_wire`], [`roster`] and [`suspicion`]: the list.
+//! - [`agent`] has both; [`timing`] and [`wire`] serve both.
 
 mod agent;
 mod contact;
@@ -13,9 +14,16 @@ mod feeding;
 mod input;
 mod output;
 mod quorum;
+mod roster;
 mod snapshot;
+mod suspicion;
+mod swim;
+mod swim_wire;
 mod timing;
 mod wire;
+
+#[cfg(test)]
+mod tests;
 
 pub(crate) use agent::Agent;
 pub(crate) use input::{Event, Name, NetworkRule, OnQuorumLoss, Settings, TieBreaker, TimingOverrides, Watchdog};
