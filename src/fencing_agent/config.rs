@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use self::raw::{Addresses, Raw};
 use self::refusal::Refusal;
-use super::core::{NetworkRule, OnQuorumLoss, TieBreaker, TimingOverrides};
+use super::core::{LONGEST_NAME, NetworkRule, OnQuorumLoss, TieBreaker, TimingOverrides};
 use crate::os::regular_file;
 
 /// Where the configuration is, unless the command line names another place.
@@ -68,9 +68,18 @@ pub(crate) struct Watchdog {
 impl Config {
     /// Reads `file`. Nothing outside of it and the file of members is asked.
     pub(crate) fn read(file: &Path, environment: Environment) -> Result<Self, Refusal> {
+        Self::read_with(file, environment, Err)
+    }
+
+    /// As [`Config::read`]; `otherwise` may replace a file of members that cannot be read.
+    pub(crate) fn read_with(
+        file: &Path,
+        environment: Environment,
+        otherwise: impl Fn(Refusal) -> Result<Members, Refusal>,
+    ) -> Result<Self, Refusal> {
         let text = regular_file::text_of_at_most(file, LIMIT)
             .map_err(|source| Refusal::Unreadable { file: file.to_owned(), source })?;
-        let of_file = |path: &Path| read_members(path);
+        let of_file = |path: &Path| read_members(path).or_else(&otherwise);
         Self::of(&text, file, environment, of_file)
     }
 
@@ -200,7 +209,7 @@ fn addresses(raw: &BTreeMap<String, Addresses>) -> Result<Members, Refusal> {
     let mut members = Members::new();
     for (name, addresses) in raw {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
-        if name.is_empty() || name.len() > 253 || !name.chars().all(is_plain) {
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
             return Err(Refusal::Name { name: name.clone() });
         }
         let read = |text: &String| {

@@ -1,6 +1,10 @@
 //! What a daemon that feeds a watchdog does to its own process at the start.
 
+use std::os::fd::AsFd;
+
 use log::LevelFilter;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -23,6 +27,17 @@ pub(crate) fn is_asked_to_end(signals: &SignalFd) -> bool {
         is_asked |= [Signal::SIGTERM as i32, Signal::SIGINT as i32].contains(&number);
     }
     is_asked
+}
+
+/// Waits, in a thread of its own, until a signal asks for the end.
+pub(crate) fn wait_for_end(signals: &SignalFd) -> nix::Result<()> {
+    loop {
+        match poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
+            Ok(_) if is_asked_to_end(signals) => return Ok(()),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
 }
 
 /// Keeps the program in memory: what has to be read from a disk first could come too late.

@@ -29,13 +29,24 @@ const IDLE: Duration = Duration::from_secs(60);
 /// The multiplexer's time-out, unless its state says another.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What the thread reports.
+/// What a thread reports to the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
-    Opened { identity: String, timeout: Duration, has_magic_close: bool, warnings: Vec<String> },
-    NotOpened { why: String },
+    Opened {
+        identity: String,
+        timeout: Duration,
+        has_magic_close: bool,
+        warnings: Vec<String>,
+    },
+    NotOpened {
+        why: String,
+    },
     /// The multiplexer's connection was closed without `V`, or was lost: that machine resets.
-    MuxClosed { why: String },
+    MuxClosed {
+        why: String,
+    },
+    /// A signal asks for the end.
+    Terminate,
 }
 
 enum Order {

@@ -56,7 +56,7 @@ impl Kept {
     /// Takes the number of this start. It is above all earlier ones, and where the file was lost, the wall clock makes it so.
     pub(crate) fn take_number(&self) -> io::Result<u64> {
         let dir = self.open()?;
-        let last = match dir.own_text(NUMBER, LIMIT) {
+        let last: u64 = match dir.own_text(NUMBER, LIMIT) {
             Ok(text) => text.trim().parse().unwrap_or(0),
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
