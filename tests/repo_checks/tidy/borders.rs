@@ -18,7 +18,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("watchdog", &["adapters", "base", "os"]),
     ("fencing_agent", &[]),
     ("operate", &["adapters", "agent", "base", "decide", "fence", "os", "records"]),
-    ("sim", &["agent", "base", "decide", "os"]),
+    ("sim", &["agent", "base", "decide", "fencing_agent", "os"]),
     ("admin", &["adapters", "agent", "base", "decide", "fence", "operate", "os", "records", "watchdog"]),
     ("applet", &["admin", "agent", "fence", "os", "watchdog"]),
 ];
