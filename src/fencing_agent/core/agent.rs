@@ -146,7 +146,7 @@ impl Agent {
             Event::Listed(members) => self.list(now, &members),
             Event::Maintenance(reasons) => self.feeding.hold(reasons),
             Event::Opened { identity, timeout, has_magic_close } => {
-                outputs.push(self.feeding.opened(&identity, timeout, has_magic_close));
+                outputs.extend(self.feeding.opened(&identity, timeout, has_magic_close));
             }
             Event::NotOpened { why } => outputs.push(self.feeding.not_opened(now, why)),
             Event::ApiAnswered { asked } => self.feeding.api_answered(asked),

@@ -49,6 +49,11 @@ fn a_device_that_was_left_running_is_fed_at_the_first_contact_and_not_before() {
     let mut played = Played::new(settings, &[]);
     played.give(Event::Maintenance(Vec::new()));
     played.pass(10);
+    let why = "no quorum since the start: 1 of 3 reachable, 2 needed, and /dev/watchdog was left running";
+    assert!(
+        played.has(&Output::RememberUnfed(Some(why.to_owned())))
+            && played.logged(&format!("{why}; reset in at most 15 s"))
+    );
     assert!(!played.has(&Output::Arm) && played.deadline().is_none_or(|deadline| deadline.is_zero()));
     played.there.insert("c");
     let began = played.now;
@@ -56,6 +61,7 @@ fn a_device_that_was_left_running_is_fed_at_the_first_contact_and_not_before() {
     let at = played.outputs.iter().position(|(_, output)| is_arm(output)).unwrap();
     assert!(played.outputs[at].0 <= began + Duration::from_millis(300));
     let before = &played.outputs[..at];
+    assert!(played.has(&Output::RememberUnfed(None)));
     assert!(matches!(before.last(), Some((now, Output::FeedUntil(deadline))) if deadline > now), "{before:?}");
 }
 

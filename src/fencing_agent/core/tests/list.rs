@@ -211,6 +211,42 @@ fn what_is_foreign_old_or_made_up_is_dropped_and_counted() {
     assert!(left(&played).is_empty() && played.agent.snapshot(played.now).members.len() == 3);
 }
 
+/// Every byte of what peers send is damaged in turn: nothing panics, and nothing that is made up joins.
+#[test]
+fn damaged_datagrams_do_nothing() {
+    let mut played = joined(3, &["b", "c"]);
+    let mut sent: Vec<Vec<u8>> = Vec::new();
+    played.pass(5);
+    played.gossip("b", about("c", 1, 0, foca::State::Suspect));
+    played.pass(5);
+    for (_, output) in &played.outputs {
+        if let Output::Send { payload, .. } = output {
+            sent.push(payload.clone());
+        }
+    }
+    let header = foca::Header {
+        src: Id { name: "b".into(), number: 1 },
+        src_incarnation: 0,
+        dst: Id { name: "a".into(), number: 5 },
+        message: foca::Message::PingReq { target: Id { name: "c".into(), number: 1 }, probe_number: 1 },
+    };
+    let updates = about("c", 1, 0, foca::State::Alive);
+    sent.push(Datagram { number: 1, message: Message::Swim(Packet { header, updates }.encode()) }.encode());
+    sent.sort_by_key(Vec::len);
+    sent.dedup_by_key(|payload| payload.len());
+    for payload in sent {
+        for (at, bit) in (0..payload.len()).flat_map(|at| [0, 1, 4, 7].map(|bit| (at, bit))) {
+            let mut damaged = payload.clone();
+            damaged[at] ^= 1 << bit;
+            played.give(Event::Received { from: "b".into(), network: 0, payload: damaged });
+            played.give(Event::Received { from: "b".into(), network: 0, payload: payload[..at].to_vec() });
+        }
+    }
+    let names: Vec<String> =
+        played.agent.snapshot(played.now).members.iter().map(|member| member.name.to_string()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+}
+
 #[test]
 fn a_member_that_is_listed_no_more_is_gone_at_once() {
     let mut played = joined(4, &["b", "c", "d"]);

@@ -1,5 +1,7 @@
 //! What follows when no quorum is reached.
 
+use super::super::feeding::Feeding;
+use super::super::quorum::Quorum;
 use super::*;
 
 #[test]
@@ -23,6 +25,21 @@ fn the_deadline_is_the_contact_that_completes_the_quorum_and_a_window() {
     let fed = played.when(|output| matches!(output, Output::FeedUntil(deadline) if *deadline > back + STEP)).unwrap();
     assert!(fed <= back + Duration::from_millis(500), "contact in time feeds at once");
     assert!(played.has(&Output::RememberUnfed(None)) && !played.has(&Output::Arm));
+}
+
+#[test]
+fn a_quorum_that_is_lost_while_the_device_opens_is_on_disk() {
+    let mut feeding = Feeding::new(OnQuorumLoss::Watchdog, settings(3).watchdog);
+    feeding.hold(Vec::new());
+    let quorum = Quorum::of(3, None, false);
+    let mut outputs = Vec::new();
+    for now in [0, 3, 6, 9, 11] {
+        feeding.update(seconds(now), quorum, &[Some(seconds(now)), None], seconds(4), &mut outputs);
+    }
+    feeding.update(seconds(15), quorum, &[Some(seconds(11)), None], seconds(4), &mut outputs);
+    let is_unfed = |output: &Output| matches!(output, Output::RememberUnfed(Some(_)));
+    assert!(outputs.contains(&Output::Arm) && !outputs.iter().any(is_unfed));
+    assert!(feeding.opened("softdog", seconds(15), true).iter().any(is_unfed));
 }
 
 #[test]
