@@ -118,6 +118,7 @@ sim: model ## the model: every order of what two faults can do, the rarer kinds 
 		echo "tandem-sim check $$bounds" && $(TARGET)/model/tandem-sim check $$bounds || exit 1; \
 	done
 	$(TARGET)/model/tandem-sim members
+	$(TARGET)/model/tandem-sim fencing --members 6
 
 .PHONY: sim-deep
 sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)

@@ -79,8 +79,7 @@ impl Agent {
         self.swim.advance(now, &self.contacts);
         self.challenge(now, random, &mut outputs);
         let mut fed = Vec::new();
-        let turn =
-            self.feeding.update(now, self.quorum, &counted(&self.others, &self.contacts), self.timing.window, &mut fed);
+        let turn = self.feeding.update(now, self.quorum, &self.contacts.all_counted(), self.timing.window, &mut fed);
         self.notify(now, turn);
         self.flush(&mut outputs);
         if self.feeding.has_ended() {
@@ -119,7 +118,7 @@ impl Agent {
         members.sort_by(|one, other| one.name.cmp(&other.name));
         let mut dropped_total = self.swim.dropped.clone();
         self.dropped.iter().for_each(|(why, count)| *dropped_total.entry(why).or_default() += count);
-        let contacts = counted(&self.others, &self.contacts);
+        let contacts = self.contacts.all_counted();
         let reachable = self.quorum.reach(now, &contacts, self.timing.window, None).reachable;
         Snapshot {
             members,
@@ -147,7 +146,7 @@ impl Agent {
             Event::Listed(members) => self.list(now, &members),
             Event::Maintenance(reasons) => self.feeding.hold(reasons),
             Event::Opened { identity, timeout, has_magic_close } => {
-                outputs.push(self.feeding.opened(&identity, timeout, has_magic_close));
+                outputs.extend(self.feeding.opened(&identity, timeout, has_magic_close));
             }
             Event::NotOpened { why } => outputs.push(self.feeding.not_opened(now, why)),
             Event::ApiAnswered { asked } => self.feeding.api_answered(asked),
@@ -303,9 +302,4 @@ impl Agent {
     fn drop(&mut self, why: &'static str) {
         *self.dropped.entry(why).or_default() += 1;
     }
-}
-
-/// Returns the contact with each other member that counts for feeding.
-fn counted(others: &[Name], contacts: &Contacts) -> Vec<Option<Duration>> {
-    others.iter().map(|name| contacts.counted(name)).collect()
 }

@@ -87,11 +87,20 @@ impl Contacts {
 
     /// Returns the newest contact with a member that counts for feeding, by the rule for networks.
     pub(crate) fn counted(&self, name: &str) -> Option<Duration> {
-        let newest = self.peers.get(name)?.iter().map(|path| path.newest);
+        self.by_rule(self.peers.get(name)?)
+    }
+
+    fn by_rule(&self, paths: &[Path]) -> Option<Duration> {
+        let newest = paths.iter().map(|path| path.newest);
         match self.rule {
             NetworkRule::Any => newest.max().flatten(),
             NetworkRule::All => newest.min().flatten(),
         }
+    }
+
+    /// Returns the newest contact with each member that counts for feeding.
+    pub(crate) fn all_counted(&self) -> Vec<Option<Duration>> {
+        self.peers.values().map(|paths| self.by_rule(paths)).collect()
     }
 
     /// Returns the newest contact with a member on any network.

@@ -14,6 +14,8 @@ const ARMED_AFTER: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_secs(10);
 /// The same for one that runs already, and will reset the machine.
 const RETRY_RUNNING: Duration = Duration::from_secs(1);
+/// How long a start waits for contact before it warns of a device that runs already.
+const WARNED_AFTER: Duration = Duration::from_secs(2);
 
 /// The device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,9 @@ pub(super) struct Feeding {
     api_up: Option<bool>,
     /// Why the device could not be opened.
     not_opened: Option<String>,
+    /// When this agent began, and whether it has warned of a device that was left running.
+    began: Option<Duration>,
+    is_warned: bool,
 }
 
 impl Feeding {
@@ -84,6 +89,8 @@ impl Feeding {
             api_asked: None,
             api_up: None,
             not_opened: None,
+            began: None,
+            is_warned: false,
         }
     }
 
@@ -98,12 +105,14 @@ impl Feeding {
         self.unfit = unfit;
     }
 
-    pub(super) fn opened(&mut self, identity: &str, timeout: Duration, has_magic_close: bool) -> Output {
+    pub(super) fn opened(&mut self, identity: &str, timeout: Duration, has_magic_close: bool) -> Vec<Output> {
         self.device = Device::Open { has_magic_close, timeout };
         self.watchdog.left_running = false;
         self.not_opened = None;
         let device = &self.watchdog.device;
-        log(Weight::Info, format!("armed: {device} ({identity}), time-out {} s", timeout.as_secs()))
+        let armed = log(Weight::Info, format!("armed: {device} ({identity}), time-out {} s", timeout.as_secs()));
+        // The quorum may have been lost while the device was being opened.
+        std::iter::once(armed).chain(self.lost.as_deref().into_iter().flat_map(|why| unfed(why, timeout))).collect()
     }
 
     pub(super) fn not_opened(&mut self, now: Duration, why: String) -> Output {
@@ -178,9 +187,14 @@ impl Feeding {
                 outputs.extend([log(Weight::Warning, there), Output::RememberUnfed(None)]);
                 return Turn::Regained;
             }
-            return if is_new { Turn::Regained } else { Turn::None };
+            if !is_new {
+                return Turn::None;
+            }
+            outputs.extend(std::mem::take(&mut self.is_warned).then_some(Output::RememberUnfed(None)));
+            return Turn::Regained;
         }
         if self.contact_since.take().is_none() {
+            self.warn(now, quorum, reach, outputs);
             return Turn::None;
         }
         self.is_by_tie = false;
@@ -191,13 +205,26 @@ impl Feeding {
         }
         match self.device {
             Device::Open { timeout, .. } if !self.is_maintained => {
-                outputs.push(log(Weight::Synced, format!("{why}; reset in at most {} s", timeout.as_secs())));
-                outputs.push(Output::RememberUnfed(Some(why.clone())));
+                outputs.extend(unfed(&why, timeout));
             }
             _ => outputs.push(log(Weight::Warning, why.clone())),
         }
         self.lost = Some(why);
         Turn::Lost
+    }
+
+    /// Warns once of a device that an earlier agent left running, where this one reaches no quorum soon.
+    fn warn(&mut self, now: Duration, quorum: Quorum, reach: Reach, outputs: &mut Vec<Output>) {
+        let began = *self.began.get_or_insert(now);
+        let runs = self.watchdog.left_running && self.mode == OnQuorumLoss::Watchdog;
+        if runs && !self.is_warned && began + WARNED_AFTER <= now {
+            self.is_warned = true;
+            let why = format!(
+                "no quorum since the start: {} of {} reachable, {} needed, and {} was left running",
+                reach.reachable, quorum.listed, quorum.needed, self.watchdog.device
+            );
+            outputs.extend(unfed(&why, self.watchdog.timeout));
+        }
     }
 
     /// Returns why the device is not to be used, if it is not.
@@ -298,8 +325,9 @@ impl Feeding {
         let reach = self.reach?;
         let asks = reach.asks_from().map(|from| self.api_asked.map_or(from, |asked| from.max(asked + API_INTERVAL)));
         let settles = self.contact_since.map(|since| since + ARMED_AFTER);
+        let warns = self.began.filter(|_| !self.is_warned).map(|began| began + WARNED_AFTER);
         let retries = Some(self.next_try);
-        [reach.deadline(), asks, settles, retries].into_iter().flatten().filter(|at| *at > now).min()
+        [reach.deadline(), asks, settles, warns, retries].into_iter().flatten().filter(|at| *at > now).min()
     }
 
     pub(super) fn reach(&self) -> Option<Reach> {
@@ -339,6 +367,12 @@ impl Feeding {
         };
         Some(other.or_else(|| self.reason()).or_else(|| self.not_opened.clone()).unwrap_or_else(waits))
     }
+}
+
+/// Returns the last that is logged and written before a reset.
+fn unfed(why: &str, timeout: Duration) -> [Output; 2] {
+    let line = log(Weight::Synced, format!("{why}; reset in at most {} s", timeout.as_secs()));
+    [line, Output::RememberUnfed(Some(why.to_owned()))]
 }
 
 pub(super) fn log(weight: Weight, text: String) -> Output {

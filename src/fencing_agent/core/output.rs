@@ -13,7 +13,8 @@ pub(crate) enum Output {
         network: usize,
         payload: Vec<u8>,
     },
-    /// Opens the device and feeds it once, in the feeding thread; answered with `Opened` or `NotOpened`.
+    /// Opens the device and feeds it once, in the feeding thread; answered with `Opened` or `NotOpened`. Where the deadline has passed
+    /// meanwhile, the thread opens nothing and answers `NotOpened`.
     Arm,
     /// The feeding thread feeds while the time since boot is below this. Also sent while no device is open. It replaces the
     /// earlier deadline, and may lie before it or in the past: zero is never, `Duration::MAX` is for ever.
@@ -30,7 +31,8 @@ pub(crate) enum Output {
     AskApi {
         asked: Duration,
     },
-    /// Hands in `Event::Wake` at this time at the latest. It replaces the earlier one. Each `handle` ends with one.
+    /// Hands in `Event::Wake` at this time at the latest. It replaces the earlier one. Each `handle` ends with one, unless the agent
+    /// has ended.
     WakeAt(Duration),
     /// The process ends with exit code 0, after all outputs before this one.
     End,

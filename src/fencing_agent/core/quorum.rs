@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn no_contact_lies_ahead_of_now() {
-        let reach = Quorum::of(3, None, false).reach(ms(1_000), &[Some(ms(9_000)), None], WINDOW, None);
+        let reach = Quorum::of(3, None, false).reach(ms(1_000), &[Some(ms(9_000)), Some(ms(9_000))], WINDOW, None);
         assert_eq!(reach.deadline(), Some(ms(4_000)));
     }
 
@@ -145,6 +145,8 @@ mod tests {
         assert!(fed.is_fed_by_tie(now));
         let stale = quorum.reach(now, &others, WINDOW, Some(ms(6_500)));
         assert!(!stale.is_fed(now), "{stale:?}");
+        let silent = quorum.reach(now, &[Some(ms(6_500)), None, None], WINDOW, Some(now));
+        assert!(!silent.is_fed(now), "{silent:?}");
     }
 
     #[test]

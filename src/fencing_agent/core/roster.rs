@@ -22,11 +22,13 @@ pub(super) struct Known {
     incarnation: u16,
     /// The life that it has left in order.
     left: Option<u64>,
+    /// Since when the member is present.
+    since: Duration,
 }
 
 impl Known {
     fn unseen() -> Self {
-        Self { state: MemberState::Unseen, lost_at: None, number: 0, incarnation: 0, left: None }
+        Self { state: MemberState::Unseen, lost_at: None, number: 0, incarnation: 0, left: None, since: Duration::ZERO }
     }
 }
 
@@ -118,6 +120,16 @@ impl Roster {
         self.suspicions.keys().cloned().collect()
     }
 
+    /// Returns the members that have answered no challenge for as long as `silence`, and that are not suspects yet.
+    pub(super) fn silent(&self, now: Duration, silence: Duration, contacts: &Contacts) -> Vec<(Id, u16)> {
+        let is_silent = |name: &str, known: &Known| {
+            let last = contacts.newest(name).map_or(known.since, |contact| contact.max(known.since));
+            known.state == MemberState::Alive && last + silence <= now
+        };
+        let silent = self.known.iter().filter(|(name, known)| is_silent(name, known));
+        silent.map(|(name, known)| (Id { name: name.clone(), number: known.number }, known.incarnation)).collect()
+    }
+
     /// Returns the members that this node itself failed to reach.
     pub(super) fn accused(&self) -> Vec<Name> {
         let own = self.suspicions.iter().filter(|(_, suspicion)| suspicion.accusers.contains(&self.me));
@@ -204,6 +216,9 @@ impl Roster {
                 continue;
             }
             (known.state, known.number, known.incarnation) = (state, id.number, incarnation);
+            if before.0 != MemberState::Suspect && state == MemberState::Alive {
+                known.since = now;
+            }
             match (before.0.is_present(), state.is_present()) {
                 (false, true) => self.join(now, &id.name, source),
                 (true, false) => self.left(now, &id.name, source, contacts),

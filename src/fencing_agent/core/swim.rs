@@ -99,6 +99,8 @@ pub(super) struct Swim {
     timers: BTreeMap<(Duration, u64), Timer<Id>>,
     sequence: u64,
     probe: Option<Probe>,
+    /// When silent members are looked for next.
+    scans_at: Duration,
     pub(super) roster: Roster,
     /// Datagrams for members.
     pub(super) sends: Vec<(Name, Vec<u8>)>,
@@ -140,6 +142,7 @@ impl Swim {
             timers: BTreeMap::new(),
             sequence: 0,
             probe: None,
+            scans_at: Duration::ZERO,
             roster: Roster::new(me),
             sends: Vec::new(),
             challenges: Vec::new(),
@@ -310,6 +313,10 @@ impl Swim {
                 self.roster.accuse(&failed.target.name, &me, contacts, failed.began);
             }
         }
+        if self.scans_at <= now {
+            self.scans_at = now + self.timing.challenge / 2;
+            self.suspect_silent(now, contacts);
+        }
         for name in self.roster.suspects() {
             let patience = self.timing.probe / 2 + self.wait(&name, contacts);
             self.roster.accuse_silent(&name, now, patience, contacts);
@@ -319,6 +326,17 @@ impl Swim {
             {
                 self.lose(now, &name, number, &source, contacts);
             }
+        }
+    }
+
+    /// Suspects the members that answer no challenge: a list is probed one by one, and a cut takes many at once.
+    fn suspect_silent(&mut self, now: Duration, contacts: &Contacts) {
+        let me = self.me.name.clone();
+        for (id, incarnation) in self.roster.silent(now, self.health.stretch(self.timing.silence()), contacts) {
+            let suspect = Member::new(id.clone(), incarnation, State::Suspect);
+            self.call(now, contacts, |foca, asked| foca.apply_many(std::iter::once(suspect), true, asked));
+            self.roster.sync(now, &me, self.foca.iter_membership_state(), contacts);
+            self.roster.confirm(&id.name, &me);
         }
     }
 

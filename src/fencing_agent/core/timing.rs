@@ -48,6 +48,11 @@ impl Timing {
         }
     }
 
+    /// Returns after how long without an answer to any challenge a member is suspected: as good as a failed probe.
+    pub(crate) fn silence(&self) -> Duration {
+        (self.challenge * CHALLENGES_A_WINDOW).max(self.probe)
+    }
+
     /// Returns how often a suspect is challenged, which has to learn of that soon, and an absent member, whose return is to be seen soon.
     pub(crate) fn challenge_of_suspects(&self) -> Duration {
         self.challenge.min(self.probe / 2)

@@ -16,9 +16,9 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("agent", &["adapters", "base", "decide", "os", "records"]),
     ("fence", &["adapters", "base", "os", "records"]),
     ("watchdog", &["adapters", "base", "os"]),
-    ("fencing_agent", &[]),
+    ("fencing_agent", &["adapters", "base", "os"]),
     ("operate", &["adapters", "agent", "base", "decide", "fence", "os", "records"]),
-    ("sim", &["agent", "base", "decide", "os"]),
+    ("sim", &["agent", "base", "decide", "fencing_agent", "os"]),
     ("admin", &["adapters", "agent", "base", "decide", "fence", "operate", "os", "records", "watchdog"]),
     ("applet", &["admin", "agent", "fence", "os", "watchdog"]),
 ];
