@@ -69,7 +69,7 @@ impl World {
                 lasts = Duration::from_secs(60);
             }
         }
-        self.log(format!("fault: {}", self.fault));
+        self.log(&format!("fault: {}", self.fault));
         self.settle();
         self.after(lasts, Happening::Undo);
         self.after(lasts + PAUSE, Happening::Fault);
@@ -89,7 +89,9 @@ impl World {
                 self.judge.cut[at][other] = Some(self.now);
             }
         }
-        some.iter().for_each(|at| self.machines[*at].set_back += Duration::from_secs(60));
+        for at in some {
+            self.machines[*at].set_back += Duration::from_secs(60);
+        }
         let names: Vec<String> = some.iter().map(|at| name_of(*at)).collect();
         self.fault = format!("{what}: {}", names.join(", "));
         let left = (0..count).map(|at| if some.contains(&at) { 0 } else { some.len() }).collect();
@@ -98,7 +100,7 @@ impl World {
 
     /// Ends the fault that is there.
     pub(super) fn end_fault(&mut self) {
-        self.log("the fault ends".to_owned());
+        self.log("the fault ends");
         self.judge.lossy = None;
         self.judge.cut.iter_mut().flatten().for_each(|cut| *cut = None);
         self.judge.no_api.fill(None);

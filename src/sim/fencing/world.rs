@@ -111,7 +111,7 @@ impl World {
         self.queue.insert((self.now + delay, self.sequence), what);
     }
 
-    pub(super) fn log(&mut self, text: String) {
+    pub(super) fn log(&mut self, text: &str) {
         self.outcome.log.push(format!("{:9.3} {text}", self.now.as_secs_f64()));
     }
 
@@ -251,7 +251,9 @@ impl World {
             let (suspects, now) = (self.suspects_of(at), self.now);
             let known = &mut self.machines[at].suspects;
             known.retain(|name, _| suspects.contains(name));
-            suspects.into_iter().for_each(|name| _ = known.entry(name).or_insert(now));
+            for name in suspects {
+                known.entry(name).or_insert(now);
+            }
         }
     }
 
@@ -281,7 +283,7 @@ impl World {
                     self.outcome.join += 1;
                 }
             }
-            Output::Log(line) => self.log(format!("{}: {}", name_of(at), line.text)),
+            Output::Log(line) => self.log(&format!("{}: {}", name_of(at), line.text)),
             Output::AskApi { asked } => self.after(Duration::from_millis(50), Happening::Api { at, life, asked }),
             Output::WakeAt(agents) => {
                 let machine = &mut self.machines[at];
@@ -348,7 +350,7 @@ impl World {
         }
         self.judge.reset(self.now, &self.machines, at).map_err(told)?;
         self.outcome.resets += 1;
-        self.log(format!("{}: reset", name_of(at)));
+        self.log(&format!("{}: reset", name_of(at)));
         self.machines[at].kill(self.now);
         self.machines[at].device = Device::Closed;
         self.settle();
