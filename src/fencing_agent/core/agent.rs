@@ -207,7 +207,7 @@ impl Agent {
         }
     }
 
-    /// Challenges the members whose time has come, on each network.
+    /// Challenges on each network the members that are due.
     fn challenge(&mut self, now: Duration, random: &mut dyn FnMut() -> u64, outputs: &mut Vec<Output>) {
         for name in std::mem::take(&mut self.swim.challenges) {
             self.next.entry(name).and_modify(|at| *at = now);

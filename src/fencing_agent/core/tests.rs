@@ -1,4 +1,4 @@
-//! The rules of the core, on one agent whose peers a test plays.
+//! The rules of the core, on one agent. A test plays its peers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::judge::name_of;
 use super::machine::Device;
-use super::mutant::Mutant;
 use super::world::{BOOT, Happening, World};
 
 /// How long after a fault all machines are there again, armed, and judged for a while.
@@ -119,7 +118,7 @@ impl World {
         }
     }
 
-    /// Notes a `LEFT` after a cut: the last one of a machine says how long the list took.
+    /// Notes a `LEFT` after a cut: the last one of a machine shows how long the list took.
     pub(super) fn note_left(&mut self, at: usize) {
         let Some((cut, open)) = &mut self.cut_at else { return };
         if open[at] > 0 {
@@ -132,8 +131,7 @@ impl World {
 
     /// Judges that all machines that are there see each other. Under loss the network may take longer than is promised.
     pub(super) fn sees_all(&mut self) -> Result<(), String> {
-        // What is not in its list is seen by no agent, and that is no surprise.
-        if self.options.loss > 0 || self.judge.lossy.is_some() || self.options.mutant == Mutant::QuorumOfSeen {
+        if self.options.loss > 0 || self.judge.lossy.is_some() {
             return Ok(());
         }
         let is_up = |at: &usize| self.machines[*at].answers();

@@ -1,4 +1,4 @@
-//! The list: who joins, who is suspected, and who is lost.
+//! The list: which members join, are suspected, and are lost.
 
 use super::*;
 
@@ -108,7 +108,7 @@ fn a_confirmation_shortens_a_suspicion_and_an_echo_does_not() {
 }
 
 #[test]
-fn who_answers_a_challenge_of_after_the_suspicion_began_is_not_lost() {
+fn a_suspect_that_answers_a_challenge_of_after_the_suspicion_began_is_not_lost() {
     let mut played = joined(4, &["b", "c", "d"]);
     played.gossip("b", about("d", 1, 0, foca::State::Suspect));
     assert_eq!(played.state("d"), MemberState::Suspect);
