@@ -74,7 +74,9 @@ impl Agent {
             return outputs;
         }
         let late = self.wakes_at.map(|at| now.saturating_sub(at)).filter(|late| *late > HELD_UP);
-        late.into_iter().for_each(|late| self.swim.held_up(late));
+        if let Some(late) = late {
+            self.swim.held_up(late);
+        }
         self.take(now, event, &mut outputs);
         self.swim.advance(now, &self.contacts);
         self.challenge(now, random, &mut outputs);
@@ -190,7 +192,9 @@ impl Agent {
                 if let Some(incarnation) = suspected {
                     self.swim.suspected(now, incarnation, &self.contacts);
                 }
-                accused.iter().for_each(|name| self.swim.roster.confirm(name, from));
+                for name in &accused {
+                    self.swim.roster.confirm(name, from);
+                }
                 let answer = Message::Answer { nonce, incarnation: self.swim.incarnation() };
                 outputs.push(self.send(from.clone(), network, answer));
             }
@@ -203,7 +207,7 @@ impl Agent {
         }
     }
 
-    /// Challenges the members whose time has come, on each network.
+    /// Challenges on each network the members that are due.
     fn challenge(&mut self, now: Duration, random: &mut dyn FnMut() -> u64, outputs: &mut Vec<Output>) {
         for name in std::mem::take(&mut self.swim.challenges) {
             self.next.entry(name).and_modify(|at| *at = now);
@@ -225,7 +229,7 @@ impl Agent {
             let interval = if is_well { self.timing.challenge } else { self.timing.challenge_of_suspects() };
             // Up to a tenth sooner, so that members that start together do not stay in step.
             let sooner = interval / 1_000 * u32::try_from(random() % 100).unwrap_or_default();
-            self.next.insert(name.clone(), now + interval - sooner);
+            self.next.insert(name.clone(), now + interval.saturating_sub(sooner));
             for network in 0..self.contacts.networks() {
                 let nonce = random();
                 self.contacts.challenged(&name, network, nonce, now, now.saturating_sub(self.timing.window));

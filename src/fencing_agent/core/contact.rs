@@ -113,7 +113,7 @@ impl Contacts {
         self.peers.get(name).map_or_else(Vec::new, |paths| paths.iter().map(|path| path.newest).collect())
     }
 
-    /// Returns the network whose contact is the newest: what is not sent on all of them takes this one.
+    /// Returns the network with the newest contact: what is not sent on all of them takes this one.
     pub(crate) fn best_network(&self, name: &str) -> usize {
         let paths = self.peers.get(name).map_or(&[][..], Vec::as_slice);
         (0..paths.len()).rev().max_by_key(|at| paths[*at].newest).unwrap_or_default()

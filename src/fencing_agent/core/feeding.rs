@@ -35,6 +35,7 @@ pub(super) enum Turn {
 
 /// The state of feeding.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and most of their combinations occur")]
 pub(super) struct Feeding {
     mode: OnQuorumLoss,
     watchdog: Watchdog,
@@ -136,10 +137,6 @@ impl Feeding {
 
     pub(super) fn terminate(&mut self) {
         self.is_ending = true;
-    }
-
-    pub(super) fn is_ending(&self) -> bool {
-        self.is_ending
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -340,10 +337,6 @@ impl Feeding {
 
     pub(super) fn api_up(&self) -> Option<bool> {
         self.api_up
-    }
-
-    pub(super) fn is_lost(&self) -> bool {
-        self.lost.is_some()
     }
 
     /// Returns why this node is not fed although it should be.

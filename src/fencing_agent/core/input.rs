@@ -87,12 +87,12 @@ pub(crate) enum Event {
     /// The time that [`super::Output::WakeAt`] named has come, or any other moment: it does no harm. The first event after
     /// `Agent::new` is this one.
     Wake,
-    /// A datagram whose seal the shell has opened: `from` is the name that the seal proves. It came on `network`.
+    /// A datagram, after the shell has opened its seal: `from` is the name that the seal proves. It came on `network`.
     Received { from: Name, network: usize, payload: Vec<u8> },
     /// The list of members is now this one. It may be the same as before.
     Listed(Vec<Name>),
     /// All reasons to be disarmed, as they are now: annotation, deleted Node, taint, file. Empty: none.
-    /// The first one says that the shell has looked. Until then the agent arms no device that was not running at the start.
+    /// The first one means that the shell has looked for them. Until then the agent arms no device that was not running at the start.
     Maintenance(Vec<String>),
     /// The device is open, after [`super::Output::Arm`].
     Opened { identity: String, timeout: Duration, has_magic_close: bool },

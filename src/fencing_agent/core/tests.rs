@@ -1,4 +1,4 @@
-//! The rules of the core, on one agent whose peers a test plays.
+//! The rules of the core, on one agent. A test plays its peers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -111,7 +111,9 @@ impl Played {
                 _ => None,
             };
             self.done += 1;
-            event.into_iter().for_each(|event| self.give(event));
+            if let Some(event) = event {
+                self.give(event);
+            }
         }
     }
 
@@ -172,11 +174,10 @@ impl Played {
 
     /// Returns the deadline that the feeding thread has.
     fn deadline(&self) -> Option<Duration> {
-        let given = self.outputs.iter().rev().find_map(|(_, output)| match output {
+        self.outputs.iter().rev().find_map(|(_, output)| match output {
             Output::FeedUntil(deadline) => Some(*deadline),
             _ => None,
-        });
-        given
+        })
     }
 
     fn changes(&self) -> Vec<(ChangeKind, String, String)> {

@@ -53,7 +53,7 @@ impl Timing {
         (self.challenge * CHALLENGES_A_WINDOW).max(self.probe)
     }
 
-    /// Returns how often a suspect is challenged, which has to learn of that soon, and an absent member, whose return is to be seen soon.
+    /// Returns how often a suspect is challenged, which has to learn of that soon, and an absent member, so that its return is seen soon.
     pub(crate) fn challenge_of_suspects(&self) -> Duration {
         self.challenge.min(self.probe / 2)
     }

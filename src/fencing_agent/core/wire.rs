@@ -50,7 +50,9 @@ impl Datagram {
                 bytes.extend(suspected.unwrap_or_default().to_be_bytes());
                 let accused = &accused[..accused.len().min(MOST_ACCUSED)];
                 bytes.push(u8::try_from(accused.len()).unwrap_or_default());
-                accused.iter().for_each(|name| put_name(&mut bytes, name));
+                for name in accused {
+                    put_name(&mut bytes, name);
+                }
                 1
             }
             Message::Answer { nonce, incarnation } => {

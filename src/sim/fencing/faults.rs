@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::judge::name_of;
 use super::machine::Device;
-use super::mutant::Mutant;
 use super::world::{BOOT, Happening, World};
 
 /// How long after a fault all machines are there again, armed, and judged for a while.
@@ -69,7 +68,7 @@ impl World {
                 lasts = Duration::from_secs(60);
             }
         }
-        self.log(format!("fault: {}", self.fault));
+        self.log(&format!("fault: {}", self.fault));
         self.settle();
         self.after(lasts, Happening::Undo);
         self.after(lasts + PAUSE, Happening::Fault);
@@ -89,7 +88,9 @@ impl World {
                 self.judge.cut[at][other] = Some(self.now);
             }
         }
-        some.iter().for_each(|at| self.machines[*at].set_back += Duration::from_secs(60));
+        for at in some {
+            self.machines[*at].set_back += Duration::from_secs(60);
+        }
         let names: Vec<String> = some.iter().map(|at| name_of(*at)).collect();
         self.fault = format!("{what}: {}", names.join(", "));
         let left = (0..count).map(|at| if some.contains(&at) { 0 } else { some.len() }).collect();
@@ -98,7 +99,7 @@ impl World {
 
     /// Ends the fault that is there.
     pub(super) fn end_fault(&mut self) {
-        self.log("the fault ends".to_owned());
+        self.log("the fault ends");
         self.judge.lossy = None;
         self.judge.cut.iter_mut().flatten().for_each(|cut| *cut = None);
         self.judge.no_api.fill(None);
@@ -117,7 +118,7 @@ impl World {
         }
     }
 
-    /// Notes a `LEFT` after a cut: the last one of a machine says how long the list took.
+    /// Notes a `LEFT` after a cut: the last one of a machine shows how long the list took.
     pub(super) fn note_left(&mut self, at: usize) {
         let Some((cut, open)) = &mut self.cut_at else { return };
         if open[at] > 0 {
@@ -130,8 +131,7 @@ impl World {
 
     /// Judges that all machines that are there see each other. Under loss the network may take longer than is promised.
     pub(super) fn sees_all(&mut self) -> Result<(), String> {
-        // What is not in its list is seen by no agent, and that is no surprise.
-        if self.options.loss > 0 || self.judge.lossy.is_some() || self.options.mutant == Mutant::QuorumOfSeen {
+        if self.options.loss > 0 || self.judge.lossy.is_some() {
             return Ok(());
         }
         let is_up = |at: &usize| self.machines[*at].answers();

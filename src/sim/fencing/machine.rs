@@ -44,8 +44,6 @@ pub(super) struct Machine {
     /// When each open challenge was sent, by nonce and receiver; and the newest nonce by receiver.
     pub(super) sent: BTreeMap<u64, Duration>,
     pub(super) newest: BTreeMap<usize, u64>,
-    /// The list that was given to the agent last.
-    pub(super) listed: Vec<Name>,
     /// How long the answer that arrives now was under way, with its challenge.
     pub(super) under_way: Duration,
     /// Bytes in the ten seconds that run.
@@ -69,7 +67,6 @@ impl Machine {
             set_back: Duration::ZERO,
             sent: BTreeMap::new(),
             newest: BTreeMap::new(),
-            listed: Vec::new(),
             under_way: Duration::ZERO,
             bytes: (0, 0),
             suspects: BTreeMap::new(),
@@ -82,7 +79,7 @@ impl Machine {
         self.number += u64::from(mutant != Mutant::NumberReused || self.number == 0);
         let left_running = self.device != Device::Closed;
         let has_list = mutant != Mutant::LastListIgnored || self.life == 1;
-        self.listed = if has_list { members.to_vec() } else { vec![me.clone()] };
+        let members = if has_list { members.to_vec() } else { vec![me.clone()] };
         self.deadline = Duration::ZERO;
         if left_running && mutant == Mutant::FedBeforeContact {
             self.device = Device::Running { fed: now, is_held: true };
@@ -91,7 +88,7 @@ impl Machine {
         let settings = Settings {
             node: me.clone(),
             number: self.number,
-            members: self.listed.clone(),
+            members,
             networks: 1,
             network_rule: NetworkRule::Any,
             on_quorum_loss: OnQuorumLoss::Watchdog,

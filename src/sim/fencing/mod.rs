@@ -1,5 +1,5 @@
 //! A network of agents of `fencing-agent` in simulated time: the real core on each machine, datagrams that are lost, late and copied,
-//! and faults that a seed chooses. `docs/design/fencing-agent.md` says what must hold.
+//! and faults that a seed chooses. `docs/design/fencing-agent.md` has what must hold.
 
 mod faults;
 mod judge;

@@ -111,7 +111,7 @@ impl World {
         self.queue.insert((self.now + delay, self.sequence), what);
     }
 
-    pub(super) fn log(&mut self, text: String) {
+    pub(super) fn log(&mut self, text: &str) {
         self.outcome.log.push(format!("{:9.3} {text}", self.now.as_secs_f64()));
     }
 
@@ -225,25 +225,23 @@ impl World {
         self.note_suspects(at);
         self.judge.machine(self.now, &self.machines, at).map_err(|wrong| format!("{}: {wrong}", name_of(at)))?;
         if mutant == Mutant::QuorumOfSeen {
-            self.list_seen(at)?;
+            self.feed_by_seen(at)?;
         }
         Ok(())
     }
 
-    /// Gives the agent a list of the members that it sees.
-    fn list_seen(&mut self, at: usize) -> Result<(), String> {
-        let clock = self.machines[at].clock(self.now, self.options.mutant);
-        let Some(members) = self.machines[at].agent.as_ref().map(|agent| agent.snapshot(clock).members) else {
+    /// Feeds by a quorum of the members that the list shows.
+    fn feed_by_seen(&mut self, at: usize) -> Result<(), String> {
+        let Some(members) = self.machines[at].agent.as_ref().map(|agent| agent.snapshot(self.now).members) else {
             return Ok(());
         };
-        let is_seen = |state: MemberState| state.is_present() || state == MemberState::Unseen;
-        let seen: Vec<Name> =
-            members.into_iter().filter(|member| is_seen(member.state)).map(|member| member.name).collect();
-        if seen == self.machines[at].listed || seen.len() < 3 {
-            return Ok(());
-        }
-        self.machines[at].listed.clone_from(&seen);
-        self.give(at, Event::Listed(seen))
+        let seen = members.into_iter().filter(|member| member.state.is_present());
+        let mut contacts: Vec<Duration> =
+            seen.filter_map(|member| member.contacts.into_iter().flatten().max()).collect();
+        contacts.sort_unstable_by(|one, other| other.cmp(one));
+        let deadline = contacts.get(contacts.len() / 2).map(|contact| *contact + self.judge.timing.window);
+        self.machines[at].deadline = deadline.unwrap_or_default();
+        self.judge.deadline(self.now, &self.machines, at).map_err(|wrong| format!("{}: {wrong}", name_of(at)))
     }
 
     fn note_suspects(&mut self, at: usize) {
@@ -251,7 +249,9 @@ impl World {
             let (suspects, now) = (self.suspects_of(at), self.now);
             let known = &mut self.machines[at].suspects;
             known.retain(|name, _| suspects.contains(name));
-            suspects.into_iter().for_each(|name| _ = known.entry(name).or_insert(now));
+            for name in suspects {
+                known.entry(name).or_insert(now);
+            }
         }
     }
 
@@ -281,7 +281,7 @@ impl World {
                     self.outcome.join += 1;
                 }
             }
-            Output::Log(line) => self.log(format!("{}: {}", name_of(at), line.text)),
+            Output::Log(line) => self.log(&format!("{}: {}", name_of(at), line.text)),
             Output::AskApi { asked } => self.after(Duration::from_millis(50), Happening::Api { at, life, asked }),
             Output::WakeAt(agents) => {
                 let machine = &mut self.machines[at];
@@ -336,19 +336,19 @@ impl World {
     fn feed(&mut self, at: usize) -> Result<(), String> {
         self.after(FEEDS, Happening::Feed { at });
         let Device::Running { fed, is_held } = self.machines[at].device else { return Ok(()) };
-        let told = |wrong| format!("{}: {wrong}", name_of(at));
-        self.judge.machine(self.now, &self.machines, at).map_err(told)?;
+        let named = |wrong| format!("{}: {wrong}", name_of(at));
+        self.judge.machine(self.now, &self.machines, at).map_err(named)?;
         let machine = &mut self.machines[at];
         if is_held && !machine.is_frozen && self.now < machine.deadline {
             machine.device = Device::Running { fed: self.now, is_held };
-            return self.judge.fed(self.now, &self.machines, at).map_err(told);
+            return self.judge.fed(self.now, &self.machines, at).map_err(named);
         }
         if fed + TIMEOUT > self.now {
             return Ok(());
         }
-        self.judge.reset(self.now, &self.machines, at).map_err(told)?;
+        self.judge.reset(self.now, &self.machines, at).map_err(named)?;
         self.outcome.resets += 1;
-        self.log(format!("{}: reset", name_of(at)));
+        self.log(&format!("{}: reset", name_of(at)));
         self.machines[at].kill(self.now);
         self.machines[at].device = Device::Closed;
         self.settle();

@@ -1,4 +1,4 @@
-//! The list: who joins, who is suspected, and who is lost.
+//! The list: which members join, are suspected, and are lost.
 
 use super::*;
 
@@ -29,7 +29,11 @@ fn the_first_answer_joins_and_silence_ends_it() {
     let gone = played.now;
     played.until(|played, _| !left(played).is_empty());
     assert_eq!(left(&played), [("c".to_owned(), "a".to_owned())]);
-    assert!(played.now >= gone + seconds(2) && played.now <= gone + seconds(4), "{:?}", played.now - gone);
+    assert!(
+        played.now >= gone + seconds(2) && played.now <= gone + seconds(4),
+        "{:?}",
+        played.now.saturating_sub(gone)
+    );
     assert!(
         played
             .logs()
@@ -91,7 +95,7 @@ fn a_confirmation_shortens_a_suspicion_and_an_echo_does_not() {
         }
         played.until(|played, _| played.state("d") == MemberState::Lost);
         let lines = played.logs();
-        (played.now - began, lines.into_iter().find(|line| line.starts_with("LEFT d")).unwrap())
+        (played.now.saturating_sub(began), lines.into_iter().find(|line| line.starts_with("LEFT d")).unwrap())
     };
     let timing = Timing::of(4, &TimingOverrides::default());
     let (alone, _) = lasts(false, false);
@@ -104,7 +108,7 @@ fn a_confirmation_shortens_a_suspicion_and_an_echo_does_not() {
 }
 
 #[test]
-fn who_answers_a_challenge_of_after_the_suspicion_began_is_not_lost() {
+fn a_suspect_that_answers_a_challenge_of_after_the_suspicion_began_is_not_lost() {
     let mut played = joined(4, &["b", "c", "d"]);
     played.gossip("b", about("d", 1, 0, foca::State::Suspect));
     assert_eq!(played.state("d"), MemberState::Suspect);
@@ -269,4 +273,55 @@ fn a_node_that_was_held_up_loses_none_for_that() {
     played.give(Event::Wake);
     played.pass(2);
     assert_eq!(left(&played), Vec::new());
+}
+
+#[test]
+fn a_cut_that_takes_many_is_seen_at_once() {
+    let mut played = joined(8, &["b", "c", "d", "e", "f", "g", "h"]);
+    played.there = BTreeSet::from(["b", "c", "d"]);
+    played.pass(1);
+    played.pass(1);
+    for name in ["e", "f", "g", "h"] {
+        assert_eq!(played.state(name), MemberState::Suspect, "{name}");
+    }
+}
+
+#[test]
+fn a_bad_score_stretches_the_time_between_probes() {
+    let longest = |suspicions: u16| {
+        let mut played = joined(3, &["b", "c"]);
+        for incarnation in 0..suspicions {
+            played.hear("b", 1, Message::Challenge { nonce: 1, suspected: Some(incarnation), accused: Vec::new() });
+        }
+        played.forget();
+        played.pass(12);
+        let is_ping = |output: &Output| match output {
+            Output::Send { payload, .. } => match Datagram::decode(payload).unwrap().message {
+                Message::Swim(body) => matches!(Packet::decode(&body).unwrap().header.message, foca::Message::Ping(_)),
+                _ => false,
+            },
+            _ => false,
+        };
+        let pings: Vec<Duration> =
+            played.outputs.iter().filter(|(_, output)| is_ping(output)).map(|(at, _)| *at).collect();
+        pings.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).max().unwrap()
+    };
+    assert!(longest(0) < seconds(1) && longest(9) >= seconds(3), "{:?} {:?}", longest(0), longest(9));
+}
+
+#[test]
+fn an_absent_member_is_challenged_as_often_as_a_suspect() {
+    let timing = TimingOverrides { probe: Some(Duration::from_millis(200)), ..TimingOverrides::default() };
+    let mut played = Played::new(Settings { timing, ..settings(3) }, &["b"]);
+    played.pass(2);
+    let to = |name: &str| {
+        let sent = played.outputs.iter().filter(|(_, output)| match output {
+            Output::Send { to, payload, .. } if **to == *name => {
+                matches!(Datagram::decode(payload).unwrap().message, Message::Challenge { .. })
+            }
+            _ => false,
+        });
+        sent.count()
+    };
+    assert!(to("c") >= 18 && to("b") <= 13, "{} {}", to("c"), to("b"));
 }
