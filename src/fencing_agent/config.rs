@@ -71,25 +71,29 @@ impl Config {
         Self::read_with(file, environment, Err)
     }
 
+    /// Reads where the socket and the disable file are. The rest may be wrong: a running agent can be asked then, too.
+    pub(crate) fn socket_and_disable_file(file: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
+        let raw = Raw::read(file)?;
+        Ok((raw.grpc.socket, raw.disable_file))
+    }
+
     /// As [`Config::read`]; `otherwise` may replace a file of members that cannot be read.
     pub(crate) fn read_with(
         file: &Path,
         environment: Environment,
         otherwise: impl Fn(Refusal) -> Result<Members, Refusal>,
     ) -> Result<Self, Refusal> {
-        let text = regular_file::text_of_at_most(file, LIMIT)
-            .map_err(|source| Refusal::Unreadable { file: file.to_owned(), source })?;
+        let raw = Raw::read(file)?;
         let of_file = |path: &Path| read_members(path).or_else(&otherwise);
-        Self::of(&text, file, environment, of_file)
+        Self::of(raw, file, environment, of_file)
     }
 
     fn of(
-        text: &str,
+        raw: Raw,
         file: &Path,
         environment: Environment,
         read_members: impl Fn(&Path) -> Result<Members, Refusal>,
     ) -> Result<Self, Refusal> {
-        let raw: Raw = toml::from_str(text).map_err(|error| refusal::syntax(file, text, &error))?;
         if raw.kubernetes.is_some() {
             return Err(Refusal::Kubernetes { file: file.to_owned() });
         }

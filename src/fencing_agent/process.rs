@@ -136,7 +136,7 @@ fn asked<T>(answer: impl Future<Output = Result<T, Failure>>) -> Result<T, Failu
 }
 
 fn nodes(places: &Places, is_json: bool) -> Result<u8, Failure> {
-    let socket = Config::read(&places.config, environment())?.socket;
+    let (socket, _) = Config::socket_and_disable_file(&places.config)?;
     asked(async {
         let nodes = Client::connect(&socket).await?.nodes().await?;
         printed(if is_json { show::nodes_as_json(&nodes)? } else { show::nodes(&nodes) })
@@ -144,7 +144,7 @@ fn nodes(places: &Places, is_json: bool) -> Result<u8, Failure> {
 }
 
 fn events(places: &Places, is_json: bool) -> Result<u8, Failure> {
-    let socket = Config::read(&places.config, environment())?.socket;
+    let (socket, _) = Config::socket_and_disable_file(&places.config)?;
     asked(async {
         let mut events = Client::connect(&socket).await?.events().await?;
         loop {
@@ -155,12 +155,12 @@ fn events(places: &Places, is_json: bool) -> Result<u8, Failure> {
 }
 
 fn maintain(places: &Places, switch: Switch) -> Result<u8, Failure> {
-    let file = Config::read(&places.config, environment())?.disable_file;
+    let (_, file) = Config::socket_and_disable_file(&places.config)?;
     let refused = |source| Refusal::Place { path: file.clone(), source };
     match switch {
         Switch::On => {
             if let Some(dir) = file.parent() {
-                make(dir, 0o755).map_err(refused)?;
+                make(dir).map_err(refused)?;
             }
             fs::write(&file, "fencing-agent maintenance on\n").map_err(refused)?;
             printed(format_args!("on: {} is there; a running agent disarms within a second", file.display()))

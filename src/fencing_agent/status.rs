@@ -156,10 +156,11 @@ impl Status {
             "Members that answered within the window, this node among them.",
             number(self.reachable),
         );
-        page.one("armed", "gauge", "Whether the watchdog is open.", f64::from(u8::from(self.armed)));
-        page.one("fed", "gauge", "Whether the watchdog is fed.", f64::from(u8::from(self.fed)));
-        // Where nothing should be fed there is nothing to alert of.
-        page.one("unfed", "gauge", "Whether this node is not fed and should be.", f64::from(u8::from(self.is_unfed())));
+        // Where there is no watchdog, nothing should be fed and there is nothing to alert of.
+        if self.on_quorum_loss == "watchdog" {
+            page.one("armed", "gauge", "Whether the watchdog is open.", f64::from(u8::from(self.armed)));
+            page.one("fed", "gauge", "Whether the watchdog is fed.", f64::from(u8::from(self.fed)));
+        }
         if let Some(deadline) = self.deadline {
             page.one("deadline_seconds", "gauge", "Seconds until feeding ends without another answer.", deadline);
         }

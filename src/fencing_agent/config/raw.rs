@@ -1,11 +1,14 @@
 //! The configuration as it is written. A key that is not known is refused, since a mistyped one would be a default.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::LIMIT;
+use super::refusal::{self, Refusal};
 use crate::fencing_agent::core;
+use crate::os::regular_file;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -34,6 +37,18 @@ pub(super) struct Raw {
     #[serde(default = "disable_file")]
     pub(super) disable_file: PathBuf,
     pub(super) kubernetes: Option<toml::Table>,
+}
+
+impl Raw {
+    pub(super) fn read(file: &Path) -> Result<Self, Refusal> {
+        let text = regular_file::text_of_at_most(file, LIMIT)
+            .map_err(|source| Refusal::Unreadable { file: file.to_owned(), source })?;
+        Self::of(&text, file)
+    }
+
+    pub(super) fn of(text: &str, file: &Path) -> Result<Self, Refusal> {
+        toml::from_str(text).map_err(|error| refusal::syntax(file, text, &error))
+    }
 }
 
 /// One address, or one for each network.

@@ -9,9 +9,10 @@ fn read(text: &str) -> Result<Config, String> {
 }
 
 fn read_in(text: &str, environment: Environment) -> Result<Config, String> {
-    let members =
-        |_: &Path| Ok(addresses(&toml::from_str("a = '192.0.2.1'\nb = ['192.0.2.2']\nc = '192.0.2.3'").unwrap())?);
-    Config::of(text, Path::new(PLACE), environment, members).map_err(|why| why.to_string())
+    let members = |_: &Path| addresses(&toml::from_str("a = '192.0.2.1'\nb = ['192.0.2.2']\nc = '192.0.2.3'").unwrap());
+    Raw::of(text, Path::new(PLACE))
+        .and_then(|raw| Config::of(raw, Path::new(PLACE), environment, members))
+        .map_err(|why| why.to_string())
 }
 
 /// The example with `old` replaced.

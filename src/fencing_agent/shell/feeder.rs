@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(12);
 const MUX_TIME: Duration = Duration::from_secs(2);
 /// How long the thread sleeps without a device.
 const IDLE: Duration = Duration::from_secs(60);
-/// The multiplexer's time-out, unless its state says another.
+/// The multiplexer's time-out, unless its state has another.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a thread reports to the loop.

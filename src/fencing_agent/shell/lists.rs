@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::fencing_agent::config::refusal::Refusal;
 use crate::fencing_agent::config::{Config, read_members};
 
-/// What tells one content of a file from another.
+/// What differs between two contents of a file.
 type Print = (u64, u64, i64, i64);
 
 /// The file, as it was read last.

@@ -24,9 +24,9 @@ const ARMED: &str = "armed";
 pub(crate) const STATUS: &str = "status.json";
 const LIMIT: u64 = 1024 * 1024;
 
-/// Makes a directory and its parents, for root alone or, with `mode`, for reading by others.
-pub(crate) fn make(path: &Path, mode: u32) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(mode).create(path)
+/// Makes a directory and its parents, for root alone.
+pub(crate) fn make(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 /// The directory of what outlives a boot.

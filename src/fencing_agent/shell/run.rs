@@ -19,7 +19,7 @@ use super::seal::Sealer;
 use super::state::{Datagrams, Member, State};
 use crate::adapters::chronicle::{self, Chronicle};
 use crate::fencing_agent::config::Config;
-use crate::fencing_agent::core::{self, Agent, Change, ChangeKind, Event, MemberView, Name, Output};
+use crate::fencing_agent::core::{self, Agent, Change, ChangeKind, Event, MemberView, Name, Output, Snapshot};
 use crate::os::{clock, notify, proc};
 
 /// How often the state is written, and files are looked for.
@@ -105,11 +105,11 @@ impl Shell {
     async fn wait(&mut self, next_tick: Duration, buffer: &mut [u8]) -> Found {
         let wake = self.work.wake.min(next_tick);
         let left = wake.saturating_sub(now());
-        // What has come is handled before the time that has come with it, so that an answer that waits is not too late.
+        // Reports are few, so that a flood of datagrams holds up none. An answer that waits is not made too late by the time that has come.
         tokio::select! {
             biased;
-            (network, length) = self.networks.receive(buffer) => Found::Datagram { network, length },
             Some(report) = self.reports.recv() => Found::Report(report),
+            (network, length) = self.networks.receive(buffer) => Found::Datagram { network, length },
             () = tokio::time::sleep(left) => Found::Time,
         }
     }
@@ -245,7 +245,7 @@ impl Shell {
         messages::Node { name: name.to_string(), addresses: named.collect(), prev_disconnect_time: lost_at.map(wall) }
     }
 
-    /// Takes the list of the configuration over: whose datagrams are opened, and where theirs go.
+    /// Takes over the list of the configuration: the known senders, and the addresses of members.
     fn list(&mut self) -> Vec<Name> {
         self.sealer.list(self.config.members.keys().map(String::as_str));
         let port = self.config.port;
@@ -255,7 +255,7 @@ impl Shell {
         self.work.addresses.keys().cloned().collect()
     }
 
-    /// Looks for files that have changed, and writes the state.
+    /// Finds files that have changed, and writes the state.
     fn tick(&mut self) -> bool {
         let mut is_end = false;
         let wanted = &self.config.disable_file;
@@ -289,7 +289,8 @@ impl Shell {
             self.chronicle.warn(format!("feeding failed: {}: {error}", self.config.watchdog.device.display()));
         }
         self.work.feeding_failures = failures;
-        match self.state().write(&self.run_dir) {
+        let now = now();
+        match self.state(self.agent.snapshot(now), now).write(&self.run_dir) {
             Ok(()) => self.work.is_state_written = true,
             Err(error) if self.work.is_state_written => {
                 self.work.is_state_written = false;
@@ -299,9 +300,7 @@ impl Shell {
         }
     }
 
-    fn state(&self) -> State {
-        let now = now();
-        let seen = self.agent.snapshot(now);
+    fn state(&self, seen: Snapshot, now: Duration) -> State {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
         for (reason, count) in self.work.dropped.iter().chain(&seen.dropped_total) {

@@ -91,7 +91,7 @@ impl Sealer {
         })
     }
 
-    /// Replaces the list of those whose datagrams are opened.
+    /// Replaces the list of known senders.
     pub(crate) fn list<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         self.listed = names.into_iter().filter(|name| *name != self.own).map(str::to_owned).collect();
         self.senders.retain(|name, _| self.listed.contains(name));
@@ -175,7 +175,7 @@ fn header(name: &str, start: &Start, counter: u64) -> Option<Vec<u8>> {
     Some(header)
 }
 
-/// What is authenticated beside the payload.
+/// What is authenticated with the payload.
 fn bound(header: &[u8], to: &str, network: usize) -> Vec<u8> {
     let network = u8::try_from(network).unwrap_or(u8::MAX);
     header.iter().copied().chain([network]).chain(to.bytes()).collect()

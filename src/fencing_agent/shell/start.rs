@@ -53,8 +53,8 @@ pub(crate) struct Started {
 /// Starts all but the loop. Needs a runtime.
 pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     let Given { places, environment, service, signals } = given;
-    for (path, mode) in [(&places.run_dir, 0o755), (&places.state_dir, 0o700)] {
-        make(path, mode).map_err(|source| Refusal::Place { path: path.clone(), source })?;
+    for path in [&places.run_dir, &places.state_dir] {
+        make(path).map_err(|source| Refusal::Place { path: path.clone(), source })?;
     }
     let kept = Kept::in_dir(&places.state_dir);
     let (config, stale) = read(&places.config, environment, &kept)?;
@@ -172,5 +172,31 @@ fn settings(config: &Config, number: u64, left_running: bool) -> Settings {
         timing: config.timing,
         lifeguard: config.lifeguard,
         adaptive_threshold: config.adaptive_threshold,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fencing_agent::config::{EXAMPLE, Members};
+
+    /// Without it, a start that cannot read its list would have a quorum of none.
+    #[test]
+    fn a_list_that_cannot_be_read_is_the_last_one_that_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config");
+        let (head, tail) = EXAMPLE.split_once("[members]\n").unwrap();
+        let tail = tail.split_once("\n\n").unwrap().1;
+        let named = format!("members_file = '{}'\n", dir.path().join("none").display());
+        std::fs::write(&file, format!("{named}{head}{tail}")).unwrap();
+        let kept = Kept::in_dir(dir.path());
+        let refused = read(&file, Environment::default(), &kept).unwrap_err().to_string();
+        assert!(refused.contains("the list of members cannot be read"), "{refused}");
+        let addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|text| vec![text.parse().unwrap()]);
+        let members: Members = ["node1", "node2", "node3"].map(str::to_owned).into_iter().zip(addresses).collect();
+        kept.keep_members(&members).unwrap();
+        let (config, why) = read(&file, Environment::default(), &kept).unwrap();
+        assert_eq!(config.members, members);
+        assert!(why.is_some());
     }
 }

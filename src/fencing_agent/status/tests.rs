@@ -77,7 +77,6 @@ fn the_metrics_have_all_names() {
         "reachable 2",
         "armed 1",
         "fed 1",
-        "unfed 0",
         "deadline_seconds 2",
         "health_score 1",
         "suspicions_total 3",
@@ -87,6 +86,7 @@ fn the_metrics_have_all_names() {
     ] {
         assert!(page.lines().any(|found| found == format!("tandem_fencing_agent_{line}")), "{line}: {page}");
     }
+    assert!(!of(State { on_quorum_loss: "wait".to_owned(), ..state() }).metrics().contains("_agent_fed"));
     assert!(!page.contains("api_up") && of(State { api_up: Some(true), ..state() }).metrics().contains("api_up 1"));
 }
 

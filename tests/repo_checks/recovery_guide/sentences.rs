@@ -45,6 +45,7 @@ const SOURCES: &[&str] = &[
     "src/decide/reason",
     "src/decide/reason.rs",
     "src/fence",
+    "src/fencing_agent",
     "src/operate/certs",
     "src/operate/cluster/ask.rs",
     "src/operate/cluster/error.rs",

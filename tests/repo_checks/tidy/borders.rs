@@ -19,8 +19,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("fencing_agent", &["adapters", "base", "os"]),
     ("operate", &["adapters", "agent", "base", "decide", "fence", "os", "records"]),
     ("sim", &["agent", "base", "decide", "fencing_agent", "os"]),
-    ("admin", &["adapters", "agent", "base", "decide", "fence", "operate", "os", "records", "watchdog"]),
-    ("applet", &["admin", "agent", "fence", "os", "watchdog"]),
+    (
+        "admin",
+        &["adapters", "agent", "base", "decide", "fence", "fencing_agent", "operate", "os", "records", "watchdog"],
+    ),
+    ("applet", &["admin", "agent", "fence", "fencing_agent", "os", "watchdog"]),
 ];
 
 fn top(module: &[String]) -> &str {

@@ -58,7 +58,7 @@ impl Client {
         Ok(answer.map_err(|status| refused(&status))?.into_inner().nodes)
     }
 
-    /// Subscribes to events, and returns once the subscription stands.
+    /// Subscribes to events, and returns once the server has registered it.
     pub(crate) async fn events(&mut self) -> Result<Events, Unserved> {
         self.ready().await?;
         let codec = ProstCodec::<Empty, Event>::default();

@@ -1,4 +1,4 @@
-//! The list for local programs, and who of them hears of its changes. No client holds up another, or the agent.
+//! The list for local programs, and the clients that subscribe to its changes. No client holds up another, or the agent.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ impl Hub {
     }
 }
 
-/// The events of one client. It ends with a status that says why.
+/// The events of one client. The status at its end has the reason.
 #[derive(Debug)]
 pub(super) struct Subscription {
     receiver: Receiver<Event>,
@@ -85,12 +85,11 @@ impl Stream for Subscription {
         if self.has_ended {
             return Poll::Ready(None);
         }
-        self.receiver.poll_recv(context).map(|event| match event {
-            Some(event) => Some(Ok(event)),
-            None => {
+        self.receiver.poll_recv(context).map(|event| {
+            Some(event.ok_or_else(|| {
                 self.has_ended = true;
-                Some(Err(self.why()))
-            }
+                self.why()
+            }))
         })
     }
 }

@@ -92,13 +92,13 @@ impl Stream for Connections {
     }
 }
 
-/// Binds the socket; `group` may connect, beside root.
+/// Binds the socket; `group` may connect, as root may.
 pub(crate) fn listen(socket: &Path, group: Option<&str>) -> Result<std::os::unix::net::UnixListener, Refusal> {
     let failed = |source: io::Error| Refusal::Socket { socket: socket.to_owned(), source };
     if proc::listens_at(socket) {
         return Err(Refusal::SocketTaken { socket: socket.to_owned() });
     }
-    let id = group.map(|name| group_id(name)).transpose()?;
+    let id = group.map(group_id).transpose()?;
     match fs::remove_file(socket) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
         _ => {}

@@ -59,7 +59,7 @@ fn a_client_that_does_not_read_is_cut_off_and_others_are_served() {
         for count in 0..1_025 {
             hub.publish(Vec::new(), &[event(&count.to_string())]);
             if count % 100 == 0 {
-                assert_eq!(good.next().await.unwrap().node.unwrap().name.is_empty(), false);
+                assert!(!good.next().await.unwrap().node.unwrap().name.is_empty());
             }
         }
         let mut seen = 0;
