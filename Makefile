@@ -62,7 +62,7 @@ test: ## every test, the lab's scenarios and some power cuts included, and what 
 	@MAKE='$(MAKE)' .ci/test
 
 .PHONY: nightly
-nightly: test sim-deep sim-page lab-nightly rpm-vendored ## everything that takes hours (root)
+nightly: test sim-deep sim-page lab-nightly fencing-nightly rpm-vendored ## everything that takes hours (root)
 	$(MAKE) lab RECOVERY=restart
 	$(MAKE) vm-lab-nightly
 	$(MAKE) vm-lab-nightly RELEASE=12
@@ -119,6 +119,7 @@ sim: model ## the model: every order of what two faults can do, the rarer kinds 
 		echo "tandem-sim check $$bounds" && $(TARGET)/model/tandem-sim check $$bounds || exit 1; \
 	done
 	$(TARGET)/model/tandem-sim members
+	$(TARGET)/model/tandem-sim fencing --members 6
 
 .PHONY: sim-deep
 sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
@@ -192,6 +193,10 @@ power-cuts: setup ## N power cuts at random moments under sixteen writers: none 
 bench-agent: setup build ## the shell agent and both ways of a recovery side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
 	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --data $(DATA) --etcd $(ETCD)
 
+.PHONY: fencing-nightly
+fencing-nightly: ## fencing agents in larger groups, and in halves (root)
+	$(CARGO) test --quiet --test fencing_agent -- --ignored
+
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)
 	$(LAB) run --jobs $(JOBS) --nightly $(LAB_OPTIONS)
@@ -229,11 +234,13 @@ DOC = $(DESTDIR)/usr/share/doc/tandem
 install: parts ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
 	install -D --strip --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
-	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer systemd/watchdog-mux.service
+	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer systemd/watchdog-mux.service systemd/fencing-agent.service
 	install -D --mode=644 systemd/tandem.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/tandem.conf
 	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
 	install -D --mode=644 metadata/prometheus/tandem.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem.rules.yml
+	install -D --mode=644 metadata/prometheus/tandem-fencing.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem-fencing.rules.yml
 	install -D --mode=644 metadata/grafana/tandem.json $(DESTDIR)/usr/share/tandem/grafana/tandem.json
+	install -D --mode=644 metadata/fencing.proto $(DESTDIR)/usr/share/tandem/fencing.proto
 	install -d --mode=755 $(DOC)
 	umask 022 && rpm/documents $(DOC)
 	@# With keys and passwords in it.

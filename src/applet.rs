@@ -52,6 +52,12 @@ const APPLETS: &[Applet] = &[
         summary: "daemon: one watchdog device for many programs",
         run: crate::watchdog::process::main,
     },
+    Applet {
+        name: "fencing-agent",
+        replaces: None,
+        summary: "daemon: members that reach each other, and a reset of a minority",
+        run: crate::fencing_agent::process::main,
+    },
     Applet { name: OWN_NAME, replaces: None, summary: "the operator's command", run: crate::admin::run },
 ];
 

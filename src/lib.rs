@@ -2,7 +2,8 @@
 //!
 //! [`applet`] selects the program by its name. `podman-etcd` is [`agent`]: it reads the environment into a request,
 //! gathers facts, lets the pure core ([`decide`]) choose, and performs the effects. `fence_redfish_rs` is [`fence`].
-//! `watchdog-mux` is `watchdog`, a daemon that shares a watchdog device.
+//! `watchdog-mux` is `watchdog`, a daemon that shares a watchdog device. `fencing-agent` is `fencing_agent`, a daemon that knows which
+//! members are reachable.
 //! `tandem` is [`admin`], the command line over the operator's domain ([`operate`]). Facts and effects pass through one
 //! of the [`adapters`] for each outside program or format. The program's own files are [`records`]; [`os`] is the machine, and
 //! [`base`] the ground floor.
@@ -18,6 +19,7 @@ pub mod applet;
 pub mod base;
 pub mod decide;
 pub mod fence;
+mod fencing_agent;
 pub mod operate;
 pub mod os;
 pub mod records;

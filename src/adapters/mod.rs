@@ -1,5 +1,6 @@
 //! One outside program, protocol or format each. An adapter states facts and performs effects; it decides nothing.
 
+pub(crate) mod chronicle;
 pub mod command;
 pub mod corosync;
 pub mod data_dir;
@@ -14,4 +15,5 @@ pub mod podman;
 pub mod redfish;
 pub mod ssh;
 pub mod systemd;
+pub(crate) mod watchdog;
 pub mod xml;

@@ -14,7 +14,7 @@ use super::completion::{of_tandem, visible};
 use super::exit::{Exit, TABLE};
 use crate::adapters::ocf::metadata;
 use crate::os::output::complain;
-use crate::{agent, fence, watchdog};
+use crate::{agent, fence, fencing_agent, watchdog};
 
 /// Writes man pages, shell completions and a DTD
 #[derive(Parser)]
@@ -61,18 +61,25 @@ fn write(share: &Path) -> std::io::Result<()> {
     own.build();
     let codes = TABLE.map(|(code, meaning)| (code as u8, meaning));
     man_pages(&own, &codes, &share.join("man/man8"))?;
-    let mut multiplexer = watchdog::command_line();
-    multiplexer.build();
-    man_pages(&multiplexer, &watchdog::EXIT_CODES, &share.join("man/man8"))?;
+    for (mut daemon, codes) in
+        [(watchdog::command_line(), watchdog::EXIT_CODES), (fencing_agent::command_line(), fencing_agent::EXIT_CODES)]
+    {
+        daemon.build();
+        man_pages(&daemon, &codes, &share.join("man/man8"))?;
+    }
     for (shell, place) in COMPLETIONS {
         let place = share.join(place);
         completion(*shell, of_tandem(*shell).as_bytes(), "tandem", &place)?;
         let mut text = Vec::new();
         clap_complete::generate(*shell, &mut fence::input::command(), "fence_redfish_rs", &mut text);
         completion(*shell, &text, "fence_redfish_rs", &place)?;
-        text.clear();
-        clap_complete::generate(*shell, &mut watchdog::command_line(), "watchdog-mux", &mut text);
-        completion(*shell, &text, "watchdog-mux", &place)?;
+        for (mut daemon, name) in
+            [(watchdog::command_line(), "watchdog-mux"), (fencing_agent::command_line(), "fencing-agent")]
+        {
+            text.clear();
+            clap_complete::generate(*shell, &mut daemon, name, &mut text);
+            completion(*shell, &text, name, &place)?;
+        }
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 pub(crate) mod appended;
 pub mod beneath;
 pub mod clock;
+pub(crate) mod daemon;
 pub(crate) mod directory;
 pub(crate) mod file_kind;
 pub(crate) mod fstab;
@@ -10,6 +11,7 @@ pub(crate) mod isolated;
 #[cfg(feature = "lab-faults")]
 pub(crate) mod lab_faults;
 pub mod logging;
+pub(crate) mod notify;
 pub(crate) mod ofd_lock;
 pub(crate) mod output;
 pub(crate) mod proc;

@@ -11,7 +11,7 @@ use super::check::{self, Outcome};
 use super::mutant::{self, Mutant};
 use super::scenario::Trace;
 use super::search::Limits;
-use super::{Bounds, Sim, explore, members, page, scenario, story, timeline};
+use super::{Bounds, Sim, explore, fencing, members, page, scenario, story, timeline};
 use crate::os::output;
 
 /// One sentence about why a subcommand failed.
@@ -37,6 +37,7 @@ pub(super) enum Command {
     /// Plays the same faults under other ways to run two members, and prints what each costs
     Compare,
     Members(Members),
+    Fencing(Fencing),
 }
 
 impl Command {
@@ -47,6 +48,7 @@ impl Command {
             Self::Explore(arguments) => run_explore(arguments),
             Self::Compare => say(timeline::table().trim_end()),
             Self::Members(arguments) => check_members(arguments),
+            Self::Fencing(arguments) => run_fencing(arguments),
         }
     }
 }
@@ -322,6 +324,64 @@ fn check_members(arguments: &Members) -> Result<(), Failure> {
     let way = found.wrong.map(|(_, way)| way).or(found.endless).unwrap_or_default();
     say(way.join("\n"))?;
     Err(Failure(fault))
+}
+
+/// Runs a network of fencing agents in simulated time, with faults, and looks for what must never happen
+#[derive(Args)]
+pub(super) struct Fencing {
+    /// How many members the list has
+    #[arg(long, default_value = "5", value_parser = value_parser!(u16).range(3..=100))]
+    members: u16,
+    /// Equal seeds make equal runs
+    #[arg(long, default_value = "1")]
+    seed: u64,
+    /// How many minutes the network runs, in its own time
+    #[arg(long, default_value = "10")]
+    minutes: u64,
+    /// How many datagrams are lost, in percent
+    #[arg(long, default_value = "0", value_parser = value_parser!(u8).range(0..=90))]
+    loss: u8,
+    /// The longest way of a datagram, in milliseconds
+    #[arg(long, default_value = "5", value_parser = value_parser!(u64).range(1..=10_000))]
+    delay: u64,
+    /// Leaves all faults out but loss and delay
+    #[arg(long)]
+    no_faults: bool,
+    /// Breaks a rule, to see it caught
+    #[arg(long, value_parser = broken_fencing())]
+    mutant: Option<fencing::mutant::Mutant>,
+    /// Prints the log of all agents
+    #[arg(long)]
+    log: bool,
+}
+
+fn broken_fencing() -> impl TypedValueParser<Value = fencing::mutant::Mutant> {
+    use fencing::mutant::{ALL, Mutant};
+    let find = |wanted: String| ALL.iter().find(|(name, _)| *name == wanted).map(|(_, mutant)| *mutant);
+    PossibleValuesParser::new(ALL.map(|(name, _)| name)).map(move |name| find(name).unwrap_or(Mutant::None))
+}
+
+fn run_fencing(arguments: &Fencing) -> Result<(), Failure> {
+    let found = fencing::run(&fencing::Options {
+        members: arguments.members.into(),
+        seed: arguments.seed,
+        minutes: arguments.minutes,
+        loss: arguments.loss,
+        delay: Duration::from_millis(arguments.delay),
+        faults: !arguments.no_faults,
+        mutant: arguments.mutant.unwrap_or_default(),
+    });
+    let shown = if arguments.log { 0 } else { found.log.len().saturating_sub(40) };
+    if arguments.log || found.fault.is_some() {
+        say(found.log[shown..].join("\n"))?;
+    }
+    let fencing::Outcome { datagrams, bytes_a_second, resets, left, join, slowest_left, .. } = found;
+    let slowest = slowest_left.as_secs_f64();
+    say(format_args!(
+        "{datagrams} datagrams, at most {bytes_a_second} bytes/s each; {resets} resets, {left} LEFT, {join} JOIN; \
+         {slowest:.1} s from a cut to the last LEFT"
+    ))?;
+    found.fault.map_or(Ok(()), |fault| Err(Failure(fault)))
 }
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {

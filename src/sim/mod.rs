@@ -12,6 +12,7 @@
 //! - [`told`]: a run as a story or a page, for people.
 //! - [`compare`]: the same faults under other ways to run two members.
 //! - [`members`]: a model of its own, of an etcd of up to five voters whose members two tools change.
+//! - [`fencing`]: a network of fencing agents in simulated time, with the real core on each machine.
 //! - [`mutant`]: rules broken on purpose: a checker that does not catch them proves nothing.
 //! - [`process`]: `tandem-sim`, the program that runs all of this; `command_line` has its subcommands.
 //!
@@ -20,6 +21,7 @@
 mod bounds;
 mod command_line;
 pub mod compare;
+pub mod fencing;
 pub mod members;
 pub mod model;
 pub mod moves;

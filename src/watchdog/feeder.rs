@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
-use super::device::Device;
+use crate::adapters::watchdog::Device;
 use crate::os::clock;
 
 /// How often the device is fed.

@@ -9,24 +9,21 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use log::LevelFilter;
-use nix::sys::mman::{MlockAllFlags, mlockall};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::arguments::{self, Command, CommandLine};
-use super::chronicle::Chronicle;
 use super::clients::Clients;
 use super::core::Mux;
-use super::device::{self, Wanted};
 use super::feeder::{Feeder, INTERVAL};
 use super::paths::Paths;
 use super::refusal::Refusal;
 use super::server::Server;
 use super::status::{Status, Unknown};
+use crate::adapters::chronicle::Chronicle;
 use crate::adapters::command::Programs;
+use crate::adapters::watchdog::refusal::Words;
+use crate::adapters::watchdog::{self as device, Wanted};
 use crate::os::output::{complain, say};
-use crate::os::{logging, proc};
+use crate::os::{daemon, proc};
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -67,8 +64,8 @@ fn show(paths: &Paths, print: impl FnOnce(&Status) -> u8) -> u8 {
 }
 
 fn serve(run: arguments::Run, paths: Paths) -> u8 {
-    start_logging();
-    abort_at_a_panic();
+    daemon::start_logging("watchdog-mux", std::env::var_os("JOURNAL_STREAM").is_some());
+    daemon::abort_at_a_panic();
     match start(run, paths).map(Server::run) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => {
@@ -85,8 +82,8 @@ fn serve(run: arguments::Run, paths: Paths) -> u8 {
 /// Everything that can be refused is refused before the device is opened.
 fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     let programs = Programs::default();
-    let signals = take_signals()?;
-    lock_memory();
+    let signals = daemon::take_signals().map_err(|errno| Refusal::Signals { source: errno.into() })?;
+    daemon::lock_memory();
     if run.client_timeout < 2 * INTERVAL {
         return Err(Refusal::ClientTimeout { seconds: run.client_timeout.as_secs() });
     }
@@ -96,8 +93,13 @@ fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     if let Some(name) = module.filter(|name| !name.is_empty()) {
         load(&programs, name)?;
     }
-    let wanted =
-        Wanted { path: run.device, timeout: run.timeout, interval: INTERVAL, sysfs: PathBuf::from(device::SYSFS) };
+    let wanted = Wanted {
+        path: run.device,
+        timeout: run.timeout,
+        interval: INTERVAL,
+        sysfs: PathBuf::from(device::SYSFS),
+        words: Words::Options,
+    };
     let examined = device::examine(wanted)?;
     let clients = listen(&paths)?;
     let is_fifo = examined.is_fifo();
@@ -152,64 +154,4 @@ fn listen(paths: &Paths) -> Result<Clients, Refusal> {
     let listener = UnixListener::bind(&socket).map_err(failed)?;
     fs::set_permissions(&socket, Permissions::from_mode(0o600)).map_err(failed)?;
     Clients::new(listener).map_err(failed)
-}
-
-/// Blocks the signals that would end the process, before any thread starts, and returns where they are read.
-#[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
-fn take_signals() -> Result<SignalFd, Refusal> {
-    let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
-    let taken = signals
-        .thread_block()
-        .and_then(|()| SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC));
-    taken.map_err(|errno| Refusal::Signals { source: errno.into() })
-}
-
-/// Keeps the program in memory: what has to be read from a disk first could come too late.
-fn lock_memory() {
-    if let Err(errno) = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE) {
-        log::warn!("memory is not locked: {errno}");
-    }
-}
-
-/// A thread that panics ends the process at once. The kernel closes the device without `V`, and the machine resets.
-fn abort_at_a_panic() {
-    std::panic::set_hook(Box::new(|panic| {
-        log::error!("a bug: {panic}; the machine resets");
-        std::process::abort();
-    }));
-}
-
-/// Logs to syslog, which is the journal; to stderr as well where that is not the journal, too.
-fn start_logging() {
-    let is_in_journal = std::env::var_os("JOURNAL_STREAM").is_some();
-    logging::init(logging::Settings {
-        tag: "watchdog-mux".to_owned(),
-        stderr: if is_in_journal { LevelFilter::Off } else { LevelFilter::Info },
-        syslog: LevelFilter::Info,
-        file: None,
-    });
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::process::ExitStatusExt;
-
-    use super::*;
-
-    /// Set for the process that panics.
-    const PANICS: &str = "TANDEM_WATCHDOG_PANICS";
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "the test is started again, to see how it ends")]
-    fn a_panic_of_any_thread_aborts() {
-        if std::env::var_os(PANICS).is_some() {
-            abort_at_a_panic();
-            let _ = std::thread::spawn(|| panic!("a thread that nothing waits for")).join();
-            return;
-        }
-        let name = "watchdog::process::tests::a_panic_of_any_thread_aborts";
-        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        let ended = again.args(["--exact", name, "--nocapture"]).env(PANICS, "1").output().unwrap();
-        assert_eq!(ended.status.signal(), Some(Signal::SIGABRT as i32), "{ended:?}");
-    }
 }

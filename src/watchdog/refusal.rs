@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::device::refusal::Refusal as OfTheDevice;
+use crate::adapters::watchdog::refusal::Refusal as OfTheDevice;
 
 /// A reason that is no fault of the arguments.
 #[derive(Debug, thiserror::Error)]

@@ -8,18 +8,16 @@ use std::os::unix::fs::DirBuilderExt;
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::Signal;
 use nix::sys::signalfd::SignalFd;
 
-use super::chronicle::Chronicle;
 use super::clients::Clients;
-use super::core::{Event, Id, Mux, Output};
-use super::device::About;
+use super::core::{self, Event, Id, Mux, Output};
 use super::feeder::{Feeder, INTERVAL};
-use super::notify;
 use super::paths::Paths;
 use super::state::{Served, State};
-use crate::os::{clock, proc};
+use crate::adapters::chronicle::{Chronicle, Line, Weight};
+use crate::adapters::watchdog::About;
+use crate::os::{clock, daemon, notify, proc};
 
 /// A device that was not fed for so long is not fed.
 const LATE: Duration = Duration::from_secs(3);
@@ -128,19 +126,10 @@ impl Server {
                 self.chronicle.warn(format!("connections cannot be accepted: {error}"));
             }
         }
-        if ready.signals && self.is_asked_to_end() {
+        if ready.signals && daemon::is_asked_to_end(&self.signals) {
             events.push(Event::Terminate);
         }
         events
-    }
-
-    fn is_asked_to_end(&self) -> bool {
-        let mut is_asked = false;
-        while let Ok(Some(signal)) = self.signals.read_signal() {
-            let number = i32::try_from(signal.ssi_signo).unwrap_or_default();
-            is_asked |= [Signal::SIGTERM as i32, Signal::SIGINT as i32].contains(&number);
-        }
-        is_asked
     }
 
     /// Carries out what follows from `event`, and returns whether that is the end.
@@ -154,7 +143,7 @@ impl Server {
                 Output::Unmark => self.unmark(),
                 Output::Refuse(id) | Output::Forget(id) => self.clients.drop(id),
                 Output::StopFeeding => self.feeder.stop(),
-                Output::Log(line) => self.chronicle.log(line),
+                Output::Log(line) => self.chronicle.log(of_core(line)),
                 Output::Disarm => is_end = true,
             }
         }
@@ -236,6 +225,15 @@ impl Server {
         self.chronicle.end();
         disarmed
     }
+}
+
+fn of_core(line: core::Line) -> Line {
+    let weight = match line.weight {
+        core::Weight::Info => Weight::Info,
+        core::Weight::Warning => Weight::Warning,
+        core::Weight::Synced => Weight::Synced,
+    };
+    Line { weight, text: line.text }
 }
 
 fn now() -> Duration {

@@ -6,6 +6,7 @@
 
 mod dashboard;
 mod exporter;
+mod fencing;
 mod pages;
 mod rules;
 #[path = "../states/mod.rs"]

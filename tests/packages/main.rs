@@ -57,7 +57,12 @@ fn links(list: &str) -> Contents {
 }
 
 /// What is installed as it lies in the tree.
-const SHIPPED: &[&str] = &["/usr/share/tandem/prometheus/tandem.rules.yml", "/usr/share/tandem/grafana/tandem.json"];
+const SHIPPED: &[&str] = &[
+    "/usr/share/tandem/prometheus/tandem.rules.yml",
+    "/usr/share/tandem/prometheus/tandem-fencing.rules.yml",
+    "/usr/share/tandem/grafana/tandem.json",
+    "/usr/share/tandem/fencing.proto",
+];
 
 /// What the package `tandem` has to hold, besides its documentation.
 fn expected() -> Contents {
@@ -70,6 +75,7 @@ fn expected() -> Contents {
         "systemd/system/tandem-certs.service",
         "systemd/system/tandem-certs.timer",
         "systemd/system/watchdog-mux.service",
+        "systemd/system/fencing-agent.service",
         "tmpfiles.d/tandem.conf",
     ] {
         all.insert(format!("/usr/lib/{unit}"), FILE.to_owned());

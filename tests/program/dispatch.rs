@@ -111,7 +111,9 @@ fn names_match_exactly() {
         let stderr = text(&output.stderr);
         assert!(stderr.contains(&format!("no program is called '{name}'")), "{stderr}");
         assert!(
-            stderr.contains("podman-etcd, fence_redfish_rs, tandem-release-locks, tandem-alert, watchdog-mux, tandem"),
+            stderr.contains(
+                "podman-etcd, fence_redfish_rs, tandem-release-locks, tandem-alert, watchdog-mux, fencing-agent, tandem"
+            ),
             "{stderr}"
         );
     }
@@ -123,7 +125,15 @@ fn the_applets_are_listed() {
     let names: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(
         names,
-        ["podman-etcd", "fence_redfish_rs", "tandem-release-locks", "tandem-alert", "watchdog-mux", "tandem"]
+        [
+            "podman-etcd",
+            "fence_redfish_rs",
+            "tandem-release-locks",
+            "tandem-alert",
+            "watchdog-mux",
+            "fencing-agent",
+            "tandem"
+        ]
     );
 }
 

@@ -81,9 +81,21 @@ fn the_multiplexer_has_pages_with_its_own_exit_codes() {
 }
 
 #[test]
+fn the_fencing_agent_has_a_page_for_each_command() {
+    let share = generated();
+    for name in
+        ["", "-run", "-check", "-status", "-metrics", "-nodes", "-events", "-maintenance", "-keygen", "-example"]
+    {
+        let page = text(share.path(), &format!("man/man8/fencing-agent{name}.8"));
+        assert!(page.contains("the node is not fed and should be"), "{name}");
+        assert!(!page.contains("run\\-dir"), "what is hidden is not explained: {name}");
+    }
+}
+
+#[test]
 fn bash_understands_the_completions() {
     let share = generated();
-    for name in ["tandem", "fence_redfish_rs", "watchdog-mux"] {
+    for name in ["tandem", "fence_redfish_rs", "watchdog-mux", "fencing-agent"] {
         let file = share.path().join("bash-completion/completions").join(name);
         assert!(Command::new("bash").arg("-n").arg(file).status().unwrap().success(), "{name}");
     }

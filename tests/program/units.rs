@@ -11,8 +11,12 @@ use crate::tree::root;
 
 /// The exposure, in tenths, that `systemd-analyze security` reckons for each service: ten is a root that may do all. Debian 12's
 /// and 13's differ by a tenth or two.
-const EXPOSURE: [(&str, u32); 3] =
-    [("tandem-collect.service", 25), ("tandem-certs.service", 25), ("watchdog-mux.service", 52)];
+const EXPOSURE: [(&str, u32); 4] = [
+    ("tandem-collect.service", 25),
+    ("tandem-certs.service", 25),
+    ("watchdog-mux.service", 52),
+    ("fencing-agent.service", 55),
+];
 
 fn analyze(arguments: &[&str], files: &[PathBuf]) -> (bool, String) {
     let output = Command::new("systemd-analyze")
@@ -34,7 +38,7 @@ fn units(directory: &std::path::Path, change: impl Fn(&str) -> String) -> Vec<Pa
             continue;
         }
         let mut text = fs::read_to_string(&path).unwrap();
-        for name in ["/usr/sbin/tandem", "/usr/sbin/watchdog-mux"] {
+        for name in ["/usr/sbin/tandem", "/usr/sbin/watchdog-mux", "/usr/sbin/fencing-agent"] {
             text = text.replace(name, env!("CARGO_BIN_EXE_tandem"));
         }
         let to = directory.join(path.file_name().unwrap());
@@ -42,7 +46,7 @@ fn units(directory: &std::path::Path, change: impl Fn(&str) -> String) -> Vec<Pa
         made.push(to);
     }
     made.sort();
-    assert_eq!(made.len(), 5, "{made:?}");
+    assert_eq!(made.len(), 6, "{made:?}");
     made
 }
 
@@ -83,6 +87,27 @@ fn the_multiplexers_unit_keeps_its_promises() {
         "TimeoutStopSec=infinity",
         "SendSIGKILL=no",
         "KillMode=process",
+        "OOMScoreAdjust=-1000",
+        "CPUSchedulingPolicy=rr",
+        "LimitMEMLOCK=infinity",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}");
+    }
+    assert!(
+        !text.contains("PrivateDevices") && !text.contains("RestrictRealtime"),
+        "it needs the device, and its turn"
+    );
+}
+
+/// A crash is followed by a start that feeds at its first contact with a quorum, within the time-out; a loop is not held back.
+#[test]
+fn the_fencing_agents_unit_keeps_its_promises() {
+    let text = fs::read_to_string(root().join("systemd/fencing-agent.service")).unwrap();
+    for line in [
+        "Type=notify",
+        "Restart=always",
+        "RestartSec=1",
+        "StartLimitIntervalSec=0",
         "OOMScoreAdjust=-1000",
         "CPUSchedulingPolicy=rr",
         "LimitMEMLOCK=infinity",

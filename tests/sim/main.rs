@@ -2,6 +2,7 @@
 
 mod compare;
 mod coverage;
+mod fencing;
 mod members;
 mod mutants;
 mod scenarios;

@@ -16,10 +16,14 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("agent", &["adapters", "base", "decide", "os", "records"]),
     ("fence", &["adapters", "base", "os", "records"]),
     ("watchdog", &["adapters", "base", "os"]),
+    ("fencing_agent", &["adapters", "base", "os"]),
     ("operate", &["adapters", "agent", "base", "decide", "fence", "os", "records"]),
-    ("sim", &["agent", "base", "decide", "os"]),
-    ("admin", &["adapters", "agent", "base", "decide", "fence", "operate", "os", "records", "watchdog"]),
-    ("applet", &["admin", "agent", "fence", "os", "watchdog"]),
+    ("sim", &["agent", "base", "decide", "fencing_agent", "os"]),
+    (
+        "admin",
+        &["adapters", "agent", "base", "decide", "fence", "fencing_agent", "operate", "os", "records", "watchdog"],
+    ),
+    ("applet", &["admin", "agent", "fence", "fencing_agent", "os", "watchdog"]),
 ];
 
 fn top(module: &[String]) -> &str {

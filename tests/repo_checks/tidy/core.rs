@@ -23,6 +23,23 @@ fn the_multiplexers_core_has_none_either() {
     assert!(found.is_empty() && !text.contains("crate::") && !text.contains("super::"), "{found:?}");
 }
 
+/// The same agents run in the daemon and in the simulation, where a clock or a socket would be the wrong one.
+#[test]
+fn the_fencing_agents_core_has_none_either() {
+    let files = rust_files(&root().join("src/fencing_agent/core"));
+    let product = files.iter().filter(|path| !path.iter().any(|part| part == "tests" || part == "tests.rs"));
+    let mut count = 0;
+    for path in product {
+        count += 1;
+        let text = std::fs::read_to_string(path).unwrap();
+        // A length of time, and a name that is shared: neither asks the operating system.
+        let text = text.replacen("use std::time::Duration;\n", "\n", 1).replacen("use std::sync::Arc;\n", "\n", 1);
+        let found = impure(&text);
+        assert!(found.is_empty() && !text.contains("crate::"), "{}: {found:?}", path.display());
+    }
+    assert!(count > 10, "the core is not where this test looks for it");
+}
+
 #[test]
 fn the_core_has_no_clock_no_file_and_no_process() {
     let core = root().join("src/decide");

@@ -22,14 +22,14 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
             ("agent/process.rs", "when the time of all threads is over"),
         ],
     ),
-    ("process::abort", &[("watchdog/process.rs", "after a panic: without V, the machine resets")]),
-    ("panic::set_hook", &[("watchdog/process.rs", "a panic of any thread ends the process")]),
+    ("process::abort", &[("os/daemon.rs", "after a panic: without V, the machine resets")]),
+    ("panic::set_hook", &[("os/daemon.rs", "a panic of any thread ends the process")]),
     // Signals.
     (
         "thread_block",
         &[
             ("fence/process.rs", "a signal deletes the session before it ends the process"),
-            ("watchdog/process.rs", "a signal is read between two events"),
+            ("os/daemon.rs", "a signal is read between two events"),
         ],
     ),
     ("thread_set_mask", &[]),
@@ -80,6 +80,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
             ("os/output.rs", "whether the terminal and its user want colours"),
             ("fence/process.rs", "whether the fencer is the caller"),
             ("watchdog/process.rs", "what its service sets"),
+            ("fencing_agent/process.rs", "the same"),
             ("adapters/https/tls.rs", "other authorities than the machine's, named as for every TLS program"),
         ],
     ),
@@ -94,7 +95,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         &[
             ("agent/process.rs", "an applet's own main"),
             ("fence/process.rs", "an applet's own main"),
-            ("watchdog/process.rs", "an applet's own main"),
+            ("os/daemon.rs", "an applet's own main calls it"),
             ("admin/release_locks.rs", "an alert agent: nobody sees what it prints"),
             ("admin/alert.rs", "the same"),
             ("admin/prompt.rs", "every step, and every word of an operator, is in the system's log"),
@@ -102,7 +103,13 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     // Runtimes and what libraries keep for a whole process.
-    ("Builder::new_current_thread", &[("adapters/etcd/blocking.rs", "for the length of one question")]),
+    (
+        "Builder::new_current_thread",
+        &[
+            ("adapters/etcd/blocking.rs", "for the length of one question"),
+            ("fencing_agent/process.rs", "one thread for datagrams and local clients"),
+        ],
+    ),
     ("Builder::new_multi_thread", &[]),
     ("Runtime::new", &[]),
     ("install_default", &[]),

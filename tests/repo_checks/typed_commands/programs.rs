@@ -36,7 +36,7 @@ pub(super) const ALL: &[Programs] = &[
     named(&["etcdctl"], "etcd-client", "%{_bindir}/etcdctl"),
     named(&["openssl"], "openssl", "openssl"),
     named(&["scp", "ssh"], "openssh-client", "openssh-clients"),
-    Programs { names: &["fence_redfish_rs", "watchdog-mux"], package: Package::Everywhere },
+    Programs { names: &["fence_redfish_rs", "watchdog-mux", "fencing-agent"], package: Package::Everywhere },
     Programs {
         names: &[
             "cat",

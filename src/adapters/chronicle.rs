@@ -1,9 +1,8 @@
-//! The thread that writes the log and syncs the journal, so that a disk or a journal that hangs holds up neither clients nor feeding.
+//! The thread of a daemon that writes its log and syncs the journal. A disk or a journal that hangs holds up no other thread.
 
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
-use super::core::{Line, Weight};
 use crate::adapters::command::Programs;
 
 /// How many lines wait at most; what comes on top is dropped.
@@ -13,15 +12,31 @@ const SYNC_TIME: Duration = Duration::from_secs(5);
 /// How long the last lines are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How a line is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    Info,
+    Warning,
+    /// It may be among the last lines before a reset, so that the journal is synced behind it.
+    Synced,
+}
+
+/// A line of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) weight: Weight,
+    pub(crate) text: String,
+}
+
 #[derive(Debug)]
-pub(super) struct Chronicle {
+pub(crate) struct Chronicle {
     lines: SyncSender<Line>,
     /// Disconnected once the last line is written.
     done: Receiver<()>,
 }
 
 impl Chronicle {
-    pub(super) fn start(programs: Programs) -> std::io::Result<Self> {
+    pub(crate) fn start(programs: Programs) -> std::io::Result<Self> {
         let (lines, waiting) = mpsc::sync_channel::<Line>(MOST_LINES);
         let (is_running, done) = mpsc::channel::<()>();
         std::thread::Builder::new().name("chronicle".to_owned()).spawn(move || {
@@ -39,20 +54,20 @@ impl Chronicle {
     }
 
     /// Hands a line over, and waits for nothing.
-    pub(super) fn log(&self, line: Line) {
+    pub(crate) fn log(&self, line: Line) {
         let _ = self.lines.try_send(line);
     }
 
-    pub(super) fn info(&self, text: String) {
+    pub(crate) fn info(&self, text: String) {
         self.log(Line { weight: Weight::Info, text });
     }
 
-    pub(super) fn warn(&self, text: String) {
+    pub(crate) fn warn(&self, text: String) {
         self.log(Line { weight: Weight::Warning, text });
     }
 
     /// Waits a moment for the last lines.
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         drop(self.lines);
         let _ = self.done.recv_timeout(PATIENCE);
     }

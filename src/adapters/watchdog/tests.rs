@@ -34,6 +34,7 @@ fn wanted(path: impl Into<PathBuf>, sysfs: &Path) -> Wanted {
         timeout: Duration::from_secs(10),
         interval: Duration::from_secs(1),
         sysfs: sysfs.to_owned(),
+        words: Words::Options,
     }
 }
 

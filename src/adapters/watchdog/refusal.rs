@@ -10,6 +10,38 @@ pub(crate) struct Holder {
     pub(crate) pid: i32,
 }
 
+/// How the operator sets device and time-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// By options of the command line, as of `watchdog-mux`.
+    Options,
+    /// By keys of a file in TOML, as of `fencing-agent`.
+    Keys,
+}
+
+impl Words {
+    fn device(self, path: &str) -> String {
+        match self {
+            Self::Options => format!("--device {path}"),
+            Self::Keys => format!("device = \"{path}\""),
+        }
+    }
+
+    fn timeout(self, seconds: u64) -> String {
+        match self {
+            Self::Options => format!("--timeout {seconds}s"),
+            Self::Keys => format!("timeout = \"{seconds}s\""),
+        }
+    }
+
+    fn any_timeout(self) -> &'static str {
+        match self {
+            Self::Options => "--timeout",
+            Self::Keys => "timeout",
+        }
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(
@@ -19,8 +51,8 @@ pub(crate) enum Refusal {
     Missing(PathBuf),
     #[error("{0} is a regular file, which resets nothing: 'rm {0}', then 'modprobe softdog'")]
     RegularFile(PathBuf),
-    #[error("{device} is {kind}, not a watchdog: type '--device /dev/watchdog'")]
-    OtherKind { device: PathBuf, kind: &'static str },
+    #[error("{device} is {kind}, not a watchdog: type '{typed}'", typed = .words.device("/dev/watchdog"))]
+    OtherKind { device: PathBuf, kind: &'static str, words: Words },
     #[error("{0} is no watchdog that the kernel lists: 'ls -l /sys/class/watchdog/'")]
     NotListed(PathBuf),
     #[error("{device} cannot be examined ({source}): 'ls -l {device}'")]
@@ -42,14 +74,18 @@ pub(crate) enum Refusal {
     NoWayOut { device: PathBuf, identity: String },
     #[error("whether {device} can be stopped once it runs is not known ({file}: {why}): 'wdctl {device}'")]
     NoWayOutUnknown { device: PathBuf, file: PathBuf, why: String },
-    #[error("a time-out of {seconds} s is less than two intervals of feeding: type '--timeout {least}s' or more")]
-    ShortTimeout { seconds: u64, least: u64 },
-    #[error("{device} took no time-out of {wanted} s, it has {taken} s: type '--timeout {taken}s'")]
-    OtherTimeout { device: PathBuf, wanted: u64, taken: u64 },
     #[error(
-        "{device} took no time-out of {wanted} s ({why}): type another '--timeout', 'wdctl {device}' shows its own"
+        "a time-out of {seconds} s is less than two intervals of feeding: type '{typed}' or more",
+        typed = .words.timeout(*.least)
     )]
-    NoTimeout { device: PathBuf, wanted: u64, why: String },
+    ShortTimeout { seconds: u64, least: u64, words: Words },
+    #[error("{device} took no time-out of {wanted} s, it has {taken} s: type '{typed}'", typed = .words.timeout(*.taken))]
+    OtherTimeout { device: PathBuf, wanted: u64, taken: u64, words: Words },
+    #[error(
+        "{device} took no time-out of {wanted} s ({why}): type another '{typed}', 'wdctl {device}' shows its own",
+        typed = .words.any_timeout()
+    )]
+    NoTimeout { device: PathBuf, wanted: u64, why: String, words: Words },
 }
 
 /// Returns what frees a device from `holder`.
@@ -62,6 +98,9 @@ fn way_on(holder: &Holder) -> String {
         }
         "watchdog" | "wd_keepalive" => format!("'systemctl disable --now {}'", holder.name),
         "watchdog-mux" => "'watchdog-mux status' shows what it serves".to_owned(),
+        "fencing-agent" => {
+            "'systemctl disable --now fencing-agent', or have it use the socket of watchdog-mux".to_owned()
+        }
         _ => format!("'systemctl status {}' shows what it is", holder.pid),
     }
 }
@@ -77,7 +116,8 @@ mod tests {
             ("corosync", "watchdog_device: off"),
             ("systemd", "RuntimeWatchdogSec=0"),
             ("watchdog-mux", "'watchdog-mux status'"),
-            ("fencing-agent", "'systemctl status 17'"),
+            ("fencing-agent", "'systemctl disable --now fencing-agent'"),
+            ("another", "'systemctl status 17'"),
         ] {
             let holder = Holder { name: name.to_owned(), pid: 17 };
             let text = Refusal::Held { device: "/dev/watchdog".into(), holder }.to_string();

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Sends `state`, such as `READY=1`, to `socket`. A name that begins with `@` is one without a file.
-pub(super) fn send(socket: &OsStr, state: &str) -> io::Result<()> {
+pub(crate) fn send(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(socket)?,

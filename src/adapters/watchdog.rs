@@ -16,7 +16,7 @@ use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{major, minor};
 
-use self::refusal::{Holder, Refusal};
+use self::refusal::{Holder, Refusal, Words};
 use crate::adapters::command::Programs;
 use crate::os::proc;
 
@@ -41,6 +41,8 @@ pub(crate) struct Wanted {
     pub(crate) interval: Duration,
     /// [`SYSFS`], or a stand-in of a test.
     pub(crate) sysfs: PathBuf,
+    /// How the operator sets these, for refusals.
+    pub(crate) words: Words,
 }
 
 /// A device that may be opened.
@@ -85,7 +87,7 @@ impl Device {
 pub(crate) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
     let least = 2 * wanted.interval.as_secs();
     if wanted.timeout.as_secs() < least {
-        return Err(Refusal::ShortTimeout { seconds: wanted.timeout.as_secs(), least });
+        return Err(Refusal::ShortTimeout { seconds: wanted.timeout.as_secs(), least, words: wanted.words });
     }
     let path = &wanted.path;
     let found = match fs::metadata(path) {
@@ -93,7 +95,7 @@ pub(crate) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
         found => found.map_err(|source| Refusal::Unreadable { device: path.clone(), source })?,
     };
     let kind = found.file_type();
-    let other = |kind| Refusal::OtherKind { device: path.clone(), kind };
+    let other = |kind| Refusal::OtherKind { device: path.clone(), kind, words: wanted.words };
     if kind.is_fifo() {
         return Ok(Examined { wanted, entry: None });
     } else if kind.is_file() {
@@ -112,6 +114,11 @@ pub(crate) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
 impl Examined {
     pub(crate) fn is_fifo(&self) -> bool {
         self.entry.is_none()
+    }
+
+    /// Returns whether it runs already: an earlier program left it so. That of a FIFO is not known.
+    pub(crate) fn is_running(&self) -> Option<bool> {
+        self.entry.as_ref().map(|entry| entry.is_active().unwrap_or(true))
     }
 
     /// Opens the device: from here on it is fed, or the machine resets.
@@ -154,15 +161,15 @@ impl Examined {
             Ok(output) => output.complaint().to_owned(),
             Err(error) => error.to_string(),
         };
-        Err(Refusal::NoTimeout { device: self.wanted.path.clone(), wanted: seconds, why })
+        Err(Refusal::NoTimeout { device: self.wanted.path.clone(), wanted: seconds, why, words: self.wanted.words })
     }
 
     fn check_taken(&self, entry: &Entry, wanted: u64) -> Result<(), Refusal> {
-        let device = self.wanted.path.clone();
+        let (device, words) = (self.wanted.path.clone(), self.wanted.words);
         match entry.timeout() {
             Ok(taken) if taken.as_secs() == wanted => Ok(()),
-            Ok(taken) => Err(Refusal::OtherTimeout { device, wanted, taken: taken.as_secs() }),
-            Err(error) => Err(Refusal::NoTimeout { device, wanted, why: error.to_string() }),
+            Ok(taken) => Err(Refusal::OtherTimeout { device, wanted, taken: taken.as_secs(), words }),
+            Err(error) => Err(Refusal::NoTimeout { device, wanted, why: error.to_string(), words }),
         }
     }
 

@@ -1,0 +1,261 @@
+//! The configuration: a file in TOML, and the names that a DaemonSet's environment has.
+
+pub(crate) mod key;
+mod raw;
+pub(crate) mod refusal;
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::raw::{Addresses, Raw};
+use self::refusal::Refusal;
+use super::core::{LONGEST_NAME, NetworkRule, OnQuorumLoss, TieBreaker, TimingOverrides};
+use crate::os::regular_file;
+
+/// Where the configuration is, unless the command line names another place.
+pub(crate) const FILE: &str = "/etc/tandem/fencing-agent.toml";
+/// What `fencing-agent example` prints.
+pub(crate) const EXAMPLE: &str = include_str!("config/example.toml");
+/// The size of a file at most.
+const LIMIT: u64 = 1024 * 1024;
+/// Four challenges fit into the least window.
+const LEAST_WINDOW: Duration = Duration::from_secs(1);
+
+/// What the environment of a container names.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    /// `NODE_NAME`.
+    pub(crate) node: Option<String>,
+    /// `NODE_GROUP`.
+    pub(crate) group: Option<String>,
+}
+
+/// The members by name, each with one address for each network.
+pub(crate) type Members = BTreeMap<String, Vec<IpAddr>>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) node: String,
+    pub(crate) group: String,
+    pub(crate) members: Members,
+    /// The file that the members are from, if they are not in the configuration.
+    pub(crate) members_file: Option<PathBuf>,
+    pub(crate) port: u16,
+    pub(crate) networks: NetworkRule,
+    pub(crate) key_file: PathBuf,
+    pub(crate) on_quorum_loss: OnQuorumLoss,
+    pub(crate) quorum: Option<usize>,
+    pub(crate) tie_breaker: TieBreaker,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) timing: TimingOverrides,
+    pub(crate) lifeguard: bool,
+    pub(crate) adaptive_threshold: u32,
+    pub(crate) socket: PathBuf,
+    pub(crate) socket_group: Option<String>,
+    pub(crate) disable_file: PathBuf,
+}
+
+/// The watchdog, a device or the socket of `watchdog-mux`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Watchdog {
+    pub(crate) device: PathBuf,
+    pub(crate) timeout: Duration,
+    pub(crate) interval: Duration,
+}
+
+impl Config {
+    /// Reads `file`. Nothing outside of it and the file of members is asked.
+    pub(crate) fn read(file: &Path, environment: Environment) -> Result<Self, Refusal> {
+        Self::read_with(file, environment, Err)
+    }
+
+    /// Reads where the socket and the disable file are. The rest may be wrong: a running agent can be asked then, too.
+    pub(crate) fn socket_and_disable_file(file: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
+        let raw = Raw::read(file)?;
+        Ok((raw.grpc.socket, raw.disable_file))
+    }
+
+    /// As [`Config::read`]; `otherwise` may replace a file of members that cannot be read.
+    pub(crate) fn read_with(
+        file: &Path,
+        environment: Environment,
+        otherwise: impl Fn(Refusal) -> Result<Members, Refusal>,
+    ) -> Result<Self, Refusal> {
+        let raw = Raw::read(file)?;
+        let of_file = |path: &Path| read_members(path).or_else(&otherwise);
+        Self::of(raw, file, environment, of_file)
+    }
+
+    fn of(
+        raw: Raw,
+        file: &Path,
+        environment: Environment,
+        read_members: impl Fn(&Path) -> Result<Members, Refusal>,
+    ) -> Result<Self, Refusal> {
+        if raw.kubernetes.is_some() {
+            return Err(Refusal::Kubernetes { file: file.to_owned() });
+        }
+        let name = |own: Option<String>, of_environment: Option<String>| {
+            own.or(of_environment).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
+        };
+        let node = name(raw.node, environment.node).ok_or_else(|| Refusal::NoNode { file: file.to_owned() })?;
+        let group = name(raw.group, environment.group).ok_or_else(|| Refusal::NoGroup { file: file.to_owned() })?;
+        let members = match (&raw.members, &raw.members_file) {
+            (Some(members), None) => addresses(members)?,
+            (None, Some(path)) => read_members(path)?,
+            (Some(_), Some(_)) => return Err(Refusal::TwoLists { file: file.to_owned() }),
+            (None, None) => return Err(Refusal::NoMembers { file: file.to_owned() }),
+        };
+        let config = Self {
+            node,
+            group,
+            members,
+            members_file: raw.members_file,
+            port: raw.port,
+            networks: raw.networks.into(),
+            key_file: raw.key_file,
+            on_quorum_loss: raw.on_quorum_loss.into(),
+            quorum: raw.quorum,
+            tie_breaker: raw.tie_breaker.into(),
+            watchdog: Watchdog {
+                device: raw.watchdog.device,
+                timeout: positive("watchdog.timeout", &raw.watchdog.timeout)?,
+                interval: positive("watchdog.interval", &raw.watchdog.interval)?,
+            },
+            timing: TimingOverrides {
+                gossip: raw.timing.gossip.map(|text| positive("timing.gossip", &text)).transpose()?,
+                probe: raw.timing.probe.map(|text| positive("timing.probe", &text)).transpose()?,
+                suspicion: raw.timing.suspicion.map(|texts| suspicion(&texts)).transpose()?,
+                window: raw.timing.window.map(|text| positive("timing.window", &text)).transpose()?,
+            },
+            lifeguard: raw.timing.lifeguard,
+            adaptive_threshold: raw.timing.adaptive_threshold,
+            socket: raw.grpc.socket,
+            socket_group: raw.grpc.group,
+            disable_file: raw.disable_file,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Refuses what does not fit together.
+    fn check(&self) -> Result<(), Refusal> {
+        let count = self.members.len();
+        let Some(own) = self.members.get(&self.node) else {
+            let names: Vec<&str> = self.members.keys().map(String::as_str).collect();
+            return Err(Refusal::NotListed { node: self.node.clone(), names: names.join(", ") });
+        };
+        check_networks(&self.members, own.len())?;
+        let is_for_two = self.on_quorum_loss != OnQuorumLoss::Watchdog;
+        if count < 3 && !is_for_two {
+            return Err(Refusal::WatchdogOfFew { count });
+        }
+        let least = count / 2 + 1;
+        match self.quorum {
+            Some(quorum) if quorum < least => return Err(Refusal::SmallQuorum { quorum, count, least }),
+            Some(quorum) if quorum > count => return Err(Refusal::LargeQuorum { quorum, count, least }),
+            _ => {}
+        }
+        if self.tie_breaker == TieBreaker::Api {
+            return Err(Refusal::ApiWithoutKubernetes);
+        }
+        if self.port == 0 {
+            return Err(Refusal::Port);
+        }
+        let (timeout, least) = (self.watchdog.timeout, self.watchdog.interval * 2);
+        if !is_for_two && timeout < least {
+            return Err(Refusal::ShortTimeout { timeout: timeout.as_secs_f64(), least: least.as_secs_f64().ceil() });
+        }
+        if !is_for_two && (timeout.subsec_nanos() != 0) {
+            return Err(Refusal::PartOfASecond { timeout: timeout.as_secs_f64() });
+        }
+        match self.timing.window {
+            Some(window) if window < LEAST_WINDOW => Err(Refusal::ShortWindow { window: window.as_secs_f64() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns where this node receives, one address for each network.
+    pub(crate) fn own_addresses(&self) -> Vec<SocketAddr> {
+        let own = self.members.get(&self.node).map(Vec::as_slice).unwrap_or_default();
+        own.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
+    }
+
+    /// Returns the quorum of the members that are listed now.
+    pub(crate) fn quorum(&self) -> usize {
+        self.quorum.unwrap_or(self.members.len() / 2 + 1)
+    }
+
+    /// Replaces the members by those of a file that was rewritten, if they fit the rest.
+    pub(crate) fn with_members(&self, members: Members) -> Result<Self, Refusal> {
+        let config = Self { members, ..self.clone() };
+        config.check()?;
+        let networks = |config: &Self| config.own_addresses();
+        if networks(self) != networks(&config) {
+            return Err(Refusal::OwnAddressChanged { node: self.node.clone() });
+        }
+        Ok(config)
+    }
+}
+
+/// Reads the file of members, which another program rewrites.
+pub(crate) fn read_members(file: &Path) -> Result<Members, Refusal> {
+    let text = regular_file::text_of_at_most(file, LIMIT)
+        .map_err(|source| Refusal::NoMembersFile { file: file.to_owned(), source })?;
+    let raw: BTreeMap<String, Addresses> =
+        toml::from_str(&text).map_err(|error| refusal::syntax(file, &text, &error))?;
+    addresses(&raw)
+}
+
+fn addresses(raw: &BTreeMap<String, Addresses>) -> Result<Members, Refusal> {
+    let mut members = Members::new();
+    for (name, addresses) in raw {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+            return Err(Refusal::Name { name: name.clone() });
+        }
+        let read = |text: &String| {
+            let wrong = || Refusal::Address { name: name.clone(), address: text.clone() };
+            let address: IpAddr = text.trim().parse().map_err(|_| wrong())?;
+            if address.is_unspecified() || address.is_multicast() { Err(wrong()) } else { Ok(address) }
+        };
+        let read: Vec<IpAddr> = addresses.all().iter().map(read).collect::<Result<_, _>>()?;
+        members.insert(name.clone(), read);
+    }
+    Ok(members)
+}
+
+/// Each member has one address for each network, and no address is there twice.
+fn check_networks(members: &Members, networks: usize) -> Result<(), Refusal> {
+    let mut seen = BTreeMap::new();
+    for (name, addresses) in members {
+        if addresses.len() != networks || networks == 0 {
+            return Err(Refusal::Networks { name: name.clone(), has: addresses.len(), networks: networks.max(1) });
+        }
+        for address in addresses {
+            if let Some(other) = seen.insert(address, name) {
+                return Err(Refusal::TwiceTheAddress { address: *address, one: other.clone(), two: name.clone() });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn positive(key: &'static str, text: &str) -> Result<Duration, Refusal> {
+    match crate::base::duration(text) {
+        Ok(duration) if duration.is_zero() => Err(Refusal::Zero { key }),
+        Ok(duration) => Ok(duration),
+        Err(why) => Err(Refusal::Duration { key, why }),
+    }
+}
+
+fn suspicion(texts: &[String; 2]) -> Result<(Duration, Duration), Refusal> {
+    let [lower, upper] = texts;
+    let (lower, upper) = (positive("timing.suspicion", lower)?, positive("timing.suspicion", upper)?);
+    if lower > upper { Err(Refusal::Suspicion) } else { Ok((lower, upper)) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,309 @@
+//! The state of the agent, and what follows from an event.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use super::contact::Contacts;
+use super::feeding::{Feeding, Turn, log};
+use super::input::{Event, Name, OnQuorumLoss, Settings, TieBreaker};
+use super::output::{Change, ChangeKind, Output, Weight};
+use super::quorum::{Quorum, Reach};
+use super::snapshot::{MemberState, MemberView, Snapshot};
+use super::swim::Swim;
+use super::timing::Timing;
+use super::wire::{Datagram, MOST_ACCUSED, Message};
+
+/// This node was held up when it wakes by so much too late.
+const HELD_UP: Duration = Duration::from_millis(500);
+/// Nothing waits longer than this for the next event.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// How often a leave is sent, since a datagram may be lost.
+const LEAVES: usize = 3;
+/// With a watchdog, a list is at least so long: of two, neither knows which one is cut off.
+const FEWEST: usize = 3;
+
+/// The state of the agent.
+#[derive(Debug)]
+pub(crate) struct Agent {
+    settings: Settings,
+    others: Vec<Name>,
+    timing: Timing,
+    quorum: Quorum,
+    contacts: Contacts,
+    swim: Swim,
+    feeding: Feeding,
+    /// When each member is challenged next.
+    next: BTreeMap<Name, Duration>,
+    wakes_at: Option<Duration>,
+    /// When this node dropped itself from its list, for want of a quorum.
+    dropped_at: Option<Duration>,
+    dropped: BTreeMap<&'static str, u64>,
+    left_total: u64,
+    join_total: u64,
+}
+
+impl Agent {
+    /// Returns an agent that has reached no member yet. `now` is the time since boot.
+    pub(crate) fn new(now: Duration, settings: Settings) -> Self {
+        let timing = Timing::of(settings.members.len(), &settings.timing);
+        let (me, number) = (settings.node.clone(), settings.number);
+        let members = settings.members.clone();
+        let mut agent = Self {
+            others: Vec::new(),
+            timing,
+            quorum: Quorum::of(members.len(), None, false),
+            contacts: Contacts::new(settings.networks, settings.network_rule),
+            swim: Swim::new(me, number, timing, settings.lifeguard, settings.adaptive_threshold),
+            feeding: Feeding::new(settings.on_quorum_loss, settings.watchdog.clone()),
+            next: BTreeMap::new(),
+            wakes_at: None,
+            dropped_at: None,
+            dropped: BTreeMap::new(),
+            left_total: 0,
+            join_total: 0,
+            settings,
+        };
+        agent.list(now, &members);
+        agent
+    }
+
+    /// Returns what follows from `event`. `random` gives numbers that no other node can guess: nonces are made of them.
+    pub(crate) fn handle(&mut self, now: Duration, event: Event, random: &mut dyn FnMut() -> u64) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        if self.feeding.has_ended() {
+            return outputs;
+        }
+        let late = self.wakes_at.map(|at| now.saturating_sub(at)).filter(|late| *late > HELD_UP);
+        if let Some(late) = late {
+            self.swim.held_up(late);
+        }
+        self.take(now, event, &mut outputs);
+        self.swim.advance(now, &self.contacts);
+        self.challenge(now, random, &mut outputs);
+        let mut fed = Vec::new();
+        let turn = self.feeding.update(now, self.quorum, &self.contacts.all_counted(), self.timing.window, &mut fed);
+        self.notify(now, turn);
+        self.flush(&mut outputs);
+        if self.feeding.has_ended() {
+            self.leave(&mut outputs);
+        }
+        outputs.extend(fed);
+        if !self.feeding.has_ended() {
+            let wakes =
+                [self.swim.wake_at(&self.contacts), self.next.values().min().copied(), self.feeding.wake_at(now)];
+            let soonest = wakes.into_iter().flatten().min().unwrap_or(now + LONGEST_SLEEP);
+            let at = soonest.clamp(now + Duration::from_millis(1), now + LONGEST_SLEEP);
+            self.wakes_at = Some(at);
+            outputs.push(Output::WakeAt(at));
+        }
+        outputs
+    }
+
+    /// Returns the state as of `now`.
+    pub(crate) fn snapshot(&self, now: Duration) -> Snapshot {
+        let reach = self.feeding.reach();
+        let own = MemberView {
+            name: self.settings.node.clone(),
+            state: if self.dropped_at.is_some() { MemberState::Lost } else { MemberState::Alive },
+            contacts: vec![Some(now); self.contacts.networks()],
+            round_trip: None,
+            lost_at: self.dropped_at,
+        };
+        let others = self.swim.roster.members().map(|(name, known)| MemberView {
+            name: name.clone(),
+            state: known.state,
+            contacts: self.contacts.by_network(name),
+            round_trip: self.contacts.round_trip(name).map(|found| found.mean),
+            lost_at: known.lost_at,
+        });
+        let mut members: Vec<MemberView> = others.chain([own]).collect();
+        members.sort_by(|one, other| one.name.cmp(&other.name));
+        let mut dropped_total = self.swim.dropped.clone();
+        self.dropped.iter().for_each(|(why, count)| *dropped_total.entry(why).or_default() += count);
+        let contacts = self.contacts.all_counted();
+        let reachable = self.quorum.reach(now, &contacts, self.timing.window, None).reachable;
+        Snapshot {
+            members,
+            quorum: self.quorum.needed,
+            reachable,
+            window: self.timing.window,
+            armed: self.feeding.is_armed(),
+            fed: reach.is_some_and(|reach| reach.is_fed(now)),
+            deadline: reach.and_then(|reach: Reach| reach.deadline()),
+            disarmed_because: self.feeding.disarmed_because(),
+            unfed_because: self.feeding.unfed_because(),
+            score: self.swim.score(),
+            suspicions_total: self.swim.roster.suspicions_total,
+            left_total: self.left_total,
+            join_total: self.join_total,
+            dropped_total,
+            api_up: self.feeding.api_up(),
+        }
+    }
+
+    fn take(&mut self, now: Duration, event: Event, outputs: &mut Vec<Output>) {
+        match event {
+            Event::Wake => {}
+            Event::Received { from, network, payload } => self.receive(now, &from, network, &payload, outputs),
+            Event::Listed(members) => self.list(now, &members),
+            Event::Maintenance(reasons) => self.feeding.hold(reasons),
+            Event::Opened { identity, timeout, has_magic_close } => {
+                outputs.extend(self.feeding.opened(&identity, timeout, has_magic_close));
+            }
+            Event::NotOpened { why } => outputs.push(self.feeding.not_opened(now, why)),
+            Event::ApiAnswered { asked } => self.feeding.api_answered(asked),
+            Event::ApiFailed { .. } => self.feeding.api_failed(),
+            Event::Terminate => self.feeding.terminate(),
+        }
+    }
+
+    /// Takes a list: quorum and timings follow it at once.
+    fn list(&mut self, now: Duration, members: &[Name]) {
+        let me = &self.settings.node;
+        let others: BTreeSet<Name> = members.iter().filter(|name| *name != me).cloned().collect();
+        let listed = others.len() + 1;
+        self.others = others.into_iter().collect();
+        self.timing = Timing::of(listed, &self.settings.timing);
+        let has_tie_breaker = self.settings.tie_breaker == TieBreaker::Api;
+        self.quorum = Quorum::of(listed, self.settings.quorum, has_tie_breaker);
+        self.contacts.list(self.others.iter().cloned());
+        self.swim.list(now, &self.others, self.timing, &self.contacts);
+        let mut before = std::mem::take(&mut self.next);
+        self.next = self.others.iter().map(|name| (name.clone(), before.remove(name).unwrap_or(now))).collect();
+        self.feeding.listed(if !members.contains(me) {
+            Some(format!("{me} is not listed"))
+        } else if listed < FEWEST {
+            Some(format!("fewer than {FEWEST} members are listed"))
+        } else {
+            None
+        });
+    }
+
+    fn receive(&mut self, now: Duration, from: &Name, network: usize, payload: &[u8], outputs: &mut Vec<Output>) {
+        if !self.swim.roster.is_listed(from) || network >= self.contacts.networks() {
+            return self.drop("unlisted");
+        }
+        let Some(Datagram { number, message }) = Datagram::decode(payload) else { return self.drop("malformed") };
+        if !self.swim.roster.is_current(from, number) {
+            return self.drop("old number");
+        }
+        match message {
+            Message::Challenge { nonce, suspected, accused } => {
+                if let Some(incarnation) = suspected {
+                    self.swim.suspected(now, incarnation, &self.contacts);
+                }
+                for name in &accused {
+                    self.swim.roster.confirm(name, from);
+                }
+                let answer = Message::Answer { nonce, incarnation: self.swim.incarnation() };
+                outputs.push(self.send(from.clone(), network, answer));
+            }
+            Message::Answer { nonce, incarnation } => match self.contacts.answered(from, network, nonce, now) {
+                None => self.drop("unknown answer"),
+                Some(sent) => self.swim.answered(now, (from, number), incarnation, sent, &self.contacts),
+            },
+            Message::Leave => self.swim.leaves(now, from, number, &self.contacts),
+            Message::Swim(body) => self.swim.receive(now, from, number, &body, &self.contacts),
+        }
+    }
+
+    /// Challenges on each network the members that are due.
+    fn challenge(&mut self, now: Duration, random: &mut dyn FnMut() -> u64, outputs: &mut Vec<Output>) {
+        for name in std::mem::take(&mut self.swim.challenges) {
+            self.next.entry(name).and_modify(|at| *at = now);
+        }
+        for name in self.swim.roster.suspects() {
+            let soon = now + self.timing.challenge_of_suspects();
+            self.next.entry(name).and_modify(|at| *at = soon.min(*at));
+        }
+        let due: Vec<Name> = self.next.iter().filter(|(_, at)| **at <= now).map(|(name, _)| name.clone()).collect();
+        let mut accused = self.swim.roster.accused();
+        if accused.len() > MOST_ACCUSED {
+            let first = usize::try_from(random() % accused.len() as u64).unwrap_or_default();
+            accused.rotate_left(first);
+            accused.truncate(MOST_ACCUSED);
+        }
+        for name in due {
+            let suspected = self.swim.roster.suspicion(&name).map(|found| found.incarnation);
+            let is_well = suspected.is_none() && self.swim.roster.is_present(&name);
+            let interval = if is_well { self.timing.challenge } else { self.timing.challenge_of_suspects() };
+            // Up to a tenth sooner, so that members that start together do not stay in step.
+            let sooner = interval / 1_000 * u32::try_from(random() % 100).unwrap_or_default();
+            self.next.insert(name.clone(), now + interval.saturating_sub(sooner));
+            for network in 0..self.contacts.networks() {
+                let nonce = random();
+                self.contacts.challenged(&name, network, nonce, now, now.saturating_sub(self.timing.window));
+                let message = Message::Challenge { nonce, suspected, accused: accused.clone() };
+                outputs.push(self.send(name.clone(), network, message));
+            }
+        }
+    }
+
+    /// With `notify`, drops from the list what a node without a quorum cannot vouch for: itself, and all that it does not reach.
+    fn notify(&mut self, now: Duration, turn: Turn) {
+        if self.settings.on_quorum_loss != OnQuorumLoss::Notify {
+            return;
+        }
+        let me = self.settings.node.clone();
+        match turn {
+            Turn::Lost => {
+                for name in self.others.clone() {
+                    let is_reached = self.contacts.counted(&name).is_some_and(|at| at + self.timing.window > now);
+                    if !is_reached {
+                        self.swim.drop_unreached(now, &name, &self.contacts);
+                    }
+                }
+                // Of two, each would drop itself and the other one. Which one is right is for Pacemaker.
+                if self.quorum.listed > 2 {
+                    self.dropped_at = Some(now);
+                    self.publish(ChangeKind::Left, now, me, Some(now));
+                }
+            }
+            Turn::Regained => {
+                if let Some(at) = self.dropped_at.take() {
+                    self.publish(ChangeKind::Join, now, me, Some(at));
+                }
+            }
+            Turn::None => {}
+        }
+    }
+
+    fn publish(&mut self, kind: ChangeKind, at: Duration, name: Name, lost_at: Option<Duration>) {
+        let word = if kind == ChangeKind::Left { "LEFT" } else { "JOIN" };
+        let line = log(Weight::Warning, format!("{word} {name}, this node itself"));
+        let change = Change { kind, name: name.clone(), at, source: name, lost_at };
+        self.swim.roster.changes.extend([line, Output::Publish(change)]);
+    }
+
+    /// Moves what the list has to send and to publish to the outputs.
+    fn flush(&mut self, outputs: &mut Vec<Output>) {
+        for (to, body) in std::mem::take(&mut self.swim.sends) {
+            let network = self.contacts.best_network(&to);
+            outputs.push(self.send(to, network, Message::Swim(body)));
+        }
+        for change in std::mem::take(&mut self.swim.roster.changes) {
+            if let Output::Publish(change) = &change {
+                let total = if change.kind == ChangeKind::Left { &mut self.left_total } else { &mut self.join_total };
+                *total += 1;
+            }
+            outputs.push(change);
+        }
+    }
+
+    fn leave(&self, outputs: &mut Vec<Output>) {
+        for _ in 0..LEAVES {
+            for name in &self.others {
+                let networks = 0..self.contacts.networks();
+                outputs.extend(networks.map(|network| self.send(name.clone(), network, Message::Leave)));
+            }
+        }
+    }
+
+    fn send(&self, to: Name, network: usize, message: Message) -> Output {
+        Output::Send { to, network, payload: Datagram { number: self.settings.number, message }.encode() }
+    }
+
+    fn drop(&mut self, why: &'static str) {
+        *self.dropped.entry(why).or_default() += 1;
+    }
+}

@@ -1,0 +1,214 @@
+//! This node's own contact with each member: challenges with a nonce, and their answers.
+//!
+//! An answer counts from when its challenge was sent. At that moment at the latest the member was there and both ways worked, however
+//! long the answer was under way; an answer that is counted from its arrival would say more than it knows.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::input::{Name, NetworkRule};
+
+/// The smoothed round trip and its deviation, as TCP computes them (RFC 6298).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RoundTrip {
+    pub(crate) mean: Duration,
+    pub(crate) deviation: Duration,
+}
+
+impl RoundTrip {
+    fn first(sample: Duration) -> Self {
+        Self { mean: sample, deviation: sample / 2 }
+    }
+
+    fn with(self, sample: Duration) -> Self {
+        let off = self.mean.abs_diff(sample);
+        Self { mean: (self.mean * 7 + sample) / 8, deviation: (self.deviation * 3 + off) / 4 }
+    }
+}
+
+/// One member on one network.
+#[derive(Clone, Debug, Default)]
+struct Path {
+    /// Challenges without an answer yet: nonce, and when each was sent.
+    open: Vec<(u64, Duration)>,
+    /// When the newest answered challenge was sent.
+    newest: Option<Duration>,
+    round_trip: Option<RoundTrip>,
+}
+
+/// The contact with all other listed members.
+#[derive(Clone, Debug)]
+pub(crate) struct Contacts {
+    rule: NetworkRule,
+    networks: usize,
+    peers: BTreeMap<Name, Vec<Path>>,
+}
+
+impl Contacts {
+    pub(crate) fn new(networks: usize, rule: NetworkRule) -> Self {
+        Self { rule, networks: networks.max(1), peers: BTreeMap::new() }
+    }
+
+    /// Keeps these members and forgets all others.
+    pub(crate) fn list(&mut self, peers: impl Iterator<Item = Name>) {
+        let mut before = std::mem::take(&mut self.peers);
+        let networks = self.networks;
+        self.peers = peers
+            .map(|name| {
+                let paths = before.remove(&name).unwrap_or_else(|| vec![Path::default(); networks]);
+                (name, paths)
+            })
+            .collect();
+    }
+
+    pub(crate) fn networks(&self) -> usize {
+        self.networks
+    }
+
+    /// Notes a challenge that is sent now, and forgets those that were sent before `oldest`: their answers come too late to count.
+    pub(crate) fn challenged(&mut self, name: &str, network: usize, nonce: u64, now: Duration, oldest: Duration) {
+        if let Some(path) = self.path(name, network) {
+            path.open.retain(|(_, sent)| *sent >= oldest);
+            path.open.push((nonce, now));
+        }
+    }
+
+    /// Returns when the challenge that is answered was sent; `None` where there is no such challenge open, so that a copy of an
+    /// answer, or one that was made up, counts for nothing.
+    pub(crate) fn answered(&mut self, name: &str, network: usize, nonce: u64, now: Duration) -> Option<Duration> {
+        let path = self.path(name, network)?;
+        let at = path.open.iter().position(|(open, _)| *open == nonce)?;
+        let (_, sent) = path.open.swap_remove(at);
+        path.newest = path.newest.max(Some(sent));
+        let took = now.saturating_sub(sent);
+        path.round_trip = Some(path.round_trip.map_or_else(|| RoundTrip::first(took), |known| known.with(took)));
+        Some(sent)
+    }
+
+    /// Returns the newest contact with a member that counts for feeding, by the rule for networks.
+    pub(crate) fn counted(&self, name: &str) -> Option<Duration> {
+        self.by_rule(self.peers.get(name)?)
+    }
+
+    fn by_rule(&self, paths: &[Path]) -> Option<Duration> {
+        let newest = paths.iter().map(|path| path.newest);
+        match self.rule {
+            NetworkRule::Any => newest.max().flatten(),
+            NetworkRule::All => newest.min().flatten(),
+        }
+    }
+
+    /// Returns the newest contact with each member that counts for feeding.
+    pub(crate) fn all_counted(&self) -> Vec<Option<Duration>> {
+        self.peers.values().map(|paths| self.by_rule(paths)).collect()
+    }
+
+    /// Returns the newest contact with a member on any network.
+    pub(crate) fn newest(&self, name: &str) -> Option<Duration> {
+        self.peers.get(name)?.iter().filter_map(|path| path.newest).max()
+    }
+
+    /// Returns the newest contact on each network.
+    pub(crate) fn by_network(&self, name: &str) -> Vec<Option<Duration>> {
+        self.peers.get(name).map_or_else(Vec::new, |paths| paths.iter().map(|path| path.newest).collect())
+    }
+
+    /// Returns the network with the newest contact: what is not sent on all of them takes this one.
+    pub(crate) fn best_network(&self, name: &str) -> usize {
+        let paths = self.peers.get(name).map_or(&[][..], Vec::as_slice);
+        (0..paths.len()).rev().max_by_key(|at| paths[*at].newest).unwrap_or_default()
+    }
+
+    /// Returns the round trip on that network.
+    pub(crate) fn round_trip(&self, name: &str) -> Option<RoundTrip> {
+        self.peers.get(name)?.get(self.best_network(name))?.round_trip
+    }
+
+    fn path(&mut self, name: &str, network: usize) -> Option<&mut Path> {
+        self.peers.get_mut(name)?.get_mut(network)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    fn contacts(networks: usize, rule: NetworkRule) -> Contacts {
+        let mut contacts = Contacts::new(networks, rule);
+        contacts.list(["b", "c"].into_iter().map(Name::from));
+        contacts
+    }
+
+    #[test]
+    fn an_answer_counts_from_when_its_challenge_was_sent() {
+        let mut contacts = contacts(1, NetworkRule::Any);
+        contacts.challenged("b", 0, 7, ms(100), ms(0));
+        assert_eq!(contacts.answered("b", 0, 7, ms(2_900)), Some(ms(100)));
+        assert_eq!((contacts.counted("b"), contacts.counted("c")), (Some(ms(100)), None));
+    }
+
+    #[test]
+    fn an_older_answer_that_comes_later_moves_nothing_back() {
+        let mut contacts = contacts(1, NetworkRule::Any);
+        contacts.challenged("b", 0, 7, ms(100), ms(0));
+        contacts.challenged("b", 0, 8, ms(350), ms(0));
+        contacts.answered("b", 0, 8, ms(400));
+        contacts.answered("b", 0, 7, ms(500));
+        assert_eq!(contacts.counted("b"), Some(ms(350)));
+    }
+
+    #[test]
+    fn no_answer_counts_twice_nor_for_another_member_or_network() {
+        let mut contacts = contacts(2, NetworkRule::Any);
+        contacts.challenged("b", 0, 7, ms(100), ms(0));
+        assert_eq!(contacts.answered("c", 0, 7, ms(110)), None);
+        assert_eq!(contacts.answered("b", 1, 7, ms(110)), None);
+        assert_eq!(contacts.answered("b", 0, 8, ms(110)), None);
+        assert_eq!(contacts.answered("b", 0, 7, ms(110)), Some(ms(100)));
+        assert_eq!(contacts.answered("b", 0, 7, ms(120)), None);
+        assert_eq!(contacts.answered("x", 0, 7, ms(110)), None);
+    }
+
+    #[test]
+    fn a_challenge_from_before_the_window_is_forgotten() {
+        let mut contacts = contacts(1, NetworkRule::Any);
+        contacts.challenged("b", 0, 7, ms(100), ms(0));
+        contacts.challenged("b", 0, 8, ms(3_200), ms(200));
+        assert_eq!(contacts.answered("b", 0, 7, ms(3_210)), None);
+    }
+
+    #[test]
+    fn any_network_is_enough_or_all_are_needed() {
+        for (rule, counted) in [(NetworkRule::Any, Some(ms(500))), (NetworkRule::All, Some(ms(100)))] {
+            let mut contacts = contacts(2, rule);
+            contacts.challenged("b", 0, 1, ms(100), ms(0));
+            contacts.answered("b", 0, 1, ms(110));
+            assert_eq!(contacts.counted("b").is_some(), rule == NetworkRule::Any);
+            contacts.challenged("b", 1, 2, ms(500), ms(0));
+            contacts.answered("b", 1, 2, ms(510));
+            assert_eq!((contacts.counted("b"), contacts.newest("b")), (counted, Some(ms(500))));
+            assert_eq!(contacts.best_network("b"), 1);
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_listed_no_more_is_forgotten() {
+        let mut contacts = contacts(1, NetworkRule::Any);
+        contacts.challenged("b", 0, 7, ms(100), ms(0));
+        contacts.answered("b", 0, 7, ms(110));
+        contacts.list(std::iter::once(Name::from("c")));
+        contacts.list(["b", "c"].into_iter().map(Name::from));
+        assert_eq!(contacts.counted("b"), None);
+    }
+
+    #[test]
+    fn the_round_trip_is_smoothed() {
+        let first = RoundTrip::first(ms(80));
+        assert_eq!(first, RoundTrip { mean: ms(80), deviation: ms(40) });
+        assert_eq!(first.with(ms(160)), RoundTrip { mean: ms(90), deviation: ms(50) });
+    }
+}

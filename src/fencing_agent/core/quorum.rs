@@ -1,0 +1,183 @@
+//! How many members make a quorum, and until when contact with them feeds this node.
+
+use std::time::Duration;
+
+/// How often the API server is asked while exactly half of the members are reachable.
+pub(crate) const API_INTERVAL: Duration = Duration::from_secs(2);
+
+/// The quorum of the listed members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quorum {
+    pub(crate) listed: usize,
+    pub(crate) needed: usize,
+    /// Half of the members, where a tie-breaker may decide for them.
+    half: Option<usize>,
+}
+
+impl Quorum {
+    /// Returns the quorum of `listed` members: more than half of them, or more where the operator has set more.
+    pub(crate) fn of(listed: usize, set: Option<usize>, has_tie_breaker: bool) -> Self {
+        let least = listed / 2 + 1;
+        let needed = set.unwrap_or(least).min(listed).max(least);
+        let has_halves = has_tie_breaker && listed >= 4 && listed.is_multiple_of(2) && needed == least;
+        Self { listed, needed, half: has_halves.then_some(listed / 2) }
+    }
+
+    /// Returns what the contacts of this node with the *other* members are worth. Each one is a time that lies in the past, and this
+    /// node itself counts as `now`. Nothing else is an input: no suspicion, no score and no other node's word.
+    pub(crate) fn reach(
+        &self,
+        now: Duration,
+        others: &[Option<Duration>],
+        window: Duration,
+        api: Option<Duration>,
+    ) -> Reach {
+        let mut newest: Vec<Duration> = others.iter().flatten().map(|contact| (*contact).min(now)).collect();
+        newest.push(now);
+        newest.sort_unstable_by(|one, other| other.cmp(one));
+        let until = |count: usize| newest.get(count.saturating_sub(1)).map(|contact| *contact + window);
+        let by_quorum = until(self.needed);
+        let half = self.half.and_then(until);
+        let by_tie = half.zip(api).map(|(half, api)| half.min(api.min(now) + window));
+        Reach {
+            reachable: newest.iter().filter(|contact| **contact + window > now).count(),
+            by_quorum,
+            by_tie,
+            half,
+            window,
+        }
+    }
+}
+
+/// Until when this node is fed, by what it has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reach {
+    /// Members with contact within the window, this node among them.
+    pub(crate) reachable: usize,
+    by_quorum: Option<Duration>,
+    by_tie: Option<Duration>,
+    half: Option<Duration>,
+    window: Duration,
+}
+
+impl Reach {
+    /// Returns until when this node is fed.
+    pub(crate) fn deadline(&self) -> Option<Duration> {
+        self.by_quorum.max(self.by_tie)
+    }
+
+    /// Returns whether the deadline lies ahead.
+    pub(crate) fn is_fed(&self, now: Duration) -> bool {
+        self.deadline() > Some(now)
+    }
+
+    /// Returns whether half of the members are reachable, a quorum is not, and the tie-breaker feeds.
+    pub(crate) fn is_fed_by_tie(&self, now: Duration) -> bool {
+        self.by_quorum <= Some(now) && self.by_tie > Some(now)
+    }
+
+    /// Returns whether exactly half of the members, and so no quorum, are reachable.
+    pub(crate) fn is_half(&self, now: Duration) -> bool {
+        self.by_quorum <= Some(now) && self.half > Some(now)
+    }
+
+    /// Returns whether the API server is asked now: half of the members are reachable, and the quorum has half a window left.
+    pub(crate) fn wants_api(&self, now: Duration) -> bool {
+        self.half > Some(now) && self.asks_from() <= Some(now)
+    }
+
+    /// Returns when the API server is asked without another answer of a member.
+    pub(crate) fn asks_from(&self) -> Option<Duration> {
+        self.half?;
+        Some(self.by_quorum.map_or(Duration::ZERO, |until| until.saturating_sub(self.window / 2)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(milliseconds: u64) -> Duration {
+        Duration::from_millis(milliseconds)
+    }
+
+    const WINDOW: Duration = ms(3_000);
+
+    #[test]
+    fn a_quorum_is_more_than_half_of_the_listed() {
+        let needed = [1, 2, 3, 4, 5, 6, 100].map(|listed| Quorum::of(listed, None, false).needed);
+        assert_eq!(needed, [1, 2, 2, 3, 3, 4, 51]);
+    }
+
+    #[test]
+    fn the_operator_may_ask_for_more_and_never_for_less() {
+        let needed = [1, 3, 4, 5, 9].map(|set| Quorum::of(5, Some(set), false).needed);
+        assert_eq!(needed, [3, 3, 4, 5, 5]);
+    }
+
+    #[test]
+    fn the_contact_that_completes_the_quorum_decides() {
+        let quorum = Quorum::of(5, None, false);
+        let others = [Some(ms(9_900)), Some(ms(8_000)), Some(ms(9_000)), None];
+        let reach = quorum.reach(ms(10_000), &others, WINDOW, None);
+        assert_eq!((reach.deadline(), reach.reachable), (Some(ms(12_000)), 4));
+        let minority = quorum.reach(ms(10_000), &[Some(ms(9_900)), None, None, None], WINDOW, None);
+        assert_eq!((minority.deadline(), minority.reachable), (None, 2));
+        let late = quorum.reach(ms(12_000), &others, WINDOW, None);
+        assert!(!late.is_fed(ms(12_000)) && late.reachable == 2, "{late:?}");
+    }
+
+    #[test]
+    fn no_contact_lies_ahead_of_now() {
+        let reach = Quorum::of(3, None, false).reach(ms(1_000), &[Some(ms(9_000)), Some(ms(9_000))], WINDOW, None);
+        assert_eq!(reach.deadline(), Some(ms(4_000)));
+    }
+
+    #[test]
+    fn a_half_is_fed_by_the_api_alone_and_from_when_it_was_asked() {
+        let quorum = Quorum::of(4, None, true);
+        let others = [Some(ms(9_900)), Some(ms(6_000)), None];
+        let now = ms(10_000);
+        let none = quorum.reach(now, &others, WINDOW, None);
+        assert!(!none.is_fed(now) && none.is_half(now) && none.wants_api(now), "{none:?}");
+        let fed = quorum.reach(now, &others, WINDOW, Some(ms(8_000)));
+        assert_eq!(fed.deadline(), Some(ms(11_000)));
+        assert!(fed.is_fed_by_tie(now));
+        let stale = quorum.reach(now, &others, WINDOW, Some(ms(6_500)));
+        assert!(!stale.is_fed(now), "{stale:?}");
+        let silent = quorum.reach(now, &[Some(ms(6_500)), None, None], WINDOW, Some(now));
+        assert!(!silent.is_fed(now), "{silent:?}");
+    }
+
+    #[test]
+    fn less_than_half_is_never_fed_by_the_api() {
+        let reach = Quorum::of(6, None, true).reach(
+            ms(10_000),
+            &[Some(ms(9_900)), None, None, None, None],
+            WINDOW,
+            Some(ms(9_999)),
+        );
+        assert!(!reach.is_fed(ms(10_000)) && !reach.wants_api(ms(10_000)), "{reach:?}");
+    }
+
+    #[test]
+    fn only_even_lists_from_four_have_halves() {
+        let now = ms(10_000);
+        for (listed, set, has) in
+            [(2, None, false), (3, None, false), (4, None, true), (5, None, false), (6, Some(5), false)]
+        {
+            let others = vec![Some(ms(9_900)); listed / 2 - 1];
+            let reach = Quorum::of(listed, set, true).reach(now, &others, WINDOW, Some(now));
+            assert_eq!(reach.is_fed(now), has, "{listed} {set:?}");
+        }
+    }
+
+    #[test]
+    fn the_api_is_asked_before_the_window_ends() {
+        let quorum = Quorum::of(4, None, true);
+        let others = [Some(ms(9_900)), Some(ms(8_000)), None];
+        let reach = quorum.reach(ms(9_000), &others, WINDOW, None);
+        assert_eq!(reach.asks_from(), Some(ms(9_500)));
+        assert!(!reach.wants_api(ms(9_400)) && reach.wants_api(ms(9_500)));
+    }
+}

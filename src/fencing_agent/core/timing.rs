@@ -1,0 +1,110 @@
+//! The timings that follow from the number of listed members, unless the operator has set others.
+
+use std::time::Duration;
+
+use super::input::TimingOverrides;
+
+/// How long between two challenges of the same member, as long as there are at most [`FEW`] of them.
+const CHALLENGE: Duration = Duration::from_millis(250);
+/// Above this number of members a window has [`CHALLENGES_A_WINDOW`].
+const FEW: usize = 32;
+const CHALLENGES_A_WINDOW: u32 = 4;
+
+/// Members, and in milliseconds: gossip, probe, the lower and the upper time of a suspicion, window. Linear in between.
+const TABLE: [(usize, [u64; 5]); 7] = [
+    (3, [200, 500, 1_000, 2_000, 3_000]),
+    (10, [250, 750, 2_000, 3_000, 4_000]),
+    (50, [400, 1_000, 4_000, 6_000, 7_000]),
+    (100, [500, 1_500, 6_000, 10_000, 11_000]),
+    (300, [700, 2_000, 10_000, 15_000, 16_000]),
+    (500, [1_000, 2_500, 12_000, 18_000, 19_000]),
+    (1_000, [1_500, 3_000, 15_000, 25_000, 26_000]),
+];
+
+/// The timings that are in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    pub(crate) gossip: Duration,
+    pub(crate) probe: Duration,
+    /// The lower and the upper time of a suspicion.
+    pub(crate) suspicion: (Duration, Duration),
+    pub(crate) window: Duration,
+    /// Between two challenges of the same member.
+    pub(crate) challenge: Duration,
+}
+
+impl Timing {
+    /// Returns the timings for `members` listed members.
+    pub(crate) fn of(members: usize, set: &TimingOverrides) -> Self {
+        let [gossip, probe, lower, upper, window] = row(members).map(Duration::from_millis);
+        let window = set.window.unwrap_or(window);
+        let few = if members > FEW { window } else { CHALLENGE };
+        Self {
+            gossip: set.gossip.unwrap_or(gossip),
+            probe: set.probe.unwrap_or(probe),
+            suspicion: set.suspicion.unwrap_or((lower, upper)),
+            window,
+            challenge: few.min(window / CHALLENGES_A_WINDOW),
+        }
+    }
+
+    /// Returns after how long without an answer to any challenge a member is suspected: as good as a failed probe.
+    pub(crate) fn silence(&self) -> Duration {
+        (self.challenge * CHALLENGES_A_WINDOW).max(self.probe)
+    }
+
+    /// Returns how often a suspect is challenged, which has to learn of that soon, and an absent member, so that its return is seen soon.
+    pub(crate) fn challenge_of_suspects(&self) -> Duration {
+        self.challenge.min(self.probe / 2)
+    }
+}
+
+fn row(members: usize) -> [u64; 5] {
+    let after = TABLE.iter().position(|(upto, _)| members <= *upto);
+    match after {
+        Some(0) => TABLE[0].1,
+        None => TABLE[TABLE.len() - 1].1,
+        Some(after) => {
+            let ((from, low), (to, high)) = (TABLE[after - 1], TABLE[after]);
+            let (done, whole) = ((members - from) as u64, (to - from) as u64);
+            std::array::from_fn(|at| low[at] + (high[at] - low[at]) * done / whole)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(members: usize) -> Timing {
+        Timing::of(members, &TimingOverrides::default())
+    }
+
+    #[test]
+    fn the_table_holds_and_is_linear_in_between() {
+        let seconds = |from: f64| Duration::from_secs_f64(from);
+        assert_eq!(of(1), of(3));
+        assert_eq!((of(3).gossip, of(3).probe, of(3).window), (seconds(0.2), seconds(0.5), seconds(3.0)));
+        assert_eq!(of(100).suspicion, (seconds(6.0), seconds(10.0)));
+        assert_eq!((of(30).window, of(30).suspicion), (seconds(5.5), (seconds(3.0), seconds(4.5))));
+        assert_eq!(of(5_000), of(1_000));
+    }
+
+    #[test]
+    fn a_window_has_at_least_four_challenges() {
+        assert_eq!(of(32).challenge, Duration::from_millis(250));
+        assert_eq!(of(100).challenge, Duration::from_millis(2_750));
+        let set = TimingOverrides { window: Some(Duration::from_millis(400)), ..TimingOverrides::default() };
+        assert_eq!(Timing::of(3, &set).challenge, Duration::from_millis(100));
+        assert_eq!(of(100).challenge_of_suspects(), Duration::from_millis(750));
+    }
+
+    #[test]
+    fn what_the_operator_has_set_replaces_the_table() {
+        let two = Some(Duration::from_secs(2));
+        let set = TimingOverrides { gossip: two, probe: two, suspicion: two.zip(two), window: two };
+        let timing = Timing::of(1_000, &set);
+        assert_eq!((Some(timing.gossip), Some(timing.probe), Some(timing.window)), (two, two, two));
+        assert_eq!(timing.suspicion.0, timing.suspicion.1);
+    }
+}

@@ -1,0 +1,169 @@
+//! The payload of a datagram, inside its seal.
+//!
+//! All numbers are big-endian. Version, kind, number of the sender's start (8 bytes), and by kind: a challenge has its nonce (8), the
+//! incarnation at which the receiver is suspected (a flag, 2) and the names that the sender itself failed to reach (a count, and
+//! each a length and its bytes); an answer has the nonce (8) and the sender's incarnation (2); a SWIM message has its bytes.
+
+use super::input::Name;
+
+const VERSION: u8 = 1;
+/// More names of accused members do not fit into a challenge.
+pub(crate) const MOST_ACCUSED: usize = 16;
+/// A name is at most as long as a host name.
+pub(crate) const LONGEST_NAME: usize = 253;
+
+/// The payload of a datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Datagram {
+    /// The number of the sender's start.
+    pub(crate) number: u64,
+    pub(crate) message: Message,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Message {
+    Challenge {
+        nonce: u64,
+        /// The incarnation at which the sender suspects the receiver, if it does.
+        suspected: Option<u16>,
+        /// Members that the sender itself failed to reach. What it only heard of is not among them.
+        accused: Vec<Name>,
+    },
+    Answer {
+        nonce: u64,
+        incarnation: u16,
+    },
+    /// The sender leaves in order.
+    Leave,
+    /// A message of SWIM, as `swim_wire` reads it.
+    Swim(Vec<u8>),
+}
+
+impl Datagram {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![VERSION, 0];
+        bytes.extend(self.number.to_be_bytes());
+        bytes[1] = match &self.message {
+            Message::Challenge { nonce, suspected, accused } => {
+                bytes.extend(nonce.to_be_bytes());
+                bytes.push(u8::from(suspected.is_some()));
+                bytes.extend(suspected.unwrap_or_default().to_be_bytes());
+                let accused = &accused[..accused.len().min(MOST_ACCUSED)];
+                bytes.push(u8::try_from(accused.len()).unwrap_or_default());
+                for name in accused {
+                    put_name(&mut bytes, name);
+                }
+                1
+            }
+            Message::Answer { nonce, incarnation } => {
+                bytes.extend(nonce.to_be_bytes());
+                bytes.extend(incarnation.to_be_bytes());
+                2
+            }
+            Message::Leave => 3,
+            Message::Swim(body) => {
+                bytes.extend(body);
+                4
+            }
+        };
+        bytes
+    }
+
+    /// Returns what `bytes` say; `None` if they are anything but a whole payload of this version.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let [version, kind] = take(&mut rest)?;
+        if version != VERSION {
+            return None;
+        }
+        let number = u64::from_be_bytes(take(&mut rest)?);
+        let message = match kind {
+            1 => {
+                let nonce = u64::from_be_bytes(take(&mut rest)?);
+                let [is_suspected] = take(&mut rest)?;
+                let incarnation = u16::from_be_bytes(take(&mut rest)?);
+                let [count] = take(&mut rest)?;
+                if is_suspected > 1 || usize::from(count) > MOST_ACCUSED {
+                    return None;
+                }
+                let accused = (0..count).map(|_| take_name(&mut rest)).collect::<Option<_>>()?;
+                Message::Challenge { nonce, suspected: (is_suspected == 1).then_some(incarnation), accused }
+            }
+            2 => {
+                let nonce = u64::from_be_bytes(take(&mut rest)?);
+                Message::Answer { nonce, incarnation: u16::from_be_bytes(take(&mut rest)?) }
+            }
+            3 => Message::Leave,
+            4 => return Some(Self { number, message: Message::Swim(rest.to_vec()) }),
+            _ => return None,
+        };
+        rest.is_empty().then_some(Self { number, message })
+    }
+}
+
+/// Appends a name: its length and its bytes.
+pub(crate) fn put_name(bytes: &mut Vec<u8>, name: &str) {
+    let length = name.len().min(LONGEST_NAME);
+    bytes.push(u8::try_from(length).unwrap_or_default());
+    bytes.extend(&name.as_bytes()[..length]);
+}
+
+/// Takes a name off the front; `None` where there is none, or an empty one.
+pub(crate) fn take_name(rest: &mut &[u8]) -> Option<Name> {
+    let [length] = take(rest)?;
+    let (name, after) = rest.split_at_checked(usize::from(length))?;
+    *rest = after;
+    let name = std::str::from_utf8(name).ok()?;
+    (!name.is_empty() && name.len() <= LONGEST_NAME).then(|| Name::from(name))
+}
+
+/// Takes `N` bytes off the front.
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(*first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> Vec<Datagram> {
+        let accused = vec![Name::from("node2"), Name::from("node3")];
+        [
+            Message::Challenge { nonce: u64::MAX, suspected: Some(7), accused },
+            Message::Challenge { nonce: 0, suspected: None, accused: Vec::new() },
+            Message::Answer { nonce: 42, incarnation: 3 },
+            Message::Leave,
+            Message::Swim(vec![1, 2, 3]),
+        ]
+        .map(|message| Datagram { number: 5, message })
+        .into()
+    }
+
+    #[test]
+    fn what_was_encoded_is_read_back() {
+        for datagram in all() {
+            assert_eq!(Datagram::decode(&datagram.encode()), Some(datagram));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_payload_and_more_than_one_are_none() {
+        for datagram in all().into_iter().filter(|datagram| !matches!(datagram.message, Message::Swim(_))) {
+            let whole = datagram.encode();
+            for length in 0..whole.len() {
+                assert_eq!(Datagram::decode(&whole[..length]), None, "{datagram:?} {length}");
+            }
+            assert_eq!(Datagram::decode(&[whole.clone(), vec![0]].concat()), None);
+            assert_eq!(Datagram::decode(&[vec![VERSION + 1], whole[1..].to_vec()].concat()), None);
+        }
+    }
+
+    #[test]
+    fn names_are_text_and_not_empty() {
+        assert_eq!(take_name(&mut &[0][..]), None);
+        assert_eq!(take_name(&mut &[2, 0xff, 0xfe][..]), None);
+        assert_eq!(take_name(&mut &[1, b'a'][..]), Some(Name::from("a")));
+    }
+}

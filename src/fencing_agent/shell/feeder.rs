@@ -1,0 +1,309 @@
+//! The thread that opens the device and feeds it. It waits for no datagram, no client and no log.
+//!
+//! What it follows is one atomic deadline that the core moves. Behind the deadline it does not feed; a deadline that moves ahead again
+//! has it feed at once. A clock step moves nothing: the time is the kernel's since boot.
+
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::place::Armed;
+use crate::adapters::command::Programs;
+use crate::adapters::watchdog::refusal::Words;
+use crate::adapters::watchdog::{self, Device, Wanted};
+use crate::fencing_agent::config::Watchdog;
+use crate::os::clock;
+
+/// How long the end of the thread is waited for: `wdctl` may take 10 s.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// How long a write to the multiplexer may take.
+const MUX_TIME: Duration = Duration::from_secs(2);
+/// How long the thread sleeps without a device.
+const IDLE: Duration = Duration::from_secs(60);
+/// The multiplexer's time-out, unless its state has another.
+const MUX_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a thread reports to the loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Report {
+    Opened {
+        identity: String,
+        timeout: Duration,
+        has_magic_close: bool,
+        warnings: Vec<String>,
+    },
+    NotOpened {
+        why: String,
+    },
+    /// The multiplexer's connection was closed without `V`, or was lost: that machine resets.
+    MuxClosed {
+        why: String,
+    },
+    /// A signal asks for the end.
+    Terminate,
+}
+
+enum Order {
+    Arm,
+    Disarm,
+    /// The deadline moved ahead.
+    Feed,
+    /// The thread ends: what is open is closed without `V`. The answer comes behind everything that was ordered before.
+    End(Sender<()>),
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Nanoseconds since boot.
+    until: AtomicU64,
+    is_open: AtomicBool,
+    fed_at: AtomicU64,
+    failures: AtomicU64,
+    last_error: AtomicI32,
+}
+
+/// The rest's end of it.
+#[derive(Debug)]
+pub(crate) struct Feeder {
+    shared: Arc<Shared>,
+    orders: Sender<Order>,
+}
+
+impl Feeder {
+    /// Starts the thread; it opens nothing yet.
+    pub(crate) fn start(
+        watchdog: Watchdog,
+        armed: Armed,
+        programs: Programs,
+        reports: UnboundedSender<Report>,
+    ) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (orders, waiting) = mpsc::channel();
+        let thread = Thread { shared: Arc::clone(&shared), watchdog, armed, programs, reports, open: None, next: 0 };
+        std::thread::Builder::new().name("feeder".to_owned()).spawn(move || thread.run(&waiting))?;
+        Ok(Self { shared, orders })
+    }
+
+    /// Moves the deadline, in time since boot.
+    pub(crate) fn feed_until(&self, until: Duration) {
+        let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.shared.until.swap(until, Ordering::SeqCst);
+        let now = clock::boot_nanoseconds();
+        if before <= now && now < until {
+            let _ = self.orders.send(Order::Feed);
+        }
+    }
+
+    pub(crate) fn arm(&self) {
+        let _ = self.orders.send(Order::Arm);
+    }
+
+    pub(crate) fn disarm(&self) {
+        let _ = self.orders.send(Order::Disarm);
+    }
+
+    /// Waits for what was ordered, and ends the thread.
+    pub(crate) fn end(self) {
+        let (answer, answered) = mpsc::channel();
+        if self.orders.send(Order::End(answer)).is_ok() {
+            let _ = answered.recv_timeout(PATIENCE);
+        }
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.shared.is_open.load(Ordering::SeqCst)
+    }
+
+    /// Returns how often feeding failed, and the last error.
+    pub(crate) fn failures(&self) -> (u64, io::Error) {
+        let error = io::Error::from_raw_os_error(self.shared.last_error.load(Ordering::SeqCst));
+        (self.shared.failures.load(Ordering::SeqCst), error)
+    }
+}
+
+/// What is fed.
+#[derive(Debug)]
+enum Backend {
+    Device(Device),
+    Mux(UnixStream),
+}
+
+impl Backend {
+    fn feed(&mut self) -> io::Result<()> {
+        match self {
+            Self::Device(device) => device.feed(),
+            Self::Mux(stream) => stream.write_all(&[0]),
+        }
+    }
+
+    fn disarm(self) -> io::Result<()> {
+        match self {
+            Self::Device(device) => device.disarm(),
+            Self::Mux(mut stream) => stream.write_all(b"V"),
+        }
+    }
+}
+
+struct Thread {
+    shared: Arc<Shared>,
+    watchdog: Watchdog,
+    armed: Armed,
+    programs: Programs,
+    reports: UnboundedSender<Report>,
+    open: Option<Backend>,
+    /// When it is fed next, in nanoseconds since boot.
+    next: u64,
+}
+
+impl Thread {
+    fn run(mut self, orders: &Receiver<Order>) {
+        loop {
+            let wait = self.turn();
+            match orders.recv_timeout(wait) {
+                Ok(Order::Arm) => self.arm(),
+                Ok(Order::Disarm) => self.disarm(),
+                Ok(Order::Feed) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Order::End(answer)) => {
+                    drop(self);
+                    let _ = answer.send(());
+                    return;
+                }
+                // The process ends: what is open is closed without `V`.
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    /// Feeds if it is time, and returns how long to wait.
+    fn turn(&mut self) -> Duration {
+        let interval = u64::try_from(self.watchdog.interval.as_nanos()).unwrap_or(u64::MAX);
+        let now = clock::boot_nanoseconds();
+        let until = self.shared.until.load(Ordering::SeqCst);
+        let Some(backend) = &mut self.open else { return IDLE };
+        let is_mux = matches!(backend, Backend::Mux(_));
+        if now >= until {
+            if is_mux {
+                self.close_mux("the deadline has passed".to_owned());
+                return IDLE;
+            }
+            return self.watchdog.interval;
+        }
+        if now >= self.next {
+            match backend.feed() {
+                Ok(()) => self.shared.fed_at.store(now, Ordering::SeqCst),
+                Err(error) if is_mux => {
+                    self.close_mux(error.to_string());
+                    return IDLE;
+                }
+                Err(error) => {
+                    self.shared.last_error.store(error.raw_os_error().unwrap_or_default(), Ordering::SeqCst);
+                    self.shared.failures.fetch_add(1, Ordering::SeqCst);
+                }
+            }
+            self.next = now.saturating_add(interval);
+        }
+        // At its deadline the connection to the multiplexer is closed; a device is just not fed.
+        let wake = if is_mux { self.next.min(until) } else { self.next };
+        Duration::from_nanos(wake.saturating_sub(now)).max(Duration::from_millis(1))
+    }
+
+    fn arm(&mut self) {
+        if self.open.is_some() {
+            return;
+        }
+        let opened = if is_socket(&self.watchdog.device) { self.connect() } else { self.open() };
+        let report = match opened {
+            Ok((backend, report)) => {
+                self.open = Some(backend);
+                self.next = 0;
+                self.shared.is_open.store(true, Ordering::SeqCst);
+                report
+            }
+            Err(why) => Report::NotOpened { why },
+        };
+        // Fed before the rest hears of it.
+        self.turn();
+        let _ = self.reports.send(report);
+    }
+
+    fn open(&mut self) -> Result<(Backend, Report), String> {
+        let examined = watchdog::examine(wanted(&self.watchdog)).map_err(|why| why.to_string())?;
+        // A device that another agent has left running: whether it can be stopped is what that one found.
+        let known = self.armed.read();
+        let (device, about) = examined.open(&self.programs).map_err(|why| why.to_string())?;
+        let has_magic_close = about.has_magic_close.or(known).unwrap_or(false);
+        self.armed.note(has_magic_close);
+        let report = Report::Opened {
+            identity: about.identity,
+            timeout: about.timeout,
+            has_magic_close,
+            warnings: about.warnings,
+        };
+        Ok((Backend::Device(device), report))
+    }
+
+    fn connect(&mut self) -> Result<(Backend, Report), String> {
+        let path = &self.watchdog.device;
+        let connect = || -> io::Result<UnixStream> {
+            let stream = UnixStream::connect(path)?;
+            stream.set_write_timeout(Some(MUX_TIME))?;
+            Ok(stream)
+        };
+        let stream = connect().map_err(|error| format!("{}: {error}", path.display()))?;
+        let timeout = mux_timeout(&path.with_extension("json")).unwrap_or(MUX_TIMEOUT);
+        let identity = "watchdog-mux".to_owned();
+        let report = Report::Opened { identity, timeout, has_magic_close: true, warnings: Vec::new() };
+        Ok((Backend::Mux(stream), report))
+    }
+
+    /// Closes without `V`. The multiplexer ends feeding for good, so that there is no way back.
+    fn close_mux(&mut self, why: String) {
+        self.open = None;
+        self.shared.is_open.store(false, Ordering::SeqCst);
+        let _ = self.reports.send(Report::MuxClosed { why });
+    }
+
+    fn disarm(&mut self) {
+        let Some(backend) = self.open.take() else { return };
+        self.shared.is_open.store(false, Ordering::SeqCst);
+        match backend.disarm() {
+            Ok(()) => self.armed.forget(),
+            Err(error) => {
+                self.shared.last_error.store(error.raw_os_error().unwrap_or_default(), Ordering::SeqCst);
+                self.shared.failures.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+/// Returns what is asked of the device.
+pub(crate) fn wanted(watchdog: &Watchdog) -> Wanted {
+    Wanted {
+        path: watchdog.device.clone(),
+        timeout: watchdog.timeout,
+        interval: watchdog.interval,
+        sysfs: PathBuf::from(watchdog::SYSFS),
+        words: Words::Keys,
+    }
+}
+
+/// Returns whether the path is the multiplexer's socket, there or not.
+pub(crate) fn is_socket(path: &std::path::Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "sock")
+}
+
+/// Returns the time-out of the multiplexer's device, from its state.
+pub(crate) fn mux_timeout(state: &std::path::Path) -> Option<Duration> {
+    let text = crate::os::regular_file::text_of_at_most(state, 256 * 1024).ok()?;
+    let state: serde_json::Value = serde_json::from_str(&text).ok()?;
+    state.get("timeout")?.as_u64().map(Duration::from_secs)
+}
+
+#[cfg(test)]
+mod tests;

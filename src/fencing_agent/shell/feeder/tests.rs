@@ -1,0 +1,118 @@
+//! The thread with a FIFO as device, and with a socket as multiplexer.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use nix::fcntl::OFlag;
+use nix::sys::stat::Mode;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::*;
+
+fn now() -> Duration {
+    Duration::from_nanos(clock::boot_nanoseconds())
+}
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn feeder(dir: &Path, device: &str) -> (Feeder, UnboundedReceiver<Report>) {
+    let watchdog = Watchdog { device: dir.join(device), timeout: Duration::from_secs(15), interval: millis(100) };
+    let (reports, reported) = unbounded_channel();
+    let feeder = Feeder::start(watchdog, Armed::in_dir(dir), Programs::default(), reports).unwrap();
+    (feeder, reported)
+}
+
+fn fifo(dir: &Path) -> File {
+    let path = dir.join("watchdog");
+    nix::unistd::mkfifo(&path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path).unwrap()
+}
+
+fn bytes(device: &mut File) -> Vec<u8> {
+    let mut bytes = [0; 256];
+    let count = device.read(&mut bytes).unwrap_or_default();
+    bytes[..count].to_vec()
+}
+
+#[test]
+fn it_feeds_while_the_deadline_lies_ahead_and_at_once_when_it_moves_ahead() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut device = fifo(dir.path());
+    let (feeder, mut reported) = feeder(dir.path(), "watchdog");
+    feeder.feed_until(now() + Duration::from_secs(60));
+    clock::sleep(millis(300));
+    assert_eq!(bytes(&mut device), b"", "fed before it was armed");
+    feeder.arm();
+    assert!(matches!(reported.blocking_recv(), Some(Report::Opened { has_magic_close: true, .. })));
+    assert_eq!(bytes(&mut device), [0], "fed before it is reported");
+    assert_eq!(Armed::in_dir(dir.path()).read(), Some(true));
+    clock::sleep(millis(550));
+    assert!((3..=7).contains(&bytes(&mut device).len()));
+    feeder.feed_until(now());
+    clock::sleep(millis(150));
+    bytes(&mut device);
+    clock::sleep(millis(500));
+    assert_eq!(bytes(&mut device), b"", "fed behind the deadline");
+    feeder.feed_until(Duration::MAX);
+    clock::sleep(millis(80));
+    assert_eq!(bytes(&mut device), [0], "a new deadline waits for the interval");
+    feeder.disarm();
+    feeder.end();
+    assert_eq!(bytes(&mut device).last(), Some(&b'V'));
+    assert_eq!(Armed::in_dir(dir.path()).read(), None);
+}
+
+#[test]
+fn the_end_without_an_order_to_disarm_writes_no_v() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut device = fifo(dir.path());
+    let (feeder, mut reported) = feeder(dir.path(), "watchdog");
+    feeder.feed_until(Duration::ZERO);
+    feeder.arm();
+    reported.blocking_recv().unwrap();
+    feeder.end();
+    assert_eq!(bytes(&mut device), b"");
+    assert_eq!(Armed::in_dir(dir.path()).read(), Some(true), "it was left running");
+}
+
+#[test]
+fn the_multiplexers_socket_is_closed_without_v_at_the_deadline() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = UnixListener::bind(dir.path().join("mux.sock")).unwrap();
+    std::fs::write(dir.path().join("mux.json"), "{\"timeout\": 12}").unwrap();
+    let (feeder, mut reported) = feeder(dir.path(), "mux.sock");
+    feeder.feed_until(now() + millis(400));
+    feeder.arm();
+    let (mut client, _) = listener.accept().unwrap();
+    let opened = reported.blocking_recv().unwrap();
+    assert!(matches!(opened, Report::Opened { timeout, .. } if timeout.as_secs() == 12), "{opened:?}");
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let mut bytes = Vec::new();
+    client.read_to_end(&mut bytes).unwrap();
+    assert!(bytes.len() >= 2 && bytes.iter().all(|byte| *byte == 0), "{bytes:?}");
+    assert!(matches!(reported.blocking_recv(), Some(Report::MuxClosed { .. })));
+    // In order, it leaves with `V`.
+    feeder.feed_until(Duration::MAX);
+    feeder.arm();
+    let (mut client, _) = listener.accept().unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    feeder.disarm();
+    feeder.end();
+    bytes.clear();
+    client.read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes.last(), Some(&b'V'));
+}
+
+#[test]
+fn a_device_that_is_not_there_is_reported() {
+    let dir = tempfile::tempdir().unwrap();
+    let (feeder, mut reported) = feeder(dir.path(), "none");
+    feeder.arm();
+    assert!(matches!(reported.blocking_recv(), Some(Report::NotOpened { why }) if why.contains("'modprobe softdog'")));
+    assert!(!feeder.is_open());
+}

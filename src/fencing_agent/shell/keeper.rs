@@ -1,0 +1,60 @@
+//! The thread that writes to the disk, so that a disk that hangs holds up nothing else.
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::time::Duration;
+
+use super::place::Kept;
+use crate::fencing_agent::config::Members;
+
+/// What waits at most; what comes on top is dropped.
+const MOST: usize = 64;
+/// How long the last one is waited for at the end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+enum Order {
+    Unfed(Option<String>),
+    Members(Members),
+}
+
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    orders: SyncSender<Order>,
+    /// Disconnected once the last order is carried out.
+    done: Receiver<()>,
+}
+
+impl Keeper {
+    pub(crate) fn start(kept: Kept) -> io::Result<Self> {
+        let (orders, waiting) = mpsc::sync_channel(MOST);
+        let (is_running, done) = mpsc::channel::<()>();
+        std::thread::Builder::new().name("keeper".to_owned()).spawn(move || {
+            while let Ok(order) = waiting.recv() {
+                let written = match order {
+                    Order::Unfed(reason) => kept.remember_unfed(reason.as_deref()),
+                    Order::Members(members) => kept.keep_members(&members),
+                };
+                if let Err(error) = written {
+                    log::warn!("the state is not on the disk: {error}");
+                }
+            }
+            drop(is_running);
+        })?;
+        Ok(Self { orders, done })
+    }
+
+    /// Has the reason written for which this node is not fed, or removed.
+    pub(crate) fn remember(&self, reason: Option<String>) {
+        let _ = self.orders.try_send(Order::Unfed(reason));
+    }
+
+    pub(crate) fn keep(&self, members: Members) {
+        let _ = self.orders.try_send(Order::Members(members));
+    }
+
+    /// Waits a moment for what is left.
+    pub(crate) fn end(self) {
+        drop(self.orders);
+        let _ = self.done.recv_timeout(PATIENCE);
+    }
+}

@@ -1,0 +1,98 @@
+//! The sockets of the agent, one for each network, bound to this node's own addresses.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr};
+use std::task::Poll;
+
+use nix::errno::Errno;
+use nix::ifaddrs::getifaddrs;
+use tokio::io::ReadBuf;
+use tokio::net::UdpSocket;
+
+use crate::fencing_agent::config::refusal::Refusal;
+
+/// The longest datagram.
+pub(super) const LONGEST: usize = 65_536;
+
+/// Returns the interface of each of this machine's addresses.
+pub(crate) fn interfaces() -> BTreeMap<IpAddr, String> {
+    let found = getifaddrs().into_iter().flatten().filter_map(|found| {
+        let address = found.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::V4(address.ip()));
+        let address = v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::V6(address.ip())))?;
+        Some((address, found.interface_name))
+    });
+    found.collect()
+}
+
+/// Returns the interfaces of these addresses, and refuses one that is on none.
+pub(crate) fn own_interfaces(addresses: &[SocketAddr]) -> Result<Vec<String>, Refusal> {
+    let interfaces = interfaces();
+    let own = addresses
+        .iter()
+        .map(|address| interfaces.get(&address.ip()).cloned().ok_or(Refusal::NotLocal { address: address.ip() }));
+    own.collect()
+}
+
+/// Binds one socket for each address.
+pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<std::net::UdpSocket>, Refusal> {
+    let bound = addresses.iter().map(|address| {
+        let socket = std::net::UdpSocket::bind(address).and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        });
+        socket.map_err(|source| match source.kind() {
+            ErrorKind::AddrNotAvailable => Refusal::NotLocal { address: address.ip() },
+            _ => Refusal::PortTaken { address: *address, source },
+        })
+    });
+    bound.collect()
+}
+
+/// The sockets, by network.
+#[derive(Debug)]
+pub(crate) struct Networks {
+    sockets: Vec<UdpSocket>,
+    /// Which one is read from first, so that none holds up the others.
+    turn: usize,
+}
+
+impl Networks {
+    /// Needs a runtime.
+    pub(super) fn new(sockets: Vec<std::net::UdpSocket>) -> io::Result<Self> {
+        let sockets = sockets.into_iter().map(UdpSocket::from_std).collect::<io::Result<_>>()?;
+        Ok(Self { sockets, turn: 0 })
+    }
+
+    /// Sends without waiting. An error is a datagram that is lost.
+    pub(super) fn send(&self, network: usize, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
+        let socket = self.sockets.get(network).ok_or(Errno::ENETUNREACH)?;
+        socket.try_send_to(datagram, to).map(drop)
+    }
+
+    /// Waits for a datagram, and returns its network and length. Errors of the kernel about what was sent are passed over.
+    pub(super) async fn receive(&mut self, buffer: &mut [u8]) -> (usize, usize) {
+        let Self { sockets, turn } = self;
+        std::future::poll_fn(|context| {
+            for step in 0..sockets.len() {
+                let at = (*turn + step) % sockets.len();
+                let Some(socket) = sockets.get(at) else { continue };
+                loop {
+                    let mut read = ReadBuf::new(buffer);
+                    match socket.poll_recv_from(context, &mut read) {
+                        Poll::Ready(Ok(_)) => {
+                            *turn = at + 1;
+                            return Poll::Ready((at, read.filled().len()));
+                        }
+                        // An answer of the kernel to an earlier datagram, such as "port unreachable".
+                        Poll::Ready(Err(_)) => {}
+                        Poll::Pending => break,
+                    }
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}

@@ -1,0 +1,175 @@
+//! The files of the agent: what it keeps over a restart, and what it shows while it runs.
+
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::fencing_agent::config::Members;
+use crate::os::beneath::Dir;
+use crate::os::{clock, proc};
+
+/// Where the files of a running agent are, and its disable file.
+pub(crate) const RUN_DIR: &str = "/run/fencing-agent";
+/// What outlives a boot.
+pub(crate) const STATE_DIR: &str = "/var/lib/tandem/fencing-agent";
+
+const NUMBER: &str = "number";
+const UNFED: &str = "unfed.json";
+const MEMBERS: &str = "members.json";
+const ARMED: &str = "armed";
+/// The name of the file that `status` reads.
+pub(crate) const STATUS: &str = "status.json";
+const LIMIT: u64 = 1024 * 1024;
+
+/// Makes a directory and its parents, for root alone.
+pub(crate) fn make(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// The directory of what outlives a boot.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    dir: PathBuf,
+}
+
+/// Why the machine was not fed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Unfed {
+    boot: String,
+    /// When it was written, for people.
+    at: String,
+    reason: String,
+}
+
+impl Kept {
+    pub(crate) fn in_dir(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    fn open(&self) -> io::Result<Dir> {
+        Dir::open(&self.dir)
+    }
+
+    /// Takes the number of this start. It is above all earlier ones, and where the file was lost, the wall clock makes it so.
+    pub(crate) fn take_number(&self) -> io::Result<u64> {
+        let dir = self.open()?;
+        let last: u64 = match dir.own_text(NUMBER, LIMIT) {
+            Ok(text) => text.trim().parse().unwrap_or(0),
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        let number = clock::wall_seconds().max(last.saturating_add(1));
+        // On the disk before it is used: a number that is used twice would seal with a key that was used.
+        dir.replace(NUMBER, format!("{number}\n").as_bytes(), 0o600)?;
+        Ok(number)
+    }
+
+    /// Writes why the machine is not fed, or that it is.
+    pub(crate) fn remember_unfed(&self, reason: Option<&str>) -> io::Result<()> {
+        let dir = self.open()?;
+        let Some(reason) = reason else {
+            return match dir.remove(UNFED) {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+                removed => removed,
+            };
+        };
+        let unfed = Unfed { boot: proc::boot_id(), at: clock::utc_stamp(), reason: reason.to_owned() };
+        dir.replace(UNFED, &serde_json::to_vec(&unfed)?, 0o600)
+    }
+
+    /// Takes the reason for which an earlier boot ended unfed, once.
+    pub(crate) fn take_unfed(&self) -> Option<String> {
+        let dir = self.open().ok()?;
+        let unfed: Unfed = serde_json::from_slice(&dir.own_file(UNFED, LIMIT).ok()?).ok()?;
+        if unfed.boot == proc::boot_id() {
+            return None;
+        }
+        let _ = dir.remove(UNFED);
+        Some(format!("{} ({})", unfed.reason, unfed.at))
+    }
+
+    /// Keeps the list, for a start that cannot read it.
+    pub(crate) fn keep_members(&self, members: &Members) -> io::Result<()> {
+        self.open()?.replace(MEMBERS, &serde_json::to_vec(members)?, 0o600)
+    }
+
+    /// Returns the list that was kept last.
+    pub(crate) fn members(&self) -> Option<Members> {
+        let bytes = self.open().ok()?.own_file(MEMBERS, LIMIT).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+}
+
+/// The note that a device was opened and not disarmed since, gone with the boot.
+#[derive(Clone, Debug)]
+pub(crate) struct Armed {
+    dir: PathBuf,
+}
+
+impl Armed {
+    pub(crate) fn in_dir(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// Returns whether an earlier agent has left a device running, and if so, whether it has the magic close.
+    pub(crate) fn read(&self) -> Option<bool> {
+        let text = Dir::open(&self.dir).and_then(|dir| dir.own_text(ARMED, LIMIT)).ok()?;
+        Some(text.trim() == "magic close")
+    }
+
+    pub(crate) fn note(&self, has_magic_close: bool) {
+        let text = if has_magic_close { "magic close\n" } else { "no magic close\n" };
+        let written = Dir::open(&self.dir).and_then(|dir| dir.replace(ARMED, text.as_bytes(), 0o600));
+        if let Err(error) = written {
+            log::warn!("{} cannot be written: {error}", self.dir.join(ARMED).display());
+        }
+    }
+
+    pub(crate) fn forget(&self) {
+        let _ = Dir::open(&self.dir).and_then(|dir| dir.remove(ARMED));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_rises_with_each_start_and_without_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::in_dir(dir.path());
+        let first = kept.take_number().unwrap();
+        assert!(first >= clock::wall_seconds() - 60);
+        assert!(kept.take_number().unwrap() > first);
+        std::fs::write(dir.path().join(NUMBER), (u64::from(u32::MAX) * 4).to_string()).unwrap();
+        assert_eq!(kept.take_number().unwrap(), u64::from(u32::MAX) * 4 + 1);
+        assert!(Kept::in_dir(&dir.path().join("none")).take_number().is_err());
+    }
+
+    #[test]
+    fn a_reason_is_taken_once_and_by_another_boot() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::in_dir(dir.path());
+        kept.remember_unfed(None).unwrap();
+        kept.remember_unfed(Some("quorum lost")).unwrap();
+        assert_eq!(kept.take_unfed(), None, "this boot has not ended");
+        let file = dir.path().join(UNFED);
+        let text = std::fs::read_to_string(&file).unwrap().replace(&proc::boot_id(), "another");
+        std::fs::write(&file, text).unwrap();
+        assert!(kept.take_unfed().unwrap().starts_with("quorum lost ("));
+        assert_eq!(kept.take_unfed(), None);
+    }
+
+    #[test]
+    fn the_list_is_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept::in_dir(dir.path());
+        assert_eq!(kept.members(), None);
+        let members = Members::from([("a".to_owned(), vec!["192.0.2.1".parse().unwrap()])]);
+        kept.keep_members(&members).unwrap();
+        assert_eq!(kept.members(), Some(members));
+    }
+}

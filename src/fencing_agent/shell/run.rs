@@ -1,0 +1,400 @@
+//! The loop: events into the core, and what it returns carried out.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::feeder::{Feeder, Report};
+use super::grpc::hub::Hub;
+use super::grpc::messages;
+use super::keeper::Keeper;
+use super::lists::Lists;
+use super::network::{LONGEST, Networks};
+use super::seal::Sealer;
+use super::state::{Datagrams, Member, State};
+use crate::adapters::chronicle::{self, Chronicle};
+use crate::fencing_agent::config::Config;
+use crate::fencing_agent::core::{self, Agent, Change, ChangeKind, Event, MemberView, Name, Output, Snapshot};
+use crate::os::{clock, notify, proc};
+
+/// How often the state is written, and files are looked for.
+const TICK: Duration = Duration::from_secs(1);
+/// How many datagrams are read before the clock has its turn.
+const BATCH: usize = 256;
+
+/// All that the loop works on.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    pub(crate) config: Config,
+    pub(crate) run_dir: PathBuf,
+    pub(crate) agent: Agent,
+    pub(crate) sealer: Sealer,
+    pub(crate) networks: Networks,
+    /// This node's interface on each network.
+    pub(crate) interfaces: Vec<String>,
+    pub(crate) feeder: Feeder,
+    pub(crate) reports: UnboundedReceiver<Report>,
+    pub(crate) hub: Hub,
+    pub(crate) keeper: Keeper,
+    pub(crate) lists: Lists,
+    pub(crate) chronicle: Chronicle,
+    /// The service manager's socket.
+    pub(crate) service: Option<OsString>,
+    pub(crate) work: Work,
+}
+
+/// What changes while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    addresses: BTreeMap<Name, Vec<SocketAddr>>,
+    wake: Duration,
+    events: Vec<messages::Event>,
+    sent: Vec<u64>,
+    received: Vec<u64>,
+    dropped: BTreeMap<&'static str, u64>,
+    identity: Option<String>,
+    timeout: Duration,
+    maintenance: Option<Vec<String>>,
+    feeding_failures: u64,
+    is_state_written: bool,
+}
+
+/// What ended the waiting.
+enum Found {
+    Datagram { network: usize, length: usize },
+    Report(Report),
+    Time,
+}
+
+impl Shell {
+    /// Runs until the core ends. The device is disarmed then, if the core asked for that.
+    pub(crate) async fn run(mut self) {
+        let networks = self.interfaces.len();
+        self.work.sent = vec![0; networks];
+        self.work.received = vec![0; networks];
+        self.work.is_state_written = true;
+        self.list();
+        let mut next_tick = now();
+        let mut buffer = vec![0; LONGEST];
+        let mut is_end = self.handle(Event::Wake);
+        let mut is_ready = false;
+        while !is_end {
+            if now() >= next_tick {
+                next_tick = now() + TICK;
+                is_end = self.tick();
+                if !is_ready {
+                    is_ready = true;
+                    self.announce();
+                }
+                continue;
+            }
+            is_end = match self.wait(next_tick, &mut buffer).await {
+                Found::Datagram { network, length } => self.receive(network, length, &mut buffer).await,
+                Found::Report(report) => self.reported(report),
+                Found::Time => self.handle(Event::Wake),
+            };
+        }
+        self.end();
+    }
+
+    async fn wait(&mut self, next_tick: Duration, buffer: &mut [u8]) -> Found {
+        let wake = self.work.wake.min(next_tick);
+        let left = wake.saturating_sub(now());
+        // Reports are few, so that a flood of datagrams holds up none. An answer that waits is not made too late by the time that has come.
+        tokio::select! {
+            biased;
+            Some(report) = self.reports.recv() => Found::Report(report),
+            (network, length) = self.networks.receive(buffer) => Found::Datagram { network, length },
+            () = tokio::time::sleep(left) => Found::Time,
+        }
+    }
+
+    /// Handles a datagram and those that wait behind it.
+    async fn receive(&mut self, network: usize, length: usize, buffer: &mut [u8]) -> bool {
+        let (mut network, mut length) = (network, length);
+        for _ in 0..BATCH {
+            if let Some(count) = self.work.received.get_mut(network) {
+                *count += 1;
+            }
+            match self.sealer.open(buffer.get(..length).unwrap_or_default(), network) {
+                Ok((from, payload)) => {
+                    if self.handle(Event::Received { from: Name::from(from), network, payload }) {
+                        return true;
+                    }
+                }
+                Err(why) => *self.work.dropped.entry(why.word()).or_default() += 1,
+            }
+            if now() >= self.work.wake {
+                return self.handle(Event::Wake);
+            }
+            let next = tokio::select! {
+                biased;
+                next = self.networks.receive(buffer) => next,
+                () = std::future::ready(()) => return false,
+            };
+            (network, length) = next;
+        }
+        // Clients and signals have a turn as well.
+        tokio::task::yield_now().await;
+        false
+    }
+
+    /// Handles what the feeding thread reports.
+    fn reported(&mut self, report: Report) -> bool {
+        let device = self.config.watchdog.device.display().to_string();
+        let event = match report {
+            Report::Opened { identity, timeout, has_magic_close, warnings } => {
+                for warning in warnings {
+                    self.chronicle.warn(format!("{device}: {warning}"));
+                }
+                self.work.identity = Some(identity.clone());
+                self.work.timeout = timeout;
+                Event::Opened { identity, timeout, has_magic_close }
+            }
+            Report::NotOpened { why } => {
+                self.chronicle.warn(format!("not armed: {why}"));
+                Event::NotOpened { why }
+            }
+            Report::Terminate => Event::Terminate,
+            Report::MuxClosed { why } => {
+                let text =
+                    format!("{device} closed without V ({why}): reset in at most {} s", self.work.timeout.as_secs());
+                self.chronicle.log(chronicle::Line { weight: chronicle::Weight::Synced, text });
+                return false;
+            }
+        };
+        self.handle(event)
+    }
+
+    /// Carries out what follows from `event`, and returns whether that is the end.
+    fn handle(&mut self, event: Event) -> bool {
+        let random = SystemRandom::new();
+        let mut draw = || {
+            let mut bytes = [0; 8];
+            // Where the kernel has none, the time is a number that did not come before.
+            random.fill(&mut bytes).map_or_else(|_| clock::boot_nanoseconds(), |()| u64::from_ne_bytes(bytes))
+        };
+        let outputs = self.agent.handle(now(), event, &mut draw);
+        let mut is_end = false;
+        let mut answers = Vec::new();
+        for output in outputs {
+            match output {
+                Output::Send { to, network, payload } => self.send(&to, network, &payload),
+                Output::Arm => self.feeder.arm(),
+                Output::FeedUntil(until) => self.feeder.feed_until(until),
+                Output::Disarm => self.feeder.disarm(),
+                Output::Publish(change) => self.publish(&change),
+                Output::Log(line) => self.chronicle.log(of_core(line)),
+                Output::RememberUnfed(reason) => self.keeper.remember(reason),
+                // Without [kubernetes] there is no server that could answer.
+                Output::AskApi { asked } => answers.push(Event::ApiFailed { asked }),
+                Output::WakeAt(at) => self.work.wake = at,
+                Output::End => is_end = true,
+            }
+        }
+        if !self.work.events.is_empty() {
+            let events = std::mem::take(&mut self.work.events);
+            self.hub.publish(self.nodes(), &events);
+        }
+        answers.into_iter().fold(is_end, |is_end, answer| self.handle(answer) || is_end)
+    }
+
+    fn send(&mut self, to: &Name, network: usize, payload: &[u8]) {
+        let Some(address) = self.work.addresses.get(to).and_then(|all| all.get(network)).copied() else { return };
+        let sent = self.sealer.seal(to, network, payload).map(|sealed| self.networks.send(network, address, &sealed));
+        if matches!(sent, Some(Ok(()))) {
+            if let Some(count) = self.work.sent.get_mut(network) {
+                *count += 1;
+            }
+        } else {
+            *self.work.dropped.entry("unsent").or_default() += 1;
+        }
+    }
+
+    fn publish(&mut self, change: &Change) {
+        let kind = match change.kind {
+            ChangeKind::Left => messages::EventType::Left,
+            ChangeKind::Join => messages::EventType::Join,
+        };
+        self.work.events.push(messages::Event {
+            node: Some(self.node(&change.name, change.lost_at)),
+            time: Some(wall(change.at)),
+            r#type: kind.into(),
+            source_name: Some(change.source.to_string()),
+        });
+    }
+
+    /// The list for local clients.
+    fn nodes(&self) -> Vec<messages::Node> {
+        let members = self.agent.snapshot(now()).members;
+        let present = members.iter().filter(|member| member.state.is_present());
+        present.map(|member| self.node(&member.name, member.lost_at)).collect()
+    }
+
+    fn node(&self, name: &Name, lost_at: Option<Duration>) -> messages::Node {
+        let addresses = self.work.addresses.get(name).map(Vec::as_slice).unwrap_or_default();
+        let named = addresses.iter().enumerate().map(|(network, address)| {
+            let interface = self.interfaces.get(network).cloned();
+            (interface.unwrap_or_else(|| "InternalIP".to_owned()), address.ip().to_string())
+        });
+        messages::Node { name: name.to_string(), addresses: named.collect(), prev_disconnect_time: lost_at.map(wall) }
+    }
+
+    /// Takes over the list of the configuration: the known senders, and the addresses of members.
+    fn list(&mut self) -> Vec<Name> {
+        self.sealer.list(self.config.members.keys().map(String::as_str));
+        let port = self.config.port;
+        let of = |addresses: &Vec<_>| addresses.iter().map(|address| SocketAddr::new(*address, port)).collect();
+        let members = self.config.members.iter();
+        self.work.addresses = members.map(|(name, all)| (Name::from(name.as_str()), of(all))).collect();
+        self.work.addresses.keys().cloned().collect()
+    }
+
+    /// Finds files that have changed, and writes the state.
+    fn tick(&mut self) -> bool {
+        let mut is_end = false;
+        let wanted = &self.config.disable_file;
+        let reasons: Vec<String> =
+            wanted.exists().then(|| format!("{} is there", wanted.display())).into_iter().collect();
+        if self.work.maintenance.as_ref() != Some(&reasons) {
+            self.work.maintenance = Some(reasons.clone());
+            is_end |= self.handle(Event::Maintenance(reasons));
+        }
+        match self.lists.changed(&self.config) {
+            Ok(None) => {}
+            Ok(Some(config)) => {
+                self.config = config;
+                let listed = self.list();
+                self.keeper.keep(self.config.members.clone());
+                self.chronicle.info(format!("members: {}, quorum {}", listed.len(), self.config.quorum()));
+                is_end |= self.handle(Event::Listed(listed));
+            }
+            Err(why) => self.chronicle.warn(format!("the list of members stays as it is: {why}")),
+        }
+        is_end |= self.handle(Event::Wake);
+        self.hub.publish(self.nodes(), &[]);
+        self.report();
+        is_end
+    }
+
+    /// Writes the state, and logs what has come up since the last second.
+    fn report(&mut self) {
+        let (failures, error) = self.feeder.failures();
+        if failures > 0 && self.work.feeding_failures == 0 {
+            self.chronicle.warn(format!("feeding failed: {}: {error}", self.config.watchdog.device.display()));
+        }
+        self.work.feeding_failures = failures;
+        let now = now();
+        match self.state(self.agent.snapshot(now), now).write(&self.run_dir) {
+            Ok(()) => self.work.is_state_written = true,
+            Err(error) if self.work.is_state_written => {
+                self.work.is_state_written = false;
+                self.chronicle.warn(format!("{} cannot be written: {error}", self.run_dir.display()));
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn state(&self, seen: Snapshot, now: Duration) -> State {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
+        for (reason, count) in self.work.dropped.iter().chain(&seen.dropped_total) {
+            *dropped.entry((*reason).to_owned()).or_default() += count;
+        }
+        let has_watchdog = self.config.on_quorum_loss == core::OnQuorumLoss::Watchdog;
+        State {
+            boot: proc::boot_id(),
+            written: nanoseconds(now),
+            pid: std::process::id(),
+            node: self.config.node.clone(),
+            group: self.config.group.clone(),
+            on_quorum_loss: match self.config.on_quorum_loss {
+                core::OnQuorumLoss::Watchdog => "watchdog",
+                core::OnQuorumLoss::Notify => "notify",
+                core::OnQuorumLoss::Wait => "wait",
+            }
+            .to_owned(),
+            device: has_watchdog.then(|| self.config.watchdog.device.display().to_string()),
+            identity: self.work.identity.clone().filter(|_| seen.armed),
+            timeout: self.work.timeout.as_secs(),
+            quorum: seen.quorum,
+            reachable: seen.reachable,
+            window: seen.window.as_secs_f64(),
+            armed: seen.armed && self.feeder.is_open(),
+            fed: seen.fed && self.feeder.is_open(),
+            deadline: seen.deadline.map(nanoseconds),
+            disarmed: seen.disarmed_because,
+            unfed: seen.unfed_because,
+            score: seen.score,
+            suspicions: seen.suspicions_total,
+            joins: seen.join_total,
+            leaves: seen.left_total,
+            datagrams: self.datagrams(),
+            dropped,
+            api_up: seen.api_up,
+            members: seen.members.iter().map(|member| shown(member, now)).collect(),
+        }
+    }
+
+    fn datagrams(&self) -> Vec<Datagrams> {
+        let counted = [("sent", &self.work.sent), ("received", &self.work.received)];
+        let rows = counted.into_iter().flat_map(|(direction, counts)| {
+            self.interfaces.iter().zip(counts).map(move |(network, count)| Datagrams {
+                direction: direction.to_owned(),
+                network: network.clone(),
+                count: *count,
+            })
+        });
+        rows.collect()
+    }
+
+    /// Reports that the agent serves. What asks for the state from then on finds one.
+    fn announce(&self) {
+        let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
+        if let Err(error) = sent {
+            self.chronicle.warn(format!("systemd was not reached: {error}"));
+        }
+    }
+
+    fn end(self) {
+        self.hub.end();
+        self.feeder.end();
+        self.keeper.end();
+        let _ = State::remove(&self.run_dir);
+        self.chronicle.end();
+    }
+}
+
+fn shown(member: &MemberView, now: Duration) -> Member {
+    let since = |then: Duration| now.saturating_sub(then).as_secs_f64();
+    Member {
+        name: member.name.to_string(),
+        state: member.state.word().to_owned(),
+        contacts: member.contacts.iter().map(|contact| contact.map(since)).collect(),
+        round_trip: member.round_trip.map(|time| time.as_secs_f64() * 1_000.0),
+    }
+}
+
+fn of_core(line: core::Line) -> chronicle::Line {
+    let weight = match line.weight {
+        core::Weight::Info => chronicle::Weight::Info,
+        core::Weight::Warning => chronicle::Weight::Warning,
+        core::Weight::Synced => chronicle::Weight::Synced,
+    };
+    chronicle::Line { weight, text: line.text }
+}
+
+/// Returns the wall clock's label of a time since boot.
+fn wall(at: Duration) -> messages::Timestamp {
+    let ago = now().saturating_sub(at);
+    messages::Timestamp::of(Duration::from_millis(clock::wall_millis()).saturating_sub(ago))
+}
+
+fn now() -> Duration {
+    Duration::from_nanos(clock::boot_nanoseconds())
+}

@@ -1,0 +1,202 @@
+//! What comes before the loop: everything that can be refused is refused before the device is opened.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::sys::signalfd::SignalFd;
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::feeder::{Feeder, Report, is_socket, wanted};
+use super::grpc::hub::Hub;
+use super::grpc::service;
+use super::keeper::Keeper;
+use super::lists::Lists;
+use super::network::{self, Networks};
+use super::place::{Armed, Kept, make};
+use super::run::{Shell, Work};
+use super::seal::Sealer;
+use crate::adapters::chronicle::Chronicle;
+use crate::adapters::command::Programs;
+use crate::adapters::watchdog;
+use crate::adapters::watchdog::refusal::Refusal as OfTheDevice;
+use crate::fencing_agent::config::refusal::Refusal;
+use crate::fencing_agent::config::{Config, Environment, key};
+use crate::fencing_agent::core::{self, Agent, OnQuorumLoss, Settings};
+use crate::os::{clock, daemon, proc};
+
+/// Where everything is.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    pub(crate) config: PathBuf,
+    pub(crate) run_dir: PathBuf,
+    pub(crate) state_dir: PathBuf,
+}
+
+/// What the process was given.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) places: Places,
+    pub(crate) environment: Environment,
+    pub(crate) service: Option<OsString>,
+    pub(crate) signals: SignalFd,
+}
+
+/// An agent that may run.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pub(crate) shell: Shell,
+    pub(crate) hub: Hub,
+    pub(crate) listener: std::os::unix::net::UnixListener,
+}
+
+/// Starts all but the loop. Needs a runtime.
+pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
+    let Given { places, environment, service, signals } = given;
+    for path in [&places.run_dir, &places.state_dir] {
+        make(path).map_err(|source| Refusal::Place { path: path.clone(), source })?;
+    }
+    let kept = Kept::in_dir(&places.state_dir);
+    let (config, stale) = read(&places.config, environment, &kept)?;
+    let secret = key::read(&config.key_file)?;
+    let own = config.own_addresses();
+    let interfaces = network::own_interfaces(&own)?;
+    let left_running = check_watchdog(&config, &places.run_dir)?;
+    // The socket comes first: two agents with other addresses would feed one device.
+    let listener = service::listen(&config.socket, config.socket_group.as_deref())?;
+    let sockets = network::bind(&own)?;
+    let place = |source| Refusal::Place { path: places.state_dir.clone(), source };
+    let number = kept.take_number().map_err(place)?;
+    let mut sealer = Sealer::new(&secret, &config.group, &config.node, number).ok_or(Refusal::Random)?;
+    sealer.list(config.members.keys().map(String::as_str));
+    let thread = |source| Refusal::Thread { source };
+    let programs = Programs::default();
+    let chronicle = Chronicle::start(programs.clone()).map_err(thread)?;
+    if let Some(why) = stale {
+        chronicle.warn(format!("the list is the last one that was read: {why}"));
+    }
+    if let Some(reason) = kept.take_unfed() {
+        chronicle.warn(format!("last boot ended unfed: {reason}"));
+    }
+    let (reports, reported) = unbounded_channel();
+    let terminate = reports.clone();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || while daemon::wait_for_end(&signals).is_ok() && terminate.send(Report::Terminate).is_ok() {})
+        .map_err(thread)?;
+    let armed = Armed::in_dir(&places.run_dir);
+    let feeder = Feeder::start(config.watchdog.clone(), armed, programs, reports).map_err(thread)?;
+    let keeper = Keeper::start(kept).map_err(thread)?;
+    keeper.keep(config.members.clone());
+    let now = Duration::from_nanos(clock::boot_nanoseconds());
+    let agent = Agent::new(now, settings(&config, number, left_running));
+    let hub = Hub::default();
+    let shell = Shell {
+        lists: Lists::new(&config),
+        config,
+        run_dir: places.run_dir,
+        agent,
+        sealer,
+        networks: Networks::new(sockets).map_err(thread)?,
+        interfaces,
+        feeder,
+        reports: reported,
+        hub: hub.clone(),
+        keeper,
+        chronicle,
+        service,
+        work: Work::default(),
+    };
+    Ok(Started { shell, hub, listener })
+}
+
+/// Reads the configuration. A file of members that cannot be read is replaced by what was in it last, and the reason is returned.
+fn read(file: &Path, environment: Environment, kept: &Kept) -> Result<(Config, Option<Refusal>), Refusal> {
+    let why = std::cell::Cell::new(None);
+    let config = Config::read_with(file, environment, |refusal| {
+        let members = kept.members();
+        match members {
+            Some(members) => {
+                why.set(Some(refusal));
+                Ok(members)
+            }
+            None => Err(refusal),
+        }
+    })?;
+    Ok((config, why.take()))
+}
+
+/// Returns whether an earlier agent has left the device running. Opens nothing.
+pub(crate) fn check_watchdog(config: &Config, run_dir: &Path) -> Result<bool, Refusal> {
+    if config.on_quorum_loss != OnQuorumLoss::Watchdog {
+        return Ok(false);
+    }
+    let device = &config.watchdog.device;
+    if is_socket(device) {
+        let marker = device.with_extension("active");
+        // A multiplexer with clients has the marker as well.
+        if !proc::listens_at(device) {
+            let is_marked = marker.exists();
+            return Err(if is_marked { Refusal::Marked { marker } } else { Refusal::NoMux { socket: device.clone() } });
+        }
+        return Ok(false);
+    }
+    let examined = watchdog::examine(wanted(&config.watchdog))?;
+    // Of a FIFO the kernel knows nothing.
+    Ok(examined.is_running().unwrap_or_else(|| Armed::in_dir(run_dir).read().is_some()))
+}
+
+/// As [`check_watchdog`], where the running agent itself may have the device.
+pub(crate) fn check_watchdog_of_another(config: &Config, run_dir: &Path) -> Result<(), Refusal> {
+    match check_watchdog(config, run_dir) {
+        Err(Refusal::Device(OfTheDevice::Held { holder, .. })) if holder.name == "fencing-agent" => Ok(()),
+        checked => checked.map(drop),
+    }
+}
+
+fn settings(config: &Config, number: u64, left_running: bool) -> Settings {
+    Settings {
+        node: config.node.as_str().into(),
+        number,
+        members: config.members.keys().map(|name| name.as_str().into()).collect(),
+        networks: config.own_addresses().len(),
+        network_rule: config.networks,
+        on_quorum_loss: config.on_quorum_loss,
+        quorum: config.quorum,
+        tie_breaker: config.tie_breaker,
+        watchdog: core::Watchdog {
+            device: config.watchdog.device.display().to_string(),
+            timeout: config.watchdog.timeout,
+            left_running,
+        },
+        timing: config.timing,
+        lifeguard: config.lifeguard,
+        adaptive_threshold: config.adaptive_threshold,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fencing_agent::config::{EXAMPLE, Members};
+
+    /// Without it, a start that cannot read its list would have a quorum of none.
+    #[test]
+    fn a_list_that_cannot_be_read_is_the_last_one_that_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config");
+        let (head, tail) = EXAMPLE.split_once("[members]\n").unwrap();
+        let tail = tail.split_once("\n\n").unwrap().1;
+        let named = format!("members_file = '{}'\n", dir.path().join("none").display());
+        std::fs::write(&file, format!("{named}{head}{tail}")).unwrap();
+        let kept = Kept::in_dir(dir.path());
+        let refused = read(&file, Environment::default(), &kept).unwrap_err().to_string();
+        assert!(refused.contains("the list of members cannot be read"), "{refused}");
+        let addresses = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|text| vec![text.parse().unwrap()]);
+        let members: Members = ["node1", "node2", "node3"].map(str::to_owned).into_iter().zip(addresses).collect();
+        kept.keep_members(&members).unwrap();
+        let (config, why) = read(&file, Environment::default(), &kept).unwrap();
+        assert_eq!(config.members, members);
+        assert!(why.is_some());
+    }
+}

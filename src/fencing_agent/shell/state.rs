@@ -1,0 +1,88 @@
+//! The state that a running agent writes each second, for `status` and `metrics`.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::place::STATUS;
+use crate::os::beneath::Dir;
+use crate::os::{clock, proc};
+
+const LIMIT: u64 = 4 * 1024 * 1024;
+
+/// Times are nanoseconds since boot, as `written`; those of the page are relative.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub(crate) boot: String,
+    pub(crate) written: u64,
+    pub(crate) pid: u32,
+    pub(crate) node: String,
+    pub(crate) group: String,
+    pub(crate) on_quorum_loss: String,
+    pub(crate) device: Option<String>,
+    pub(crate) identity: Option<String>,
+    pub(crate) timeout: u64,
+    pub(crate) quorum: usize,
+    pub(crate) reachable: usize,
+    pub(crate) window: f64,
+    pub(crate) armed: bool,
+    pub(crate) fed: bool,
+    pub(crate) deadline: Option<u64>,
+    pub(crate) disarmed: Option<String>,
+    pub(crate) unfed: Option<String>,
+    pub(crate) score: u8,
+    pub(crate) suspicions: u64,
+    pub(crate) joins: u64,
+    pub(crate) leaves: u64,
+    pub(crate) datagrams: Vec<Datagrams>,
+    pub(crate) dropped: BTreeMap<String, u64>,
+    pub(crate) api_up: Option<bool>,
+    pub(crate) members: Vec<Member>,
+}
+
+/// How many datagrams went or came on a network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Datagrams {
+    pub(crate) direction: String,
+    pub(crate) network: String,
+    pub(crate) count: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) state: String,
+    /// Seconds since the newest answer was asked for, by network.
+    pub(crate) contacts: Vec<Option<f64>>,
+    /// In milliseconds.
+    pub(crate) round_trip: Option<f64>,
+}
+
+impl State {
+    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
+        Dir::open(dir)?.replace(STATUS, &serde_json::to_vec(self)?, 0o600)
+    }
+
+    /// Reads it; nothing where no agent has written one since this boot, or the last one ended in order.
+    pub(crate) fn read(dir: &Path) -> io::Result<Option<Self>> {
+        match Dir::open(dir).and_then(|dir| dir.own_file(STATUS, LIMIT)) {
+            Ok(bytes) => {
+                Ok(Some(serde_json::from_slice::<Self>(&bytes)?).filter(|state| state.boot == proc::boot_id()))
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn remove(dir: &Path) -> io::Result<()> {
+        Dir::open(dir)?.remove(STATUS)
+    }
+
+    /// Returns how long ago it was written.
+    pub(crate) fn age(&self) -> Duration {
+        Duration::from_nanos(clock::boot_nanoseconds().saturating_sub(self.written))
+    }
+}

@@ -1,0 +1,134 @@
+//! A machine: an agent, what its shell would do for it, and a watchdog.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::mutant::Mutant;
+use crate::fencing_agent::core::{
+    Agent, Name, NetworkRule, OnQuorumLoss, Settings, TieBreaker, TimingOverrides, Watchdog,
+};
+
+/// The time-out of the watchdog.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
+/// So much ahead of the machine's own time is its wall clock at first.
+const WALL: Duration = Duration::from_secs(1_000);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Device {
+    Closed,
+    /// It resets the machine, unless it is fed again: by the agent that holds it, if one does.
+    Running {
+        fed: Duration,
+        is_held: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) agent: Option<Agent>,
+    /// Counts the agents, so that nothing reaches an agent that was meant for an earlier one.
+    pub(super) life: u32,
+    /// On disk.
+    pub(super) number: u64,
+    pub(super) wakes_at: Duration,
+    pub(super) is_frozen: bool,
+    pub(super) device: Device,
+    /// Until when the feeding thread feeds.
+    pub(super) deadline: Duration,
+    /// Since when it answers nothing: off, without an agent, or frozen.
+    pub(super) silent_since: Option<Duration>,
+    /// Since when a quorum is there for it, without a gap.
+    pub(super) quorum_since: Option<Duration>,
+    /// By how much the wall clock was set back.
+    pub(super) set_back: Duration,
+    /// When each open challenge was sent, by nonce and receiver; and the newest nonce by receiver.
+    pub(super) sent: BTreeMap<u64, Duration>,
+    pub(super) newest: BTreeMap<usize, u64>,
+    /// How long the answer that arrives now was under way, with its challenge.
+    pub(super) under_way: Duration,
+    /// Bytes in the ten seconds that run.
+    pub(super) bytes: (u64, u64),
+    /// Since when each member is a suspect; held while it matters alone.
+    pub(super) suspects: BTreeMap<Name, Duration>,
+}
+
+impl Machine {
+    pub(super) fn new() -> Self {
+        Self {
+            agent: None,
+            life: 0,
+            number: 0,
+            wakes_at: Duration::ZERO,
+            is_frozen: false,
+            device: Device::Closed,
+            deadline: Duration::ZERO,
+            silent_since: Some(Duration::ZERO),
+            quorum_since: None,
+            set_back: Duration::ZERO,
+            sent: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            under_way: Duration::ZERO,
+            bytes: (0, 0),
+            suspects: BTreeMap::new(),
+        }
+    }
+
+    /// Starts an agent, as its service does: with the list from disk, a higher number, and an eye on the device.
+    pub(super) fn start(&mut self, now: Duration, me: &Name, members: &[Name], mutant: Mutant) {
+        self.life += 1;
+        self.number += u64::from(mutant != Mutant::NumberReused || self.number == 0);
+        let left_running = self.device != Device::Closed;
+        let has_list = mutant != Mutant::LastListIgnored || self.life == 1;
+        let members = if has_list { members.to_vec() } else { vec![me.clone()] };
+        self.deadline = Duration::ZERO;
+        if left_running && mutant == Mutant::FedBeforeContact {
+            self.device = Device::Running { fed: now, is_held: true };
+            self.deadline = now + Duration::from_secs(3);
+        }
+        let settings = Settings {
+            node: me.clone(),
+            number: self.number,
+            members,
+            networks: 1,
+            network_rule: NetworkRule::Any,
+            on_quorum_loss: OnQuorumLoss::Watchdog,
+            quorum: None,
+            tie_breaker: TieBreaker::Api,
+            watchdog: Watchdog { device: "/dev/watchdog".to_owned(), timeout: TIMEOUT, left_running },
+            timing: TimingOverrides::default(),
+            lifeguard: true,
+            adaptive_threshold: 4,
+        };
+        self.agent = Some(Agent::new(self.clock(now, mutant), settings));
+        self.silent_since = None;
+        self.sent.clear();
+        self.newest.clear();
+        self.suspects.clear();
+    }
+
+    /// Ends the agent without notice. The device stays as it is.
+    pub(super) fn kill(&mut self, now: Duration) {
+        self.agent = None;
+        self.is_frozen = false;
+        self.life += 1;
+        self.silent_since.get_or_insert(now);
+        if let Device::Running { is_held, .. } = &mut self.device {
+            *is_held = false;
+        }
+    }
+
+    /// Returns the time that the agent goes by.
+    pub(super) fn clock(&self, now: Duration, mutant: Mutant) -> Duration {
+        if mutant == Mutant::WallClock { (now + WALL).saturating_sub(self.set_back) } else { now }
+    }
+
+    /// Returns the moment of the simulation that the agent means.
+    pub(super) fn moment(&self, agents: Duration, mutant: Mutant) -> Duration {
+        if mutant == Mutant::WallClock { (agents + self.set_back).saturating_sub(WALL) } else { agents }
+    }
+
+    /// Returns whether an agent runs that answers.
+    pub(super) fn answers(&self) -> bool {
+        self.agent.is_some() && !self.is_frozen
+    }
+}

@@ -1,0 +1,72 @@
+//! A network of agents of `fencing-agent` in simulated time: the real core on each machine, datagrams that are lost, late and copied,
+//! and faults that a seed chooses. `docs/design/fencing-agent.md` has what must hold.
+
+mod faults;
+mod judge;
+mod machine;
+pub mod mutant;
+mod world;
+
+use std::time::Duration;
+
+use mutant::Mutant;
+
+/// What is run. Equal options make equal runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub members: usize,
+    pub seed: u64,
+    pub minutes: u64,
+    /// Datagrams that are lost, in percent.
+    pub loss: u8,
+    /// The longest way of a datagram; the shortest is half of it.
+    pub delay: Duration,
+    /// Whether there are faults other than loss and delay.
+    pub faults: bool,
+    pub mutant: Mutant,
+}
+
+/// What a run has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The first thing that must never happen, when it happened, and the fault that was there.
+    pub fault: Option<String>,
+    pub datagrams: u64,
+    /// The most that a machine has sent in a second, over ten of them, with the headers of IP and UDP and the seal.
+    pub bytes_a_second: u64,
+    pub resets: u64,
+    pub left: u64,
+    pub join: u64,
+    /// The longest time from a cut of the network to the `LEFT` of all that it cut off, on a machine with a quorum.
+    pub slowest_left: Duration,
+    /// The log of all machines, with the faults.
+    pub log: Vec<String>,
+}
+
+/// Runs a network for as long as `options` say, or until something happens that must not.
+pub fn run(options: &Options) -> Outcome {
+    world::World::new(options.clone()).run()
+}
+
+/// A sequence of numbers that depends on its seed only.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ (word >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound.max(1) as u64).unwrap_or_default()
+    }
+
+    fn between(&mut self, from: Duration, to: Duration) -> Duration {
+        let span = u64::try_from(to.saturating_sub(from).as_micros()).unwrap_or(u64::MAX);
+        from + Duration::from_micros(self.next() % span.max(1))
+    }
+}

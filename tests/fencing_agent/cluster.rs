@@ -1,0 +1,268 @@
+//! Agents in namespaces of their own.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::OFlag;
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::Pid;
+
+use crate::namespaces::program;
+
+/// How long something that has to happen is waited for on a busy machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until `is_so`, and fails with `what` where it never is. Returns how long it took.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        sleep(Duration::from_millis(20));
+    }
+    began.elapsed()
+}
+
+fn ip(words: &str) {
+    let output = program("ip").args(words.split(' ')).output().unwrap();
+    assert!(output.status.success(), "ip {words}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Hosts on one bridge for each network, inside the namespaces of a test.
+pub(crate) struct Cluster {
+    pub(crate) dir: tempfile::TempDir,
+    pub(crate) nodes: Vec<Node>,
+    networks: usize,
+    /// Lines for each configuration, at its beginning and at its end.
+    settings: (String, String),
+}
+
+/// A host with its agent.
+pub(crate) struct Node {
+    pub(crate) name: String,
+    dir: PathBuf,
+    device: File,
+    child: Option<Child>,
+    events: Option<Child>,
+}
+
+impl Cluster {
+    pub(crate) fn new(count: usize, networks: usize, head: &str, tail: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let mounted = program("mount").args(["-t", "tmpfs", "tmpfs", "/run"]).status().unwrap();
+        assert!(mounted.success());
+        ip("link set lo up");
+        for network in 0..networks {
+            for side in ["a", "b"] {
+                ip(&format!("link add br{network}{side} type bridge"));
+                ip(&format!("link set br{network}{side} up"));
+            }
+        }
+        let settings = (head.to_owned(), tail.to_owned());
+        let nodes = (1..=count).map(|at| Node::new(dir.path(), at, networks)).collect();
+        let cluster = Self { dir, nodes, networks, settings };
+        fs::write(cluster.dir.path().join("key"), "0123456789abcdef0123456789abcdef").unwrap();
+        fs::set_permissions(cluster.dir.path().join("key"), fs::Permissions::from_mode(0o600)).unwrap();
+        (0..count).for_each(|at| cluster.configure(at, "key"));
+        cluster
+    }
+
+    /// Writes the configuration of a node.
+    pub(crate) fn configure(&self, at: usize, key: &str) {
+        let (node, root) = (&self.nodes[at], self.dir.path().display());
+        let dir = node.dir.display();
+        let members: Vec<String> = (1..=self.nodes.len())
+            .map(|at| {
+                let all: Vec<String> = (0..self.networks).map(|network| format!("'10.{network}.0.{at}'")).collect();
+                format!("n{at} = [{}]", all.join(", "))
+            })
+            .collect();
+        let (head, tail) = &self.settings;
+        let text = format!(
+            "node = '{}'\ngroup = 'test'\nkey_file = '{root}/{key}'\ndisable_file = '{dir}/disable'\n{head}\n[members]\n{}\n\
+             [watchdog]\ndevice = '{dir}/watchdog'\ntimeout = '6s'\ninterval = '500ms'\n[grpc]\nsocket = '{dir}/s'\n{tail}\n",
+            node.name,
+            members.join("\n")
+        );
+        fs::write(node.dir.join("config"), text).unwrap();
+    }
+
+    pub(crate) fn start_all(&mut self) {
+        self.nodes.iter_mut().for_each(Node::start);
+    }
+
+    pub(crate) fn cut(&self, network: usize, nodes: &[usize]) {
+        assert!(network < self.networks);
+        plug(network, nodes, "b");
+    }
+
+    pub(crate) fn heal(&self, network: usize, nodes: &[usize]) {
+        assert!(network < self.networks);
+        plug(network, nodes, "a");
+    }
+
+    /// Waits until each of these nodes reaches `count` members.
+    pub(crate) fn must_reach(&mut self, nodes: &[usize], count: u64) {
+        for at in nodes {
+            let node = &self.nodes[*at];
+            eventually(&format!("{} does not reach {count}: {}", node.name, node.log()), || {
+                node.status()["reachable"].as_u64() == Some(count)
+            });
+        }
+    }
+}
+
+/// Moves these nodes to the other bridge of a network, or back.
+fn plug(network: usize, nodes: &[usize], side: &str) {
+    for at in nodes {
+        ip(&format!("link set v{network}n{} master br{network}{side}", at + 1));
+    }
+}
+
+impl Node {
+    fn new(root: &Path, at: usize, networks: usize) -> Self {
+        let name = format!("n{at}");
+        let dir = root.join(&name);
+        fs::create_dir_all(dir.join("run")).unwrap();
+        fs::create_dir_all(dir.join("state")).unwrap();
+        ip(&format!("netns add {name}"));
+        ip(&format!("-n {name} link set lo up"));
+        for network in 0..networks {
+            ip(&format!("link add v{network}{name} type veth peer name e{network} netns {name}"));
+            ip(&format!("link set v{network}{name} master br{network}a"));
+            ip(&format!("link set v{network}{name} up"));
+            ip(&format!("-n {name} addr add 10.{network}.0.{at}/24 dev e{network}"));
+            ip(&format!("-n {name} link set e{network} up"));
+        }
+        let fifo = dir.join("watchdog");
+        nix::unistd::mkfifo(&fifo, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+        let device = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo).unwrap();
+        Self { name, dir, device, child: None, events: None }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = program("nsenter");
+        command.arg(format!("--net=/run/netns/{}", self.name)).arg(env!("CARGO_BIN_EXE_tandem")).arg("fencing-agent");
+        command.arg("--config").arg(self.dir.join("config")).arg("--run-dir").arg(self.dir.join("run"));
+        command.arg("--state-dir").arg(self.dir.join("state")).env_remove("JOURNAL_STREAM").stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn asked(&self, words: &[&str]) -> Output {
+        self.command().args(words).output().unwrap()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Has the next start find a device that an earlier agent left running: it is fed at the first contact, not 10 s later.
+    pub(crate) fn leave_running(&self) {
+        fs::write(self.dir.join("run/armed"), "magic close\n").unwrap();
+        fs::set_permissions(self.dir.join("run/armed"), fs::Permissions::from_mode(0o600)).unwrap();
+    }
+
+    /// Starts the agent, and returns once it is ready.
+    pub(crate) fn start(&mut self) {
+        let ready = UnixDatagram::bind(self.path("notify")).unwrap();
+        ready.set_read_timeout(Some(PATIENCE)).unwrap();
+        let log = OpenOptions::new().create(true).append(true).open(self.path("log")).unwrap();
+        let mut run = self.command();
+        run.arg("run").env("NOTIFY_SOCKET", self.path("notify")).stderr(log);
+        self.child = Some(run.spawn().unwrap());
+        let mut said = [0; 64];
+        let read = ready.recv(&mut said).unwrap_or_else(|error| panic!("not ready: {error}: {}", self.log()));
+        assert_eq!(&said[..read], b"READY=1");
+        fs::remove_file(self.path("notify")).unwrap();
+    }
+
+    /// Begins to write events to a file.
+    pub(crate) fn listen(&mut self) {
+        let mut events = self.command();
+        events.args(["events", "--json"]).stdout(File::create(self.path("events")).unwrap());
+        self.events = Some(events.stderr(Stdio::null()).spawn().unwrap());
+        sleep(Duration::from_millis(500));
+    }
+
+    /// Returns whether an event of this type about `name` has come.
+    pub(crate) fn has_heard(&self, kind: &str, name: &str) -> bool {
+        let text = fs::read_to_string(self.path("events")).unwrap_or_default();
+        text.lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            .any(|event| event["type"] == kind && event["node"]["name"] == name)
+    }
+
+    pub(crate) fn status(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.asked(&["status", "--json"]).stdout).unwrap_or_default()
+    }
+
+    /// Returns the bytes since the last call.
+    pub(crate) fn bytes(&mut self) -> Vec<u8> {
+        let (mut bytes, mut chunk) = (Vec::new(), [0; 256]);
+        while let Ok(count) = self.device.read(&mut chunk) {
+            if count == 0 {
+                break;
+            }
+            bytes.extend_from_slice(&chunk[..count]);
+        }
+        bytes
+    }
+
+    /// Waits until it is fed, and returns how long that took.
+    pub(crate) fn must_be_fed(&mut self) -> Duration {
+        self.bytes();
+        let mut found = Vec::new();
+        let name = self.name.clone();
+        let log = self.log();
+        let took = eventually(&format!("{name} is not fed: {log}"), || {
+            found.extend(self.bytes());
+            !found.is_empty()
+        });
+        assert!(found.iter().all(|byte| *byte == 0), "{found:?}");
+        took
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = self.child.as_ref().unwrap().id();
+        kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
+    }
+
+    /// Kills it, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Returns the code that it ends with.
+    pub(crate) fn code(&mut self) -> Option<i32> {
+        let mut child = self.child.take().unwrap();
+        let mut ended = None;
+        eventually("it does not end", || {
+            ended = child.try_wait().unwrap();
+            ended.is_some()
+        });
+        ended.unwrap().code()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+        if let Some(mut events) = self.events.take() {
+            let _ = events.kill();
+            let _ = events.wait();
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Three agents on two networks: one network is lost, one agent is frozen, killed, cut off in a crash loop, and has another key.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread::sleep;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use crate::cluster::{Cluster, Node, eventually};
+use crate::namespaces;
+
+#[test]
+fn one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing() {
+    namespaces::run(module_path!(), "one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing", 100, || {
+        let mut cluster = Cluster::new(3, 2, "", "");
+        cluster.nodes.iter().for_each(Node::leave_running);
+        cluster.start_all();
+        for node in &mut cluster.nodes {
+            assert!(
+                node.must_be_fed() < Duration::from_secs(8),
+                "a device that was left running waits: {}",
+                node.log()
+            );
+        }
+        cluster.must_reach(&[0, 1, 2], 3);
+        cluster.nodes[0].listen();
+        // One of two networks.
+        cluster.cut(0, &[2]);
+        sleep(Duration::from_secs(4));
+        for node in &mut cluster.nodes {
+            node.must_be_fed();
+        }
+        assert!(!cluster.nodes[0].has_heard("LEFT", "n3"), "{}", cluster.nodes[0].log());
+        // Frozen for 3 s: it lives on, and nothing was fed meanwhile.
+        cluster.nodes[2].signal(Signal::SIGSTOP);
+        cluster.nodes[2].bytes();
+        sleep(Duration::from_secs(3));
+        assert!(cluster.nodes[2].bytes().len() <= 1);
+        cluster.nodes[2].signal(Signal::SIGCONT);
+        cluster.nodes[2].must_be_fed();
+        cluster.nodes[1].must_be_fed();
+        cluster.must_reach(&[0, 1, 2], 3);
+        // Cut off, and killed again and again: no start feeds it.
+        cluster.cut(1, &[2]);
+        cluster.nodes[2].kill();
+        cluster.nodes[2].bytes();
+        for _ in 0..3 {
+            cluster.nodes[2].start();
+            sleep(Duration::from_millis(800));
+            cluster.nodes[2].kill();
+        }
+        assert_eq!(cluster.nodes[2].bytes(), b"", "a crash loop feeds: {}", cluster.nodes[2].log());
+        eventually("LEFT n3 is not heard", || cluster.nodes[0].has_heard("LEFT", "n3"));
+        // Back with another key: unreachable, and counted.
+        cluster.heal(0, &[2]);
+        cluster.heal(1, &[2]);
+        fs::write(cluster.dir.path().join("other"), "f".repeat(64)).unwrap();
+        fs::set_permissions(cluster.dir.path().join("other"), fs::Permissions::from_mode(0o600)).unwrap();
+        cluster.configure(2, "other");
+        cluster.nodes[2].start();
+        eventually("what another key sealed is not counted", || {
+            cluster.nodes[0].status()["dropped"]["seal"].as_u64() > Some(3)
+        });
+        assert_eq!(cluster.nodes[2].bytes(), b"", "fed without contact");
+        cluster.nodes[2].kill();
+        cluster.configure(2, "key");
+        cluster.nodes[2].start();
+        assert!(cluster.nodes[2].must_be_fed() < Duration::from_secs(4));
+        eventually("JOIN n3 is not heard", || cluster.nodes[0].has_heard("JOIN", "n3"));
+        cluster.nodes[0].must_be_fed();
+    });
+}

@@ -1,0 +1,106 @@
+//! A network of fencing agents: what must hold in each run, and the broken rules that a run catches.
+
+use std::time::Duration;
+
+use tandem::sim::fencing::mutant::{ALL, Mutant};
+use tandem::sim::fencing::{Options, Outcome, run};
+
+const MINUTES: u64 = 10;
+
+fn options(members: usize, seed: u64) -> Options {
+    let delay = Duration::from_millis(5);
+    Options { members, seed, minutes: MINUTES, loss: 0, delay, faults: true, mutant: Mutant::None }
+}
+
+/// Runs a network; what must not happen ends the test with the command that shows it.
+fn holds(options: &Options) -> Outcome {
+    let found = run(options);
+    let Options { members, seed, minutes, loss, delay, .. } = options;
+    let typed = format!(
+        "tandem-sim fencing --members {members} --seed {seed} --minutes {minutes} --loss {loss} --delay {}",
+        delay.as_millis()
+    );
+    assert_eq!(found.fault, None, "{typed}");
+    found
+}
+
+#[test]
+fn minorities_are_reset_and_majorities_live() {
+    for members in [3, 4, 5, 6, 10] {
+        let found = holds(&options(members, 1));
+        assert!(found.left > 0 && found.join > 0, "{members}: nothing has happened: {found:?}");
+    }
+}
+
+#[test]
+fn no_majority_is_unfed_under_loss_and_delay() {
+    for members in [3, 4, 5] {
+        for seed in 1..=3 {
+            holds(&Options { loss: 20, delay: Duration::from_millis(300), ..options(members, seed) });
+        }
+    }
+}
+
+#[test]
+fn none_is_lost_to_loss_alone() {
+    for members in [3, 5, 10] {
+        let found = holds(&Options { loss: 5, faults: false, ..options(members, 1) });
+        assert_eq!((found.left, found.resets), (0, 0), "{members}");
+    }
+}
+
+#[test]
+fn equal_options_make_equal_runs() {
+    assert_eq!(run(&options(4, 7)), run(&options(4, 7)));
+}
+
+#[test]
+fn each_broken_rule_is_caught() {
+    let expected = [
+        ("counted-from-arrival", "although no contact lets it"),
+        ("no-nonce", "although no contact lets it"),
+        ("score-moves-window", "although no contact lets it"),
+        ("quorum-of-seen", "although no contact lets it"),
+        ("fed-before-contact", "not reset"),
+        ("v-after-loss", "V is written without a quorum"),
+        ("last-list-ignored", "although no contact lets it"),
+        ("echo-confirms", "no other member has failed to reach"),
+        ("wall-clock", "although no contact lets it"),
+        ("number-reused", "does not see"),
+    ];
+    let base = |seed| Options { delay: Duration::from_millis(200), ..options(5, seed) };
+    let seeds = 1..=8;
+    for seed in seeds.clone() {
+        assert_eq!(run(&base(seed)).fault, None, "without a broken rule, seed {seed}");
+    }
+    for (name, mutant) in ALL {
+        let words = expected.iter().find(|(known, _)| *known == name).map(|(_, words)| *words).unwrap();
+        let caught = seeds
+            .clone()
+            .find_map(|seed| run(&Options { mutant, ..base(seed) }).fault.filter(|found| found.contains(words)));
+        println!("{name}: {caught:?}");
+        assert!(caught.is_some(), "{name} is not caught");
+    }
+}
+
+#[test]
+#[ignore = "minutes; nightly"]
+fn two_hundred_seeds_hold() {
+    for seed in 1..=200 {
+        let members = [3, 4, 5, 6, 7, 10, 15, 20][usize::try_from(seed % 8).unwrap()];
+        holds(&options(members, seed));
+        holds(&Options { loss: 5, ..options(members, seed) });
+        holds(&Options { loss: 20, delay: Duration::from_millis(300), ..options(members, seed) });
+    }
+}
+
+#[test]
+#[ignore = "minutes; nightly"]
+fn a_hundred_members_send_little() {
+    for seed in 1..=2 {
+        let found = holds(&options(100, seed));
+        assert!(found.bytes_a_second <= 32_000, "{} bytes/s", found.bytes_a_second);
+    }
+    let found = holds(&Options { loss: 5, faults: false, ..options(100, 3) });
+    assert_eq!((found.left, found.resets), (0, 0));
+}
