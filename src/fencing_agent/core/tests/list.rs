@@ -167,6 +167,10 @@ fn another_members_word_loses_none_that_answers_here() {
     played.gossip("b", about("c", 1, 0, foca::State::Down));
     assert_eq!((played.state("c"), left(&played)), (MemberState::Alive, Vec::new()));
     assert_eq!(played.agent.snapshot(played.now).dropped_total.get("contradicted"), Some(&1));
+    // Nor one that is suspected only now, as after a cut that made others lose it.
+    played.gossip("b", about("d", 1, 0, foca::State::Suspect));
+    played.gossip("b", about("d", 1, 0, foca::State::Down));
+    assert_eq!((played.state("d"), left(&played)), (MemberState::Suspect, Vec::new()));
     played.there.remove("c");
     played.pass(2);
     played.forget();
