@@ -167,15 +167,24 @@ fn another_members_word_loses_none_that_answers_here() {
     played.gossip("b", about("c", 1, 0, foca::State::Down));
     assert_eq!((played.state("c"), left(&played)), (MemberState::Alive, Vec::new()));
     assert_eq!(played.agent.snapshot(played.now).dropped_total.get("contradicted"), Some(&1));
-    // Nor one that is suspected only now, as after a cut that made others lose it.
-    played.gossip("b", about("d", 1, 0, foca::State::Suspect));
-    played.gossip("b", about("d", 1, 0, foca::State::Down));
-    assert_eq!((played.state("d"), left(&played)), (MemberState::Suspect, Vec::new()));
     played.there.remove("c");
     played.pass(2);
     played.forget();
     played.gossip("b", about("c", 1, 0, foca::State::Down));
     assert_eq!(left(&played), [("c".to_owned(), "b".to_owned())]);
+}
+
+/// After a cut, the other half has lost what answers here, and gossips both its suspicions and their ends.
+#[test]
+fn a_suspicion_of_now_makes_no_older_answer_void() {
+    let mut played = joined(8, &["b", "c", "d", "e", "f", "g", "h"]);
+    for name in ["d", "e", "f", "g", "h"] {
+        // Between two challenges of some of them.
+        played.now += Duration::from_millis(20);
+        played.gossip("b", about(name, 1, 0, foca::State::Suspect));
+        played.gossip("b", about(name, 1, 0, foca::State::Down));
+    }
+    assert_eq!(left(&played), Vec::new());
 }
 
 #[test]
