@@ -338,3 +338,23 @@ fn an_absent_member_is_challenged_as_often_as_a_suspect() {
     };
     assert!(to("c") >= 18 && to("b") <= 13, "{} {}", to("c"), to("b"));
 }
+
+#[test]
+fn a_challenge_of_an_absent_member_is_returned_at_once() {
+    let mut played = Played::new(settings(3), &["b"]);
+    let is_challenge = |output: &Output| match output {
+        Output::Send { to, payload, .. } if &**to == "c" => {
+            matches!(Datagram::decode(payload).unwrap().message, Message::Challenge { .. })
+        }
+        _ => false,
+    };
+    played.pass(2);
+    played.forget();
+    played.until(|played, _| played.when(is_challenge).is_some());
+    for (later, is_returned) in [(20, false), (100, true), (20, false)] {
+        played.forget();
+        played.now += Duration::from_millis(later);
+        played.hear("c", 1, Message::Challenge { nonce: 1, suspected: None, accused: Vec::new() });
+        assert_eq!(played.when(is_challenge).is_some(), is_returned, "{later} ms later");
+    }
+}
