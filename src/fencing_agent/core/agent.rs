@@ -15,6 +15,8 @@ use super::wire::{Datagram, MOST_ACCUSED, Message};
 
 /// This node was held up when it wakes by so much too late.
 const HELD_UP: Duration = Duration::from_millis(500);
+/// A member that was challenged so shortly before is not challenged again for a challenge of its own.
+const JUST_ASKED: Duration = Duration::from_millis(100);
 /// Nothing waits longer than this for the next event.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// How often a leave is sent, since a datagram may be lost.
@@ -195,6 +197,7 @@ impl Agent {
                 for name in &accused {
                     self.swim.roster.confirm(name, from);
                 }
+                self.challenge_back(now, from);
                 let answer = Message::Answer { nonce, incarnation: self.swim.incarnation() };
                 outputs.push(self.send(from.clone(), network, answer));
             }
@@ -204,6 +207,15 @@ impl Agent {
             },
             Message::Leave => self.swim.leaves(now, from, number, &self.contacts),
             Message::Swim(body) => self.swim.receive(now, from, number, &body, &self.contacts),
+        }
+    }
+
+    /// Challenges at once a member that challenges this node and has not answered it for a while: the way is open again.
+    fn challenge_back(&mut self, now: Duration, from: &Name) {
+        let is_old = self.contacts.newest(from).is_none_or(|contact| contact + self.timing.challenge * 2 <= now);
+        let is_asked = self.contacts.pending(from).is_some_and(|sent| sent + JUST_ASKED > now);
+        if is_old && !is_asked {
+            self.swim.challenges.push(from.clone());
         }
     }
 

@@ -108,6 +108,11 @@ impl Contacts {
         self.peers.get(name)?.iter().filter_map(|path| path.newest).max()
     }
 
+    /// Returns when the newest challenge without an answer was sent.
+    pub(crate) fn pending(&self, name: &str) -> Option<Duration> {
+        self.peers.get(name)?.iter().flat_map(|path| &path.open).map(|(_, sent)| *sent).max()
+    }
+
     /// Returns the newest contact on each network.
     pub(crate) fn by_network(&self, name: &str) -> Vec<Option<Duration>> {
         self.peers.get(name).map_or_else(Vec::new, |paths| paths.iter().map(|path| path.newest).collect())

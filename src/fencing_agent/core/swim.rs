@@ -206,8 +206,9 @@ impl Swim {
             State::Alive => true,
             State::Suspect => self.roster.is_present(name),
             State::Down => {
-                let began = self.roster.suspicion(name).map(|suspicion| suspicion.began);
-                let began = began.unwrap_or_else(|| now.saturating_sub(self.timing.suspicion.0));
+                // The suspicion that ended elsewhere began so long ago at least, whenever this node learned of it.
+                let least = now.saturating_sub(self.timing.suspicion.0);
+                let began = self.roster.suspicion(name).map_or(least, |suspicion| suspicion.began.min(least));
                 let answers = contacts.newest(name).is_some_and(|contact| contact >= began);
                 if answers {
                     self.drop("contradicted");

@@ -174,6 +174,19 @@ fn another_members_word_loses_none_that_answers_here() {
     assert_eq!(left(&played), [("c".to_owned(), "b".to_owned())]);
 }
 
+/// After a cut, the other half has lost what answers here, and gossips both its suspicions and their ends.
+#[test]
+fn a_suspicion_of_now_makes_no_older_answer_void() {
+    let mut played = joined(8, &["b", "c", "d", "e", "f", "g", "h"]);
+    for name in ["d", "e", "f", "g", "h"] {
+        // Between two challenges of some of them.
+        played.now += Duration::from_millis(20);
+        played.gossip("b", about(name, 1, 0, foca::State::Suspect));
+        played.gossip("b", about(name, 1, 0, foca::State::Down));
+    }
+    assert_eq!(left(&played), Vec::new());
+}
+
 #[test]
 fn leaving_in_order_is_left_at_once_and_only_a_higher_number_returns() {
     let mut played = joined(3, &["b", "c"]);
@@ -324,4 +337,24 @@ fn an_absent_member_is_challenged_as_often_as_a_suspect() {
         sent.count()
     };
     assert!(to("c") >= 18 && to("b") <= 13, "{} {}", to("c"), to("b"));
+}
+
+#[test]
+fn a_challenge_of_an_absent_member_is_returned_at_once() {
+    let mut played = Played::new(settings(3), &["b"]);
+    let is_challenge = |output: &Output| match output {
+        Output::Send { to, payload, .. } if &**to == "c" => {
+            matches!(Datagram::decode(payload).unwrap().message, Message::Challenge { .. })
+        }
+        _ => false,
+    };
+    played.pass(2);
+    played.forget();
+    played.until(|played, _| played.when(is_challenge).is_some());
+    for (later, is_returned) in [(20, false), (100, true), (20, false)] {
+        played.forget();
+        played.now += Duration::from_millis(later);
+        played.hear("c", 1, Message::Challenge { nonce: 1, suspected: None, accused: Vec::new() });
+        assert_eq!(played.when(is_challenge).is_some(), is_returned, "{later} ms later");
+    }
 }

@@ -163,10 +163,12 @@ fn with_notify_this_node_joins_again() {
 }
 
 #[test]
-fn the_quorum_follows_the_list() {
+fn quorum_and_timings_follow_the_list() {
     let mut played = Played::armed(settings(3), &["b", "c"]);
     played.give(Event::Listed(["a", "b", "c", "d", "e", "f", "g"].map(Name::from).into()));
-    assert_eq!(played.agent.snapshot(played.now).quorum, 4);
+    let snapshot = played.agent.snapshot(played.now);
+    let timing = Timing::of(7, &TimingOverrides::default());
+    assert_eq!((snapshot.quorum, snapshot.window), (4, timing.window));
     assert!(!played.agent.snapshot(played.now).fed, "three of seven");
     played.there.insert("d");
     played.pass(1);
