@@ -3,7 +3,7 @@
 
 use std::future::Future;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use etcd_client::{
@@ -12,14 +12,15 @@ use etcd_client::{
 use tokio::net::TcpStream;
 use tokio::task::JoinError;
 use tokio::time;
-use zeroize::Zeroizing;
 
+pub use super::error::Error;
+pub use super::pem::PEM_LIMIT;
+pub(super) use super::pem::read_pem;
+use super::pem::unusable;
 use super::{channel, common_name, pem};
 use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
-use crate::decide::reason;
-use crate::os::wiped;
 
 /// The certificates that an etcd is asked with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +39,6 @@ pub struct Endpoint {
     pub address: String,
 }
 
-/// Many times what a file of certificates is.
-pub const PEM_LIMIT: u64 = 4 * 1024 * 1024;
 /// The key that etcdctl's own health check reads; it need not exist.
 pub(super) const HEALTH_KEY: &str = "health";
 /// What the standard library says of a connection that took too long.
@@ -49,32 +48,11 @@ const OF_THE_TRANSPORT: &str = "transport error";
 /// A lease that is not given back ends by itself.
 const CHECK_LEASE_S: i64 = 5;
 
-/// An etcd did not do what it was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot read {path}: {source}")]
-    Certificate { path: String, source: std::io::Error },
-    #[error("cannot ask {url}: {why}")]
-    Client { url: String, why: String },
-    #[error("{url} gave no answer within {seconds:.1} s")]
-    TimedOut { url: String, seconds: f64 },
-    /// etcd answers, and its auth lets this agent's user do less than was asked.
-    #[error("{}: {url} says '{why}'", reason::grant(user.as_deref()))]
-    NoPermission { url: String, user: Option<String>, why: String },
-}
-
 /// How etcd words, whatever the code beside it, that its auth refuses a user; each after `etcdserver: ` or `auth: `.
 const NO_PERMISSION: [&str; 5] =
     ["permission denied", "user name is empty", "user name not found", "user not found", "invalid auth token"];
 /// What a learner says to a read, whoever asks.
 const LEARNER: &str = "rpc not supported for learner";
-
-impl Error {
-    /// Whether the time for an answer was over.
-    pub fn is_too_late(&self) -> bool {
-        matches!(self, Self::TimedOut { .. })
-    }
-}
 
 /// What an etcd said, and whether it refused to say more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -407,18 +385,6 @@ async fn tls(endpoint: &Endpoint, credentials: &Credentials) -> Result<channel::
     let credentials = credentials.clone();
     let read = beside_the_runtime(move || read_tls(&credentials)).await;
     read.unwrap_or_else(|error| Err(Error::Client { url: endpoint.url.clone(), why: error.to_string() }))
-}
-
-/// A whole file, which is wiped when it is dropped: it may be a key.
-pub(super) fn read_pem(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
-    wiped::read_at_most(path, PEM_LIMIT)
-        .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
-}
-
-/// Why what a file holds is of no use.
-pub(super) fn unusable(path: &Path, why: &str) -> Error {
-    let source = std::io::Error::new(ErrorKind::InvalidData, why);
-    Error::Certificate { path: path.display().to_string(), source }
 }
 
 fn read_tls(credentials: &Credentials) -> Result<channel::Tls, Error> {

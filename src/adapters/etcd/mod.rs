@@ -6,6 +6,7 @@ pub mod client;
 mod common_name;
 pub mod config;
 mod duration;
+mod error;
 pub mod leases;
 pub mod log_line;
 pub mod maintenance;

@@ -15,6 +15,7 @@ const SOURCES: &[&str] = &[
     "src/adapters/corosync/conf.rs",
     "src/adapters/data_dir/error.rs",
     "src/adapters/etcd/client.rs",
+    "src/adapters/etcd/error.rs",
     "src/adapters/https",
     "src/adapters/openshift/replaced.rs",
     "src/adapters/options/value.rs",
