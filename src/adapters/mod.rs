@@ -6,6 +6,7 @@ pub mod corosync;
 pub mod data_dir;
 pub mod etcd;
 pub mod https;
+pub mod kubernetes;
 pub mod ocf;
 pub mod openshift;
 pub mod options;

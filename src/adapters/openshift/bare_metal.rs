@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::machine::{connect, list};
+use crate::adapters::kubernetes::api::{connect, list};
 use crate::base::Fact;
 
 pub(super) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::kubernetes::kubeconfig::for_server;
     use crate::adapters::openshift::machines::fake_api::FakeApi;
 
     #[test]

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use zeroize::{Zeroize as _, Zeroizing};
 
-use super::kubeconfig::Access;
-use super::machine::{CONFLICT, TRIES, authorised, connect, words};
+use crate::adapters::kubernetes::api::{CONFLICT, TRIES, authorised, connect, words};
+use crate::adapters::kubernetes::kubeconfig::Access;
 use crate::base::Fact;
 
 const BODY_LIMIT: u64 = 1024 * 1024;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::kubeconfig::Access;
-use super::machine::{CONFLICT, TRIES, authorised, body, connect, list, words};
+use crate::adapters::kubernetes::api::{CONFLICT, TRIES, authorised, body, connect, list, words};
+use crate::adapters::kubernetes::kubeconfig::Access;
 
 /// The hook's key on a Machine of the Cluster API.
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";

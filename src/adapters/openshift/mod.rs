@@ -2,7 +2,6 @@
 
 pub mod bare_metal;
 pub mod fencing_secret;
-pub mod kubeconfig;
 pub mod machine;
 pub mod machines;
 pub mod manifest;

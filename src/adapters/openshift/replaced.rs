@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use super::bare_metal::{HOSTS, is_of};
-use super::kubeconfig::Access;
-use super::machine::{BODY_LIMIT, authorised, connect};
 use super::tnf::{JOBS, SECRETS};
+use crate::adapters::kubernetes::api::{BODY_LIMIT, authorised, connect};
+use crate::adapters::kubernetes::kubeconfig::Access;
 use crate::os::wiped;
 use crate::records::state_file;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use super::fencing_secret::find;
-use super::machine::{body, connect};
+use crate::adapters::kubernetes::api::{body, connect};
 use crate::base::Fact;
 
 pub(super) const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";

@@ -132,7 +132,7 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::kubernetes::kubeconfig::for_server;
     use crate::adapters::openshift::machines::fake_api::FakeApi;
     use crate::operate::talk::fake_operator::Operator;
 

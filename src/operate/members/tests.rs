@@ -134,7 +134,7 @@ fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
     for id in 1..=4 {
         fake_api.add(Api::Machine, &format!("node{id}"), &format!("192.0.2.{id}"));
     }
-    let kubeconfig = crate::adapters::openshift::kubeconfig::for_server(&dir, &fake_api.server);
+    let kubeconfig = crate::adapters::kubernetes::kubeconfig::for_server(&dir, &fake_api.server);
     let seen = || {
         let mut seen = three_and_a_learner();
         look::of_machines(&mut seen, Machines::read(&kubeconfig, crate::adapters::openshift::machine::PATIENCE));

@@ -5,9 +5,9 @@ use ring::digest;
 use serde_json::Value;
 use zeroize::Zeroize as _;
 
-use super::super::kubeconfig::Access;
-use super::super::machine::{body, list};
 use super::{decoded, host_of};
+use crate::adapters::kubernetes::api::{body, list};
+use crate::adapters::kubernetes::kubeconfig::Access;
 
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets";
 const PREFIX: &str = "fencing-credentials-";

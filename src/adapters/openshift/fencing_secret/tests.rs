@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use data_encoding::HEXLOWER;
 
 use super::*;
-use crate::adapters::openshift::kubeconfig::for_server as kubeconfig;
+use crate::adapters::kubernetes::kubeconfig::for_server as kubeconfig;
 use crate::adapters::openshift::machines::fake_api::FakeApi;
 
 const PATIENCE: Duration = Duration::from_secs(5);

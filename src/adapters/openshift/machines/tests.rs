@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::fake_api::FakeApi;
 use super::*;
-use crate::adapters::openshift::kubeconfig::for_server;
+use crate::adapters::kubernetes::kubeconfig::for_server;
 use crate::adapters::openshift::machine::PATIENCE;
 
 const NODE2: &[&str] = &["node2", "192.0.2.2"];

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
-use crate::adapters::openshift::kubeconfig::for_server;
+use crate::adapters::kubernetes::kubeconfig::for_server;
 use crate::adapters::openshift::machines::Api as Kind;
 use crate::adapters::openshift::machines::fake_api::FakeApi;
 

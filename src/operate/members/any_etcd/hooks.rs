@@ -64,7 +64,7 @@ impl Hooks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::kubernetes::kubeconfig::for_server;
     use crate::adapters::openshift::machine::PATIENCE;
     use crate::adapters::openshift::machines::fake_api::FakeApi;
     use crate::adapters::openshift::machines::{Api, Machines};

@@ -112,7 +112,7 @@ mod tests {
     use super::super::fake_node1::{Node1, parts};
     use super::super::plan::tests::{change, pair, place};
     use super::*;
-    use crate::adapters::openshift::kubeconfig::for_server;
+    use crate::adapters::kubernetes::kubeconfig::for_server;
     use crate::adapters::openshift::machines::fake_api::FakeApi;
     use crate::adapters::openshift::replaced::{PATIENCE, Saved};
     use crate::operate::health::samples;

@@ -4,7 +4,7 @@ use super::super::change::{Change, Kind};
 use super::super::fake_node1::{Node1, parts};
 use super::super::plan::tests::{change, pair, place};
 use super::*;
-use crate::adapters::openshift::kubeconfig::for_server;
+use crate::adapters::kubernetes::kubeconfig::for_server;
 use crate::adapters::openshift::machines::Api;
 use crate::adapters::openshift::machines::fake_api::FakeApi;
 use crate::adapters::openshift::replaced::Replaced;

@@ -37,6 +37,37 @@ impl fmt::Debug for Access {
     }
 }
 
+/// Where a pod finds the API server, and its service account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pod {
+    /// `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`.
+    pub(crate) host: String,
+    pub(crate) port: String,
+    /// The directory with `token` and `ca.crt`.
+    pub(crate) account: PathBuf,
+}
+
+impl Pod {
+    /// Reads the service account as it is now.
+    pub(crate) fn access(&self) -> Result<Access, String> {
+        let read = |name: &str| {
+            let path = self.account.join(name);
+            wiped::read_at_most(&path, SIZE_LIMIT)
+                .map_err(|error| format!("{} cannot be read ({})", path.display(), error.kind()))
+        };
+        let token = read("token")?;
+        let token = std::str::from_utf8(&token).map_err(|_| "the service account's token is no text".to_owned())?;
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        Ok(Access {
+            file: self.account.display().to_string(),
+            server: format!("https://{host}:{}", self.port),
+            authorities: Some(read("ca.crt")?),
+            identity: None,
+            token: Some(Zeroizing::new(token.trim().to_owned())),
+        })
+    }
+}
+
 /// The file, as far as it is of use here. Programs that write one leave out or set to null what they have nothing for.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]

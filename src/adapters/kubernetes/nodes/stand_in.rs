@@ -1,0 +1,235 @@
+//! A stand-in for the Kubernetes API: Nodes with versions, lists by label in pages, and watches with bookmarks. It can refuse, forget
+//! versions, end watches, and fall silent.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// The API; its objects are shared with the threads that serve them.
+#[derive(Clone)]
+pub(crate) struct StandIn {
+    pub(crate) server: String,
+    shared: Arc<(Mutex<Objects>, Condvar)>,
+}
+
+#[derive(Default)]
+struct Objects {
+    nodes: BTreeMap<String, Value>,
+    version: u64,
+    /// Each change, with its version.
+    changes: Vec<(u64, &'static str, Value)>,
+    /// Changes up to this version are forgotten.
+    forgotten: u64,
+    /// Every request is answered with this status.
+    refuses: Option<u16>,
+    /// No request is answered, and no watch shows anything.
+    is_silent: bool,
+    /// Watches that began before this number of ends are over.
+    ends: u64,
+    asked: Vec<String>,
+}
+
+impl StandIn {
+    pub(crate) fn start(listener: TcpListener) -> Self {
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let api = Self { server, shared: Arc::default() };
+        let serving = api.clone();
+        std::thread::spawn(move || {
+            for socket in listener.incoming().flatten() {
+                let api = serving.clone();
+                std::thread::spawn(move || api.serve(&socket));
+            }
+        });
+        api
+    }
+
+    fn objects(&self) -> MutexGuard<'_, Objects> {
+        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Objects)) {
+        change(&mut self.objects());
+        self.shared.1.notify_all();
+    }
+
+    /// Puts a Node there, or another one of its name in its place.
+    pub(crate) fn put(&self, name: &str, uid: &str, address: &str, group: &str) {
+        let node = json!({
+            "metadata": { "name": name, "uid": uid, "labels": { "node.deckhouse.io/group": group } },
+            "status": { "addresses": [
+                { "type": "Hostname", "address": name },
+                { "type": "InternalIP", "address": address },
+            ] },
+        });
+        self.set(name, |_| node);
+    }
+
+    /// Changes a Node by its JSON.
+    pub(crate) fn edit(&self, name: &str, edit: impl FnOnce(&mut Value)) {
+        self.set(name, |node| {
+            let mut node = node.unwrap_or_default();
+            edit(&mut node);
+            node
+        });
+    }
+
+    fn set(&self, name: &str, make: impl FnOnce(Option<Value>) -> Value) {
+        self.change(|objects| {
+            objects.version += 1;
+            let before = objects.nodes.get(name).cloned();
+            let kind = if before.is_some() { "MODIFIED" } else { "ADDED" };
+            let mut node = make(before);
+            node["metadata"]["resourceVersion"] = json!(objects.version.to_string());
+            objects.nodes.insert(name.to_owned(), node.clone());
+            objects.changes.push((objects.version, kind, node));
+        });
+    }
+
+    pub(crate) fn delete(&self, name: &str) {
+        self.change(|objects| {
+            objects.version += 1;
+            if let Some(mut node) = objects.nodes.remove(name) {
+                node["metadata"]["resourceVersion"] = json!(objects.version.to_string());
+                objects.changes.push((objects.version, "DELETED", node));
+            }
+        });
+    }
+
+    /// Every request is answered with `status` from now on.
+    pub(crate) fn refuse(&self, status: Option<u16>) {
+        self.change(|objects| objects.refuses = status);
+    }
+
+    /// No request is answered from now on, and no watch shows anything.
+    pub(crate) fn fall_silent(&self, is_silent: bool) {
+        self.change(|objects| objects.is_silent = is_silent);
+    }
+
+    /// Forgets what was before now: a watch from an earlier version ends with 410. Ends all watches.
+    pub(crate) fn forget(&self) {
+        self.change(|objects| {
+            objects.version += 1;
+            objects.forgotten = objects.version;
+            objects.ends += 1;
+        });
+    }
+
+    /// Ends all watches.
+    pub(crate) fn end_watches(&self) {
+        self.change(|objects| objects.ends += 1);
+    }
+
+    /// The requests so far.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.objects().asked.clone()
+    }
+
+    /// One request for each connection.
+    fn serve(&self, socket: &TcpStream) -> Option<()> {
+        let mut lines = BufReader::new(socket.try_clone().ok()?).lines();
+        let request = lines.next()?.ok()?;
+        while !lines.next()?.ok()?.is_empty() {}
+        let target = request.split(' ').nth(1)?.to_owned();
+        let mut objects = self.objects();
+        objects.asked.push(target.clone());
+        while objects.is_silent {
+            objects = self.shared.1.wait(objects).ok()?;
+        }
+        let refused = objects.refuses;
+        drop(objects);
+        let (path, query) = target.split_once('?').unwrap_or((&target, ""));
+        let asked: BTreeMap<String, String> = query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .map(|(key, value)| (key.to_owned(), decoded(value)))
+            .collect();
+        if let Some(status) = refused {
+            return answer(socket, status, &status_of(status, "no"));
+        }
+        match (path.strip_prefix("/api/v1/nodes"), asked.contains_key("watch")) {
+            (Some(""), true) => self.watch(socket, &asked),
+            (Some(""), false) => answer(socket, 200, &self.list(&asked)),
+            (Some(name), _) => match self.objects().nodes.get(&decoded(name.trim_start_matches('/'))) {
+                Some(node) => answer(socket, 200, node),
+                None => answer(socket, 404, &status_of(404, "not found")),
+            },
+            (None, _) => answer(socket, 404, &status_of(404, "not found")),
+        }
+    }
+
+    /// Pages have two items, so that a list of three has a second page.
+    fn list(&self, asked: &BTreeMap<String, String>) -> Value {
+        const PAGE: usize = 2;
+        let objects = self.objects();
+        let label = asked.get("labelSelector").map(String::as_str).unwrap_or_default();
+        let (key, value) = label.split_once('=').unwrap_or((label, ""));
+        let from: usize = asked.get("continue").and_then(|from| from.parse().ok()).unwrap_or_default();
+        let found: Vec<&Value> =
+            objects.nodes.values().filter(|node| node["metadata"]["labels"][key] == value).skip(from).collect();
+        let more = if found.len() > PAGE { (from + PAGE).to_string() } else { String::new() };
+        let items = if found.is_empty() { Value::Null } else { json!(found[..found.len().min(PAGE)]) };
+        json!({
+            "metadata": { "resourceVersion": objects.version.to_string(), "continue": more },
+            "items": items,
+        })
+    }
+
+    fn watch(&self, mut socket: &TcpStream, asked: &BTreeMap<String, String>) -> Option<()> {
+        let name = asked.get("fieldSelector")?.strip_prefix("metadata.name=")?.to_owned();
+        let mut seen: u64 = asked.get("resourceVersion")?.parse().ok()?;
+        write!(socket, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+            .ok()?;
+        let mut objects = self.objects();
+        let ends = objects.ends;
+        loop {
+            let gone = json!({ "type": "ERROR", "object": status_of(410, "too old resource version") });
+            if seen < objects.forgotten {
+                chunk(socket, &gone)?;
+                break;
+            }
+            let mut new: Vec<Value> = Vec::new();
+            for (version, kind, node) in objects.changes.iter().filter(|(version, ..)| *version > seen) {
+                if node["metadata"]["name"] == name.as_str() {
+                    new.push(json!({ "type": kind, "object": node }));
+                } else {
+                    let bookmark = json!({ "metadata": { "resourceVersion": version.to_string() } });
+                    new.push(json!({ "type": "BOOKMARK", "object": bookmark }));
+                }
+            }
+            seen = objects.version.max(seen);
+            if !objects.is_silent {
+                for event in new {
+                    chunk(socket, &event)?;
+                }
+            }
+            if objects.ends != ends {
+                break;
+            }
+            objects = self.shared.1.wait_timeout(objects, Duration::from_secs(1)).ok()?.0;
+        }
+        write!(socket, "0\r\n\r\n").ok()
+    }
+}
+
+fn status_of(code: u16, message: &str) -> Value {
+    json!({ "kind": "Status", "status": "Failure", "code": code, "message": message })
+}
+
+fn chunk(mut socket: &TcpStream, event: &Value) -> Option<()> {
+    let line = format!("{event}\n");
+    write!(socket, "{:x}\r\n{line}\r\n", line.len()).ok()
+}
+
+fn answer(mut socket: &TcpStream, status: u16, body: &Value) -> Option<()> {
+    let body = body.to_string();
+    let length = body.len();
+    write!(socket, "HTTP/1.1 {status} Any\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").ok()
+}
+
+fn decoded(text: &str) -> String {
+    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
