@@ -241,6 +241,7 @@ install: parts ## install the binary, the names that Pacemaker knows it by, syst
 	install -D --mode=644 metadata/prometheus/tandem-fencing.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem-fencing.rules.yml
 	install -D --mode=644 metadata/grafana/tandem.json $(DESTDIR)/usr/share/tandem/grafana/tandem.json
 	install -D --mode=644 metadata/fencing.proto $(DESTDIR)/usr/share/tandem/fencing.proto
+	install -D --mode=644 metadata/kubernetes/fencing-agent.yaml $(DESTDIR)/usr/share/tandem/kubernetes/fencing-agent.yaml
 	install -d --mode=755 $(DOC)
 	umask 022 && rpm/documents $(DOC)
 	@# With keys and passwords in it.

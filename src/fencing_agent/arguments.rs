@@ -74,7 +74,7 @@ const STATUS_HELP: &str = "\
 Keys of the JSON object: format (1), node, group, pid, fed, armed, deadline (seconds until feeding ends without another answer), why \
 (not fed), disarmed (why), device, identity, timeout in seconds, on_quorum_loss, quorum, reachable, window in seconds, score (health, \
 0 to 7), suspicions, joins and leaves (since the start), datagrams (each with direction, network and count), dropped (by reason), \
-api_up (null where it is not asked), and members, each with name, state (alive, suspect, lost, left, unseen), contacts (seconds since \
+api_up (null where it is not asked), watch_age (seconds since the watch of the own Node showed anything), and members, each with name, state (alive, suspect, lost, left, unseen), contacts (seconds since \
 the newest answer was asked for, by network) and round_trip in milliseconds.";
 
 /// Prints metrics for Prometheus

@@ -1,6 +1,7 @@
 //! The configuration: a file in TOML, and the names that a DaemonSet's environment has.
 
 pub(crate) mod key;
+pub(crate) mod kubernetes;
 mod raw;
 pub(crate) mod refusal;
 
@@ -9,9 +10,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use self::kubernetes::Kubernetes;
 use self::raw::{Addresses, Raw};
 use self::refusal::Refusal;
 use super::core::{LONGEST_NAME, NetworkRule, OnQuorumLoss, TieBreaker, TimingOverrides};
+use crate::adapters::kubernetes::kubeconfig::Pod;
 use crate::os::regular_file;
 
 /// Where the configuration is, unless the command line names another place.
@@ -30,6 +33,8 @@ pub(crate) struct Environment {
     pub(crate) node: Option<String>,
     /// `NODE_GROUP`.
     pub(crate) group: Option<String>,
+    /// The API server, as a pod finds it.
+    pub(crate) pod: Option<Pod>,
 }
 
 /// The members by name, each with one address for each network.
@@ -42,6 +47,8 @@ pub(crate) struct Config {
     pub(crate) members: Members,
     /// The file that the members are from, if they are not in the configuration.
     pub(crate) members_file: Option<PathBuf>,
+    /// The API that the members are from.
+    pub(crate) kubernetes: Option<Kubernetes>,
     pub(crate) port: u16,
     pub(crate) networks: NetworkRule,
     pub(crate) key_file: PathBuf,
@@ -77,7 +84,7 @@ impl Config {
         Ok((raw.grpc.socket, raw.disable_file))
     }
 
-    /// As [`Config::read`]; `otherwise` may replace a file of members that cannot be read.
+    /// As [`Config::read`]; `otherwise` may replace a list of members that cannot be read, of a file or of the API.
     pub(crate) fn read_with(
         file: &Path,
         environment: Environment,
@@ -85,40 +92,45 @@ impl Config {
     ) -> Result<Self, Refusal> {
         let raw = Raw::read(file)?;
         let of_file = |path: &Path| read_members(path).or_else(&otherwise);
-        Self::of(raw, file, environment, of_file)
+        let of_api = |kubernetes: &Kubernetes| kubernetes.first_list().or_else(&otherwise);
+        Self::of(raw, file, environment, (of_file, of_api))
     }
 
     fn of(
         raw: Raw,
         file: &Path,
         environment: Environment,
-        read_members: impl Fn(&Path) -> Result<Members, Refusal>,
+        (of_file, of_api): (
+            impl Fn(&Path) -> Result<Members, Refusal>,
+            impl Fn(&Kubernetes) -> Result<Members, Refusal>,
+        ),
     ) -> Result<Self, Refusal> {
-        if raw.kubernetes.is_some() {
-            return Err(Refusal::Kubernetes { file: file.to_owned() });
-        }
         let name = |own: Option<String>, of_environment: Option<String>| {
             own.or(of_environment).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty())
         };
         let node = name(raw.node, environment.node).ok_or_else(|| Refusal::NoNode { file: file.to_owned() })?;
         let group = name(raw.group, environment.group).ok_or_else(|| Refusal::NoGroup { file: file.to_owned() })?;
-        let members = match (&raw.members, &raw.members_file) {
-            (Some(members), None) => addresses(members)?,
-            (None, Some(path)) => read_members(path)?,
-            (Some(_), Some(_)) => return Err(Refusal::TwoLists { file: file.to_owned() }),
-            (None, None) => return Err(Refusal::NoMembers { file: file.to_owned() }),
+        let kubernetes = raw.kubernetes.map(|raw| kubernetes(raw, &node, &group, environment.pod)).transpose()?;
+        let members = match (&raw.members, &raw.members_file, &kubernetes) {
+            (Some(members), None, None) => addresses(members)?,
+            (None, Some(path), None) => of_file(path)?,
+            (None, None, Some(kubernetes)) => of_api(kubernetes)?,
+            (None, None, None) => return Err(Refusal::NoMembers { file: file.to_owned() }),
+            _ => return Err(Refusal::TwoLists { file: file.to_owned() }),
         };
+        let otherwise = if kubernetes.is_some() { TieBreaker::Api } else { TieBreaker::None };
         let config = Self {
             node,
             group,
             members,
             members_file: raw.members_file,
+            kubernetes,
             port: raw.port,
             networks: raw.networks.into(),
             key_file: raw.key_file,
             on_quorum_loss: raw.on_quorum_loss.into(),
             quorum: raw.quorum,
-            tie_breaker: raw.tie_breaker.into(),
+            tie_breaker: raw.tie_breaker.map_or(otherwise, TieBreaker::from),
             watchdog: Watchdog {
                 device: raw.watchdog.device,
                 timeout: positive("watchdog.timeout", &raw.watchdog.timeout)?,
@@ -158,7 +170,7 @@ impl Config {
             Some(quorum) if quorum > count => return Err(Refusal::LargeQuorum { quorum, count, least }),
             _ => {}
         }
-        if self.tie_breaker == TieBreaker::Api {
+        if self.tie_breaker == TieBreaker::Api && self.kubernetes.is_none() {
             return Err(Refusal::ApiWithoutKubernetes);
         }
         if self.port == 0 {
@@ -241,6 +253,18 @@ fn check_networks(members: &Members, networks: usize) -> Result<(), Refusal> {
         }
     }
     Ok(())
+}
+
+fn kubernetes(raw: raw::Kubernetes, node: &str, group: &str, pod: Option<Pod>) -> Result<Kubernetes, Refusal> {
+    Ok(Kubernetes {
+        kubeconfig: raw.kubeconfig,
+        pod,
+        node: node.to_owned(),
+        label: raw.label,
+        group: group.to_owned(),
+        check_interval: positive("kubernetes.check_interval", &raw.check_interval)?,
+        api_timeout: positive("kubernetes.api_timeout", &raw.api_timeout)?,
+    })
 }
 
 fn positive(key: &'static str, text: &str) -> Result<Duration, Refusal> {

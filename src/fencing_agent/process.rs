@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::future::Future;
 use std::io;
+use std::path::PathBuf;
 
 use clap::Parser;
 
@@ -17,9 +18,12 @@ use super::shell::place::make;
 use super::shell::start::{Given, Places, Started, start};
 use super::show;
 use super::status::{Status, Unknown};
+use crate::adapters::kubernetes::kubeconfig::Pod;
 use crate::os::daemon;
 use crate::os::output::{complain, say};
 
+/// Where Kubernetes mounts the service account of a pod.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNFED: u8 = 3;
@@ -68,7 +72,9 @@ pub(crate) fn main(args: &[OsString]) -> u8 {
 
 fn environment() -> Environment {
     let of = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    Environment { node: of("NODE_NAME"), group: of("NODE_GROUP") }
+    let pod = of("KUBERNETES_SERVICE_HOST").zip(of("KUBERNETES_SERVICE_PORT"));
+    let pod = pod.map(|(host, port)| Pod { host, port, account: PathBuf::from(SERVICE_ACCOUNT) });
+    Environment { node: of("NODE_NAME"), group: of("NODE_GROUP"), pod }
 }
 
 fn printed(text: impl std::fmt::Display) -> Result<u8, Failure> {

@@ -51,6 +51,7 @@ pub(super) struct Status {
     datagrams: Vec<Datagrams>,
     dropped: BTreeMap<String, u64>,
     api_up: Option<bool>,
+    watch_age: Option<f64>,
     members: Vec<Member>,
 }
 
@@ -90,6 +91,7 @@ impl Status {
             datagrams: state.datagrams,
             dropped: state.dropped,
             api_up: state.api_up,
+            watch_age: state.watch_age,
             members: state.members,
         }
     }
@@ -177,6 +179,9 @@ impl Status {
         page.add("dropped_total", "counter", "Datagrams that were dropped.", dropped);
         if let Some(is_up) = self.api_up {
             page.one("api_up", "gauge", "Whether the API server answered last.", f64::from(u8::from(is_up)));
+        }
+        if let Some(age) = self.watch_age {
+            page.one("watch_age_seconds", "gauge", "Since the watch of the own Node showed anything.", age);
         }
         page.0
     }

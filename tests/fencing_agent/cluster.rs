@@ -84,17 +84,26 @@ impl Cluster {
             })
             .collect();
         let (head, tail) = &self.settings;
+        // With [kubernetes] the API has the list.
+        let listed =
+            if tail.contains("[kubernetes]") { String::new() } else { format!("[members]\n{}", members.join("\n")) };
         let text = format!(
-            "node = '{}'\ngroup = 'test'\nkey_file = '{root}/{key}'\ndisable_file = '{dir}/disable'\n{head}\n[members]\n{}\n\
+            "node = '{}'\ngroup = 'test'\nkey_file = '{root}/{key}'\ndisable_file = '{dir}/disable'\n{head}\n{listed}\n\
              [watchdog]\ndevice = '{dir}/watchdog'\ntimeout = '6s'\ninterval = '500ms'\n[grpc]\nsocket = '{dir}/s'\n{tail}\n",
-            node.name,
-            members.join("\n")
+            node.name
         );
         fs::write(node.dir.join("config"), text).unwrap();
     }
 
     pub(crate) fn start_all(&mut self) {
         self.nodes.iter_mut().for_each(Node::start);
+    }
+
+    /// Gives the test itself an address on a network.
+    pub(crate) fn join(&self, network: usize) -> String {
+        let address = format!("10.{network}.0.254");
+        ip(&format!("addr add {address}/24 dev br{network}a"));
+        address
     }
 
     pub(crate) fn cut(&self, network: usize, nodes: &[usize]) {

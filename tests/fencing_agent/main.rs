@@ -7,7 +7,11 @@
 mod cluster;
 mod commands;
 mod five;
+mod kubernetes;
 #[path = "../namespaces/mod.rs"]
 mod namespaces;
 mod nightly;
+#[allow(dead_code, reason = "it is the unit tests' own, which use the rest of it")]
+#[path = "../../src/adapters/kubernetes/nodes/stand_in.rs"]
+mod stand_in;
 mod three;

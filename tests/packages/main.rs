@@ -62,6 +62,7 @@ const SHIPPED: &[&str] = &[
     "/usr/share/tandem/prometheus/tandem-fencing.rules.yml",
     "/usr/share/tandem/grafana/tandem.json",
     "/usr/share/tandem/fencing.proto",
+    "/usr/share/tandem/kubernetes/fencing-agent.yaml",
 ];
 
 /// What the package `tandem` has to hold, besides its documentation.

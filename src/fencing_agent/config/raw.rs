@@ -26,8 +26,7 @@ pub(super) struct Raw {
     #[serde(default)]
     pub(super) on_quorum_loss: OnQuorumLoss,
     pub(super) quorum: Option<usize>,
-    #[serde(default)]
-    pub(super) tie_breaker: TieBreaker,
+    pub(super) tie_breaker: Option<TieBreaker>,
     #[serde(default)]
     pub(super) watchdog: Watchdog,
     #[serde(default)]
@@ -36,7 +35,7 @@ pub(super) struct Raw {
     pub(super) grpc: Grpc,
     #[serde(default = "disable_file")]
     pub(super) disable_file: PathBuf,
-    pub(super) kubernetes: Option<toml::Table>,
+    pub(super) kubernetes: Option<Kubernetes>,
 }
 
 impl Raw {
@@ -85,12 +84,31 @@ pub(super) enum OnQuorumLoss {
     Wait,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum TieBreaker {
     Api,
-    #[default]
     None,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Kubernetes {
+    pub(super) kubeconfig: Option<PathBuf>,
+    pub(super) label: String,
+    pub(super) check_interval: String,
+    pub(super) api_timeout: String,
+}
+
+impl Default for Kubernetes {
+    fn default() -> Self {
+        Self {
+            kubeconfig: None,
+            label: "node.deckhouse.io/group".to_owned(),
+            check_interval: "5m".to_owned(),
+            api_timeout: "5s".to_owned(),
+        }
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -13,16 +13,30 @@ pub(crate) enum Refusal {
     Unreadable { file: PathBuf, source: io::Error },
     #[error("{file}, line {line}: {why}: 'fencing-agent example' shows each key")]
     Syntax { file: PathBuf, line: usize, why: String },
-    #[error("[kubernetes] in {file} is not supported yet: list the nodes under [members], or name a members_file")]
-    Kubernetes { file: PathBuf },
     #[error("the name of this node is not known: type 'node = \"NAME\"' in {file}, or set NODE_NAME")]
     NoNode { file: PathBuf },
     #[error("the name of the group is not known: type 'group = \"NAME\"' in {file}, or set NODE_GROUP")]
     NoGroup { file: PathBuf },
-    #[error("{file} has no members: list them under [members], or name a members_file")]
+    #[error("{file} has no members: list them under [members], name a members_file, or type [kubernetes]")]
     NoMembers { file: PathBuf },
-    #[error("{file} has [members] and a members_file: delete one of them")]
+    #[error("{file} has two of [members], members_file and [kubernetes]: delete one of them")]
     TwoLists { file: PathBuf },
+    #[error(
+        "the API server does not know this account ({why}): give the kubeconfig under [kubernetes] a token or certificate that it knows"
+    )]
+    ApiKnowsUsNot { why: String },
+    #[error(
+        "the API answers {status} ({why}): let the account get, list and watch nodes, as in /usr/share/tandem/kubernetes/fencing-agent.yaml"
+    )]
+    ApiRefuses { status: u16, why: String },
+    #[error(
+        "the group cannot be listed ({why}), and no earlier list is kept: 'kubectl get nodes' on this node shows why"
+    )]
+    NoApi { why: String },
+    #[error("there is no Node {node}, the group has {names}: type the Node's name as 'node', or set NODE_NAME")]
+    NoNodeObject { node: String, names: String },
+    #[error("Node {node} has {has}: 'kubectl label node {node} {label}={group}', or type the group that it has")]
+    NotLabelled { node: String, label: String, group: String, has: String },
     #[error("the list of members cannot be read ({source}): 'ls -l {file}'")]
     NoMembersFile { file: PathBuf, source: io::Error },
     #[error("'{name}' is no name of a member: type letters, digits, '-', '.' and '_'")]

@@ -1,6 +1,10 @@
 //! Each refusal, from the example with one thing wrong.
 
+use std::net::TcpListener;
+
 use super::*;
+use crate::adapters::kubernetes::kubeconfig;
+use crate::adapters::kubernetes::nodes::stand_in::StandIn;
 
 const PLACE: &str = "/etc/tandem/fencing-agent.toml";
 
@@ -11,7 +15,7 @@ fn read(text: &str) -> Result<Config, String> {
 fn read_in(text: &str, environment: Environment) -> Result<Config, String> {
     let members = |_: &Path| addresses(&toml::from_str("a = '192.0.2.1'\nb = ['192.0.2.2']\nc = '192.0.2.3'").unwrap());
     Raw::of(text, Path::new(PLACE))
-        .and_then(|raw| Config::of(raw, Path::new(PLACE), environment, members))
+        .and_then(|raw| Config::of(raw, Path::new(PLACE), environment, (members, Kubernetes::first_list)))
         .map_err(|why| why.to_string())
 }
 
@@ -43,7 +47,7 @@ fn each_commented_key_of_the_example_is_one() {
 
 #[test]
 fn the_environment_names_what_the_file_does_not() {
-    let environment = || Environment { node: Some("node2".to_owned()), group: Some("others".to_owned()) };
+    let environment = || Environment { node: Some("node2".to_owned()), group: Some("others".to_owned()), pod: None };
     let bare = EXAMPLE.replace("node = \"node1\"", "").replace("group = \"workers\"", "");
     let config = read_in(&bare, environment()).unwrap();
     assert_eq!((config.node.as_str(), config.group.as_str()), ("node2", "others"));
@@ -91,7 +95,8 @@ fn each_refusal_names_what_to_type() {
         ("# suspicion = [\"1s\", \"2s\"]", "suspicion = [\"2s\", \"1s\"]", "'suspicion = [\"1s\", \"2s\"]'"),
         ("port = 7946", "port = 0", "'port = 7946'"),
         ("# members_file", "members_file", "delete one of them"),
-        ("[grpc]", "[kubernetes]\nlabel = 'x'\n[grpc]", "is not supported yet"),
+        ("[grpc]", "[kubernetes]\n[grpc]", "delete one of them"),
+        ("[grpc]", "[kubernetes]\napi_timeout = '0'\n[grpc]", "kubernetes.api_timeout is 0: type a duration"),
     ] {
         let why = with(old, new).unwrap_err();
         assert!(why.contains(typed), "{why}");
@@ -116,4 +121,37 @@ fn a_rewritten_list_has_to_fit_as_well() {
     assert!(why.contains("'systemctl restart fencing-agent'"), "{why}");
     members.remove("node1");
     assert!(config.with_members(members).unwrap_err().to_string().contains("is not listed"));
+}
+
+fn of_api(api: &StandIn, dir: &tempfile::TempDir, text: &str) -> Result<Config, String> {
+    let list = text.split("# One address, or one for each network.").collect::<Vec<_>>();
+    let rest = list[1].split_once("[watchdog]").map(|(_, rest)| rest).unwrap_or_default();
+    let kubeconfig = kubeconfig::for_server(dir, &api.server);
+    let of_api = format!("[kubernetes]\nkubeconfig = '{}'\n[watchdog]{rest}", kubeconfig.display());
+    read(&format!("{}{of_api}", list[0].replace("tie_breaker = \"none\"", "")))
+}
+
+#[test]
+fn the_group_of_the_api_server_is_the_list_and_what_the_server_refuses_names_what_to_type() {
+    let (dir, api) = (tempfile::tempdir().unwrap(), StandIn::start(TcpListener::bind("127.0.0.1:0").unwrap()));
+    for (name, group) in [("node1", "workers"), ("node2", "workers"), ("node3", "workers"), ("node4", "others")] {
+        api.put(name, "uid", &format!("192.0.2.{}", &name[4..]), group);
+    }
+    let config = of_api(&api, &dir, EXAMPLE).unwrap();
+    assert_eq!(config.members.keys().collect::<Vec<_>>(), ["node1", "node2", "node3"]);
+    assert_eq!(
+        (config.tie_breaker, config.own_addresses()),
+        (TieBreaker::Api, vec!["192.0.2.1:7946".parse().unwrap()])
+    );
+    let refused = |node: &str| of_api(&api, &dir, &EXAMPLE.replace("\"node1\"", &format!("\"{node}\""))).unwrap_err();
+    assert!(refused("node4").contains("has node.deckhouse.io/group=others: 'kubectl label node node4 "));
+    assert!(refused("node9").contains("there is no Node node9, the group has node1, node2, node3"));
+    api.edit("node4", |node| node["metadata"]["labels"] = serde_json::json!({}));
+    assert!(refused("node4").contains("Node node4 has no such label"));
+    for (status, typed) in
+        [(401, "a token or certificate that it knows"), (403, "get, list and watch nodes"), (404, "answers 404")]
+    {
+        api.refuse(Some(status));
+        assert!(refused("node1").contains(typed), "{}", refused("node1"));
+    }
 }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::place::Armed;
+use super::report::Report;
 use crate::adapters::command::Programs;
 use crate::adapters::watchdog::refusal::Words;
 use crate::adapters::watchdog::{self, Device, Wanted};
@@ -28,26 +29,6 @@ const MUX_TIME: Duration = Duration::from_secs(2);
 const IDLE: Duration = Duration::from_secs(60);
 /// The multiplexer's time-out, unless its state has another.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What a thread reports to the loop.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Report {
-    Opened {
-        identity: String,
-        timeout: Duration,
-        has_magic_close: bool,
-        warnings: Vec<String>,
-    },
-    NotOpened {
-        why: String,
-    },
-    /// The multiplexer's connection was closed without `V`, or was lost: that machine resets.
-    MuxClosed {
-        why: String,
-    },
-    /// A signal asks for the end.
-    Terminate,
-}
 
 enum Order {
     Arm,

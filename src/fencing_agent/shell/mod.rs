@@ -3,9 +3,11 @@
 pub(crate) mod feeder;
 pub(crate) mod grpc;
 pub(crate) mod keeper;
+pub(crate) mod kubernetes;
 pub(crate) mod lists;
 pub(crate) mod network;
 pub(crate) mod place;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod seal;
 pub(crate) mod start;

@@ -1,5 +1,7 @@
 //! The loop: events into the core, and what it returns carried out.
 
+mod changes;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -9,13 +11,15 @@ use std::time::Duration;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::feeder::{Feeder, Report};
+use super::feeder::Feeder;
 use super::grpc::hub::Hub;
 use super::grpc::messages;
 use super::keeper::Keeper;
+use super::kubernetes::Kubernetes;
 use super::lists::Lists;
 use super::network::{LONGEST, Networks};
-use super::seal::Sealer;
+use super::report::Report;
+use super::seal::{Dropped, Sealer};
 use super::state::{Datagrams, Member, State};
 use crate::adapters::chronicle::{self, Chronicle};
 use crate::fencing_agent::config::Config;
@@ -42,6 +46,7 @@ pub(crate) struct Shell {
     pub(crate) hub: Hub,
     pub(crate) keeper: Keeper,
     pub(crate) lists: Lists,
+    pub(crate) kubernetes: Option<Kubernetes>,
     pub(crate) chronicle: Chronicle,
     /// The service manager's socket.
     pub(crate) service: Option<OsString>,
@@ -60,6 +65,8 @@ pub(crate) struct Work {
     identity: Option<String>,
     timeout: Duration,
     maintenance: Option<Vec<String>>,
+    /// The reasons of the own Node to be disarmed, once the API has shown it.
+    of_node: Option<Vec<String>>,
     feeding_failures: u64,
     is_state_written: bool,
 }
@@ -127,7 +134,13 @@ impl Shell {
                         return true;
                     }
                 }
-                Err(why) => *self.work.dropped.entry(why.word()).or_default() += 1,
+                Err(why) => {
+                    // It may be a node that was added to the group since the last list.
+                    if let (Dropped::Unlisted, Some(kubernetes)) = (why, &self.kubernetes) {
+                        kubernetes.list();
+                    }
+                    *self.work.dropped.entry(why.word()).or_default() += 1;
+                }
             }
             if now() >= self.work.wake {
                 return self.handle(Event::Wake);
@@ -161,6 +174,7 @@ impl Shell {
                 Event::NotOpened { why }
             }
             Report::Terminate => Event::Terminate,
+            Report::Kubernetes(told) => return self.of_kubernetes(told),
             Report::MuxClosed { why } => {
                 let text =
                     format!("{device} closed without V ({why}): reset in at most {} s", self.work.timeout.as_secs());
@@ -191,8 +205,10 @@ impl Shell {
                 Output::Publish(change) => self.publish(&change),
                 Output::Log(line) => self.chronicle.log(of_core(line)),
                 Output::RememberUnfed(reason) => self.keeper.remember(reason),
-                // Without [kubernetes] there is no server that could answer.
-                Output::AskApi { asked } => answers.push(Event::ApiFailed { asked }),
+                Output::AskApi { asked } => match &self.kubernetes {
+                    Some(kubernetes) => kubernetes.read(asked),
+                    None => answers.push(Event::ApiFailed { asked }),
+                },
                 Output::WakeAt(at) => self.work.wake = at,
                 Output::End => is_end = true,
             }
@@ -258,24 +274,9 @@ impl Shell {
     /// Finds files that have changed, and writes the state.
     fn tick(&mut self) -> bool {
         let mut is_end = false;
-        let wanted = &self.config.disable_file;
-        let reasons: Vec<String> =
-            wanted.exists().then(|| format!("{} is there", wanted.display())).into_iter().collect();
-        if self.work.maintenance.as_ref() != Some(&reasons) {
-            self.work.maintenance = Some(reasons.clone());
-            is_end |= self.handle(Event::Maintenance(reasons));
-        }
-        match self.lists.changed(&self.config) {
-            Ok(None) => {}
-            Ok(Some(config)) => {
-                self.config = config;
-                let listed = self.list();
-                self.keeper.keep(self.config.members.clone());
-                self.chronicle.info(format!("members: {}, quorum {}", listed.len(), self.config.quorum()));
-                is_end |= self.handle(Event::Listed(listed));
-            }
-            Err(why) => self.chronicle.warn(format!("the list of members stays as it is: {why}")),
-        }
+        is_end |= self.maintain();
+        let changed = self.lists.changed(&self.config);
+        is_end |= self.take_list(changed);
         is_end |= self.handle(Event::Wake);
         self.hub.publish(self.nodes(), &[]);
         self.report();
@@ -337,6 +338,7 @@ impl Shell {
             datagrams: self.datagrams(),
             dropped,
             api_up: seen.api_up,
+            watch_age: self.kubernetes.as_ref().and_then(Kubernetes::watch_age).map(|age| age.as_secs_f64()),
             members: seen.members.iter().map(|member| shown(member, now)).collect(),
         }
     }

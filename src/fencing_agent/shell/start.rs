@@ -7,13 +7,15 @@ use std::time::Duration;
 use nix::sys::signalfd::SignalFd;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::feeder::{Feeder, Report, is_socket, wanted};
+use super::feeder::{Feeder, is_socket, wanted};
 use super::grpc::hub::Hub;
 use super::grpc::service;
 use super::keeper::Keeper;
+use super::kubernetes::Kubernetes;
 use super::lists::Lists;
 use super::network::{self, Networks};
 use super::place::{Armed, Kept, make};
+use super::report::Report;
 use super::run::{Shell, Work};
 use super::seal::Sealer;
 use crate::adapters::chronicle::Chronicle;
@@ -85,6 +87,8 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
         .spawn(move || while daemon::wait_for_end(&signals).is_ok() && terminate.send(Report::Terminate).is_ok() {})
         .map_err(thread)?;
     let armed = Armed::in_dir(&places.run_dir);
+    let kubernetes = config.kubernetes.as_ref().map(|asked| Kubernetes::start(asked, &reports));
+    let kubernetes = kubernetes.transpose().map_err(thread)?;
     let feeder = Feeder::start(config.watchdog.clone(), armed, programs, reports).map_err(thread)?;
     let keeper = Keeper::start(kept).map_err(thread)?;
     keeper.keep(config.members.clone());
@@ -93,6 +97,7 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     let hub = Hub::default();
     let shell = Shell {
         lists: Lists::new(&config),
+        kubernetes,
         config,
         run_dir: places.run_dir,
         agent,

@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) dropped: BTreeMap<String, u64>,
     pub(crate) api_up: Option<bool>,
+    /// Seconds since the watch of the own Node showed anything.
+    pub(crate) watch_age: Option<f64>,
     pub(crate) members: Vec<Member>,
 }
 

@@ -35,6 +35,7 @@ fn state() -> State {
         datagrams: vec![Datagrams { direction: "sent".to_owned(), network: "eth0".to_owned(), count: 9 }],
         dropped: BTreeMap::from([("seal".to_owned(), 4)]),
         api_up: None,
+        watch_age: None,
         members: vec![member("a", "alive", None), member("b", "alive", Some(0.25)), member("c", "lost", None)],
     }
 }
@@ -87,6 +88,8 @@ fn the_metrics_have_all_names() {
         assert!(page.lines().any(|found| found == format!("tandem_fencing_agent_{line}")), "{line}: {page}");
     }
     assert!(!of(State { on_quorum_loss: "wait".to_owned(), ..state() }).metrics().contains("_agent_fed"));
+    let watched = of(State { watch_age: Some(2.5), ..state() }).metrics();
+    assert!(!page.contains("watch_age") && watched.contains("watch_age_seconds 2.5"));
     assert!(!page.contains("api_up") && of(State { api_up: Some(true), ..state() }).metrics().contains("api_up 1"));
 }
 

@@ -31,6 +31,12 @@ const FILES: &[(&str, &str)] = &[
     ("src/fence/trace.rs", "the debug file's lines; its one refusal is checked by name"),
     ("src/fencing_agent/core", "lines of the log, which docs/operate/fencing-agent.md has"),
     ("src/fencing_agent/shell/run.rs", "the same"),
+    ("src/fencing_agent/shell/run/changes.rs", "the same"),
+    ("src/fencing_agent/shell/kubernetes.rs", "lines of the log, and names of threads"),
+    (
+        "src/fencing_agent/shell/kubernetes/disarming.rs",
+        "reasons of the log's line `disarmed`, which docs/operate/fencing-agent.md has",
+    ),
     ("src/fencing_agent/shell/seal.rs", "names of counters, and parts of a datagram"),
     ("src/fencing_agent/shell/place.rs", "files, and lines of the log"),
     ("src/fencing_agent/shell/feeder.rs", "lines of the log"),

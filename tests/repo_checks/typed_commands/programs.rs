@@ -77,7 +77,7 @@ pub(super) const ALL: &[Programs] = &[
         package: Package::Everywhere,
     },
     Programs {
-        names: &["apt-get", "crictl", "curl", "dmidecode", "dnf", "etcdutl", "fio", "firewall-cmd", "oc"],
+        names: &["apt-get", "crictl", "curl", "dmidecode", "dnf", "etcdutl", "fio", "firewall-cmd", "kubectl", "oc"],
         package: Package::WhereItIsNamed,
     },
 ];

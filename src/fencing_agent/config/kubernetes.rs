@@ -1,0 +1,75 @@
+//! `[kubernetes]`: which Nodes are the members, and how the API server is asked for them.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::Members;
+use super::refusal::Refusal;
+use crate::adapters::kubernetes::kubeconfig::{self, Access, Pod};
+use crate::adapters::kubernetes::nodes::{self, Failure, Node};
+
+/// What the API server is asked for, and the access to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kubernetes {
+    /// Nothing: the service account of the pod.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) pod: Option<Pod>,
+    pub(crate) node: String,
+    /// The key of the label. Its value is the group.
+    pub(crate) label: String,
+    pub(crate) group: String,
+    pub(crate) check_interval: Duration,
+    pub(crate) api_timeout: Duration,
+}
+
+impl Kubernetes {
+    /// Reads the access anew: a service account's token is replaced while the agent runs.
+    pub(crate) fn access(&self) -> Result<Access, Failure> {
+        let access = match (&self.kubeconfig, &self.pod) {
+            (Some(path), _) => kubeconfig::read(path).map_err(|why| format!("{} {why}", path.display())),
+            (None, Some(pod)) => pod.access(),
+            (None, None) => {
+                Err("it runs in no pod: type 'kubeconfig = \"/etc/kubernetes/kubelet.conf\"' under [kubernetes]".into())
+            }
+        };
+        access.map_err(Failure::None)
+    }
+
+    /// Lists the group: each Node's name, and its addresses of type `InternalIP`.
+    pub(crate) fn list(&self) -> Result<Members, Failure> {
+        let nodes = nodes::list(&self.access()?, &format!("{}={}", self.label, self.group), self.api_timeout)?;
+        Ok(nodes.into_iter().map(|node| (node.name, node.addresses)).collect())
+    }
+
+    /// Reads the own Node, linearizably.
+    pub(crate) fn read(&self) -> Result<Option<Node>, Failure> {
+        nodes::read(&self.access()?, &self.node, self.api_timeout)
+    }
+
+    /// Lists the group at the start, where each failure names what to type.
+    pub(super) fn first_list(&self) -> Result<Members, Refusal> {
+        let members = self.list().map_err(|why| self.refusal(why))?;
+        if members.contains_key(&self.node) {
+            return Ok(members);
+        }
+        let (node, label) = (self.node.clone(), self.label.clone());
+        let found = self.read().map_err(|why| self.refusal(why))?;
+        let Some(found) = found else {
+            let names: BTreeSet<&str> = members.keys().map(String::as_str).collect();
+            let names = names.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(Refusal::NoNodeObject { node, names });
+        };
+        let has = found.labels.get(&self.label).cloned();
+        let has = has.map_or_else(|| "no such label".to_owned(), |value| format!("{label}={value}"));
+        Err(Refusal::NotLabelled { node, label, group: self.group.clone(), has })
+    }
+
+    fn refusal(&self, why: Failure) -> Refusal {
+        match why {
+            Failure::Refused { status: 401, why } => Refusal::ApiKnowsUsNot { why },
+            Failure::Refused { status, why } => Refusal::ApiRefuses { status, why },
+            why => Refusal::NoApi { why: why.to_string() },
+        }
+    }
+}

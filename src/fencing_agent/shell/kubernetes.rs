@@ -1,0 +1,232 @@
+//! The Kubernetes API: the list of the group's Nodes, a watch of the own Node, and the read that breaks a tie. Each has a thread of its own, and
+//! an API server that does not answer holds up none of the others.
+
+mod disarming;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::report::{Report, Told};
+use crate::adapters::kubernetes::nodes::{self, Change, Failure, Node};
+use crate::fencing_agent::config::kubernetes::Kubernetes as Config;
+use crate::os::clock;
+
+/// How long a watch lasts before the server ends it.
+const WATCH: Duration = Duration::from_secs(240);
+/// How long the thread waits before it asks an API server again that gave no answer.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How often the Node is looked for, once it is gone.
+const GONE: Duration = Duration::from_secs(5);
+/// How long a list waits that was asked for right behind another one.
+const LEAST_INTERVAL: Duration = Duration::from_secs(10);
+/// No read that breaks a tie takes longer.
+const READ: Duration = Duration::from_secs(2);
+
+/// The threads.
+#[derive(Debug)]
+pub(crate) struct Kubernetes {
+    reads: Sender<Duration>,
+    lists: Sender<()>,
+    /// When the watch last showed anything, in nanoseconds since boot.
+    heard: Arc<AtomicU64>,
+}
+
+impl Kubernetes {
+    /// Starts the threads. They end with the process.
+    pub(crate) fn start(asked: &Config, reports: &UnboundedSender<Report>) -> std::io::Result<Self> {
+        let ((reads, read), (lists, list)) = (mpsc::channel(), mpsc::channel());
+        let heard = Arc::new(AtomicU64::new(0));
+        let threads: [(&str, Box<dyn FnOnce(Config, UnboundedSender<Report>) + Send>); 3] = [
+            ("api read", Box::new(move |asked, reports| break_ties(&asked, &read, &reports))),
+            ("api list", Box::new(move |asked, reports| keep_listing(&asked, &list, &reports))),
+            ("api watch", {
+                let heard = Arc::clone(&heard);
+                Box::new(move |asked, reports| Follower::new(asked, reports, heard).follow())
+            }),
+        ];
+        for (name, run) in threads {
+            let (asked, reports) = (asked.clone(), reports.clone());
+            std::thread::Builder::new().name(name.to_owned()).spawn(move || run(asked, reports))?;
+        }
+        Ok(Self { reads, lists, heard })
+    }
+
+    /// Asks for a linearizable read of the own Node, which `asked` is the time of.
+    pub(crate) fn read(&self, asked: Duration) {
+        let _ = self.reads.send(asked);
+    }
+
+    /// Asks for the list: a member of the group is not on it.
+    pub(crate) fn list(&self) {
+        let _ = self.lists.send(());
+    }
+
+    /// Returns how long ago the watch showed anything.
+    pub(crate) fn watch_age(&self) -> Option<Duration> {
+        match self.heard.load(Ordering::Relaxed) {
+            0 => None,
+            heard => Some(Duration::from_nanos(clock::boot_nanoseconds().saturating_sub(heard))),
+        }
+    }
+}
+
+/// Whether the other end is still there.
+fn send(reports: &UnboundedSender<Report>, told: Told) -> bool {
+    reports.send(Report::Kubernetes(told)).is_ok()
+}
+
+/// Answers each read that is asked for. Of several that wait the newest counts, because an answer counts from when its read was asked for.
+fn break_ties(asked: &Config, reads: &Receiver<Duration>, reports: &UnboundedSender<Report>) {
+    let asked = Config { api_timeout: asked.api_timeout.min(READ), ..asked.clone() };
+    while let Ok(first) = reads.recv() {
+        let at = reads.try_iter().last().unwrap_or(first);
+        let told = if asked.read().is_ok() { Told::Answered(at) } else { Told::Failed(at) };
+        if !send(reports, told) {
+            break;
+        }
+    }
+}
+
+/// Lists the group at each interval, and when a list is asked for.
+fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<Report>) {
+    let mut failure = None;
+    let mut is_first = true;
+    loop {
+        // The list of the start is fresh.
+        let is_over = if std::mem::take(&mut is_first) && asked.check_interval > LEAST_INTERVAL {
+            matches!(lists.recv_timeout(asked.check_interval), Err(RecvTimeoutError::Disconnected))
+        } else {
+            clock::sleep(LEAST_INTERVAL.min(asked.check_interval));
+            let left = asked.check_interval.saturating_sub(LEAST_INTERVAL);
+            matches!(lists.recv_timeout(left), Err(RecvTimeoutError::Disconnected))
+        };
+        let _ = lists.try_iter().count();
+        let told = match asked.list() {
+            Ok(members) => {
+                failure = None;
+                Some(Told::Listed(members))
+            }
+            Err(why) => news(&mut failure, format!("the group cannot be listed: {why}")),
+        };
+        if is_over || told.is_some_and(|told| !send(reports, told)) {
+            break;
+        }
+    }
+}
+
+/// Returns words where they are not those of the last time.
+fn news(last: &mut Option<String>, words: String) -> Option<Told> {
+    if last.as_ref() == Some(&words) {
+        return None;
+    }
+    *last = Some(words.clone());
+    Some(Told::Warning(words))
+}
+
+/// What the watch of the own Node goes by.
+struct Follower {
+    asked: Config,
+    reports: UnboundedSender<Report>,
+    heard: Arc<AtomicU64>,
+    /// The UID of the first look: a Node of the same name with another one is another machine's.
+    uid: Option<String>,
+    failure: Option<String>,
+    reasons: Option<Vec<String>>,
+    is_over: bool,
+}
+
+impl Follower {
+    fn new(asked: Config, reports: UnboundedSender<Report>, heard: Arc<AtomicU64>) -> Self {
+        Self { asked, reports, heard, uid: None, failure: None, reasons: None, is_over: false }
+    }
+
+    fn follow(mut self) {
+        while !self.is_over {
+            match self.asked.read() {
+                Ok(Some(node)) => {
+                    let version = node.version.clone();
+                    self.look(Some(&node));
+                    self.watch(version);
+                }
+                Ok(None) => {
+                    self.look(None);
+                    clock::sleep(GONE);
+                }
+                Err(why) => self.failed(&why),
+            }
+        }
+    }
+
+    /// Watches from `version` on, until the Node has to be read anew.
+    fn watch(&mut self, mut version: String) {
+        while !self.is_over {
+            let watch = self.asked.access().and_then(|access| nodes::watch(&access, &self.asked.node, &version, WATCH));
+            let mut changes = match watch {
+                Ok(changes) => changes,
+                Err(Failure::TooOld) => return,
+                Err(why) => {
+                    self.failed(&why);
+                    continue;
+                }
+            };
+            self.hear();
+            loop {
+                match changes.next() {
+                    Ok(Some(Change::Is(node))) => {
+                        version.clone_from(&node.version);
+                        self.look(Some(&node));
+                    }
+                    Ok(Some(Change::Gone(at))) => {
+                        version = at;
+                        self.look(None);
+                    }
+                    Ok(Some(Change::Version(at))) => version = at,
+                    Ok(None) => break,
+                    Err(Failure::TooOld) => return,
+                    Err(why) => {
+                        self.failed(&why);
+                        break;
+                    }
+                }
+                self.hear();
+                if self.is_over {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn hear(&mut self) {
+        self.failure = None;
+        self.heard.store(clock::boot_nanoseconds(), Ordering::Relaxed);
+    }
+
+    /// Reports the reasons to be disarmed, where they have changed.
+    fn look(&mut self, node: Option<&Node>) {
+        if self.uid.is_none() {
+            self.uid = node.map(|node| node.uid.clone());
+        }
+        let reasons = disarming::reasons(&self.asked.node, node, self.uid.as_deref());
+        self.hear();
+        if self.reasons.as_ref() != Some(&reasons) {
+            self.reasons = Some(reasons.clone());
+            self.is_over |= !send(&self.reports, Told::Maintenance(reasons));
+        }
+    }
+
+    /// The reasons stay as they are: an API server that is down changes nothing.
+    fn failed(&mut self, why: &Failure) {
+        let words = format!("the Node {} cannot be watched: {why}", self.asked.node);
+        if let Some(told) = news(&mut self.failure, words) {
+            self.is_over |= !send(&self.reports, told);
+        }
+        clock::sleep(PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests;
