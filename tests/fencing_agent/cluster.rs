@@ -101,6 +101,7 @@ impl Cluster {
 
     /// Gives the test itself an address on a network.
     pub(crate) fn join(&self, network: usize) -> String {
+        assert!(network < self.networks);
         let address = format!("10.{network}.0.254");
         ip(&format!("addr add {address}/24 dev br{network}a"));
         address

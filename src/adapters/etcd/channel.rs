@@ -51,7 +51,7 @@ impl BalancedChannelBuilder for Builder {
                             continue;
                         }
                     },
-                    other => other,
+                    Change::Remove(uri) => Change::Remove(uri),
                 };
                 if insert.send(change).await.is_err() {
                     break;

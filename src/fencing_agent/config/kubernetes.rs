@@ -49,12 +49,12 @@ impl Kubernetes {
 
     /// Lists the group at the start, where each failure names what to type.
     pub(super) fn first_list(&self) -> Result<Members, Refusal> {
-        let members = self.list().map_err(|why| self.refusal(why))?;
+        let members = self.list().map_err(refusal)?;
         if members.contains_key(&self.node) {
             return Ok(members);
         }
         let (node, label) = (self.node.clone(), self.label.clone());
-        let found = self.read().map_err(|why| self.refusal(why))?;
+        let found = self.read().map_err(refusal)?;
         let Some(found) = found else {
             let names: BTreeSet<&str> = members.keys().map(String::as_str).collect();
             let names = names.into_iter().collect::<Vec<_>>().join(", ");
@@ -64,12 +64,12 @@ impl Kubernetes {
         let has = has.map_or_else(|| "no such label".to_owned(), |value| format!("{label}={value}"));
         Err(Refusal::NotLabelled { node, label, group: self.group.clone(), has })
     }
+}
 
-    fn refusal(&self, why: Failure) -> Refusal {
-        match why {
-            Failure::Refused { status: 401, why } => Refusal::ApiKnowsUsNot { why },
-            Failure::Refused { status, why } => Refusal::ApiRefuses { status, why },
-            why => Refusal::NoApi { why: why.to_string() },
-        }
+fn refusal(why: Failure) -> Refusal {
+    match why {
+        Failure::Refused { status: 401, why } => Refusal::ApiKnowsUsNot { why },
+        Failure::Refused { status, why } => Refusal::ApiRefuses { status, why },
+        why => Refusal::NoApi { why: why.to_string() },
     }
 }

@@ -26,6 +26,9 @@ const LEAST_INTERVAL: Duration = Duration::from_secs(10);
 /// No read that breaks a tie takes longer.
 const READ: Duration = Duration::from_secs(2);
 
+/// What a thread runs.
+type Thread = Box<dyn FnOnce(Config, UnboundedSender<Report>) + Send>;
+
 /// The threads.
 #[derive(Debug)]
 pub(crate) struct Kubernetes {
@@ -40,7 +43,7 @@ impl Kubernetes {
     pub(crate) fn start(asked: &Config, reports: &UnboundedSender<Report>) -> std::io::Result<Self> {
         let ((reads, read), (lists, list)) = (mpsc::channel(), mpsc::channel());
         let heard = Arc::new(AtomicU64::new(0));
-        let threads: [(&str, Box<dyn FnOnce(Config, UnboundedSender<Report>) + Send>); 3] = [
+        let threads: [(&str, Thread); 3] = [
             ("api read", Box::new(move |asked, reports| break_ties(&asked, &read, &reports))),
             ("api list", Box::new(move |asked, reports| keep_listing(&asked, &list, &reports))),
             ("api watch", {
