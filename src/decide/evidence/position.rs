@@ -21,7 +21,7 @@ pub struct DataEnd {
     pub member_id: MemberId,
     pub position: LogPosition,
     /// Whether etcd had died since it served last, so that other data may have been put there before this end was read.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found_dead: bool,
 }
 
