@@ -319,7 +319,6 @@ impl EffectStep {
             Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
             Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
             Self::SetReached(reached) => {
-                let reached = if sim.bounds.puts_back { reached } else { CibReached { term: 0, ..reached } };
                 pacemaker::write(world, n, |cib| cib.reached = reached);
             }
             Self::ForceDone => pacemaker::write(world, n, |cib| cib.told[n] = false),

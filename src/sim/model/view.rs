@@ -403,7 +403,7 @@ fn data_dir(disk: &Disk) -> DataDir {
     DataDir::Present(History {
         cluster_id: disk.cluster.into(),
         member_id: disk.mid.into(),
-        last_term: disk.term.max(1).into(),
+        last_term: disk.term.into(),
         last_index: last_index(disk),
         commit_index: disk.commit.into(),
         voters: mids(disk.conf.voters).map(u64::from).collect(),
