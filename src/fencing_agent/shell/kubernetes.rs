@@ -21,7 +21,7 @@ const WATCH: Duration = Duration::from_secs(240);
 const PAUSE: Duration = Duration::from_secs(2);
 /// How often the Node is looked for, once it is gone.
 const GONE: Duration = Duration::from_secs(5);
-/// How long a list waits that was asked for right behind another one.
+/// How long a list waits that is asked for right behind another one.
 const LEAST_INTERVAL: Duration = Duration::from_secs(10);
 /// No read that breaks a tie takes longer.
 const READ: Duration = Duration::from_secs(2);
@@ -97,16 +97,9 @@ fn break_ties(asked: &Config, reads: &Receiver<Duration>, reports: &UnboundedSen
 /// Lists the group at each interval, and when a list is asked for.
 fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<Report>) {
     let mut failure = None;
-    let mut is_first = true;
-    loop {
-        // The list of the start is fresh.
-        let is_over = if std::mem::take(&mut is_first) && asked.check_interval > LEAST_INTERVAL {
-            matches!(lists.recv_timeout(asked.check_interval), Err(RecvTimeoutError::Disconnected))
-        } else {
-            clock::sleep(LEAST_INTERVAL.min(asked.check_interval));
-            let left = asked.check_interval.saturating_sub(LEAST_INTERVAL);
-            matches!(lists.recv_timeout(left), Err(RecvTimeoutError::Disconnected))
-        };
+    // The list of the start is fresh.
+    let mut wait = asked.check_interval;
+    while !matches!(lists.recv_timeout(wait), Err(RecvTimeoutError::Disconnected)) {
         let _ = lists.try_iter().count();
         let told = match asked.list() {
             Ok(members) => {
@@ -115,9 +108,11 @@ fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<
             }
             Err(why) => news(&mut failure, format!("the group cannot be listed: {why}")),
         };
-        if is_over || told.is_some_and(|told| !send(reports, told)) {
+        if told.is_some_and(|told| !send(reports, told)) {
             break;
         }
+        clock::sleep(LEAST_INTERVAL.min(asked.check_interval));
+        wait = asked.check_interval.saturating_sub(LEAST_INTERVAL);
     }
 }
 
@@ -187,7 +182,10 @@ impl Follower {
                         version = at;
                         self.look(None);
                     }
-                    Ok(Some(Change::Version(at))) => version = at,
+                    Ok(Some(Change::Version(at))) => {
+                        version = at;
+                        self.hear();
+                    }
                     Ok(None) => break,
                     Err(Failure::TooOld) => return,
                     Err(why) => {
@@ -195,7 +193,6 @@ impl Follower {
                         break;
                     }
                 }
-                self.hear();
                 if self.is_over {
                     return;
                 }
