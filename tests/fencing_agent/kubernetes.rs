@@ -15,16 +15,17 @@ const MEMBERS: usize = 0;
 const API: usize = 1;
 const PORT: u16 = 6443;
 
-fn started() -> (Cluster, StandIn) {
-    let kubeconfig = format!(
-        r#"{{ "current-context": "x",
-              "clusters": [{{ "name": "c", "cluster": {{ "server": "http://10.{API}.0.254:{PORT}" }} }}],
-              "contexts": [{{ "name": "x", "context": {{ "cluster": "c", "user": "u" }} }}],
-              "users": [{{ "name": "u", "user": {{ "token": "t" }} }}] }}"#
-    );
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), kubeconfig).unwrap();
-    let path = file.into_temp_path().keep().unwrap();
+/// The directory holds the kubeconfig.
+fn started() -> (Cluster, StandIn, tempfile::TempDir) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("kubeconfig");
+    let kubeconfig = json!({
+        "current-context": "x",
+        "clusters": [{ "name": "c", "cluster": { "server": format!("http://10.{API}.0.254:{PORT}") } }],
+        "contexts": [{ "name": "x", "context": { "cluster": "c", "user": "u" } }],
+        "users": [{ "name": "u", "user": { "token": "t" } }],
+    });
+    std::fs::write(&path, kubeconfig.to_string()).unwrap();
     let tail = format!("[kubernetes]\nkubeconfig = '{}'\napi_timeout = '1s'\n", path.display());
     let mut cluster = Cluster::new(4, 2, "", &tail);
     let address = cluster.join(API);
@@ -35,7 +36,7 @@ fn started() -> (Cluster, StandIn) {
     cluster.nodes.iter().for_each(Node::leave_running);
     cluster.start_all();
     cluster.must_reach(&[0, 1, 2, 3], 4);
-    (cluster, api)
+    (cluster, api, dir)
 }
 
 fn must_be_unfed(node: &mut Node) {
@@ -50,7 +51,7 @@ fn must_be_unfed(node: &mut Node) {
 #[test]
 fn of_two_halves_those_live_that_reach_the_api_server() {
     namespaces::run(module_path!(), "of_two_halves_those_live_that_reach_the_api_server", 100, || {
-        let (mut cluster, api) = started();
+        let (mut cluster, api, _dir) = started();
         for node in &mut cluster.nodes {
             node.must_be_fed();
         }
@@ -93,7 +94,7 @@ fn of_two_halves_those_live_that_reach_the_api_server() {
 #[test]
 fn a_node_that_is_updated_or_deleted_is_disarmed_and_stays_a_member() {
     namespaces::run(module_path!(), "a_node_that_is_updated_or_deleted_is_disarmed_and_stays_a_member", 100, || {
-        let (mut cluster, api) = started();
+        let (mut cluster, api, _dir) = started();
         cluster.nodes[3].must_be_fed();
         let with = |key: &'static str| {
             move |node: &mut serde_json::Value| node["metadata"]["annotations"] = json!({ key: "" })

@@ -77,21 +77,13 @@ fn what_the_services_may_do_does_not_grow() {
     }
 }
 
-/// What an upgrade or a crash must not do to a device that runs, and what a reset must not wait for.
-#[test]
-fn the_multiplexers_unit_keeps_its_promises() {
-    let text = fs::read_to_string(root().join("systemd/watchdog-mux.service")).unwrap();
-    for line in [
-        "Type=notify",
-        "Restart=no",
-        "TimeoutStopSec=infinity",
-        "SendSIGKILL=no",
-        "KillMode=process",
-        "OOMScoreAdjust=-1000",
-        "CPUSchedulingPolicy=rr",
-        "LimitMEMLOCK=infinity",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line}");
+/// A unit that feeds a device has these lines, and its device and its turn.
+fn keeps(unit: &str, lines: &[&str]) {
+    let text = fs::read_to_string(root().join("systemd").join(unit)).unwrap();
+    for line in
+        ["Type=notify", "OOMScoreAdjust=-1000", "CPUSchedulingPolicy=rr", "LimitMEMLOCK=infinity"].iter().chain(lines)
+    {
+        assert!(text.lines().any(|found| found == *line), "{line}");
     }
     assert!(
         !text.contains("PrivateDevices") && !text.contains("RestrictRealtime"),
@@ -99,23 +91,15 @@ fn the_multiplexers_unit_keeps_its_promises() {
     );
 }
 
+/// What an upgrade or a crash must not do to a device that runs, and what a reset must not wait for.
+#[test]
+fn the_multiplexers_unit_keeps_its_promises() {
+    let lines = ["Restart=no", "TimeoutStopSec=infinity", "SendSIGKILL=no", "KillMode=process"];
+    keeps("watchdog-mux.service", &lines);
+}
+
 /// A crash is followed by a start that feeds at its first contact with a quorum, within the time-out; a loop is not held back.
 #[test]
 fn the_fencing_agents_unit_keeps_its_promises() {
-    let text = fs::read_to_string(root().join("systemd/fencing-agent.service")).unwrap();
-    for line in [
-        "Type=notify",
-        "Restart=always",
-        "RestartSec=1",
-        "StartLimitIntervalSec=0",
-        "OOMScoreAdjust=-1000",
-        "CPUSchedulingPolicy=rr",
-        "LimitMEMLOCK=infinity",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line}");
-    }
-    assert!(
-        !text.contains("PrivateDevices") && !text.contains("RestrictRealtime"),
-        "it needs the device, and its turn"
-    );
+    keeps("fencing-agent.service", &["Restart=always", "RestartSec=1", "StartLimitIntervalSec=0"]);
 }
