@@ -30,7 +30,7 @@ impl Tls {
     }
 }
 
-/// Builds channels whose endpoints have `Tls`; without it they have none. etcd-client itself takes authorities, and no verifier.
+/// Builds a channel with `Tls`, or a plain one without it. The TLS options of etcd-client take authorities, and no verifier.
 pub(super) struct Builder(pub(super) Option<Tls>);
 
 impl BalancedChannelBuilder for Builder {
