@@ -8,6 +8,7 @@ mod contract;
 pub mod metadata;
 pub mod observe;
 pub mod process;
+mod recent_monitor;
 pub mod resource;
 mod rounds;
 mod unconfigured;
@@ -63,6 +64,9 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
             return Answered::failed(Code::Generic, why);
         }
     }
+    if let Some(answered) = recent_monitor::answer(env, request) {
+        return answered;
+    }
     let timeout = env.timeout().unwrap_or_else(|| actions::advertised_timeout(request));
     let (pace, deadline) = paced(env, timeout, request);
     let programs = programs.clone().paced(pace);
@@ -98,7 +102,11 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
     if request == Request::Reload {
         act::reload(&context);
     }
-    rounds::run(&context, request)
+    let ended = rounds::run(&context, request);
+    if ended.all_well && request == Request::Monitor {
+        recent_monitor::keep(env, ended.answered.code);
+    }
+    ended.answered
 }
 
 /// Pacemaker's user, as whom alert agents run, may not make the directory itself on every distribution. Before anything is started

@@ -9,8 +9,8 @@ use crate::adapters::ocf::exit::{Answered, Code};
 use crate::agent::act;
 use crate::agent::observe;
 use crate::agent::resource::context::Context;
-use crate::decide::reason::Wait;
-use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Progress, Reason, Request};
+use crate::decide::reason::{Health, Wait};
+use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Plan, Progress, Reason, Request};
 
 /// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
 const FAILURES_ALLOWED: u32 = 3;
@@ -21,18 +21,35 @@ const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
 /// or published then, which asks the same programs, and the answer must be there in time.
 const LOOKS_LEFT: u32 = 2;
 
+/// How an action ended.
+pub(super) struct Ended {
+    pub answered: Answered,
+    /// Whether the first round found an etcd that votes and has a leader, and nothing to change.
+    pub all_well: bool,
+}
+
 /// Runs `request` to its answer.
-pub(super) fn run(context: &Context, request: Request) -> Answered {
+pub(super) fn run(context: &Context, request: Request) -> Ended {
     if request == Request::Notify && !context.notify.as_ref().is_some_and(decide::is_heeded) {
-        return Code::Success.into();
+        return Ended { answered: Code::Success.into(), all_well: false };
     }
     let watch = Watch::new(context, request);
     let mut rounds = Rounds { context, request, progress: Progress::default(), failures: 0, watch };
+    let first = rounds.look_and_decide();
+    let all_well = finds_all_well(&first.decision.plan);
+    let mut answered = rounds.carry_out(first);
     loop {
-        if let Some(answered) = rounds.next() {
-            return answered;
+        if let Some(answered) = answered {
+            return Ended { answered, all_well };
         }
+        answered = rounds.next();
     }
+}
+
+fn finds_all_well(plan: &Plan) -> bool {
+    let votes =
+        matches!(plan.because, Reason::Running(Health::VoterOfTwo | Health::VoterAmong { .. } | Health::SoleVoter));
+    votes && plan.effects.is_empty() && matches!(plan.next, Next::Exit(_))
 }
 
 struct Rounds<'a> {
@@ -194,9 +211,9 @@ fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
 mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
+    use crate::decide::Effect;
     use crate::decide::evidence::{Moment, Notify, Operation};
-    use crate::decide::reason::{Health, Refusal, Rule};
-    use crate::decide::{Effect, Plan};
+    use crate::decide::reason::{Refusal, Rule};
     use crate::records::decision_log;
     use crate::records::events::{read, reason};
 
@@ -226,6 +243,29 @@ mod tests {
         assert_eq!(after(Request::Monitor, Reason::Running(Health::SoleVoter)), 0);
     }
 
+    #[test]
+    fn all_is_well_where_etcd_votes_with_a_leader_and_nothing_is_to_be_changed() {
+        let running = |health| Plan::exit(Vec::new(), Exit::Success, Reason::Running(health));
+        let peer = "node2".to_owned();
+        assert!(
+            [Health::VoterOfTwo, Health::SoleVoter, Health::VoterAmong { voters: 3 }]
+                .map(running)
+                .iter()
+                .all(finds_all_well)
+        );
+        let others = [
+            running(Health::Learner),
+            running(Health::Alarm { alarms: "NOSPACE".to_owned() }),
+            running(Health::LeaderlessPeerNotConfirmed { peer: peer.clone() }),
+            running(Health::LeaderlessPeerKeepsItsClaim { peer }),
+            running(Health::WithoutMajority { others: "node3".to_owned() }),
+            running(Health::NotRunning),
+            Plan::exit(vec![Effect::RestoreRecord], Exit::Success, Reason::Running(Health::VoterOfTwo)),
+            Plan::then_look(Vec::new(), 1, Progress::default(), Reason::Running(Health::VoterOfTwo)),
+        ];
+        assert!(!others.iter().any(finds_all_well));
+    }
+
     /// Before the notification that follows fencing there are two of a promotable clone's that prove nothing.
     #[test]
     fn a_notification_from_which_nothing_follows_is_answered_without_a_look() {
@@ -235,7 +275,7 @@ mod tests {
             let programs = fake_program(dir.path(), "cibadmin", &format!("touch {}", asked.display()));
             let notify = Notify { moment, operation, ..Notify::default() };
             let context = Context { programs, notify: Some(notify), ..context(dir.path()) };
-            assert_eq!(run(&context, Request::Notify).code, Code::Success);
+            assert_eq!(run(&context, Request::Notify).answered.code, Code::Success);
             asked.exists()
         };
         for operation in [Operation::Demote, Operation::Promote, Operation::None] {

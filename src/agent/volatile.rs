@@ -23,8 +23,13 @@ pub(super) fn settle(directory: &Path, resource: &str) -> io::Result<()> {
         log::warn!("{}: other users could write in it, and no longer can", directory.display());
         fs::set_permissions(directory, Permissions::from_mode(metadata.mode() & 0o7777 & !OTHERS_WRITE))?;
     }
-    let files =
-        [state_file::confirmation_path, state_file::memory_path, state_file::process_path, state_file::pace_path];
+    let files = [
+        state_file::confirmation_path,
+        state_file::memory_path,
+        state_file::process_path,
+        state_file::recent_monitor_path,
+        state_file::pace_path,
+    ];
     for path in files.map(|path| path(directory, resource)) {
         if fs::symlink_metadata(&path).is_ok_and(|found| found.uid() != own) {
             log::warn!("{}: deleted, as another user wrote it", path.display());

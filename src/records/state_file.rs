@@ -37,6 +37,11 @@ pub fn container_lock_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.turn"))
 }
 
+/// The answer of the last whole monitor: see `agent::recent_monitor`.
+pub fn recent_monitor_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}-monitor.json"))
+}
+
 /// How long things take on this machine, in this boot: see `pace`.
 pub fn pace_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-pace.json"))

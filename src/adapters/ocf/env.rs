@@ -1,6 +1,7 @@
 //! What Pacemaker puts in an agent's environment, typed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -69,6 +70,14 @@ impl Env {
     /// Whether the resource is a promotable clone.
     pub fn is_promotable(&self) -> bool {
         self.meta("promotable").and_then(yes_no::of_pacemaker) == Some(true) || self.meta("promoted_max").is_some()
+    }
+
+    /// Returns a number for all that Pacemaker asks of the resource, parameters and role, and for this version of the program.
+    pub fn asked(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        env!("CARGO_PKG_VERSION").hash(&mut hasher);
+        self.variables.iter().filter(|(name, _)| name.starts_with("OCF_")).for_each(|pair| pair.hash(&mut hasher));
+        hasher.finish()
     }
 
     /// Where agents keep what no reboot survives.

@@ -6,12 +6,13 @@ use crate::adapters::ocf::metadata::Action;
 use crate::decide::Request;
 
 /// The actions, with the times that Pacemaker uses where nobody sets others. A stop that overruns is answered with
-/// fencing, so it ends well inside its time; monitors are frequent because they are cheap and a crash is found by them.
+/// fencing, so it ends well inside its time; a crash is found by monitors, and most of them are cheap
+/// (`recent_monitor`). Pacemaker wants another interval for each role.
 pub const ACTIONS: &[Action] = &[
     Action::once("start", 600),
     Action::once("stop", 90),
-    Action::monitor(25, 5, None),
-    Action::monitor(25, 4, Some("Promoted")),
+    Action::monitor(25, 1, None),
+    Action::monitor(25, 2, Some("Promoted")),
     Action::once("promote", 30),
     Action::once("demote", 30),
     Action::once("notify", 60),
