@@ -15,7 +15,7 @@ use std::time::Duration;
 pub use self::history::{came_back, said_otherwise, since_reset};
 use self::history::{
     dislikes, first_of_run, last_reading, may_have_worked, may_not_know_its_host, may_yet_work, posted, refusals,
-    since_outage, story, tries, type_index, was_away, was_reset,
+    run_of_off, since_outage, story, tries, type_index, was_away, was_reset,
 };
 use self::pause::{FIRST_POLL, FIRST_RETRY, after_refusal, poll_pause, refusal_pause, retry_pause};
 use self::proof::{
@@ -154,6 +154,10 @@ impl Plan {
                 FenceStep::Read { not_before: last.at + retry_pause(history, failure) }
             }
             Event::Posted => FenceStep::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
+            // Its last reading was Off: the next one is the proof, or none.
+            Event::Refused(failure) if failure.kind == FailureKind::WrongState && !run_of_off(history).is_empty() => {
+                FenceStep::Read { not_before: (first_of_run(history) + CONFIRM).max(last.at) }
+            }
             Event::Refused(failure) | Event::Undone(failure) => {
                 FenceStep::Read { not_before: last.at + after_refusal(failure) }
             }

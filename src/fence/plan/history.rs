@@ -47,12 +47,14 @@ pub fn since_reset(history: &[Moment]) -> Option<Duration> {
     Some(history.last()?.at.saturating_sub(sent))
 }
 
-/// The times of the readings at the end that all say Off, newest first.
+/// The times of the readings at the end that all say Off, newest first. A reset that was refused because the system is off changes nothing,
+/// and ends no run.
 pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     let mut run = Vec::new();
     for moment in history.iter().rev() {
         match &moment.event {
             Event::Read { power, .. } if power.is(PowerWord::Off) => run.push(moment.at),
+            Event::Refused(failure) if failure.kind == FailureKind::WrongState => {}
             Event::Unread(_) | Event::Chassis { .. } | Event::ChassisUnread(_) => {}
             _ => break,
         }

@@ -6,8 +6,8 @@ use super::history::refusals;
 use super::{Event, Moment};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
-pub(super) const FIRST_POLL: Duration = Duration::from_millis(250);
-const LEAST_POLL: Duration = Duration::from_millis(100);
+/// As a quick BMC needs for a reset. It is also the shortest pause.
+pub(super) const FIRST_POLL: Duration = Duration::from_millis(100);
 /// After a failed request, doubling.
 pub(super) const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LONGEST_RETRY: Duration = Duration::from_secs(4);
@@ -16,7 +16,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(4);
 pub(super) fn poll_pause(history: &[Moment], longest: Duration) -> Duration {
     let looks = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Read { .. })).count();
     let pause = FIRST_POLL * 2_u32.saturating_pow(u32::try_from(looks.saturating_sub(1)).unwrap_or(8).min(8));
-    pause.min(longest).max(LEAST_POLL)
+    pause.min(longest).max(FIRST_POLL)
 }
 
 pub(super) fn retry_pause(history: &[Moment], failure: &Failure) -> Duration {

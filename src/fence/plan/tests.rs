@@ -46,10 +46,17 @@ fn what_is_off_already_gets_a_reset_all_the_same() {
             ("0:Off 0:+ 0.3:Off 5:Off", "5", "already"),
             // It knows after all.
             ("0:Off 0:+ 0.3:On 0.6:Off 1.6:Off", "1.6", "by us"),
-            // Off already, in the BMC's own words.
-            ("0:Off 0:!state 0.3:Off", "0.3", "read 1.3"),
-            ("0:Off 0:!state 0.3:Off 1.3:Off", "1.3", "ask chassis"),
-            ("0:Off 0:!state 0.3:Off 1.3:Off 1.3:~", "1.3", "already"),
+            // Off already, in the BMC's own words: the refused reset takes no time of its own.
+            ("0:Off 0:!state", "0", "read 1"),
+            ("0:Off 0.4:!state", "0.4", "read 1"),
+            ("0:Off 1.2:!state", "1.2", "read 1.2"),
+            ("0:Off 0:!state 1:Off", "1", "ask chassis"),
+            ("0:Off 0:!state 1:Off 1:~", "1", "already"),
+            ("0:Off 0:!state 0.9:Off", "0.9", "read 1"),
+            // The reading before it was of another state, or the reset was put off or lost: a second from the next reading on.
+            ("0:On 0:!state", "0", "read 0.1"),
+            ("0:On 0:!state 0.3:Off", "0.3", "read 1.3"),
+            ("0:Off 0:!silent 0.3:Off", "0.3", "read 0.5"),
             // Not now, and whatever is lost: again.
             ("0:Off 0:!busy 0.3:Off", "0.3", "read 0.5"),
             ("0:Off 0:!busy 0.3:Off 1.3:Off", "1.3", "post ForceOff"),
@@ -162,13 +169,13 @@ fn an_accepted_reset_proves_nothing() {
     check(
         Goal::Off,
         &[
-            ("0:On 0.1:+", "0.1", "read 0.35"),
-            ("0:On 0.1:+ 0.4:On", "0.4", "read 0.65"),
-            ("0:On 0.1:+ 0.4:On 0.7:On", "0.7", "read 1.2"),
-            ("0:On 0.1:+ 0.4:On 0.7:On 1.2:On 2.2:On", "2.2", "read 3.2"),
-            ("0:On 0.1:+ 12:On", "12", "read 12.25"),
+            ("0:On 0.1:+", "0.1", "read 0.2"),
+            ("0:On 0.1:+ 0.4:On", "0.4", "read 0.5"),
+            ("0:On 0.1:+ 0.4:On 0.7:On", "0.7", "read 0.9"),
+            ("0:On 0.1:+ 0.4:On 0.7:On 1.2:On 2.2:On", "2.2", "read 3"),
+            ("0:On 0.1:+ 12:On", "12", "read 12.1"),
             ("0:On 0.1:+ 12.2:On", "12.2", "post ForceOff"),
-            ("0:On 0.1:+ 9:PoweringOff", "9", "read 9.25"),
+            ("0:On 0.1:+ 9:PoweringOff", "9", "read 9.1"),
             ("0:On 0.1:+ 13:PoweringOff", "13", "post ForceOff"),
             ("0:On 0.1:+ 49:On", "50", "fail Timed out waiting to power OFF: the BMC accepted the reset once*"),
             ("0:On 0.1:+ 50:Off", "50", "fail Timed out*"),
@@ -182,7 +189,7 @@ fn what_a_refusal_means_decides() {
         Goal::Off,
         &[
             // Whatever was answered, the power state is read first.
-            ("0:On 0.1:!403", "0.1", "read 0.35"),
+            ("0:On 0.1:!403", "0.1", "read 0.2"),
             ("0:On 0.1:!403 0.4:Off", "0.4", "read 1.4"),
             ("0:On 0.1:!403 0.4:On", "0.4", "fail 403"),
             ("0:On 0.1:!401 0.4:On", "0.4", "fail 401"),
@@ -215,7 +222,7 @@ fn a_reset_that_was_accepted_is_waited_for_although_its_repetition_is_refused() 
         check(
             Goal::Off,
             &[
-                (&format!("{history} 20:On"), "20", "read 20.25"),
+                (&format!("{history} 20:On"), "20", "read 20.1"),
                 (&format!("{history} 20:Off 21:Off 21:~"), "21", "by us"),
                 (
                     &format!("{history} 49:On"),
@@ -227,7 +234,7 @@ fn a_reset_that_was_accepted_is_waited_for_although_its_repetition_is_refused() 
             ],
         );
     }
-    check(Goal::On, &[("0:Off 0.1:+ 12.2:Off 12.3:!403 20:Off", "20", "read 20.25")]);
+    check(Goal::On, &[("0:Off 0.1:+ 12.2:Off 12.3:!403 20:Off", "20", "read 20.1")]);
 }
 
 #[test]
@@ -267,11 +274,11 @@ fn on_waits_out_transitions_and_never_posts_into_them() {
             ("0:On", "0", "already"),
             ("0:Off", "0", "post On"),
             ("0:nonsense", "0", "post On"),
-            ("0:PoweringOff", "0", "read 0.25"),
-            ("0:PoweringOn", "0", "read 0.25"),
-            ("0:Off 0.1:+ 0.4:PoweringOn", "0.4", "read 0.65"),
-            ("0:Off 0.1:+ 13:PoweringOn", "13", "read 13.25"),
-            ("0:Off 0.1:!state 3:PoweringOff", "3", "read 3.25"),
+            ("0:PoweringOff", "0", "read 0.1"),
+            ("0:PoweringOn", "0", "read 0.1"),
+            ("0:Off 0.1:+ 0.4:PoweringOn", "0.4", "read 0.5"),
+            ("0:Off 0.1:+ 13:PoweringOn", "13", "read 13.1"),
+            ("0:Off 0.1:!state 3:PoweringOff", "3", "read 3.1"),
             ("0:Off 0.1:+ 12.2:Off", "12.2", "post On"),
             ("0:Off 0.1:+ 1:On", "1", "by us"),
             ("0:Off 0.1:!value", "0.1", "read 0.1"),
@@ -288,9 +295,9 @@ fn attempts_and_their_length_are_bounded() {
     check_with(
         &limited,
         &[
-            ("0:Off 0:+ 2:Off", "2", "read 2.25"),
+            ("0:Off 0:+ 2:Off", "2", "read 2.1"),
             ("0:Off 0:+ 3:Off", "3", "post On"),
-            ("0:Off 0:+ 3:+ 5:Off", "5", "read 5.25"),
+            ("0:Off 0:+ 3:+ 5:Off", "5", "read 5.1"),
             ("0:Off 0:+ 3:+ 6:Off", "6", "fail Timed out waiting to power ON*"),
             ("0:Off 0:+ 3:+ 6:On", "6", "by us"),
         ],
@@ -307,14 +314,15 @@ fn attempts_and_their_length_are_bounded() {
     );
     let mut graceful = plan(Goal::On);
     graceful.limits.grace = seconds("8");
-    check_with(&graceful, &[("0:Off", "0", "read 0.25"), ("7:Off 8:Off", "8", "post On")]);
+    check_with(&graceful, &[("0:Off", "0", "read 0.1"), ("7:Off 8:Off", "8", "post On")]);
 }
 
 #[test]
 fn the_pause_between_looks_is_bounded() {
     let mut slow = plan(Goal::Off);
     slow.limits.poll = seconds("5");
-    check_with(&slow, &[("0:On 0:+ 1:On 2:On 3:On 4:On 5:On 6:On", "6", "read 11")]);
+    let six = "0:On 0:+ 1:On 2:On 3:On 4:On 5:On 6:On";
+    check_with(&slow, &[(six, "6", "read 9.2"), (&format!("{six} 7:On"), "7", "read 12")]);
     let mut fast = plan(Goal::Off);
     fast.limits.poll = Duration::ZERO;
     check_with(&fast, &[("0:On 0:+ 1:On 2:On", "2", "read 2.1")]);
@@ -328,16 +336,16 @@ fn a_cycle_is_sent_once_and_needs_evidence() {
             ("0:On", "0", "post PowerCycle"),
             ("0:Off", "0", "read 1"),
             ("0:Off 1:Off", "1", "already"),
-            ("0:On 0.1:+ 0.4:On", "0.4", "read 0.65"),
-            ("0:On 0.1:+ 40:On", "40", "read 40.25"),
+            ("0:On 0.1:+ 0.4:On", "0.4", "read 0.5"),
+            ("0:On 0.1:+ 40:On", "40", "read 40.1"),
             ("0:On 0.1:+ 49:On", "50", "fail Timed out waiting for evidence of the reset*"),
             ("0:On 0.1:+ 0.4:Off 0.7:On", "0.7", "by us"),
-            ("0:On 0.1:+ 0.4:PoweringOn", "0.4", "read 0.65"),
+            ("0:On 0.1:+ 0.4:PoweringOn", "0.4", "read 0.5"),
             ("0:On 0.1:+ 0.4:PoweringOn 0.7:On", "0.7", "by us"),
-            ("0:On@monday 0.1:+ 0.4:On@monday", "0.4", "read 0.65"),
+            ("0:On@monday 0.1:+ 0.4:On@monday", "0.4", "read 0.5"),
             ("0:On@monday 0.1:+ 0.4:On@tuesday", "0.4", "by us"),
-            ("0:On 0.1:+ 0.4:On@tuesday", "0.4", "read 0.65"),
-            ("0:PoweringOff 0.1:+ 0.4:On", "0.4", "read 0.65"),
+            ("0:On 0.1:+ 0.4:On@tuesday", "0.4", "read 0.5"),
+            ("0:PoweringOff 0.1:+ 0.4:On", "0.4", "read 0.5"),
             // A BMC that was away may have started, and say what it likes until it knows its host.
             ("0:On 0.1:+ 1:?unreachable 14:Off 14.3:On", "14.3", "read *"),
             ("0:On 0.1:+ 1:?unreachable 14:PoweringOn 14.3:On", "14.3", "read *"),
@@ -346,8 +354,8 @@ fn a_cycle_is_sent_once_and_needs_evidence() {
             ("0:On 0.1:+ 1:?unreachable 13:On 14:Off 14.3:On", "14.3", "by us"),
             ("0:On 0.1:+ 0.4:Off 1:?unreachable 14:On", "14", "by us"),
             ("0:On@monday 0.1:+ 1:?unreachable 14:On@tuesday", "14", "by us"),
-            ("0:On 0.1:!reset 5:On", "5", "read 5.25"),
-            ("0:On 0.1:!silent 40:On", "40", "read 40.25"),
+            ("0:On 0.1:!reset 5:On", "5", "read 5.1"),
+            ("0:On 0.1:!silent 40:On", "40", "read 40.1"),
             ("0:On 0.1:!unreachable 0.7:On", "0.7", "post PowerCycle"),
             ("0:On 0.1:!busy 0.7:On", "0.7", "post PowerCycle"),
             ("0:On 0.1:!value 0.1:On", "0.1", "post ForceRestart"),
