@@ -1,7 +1,9 @@
-//! Where Corosync's configuration is on a node, and how much of it is read at most: for all that ask what is in it.
+//! Corosync's configuration on a node: where it is, how much of it is read at most, and the times in it.
 
 use std::io;
 use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use crate::os::regular_file;
 
@@ -16,4 +18,53 @@ pub fn text() -> io::Result<String> {
 
 pub(crate) fn text_at(path: &Path) -> io::Result<String> {
     regular_file::text_of_at_most(path, LIMIT)
+}
+
+/// How Corosync notices a lost node: `totem` in `corosync.conf(5)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Detection {
+    /// In milliseconds: without the token for so long, a node is missed.
+    pub token: u64,
+    /// In milliseconds: for so long the others agree on a membership without it.
+    pub consensus: u64,
+}
+
+impl Detection {
+    /// Returns the most milliseconds between the loss of a node and a membership without it.
+    pub fn takes(self) -> u64 {
+        self.token.saturating_add(self.consensus)
+    }
+}
+
+/// Reads the times of a cluster of two nodes, with the defaults of Corosync 3.1 for those that `text` does not name.
+pub fn detection(text: &str) -> Detection {
+    const TOKEN: u64 = 3000;
+    let lines =
+        text.lines().map(str::trim).filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(':'));
+    let (mut token, mut consensus) = (TOKEN, None);
+    for (key, value) in lines {
+        match (key.trim(), value.trim().parse()) {
+            ("token", Ok(value)) => token = value,
+            ("consensus", Ok(value)) => consensus = Some(value),
+            _ => {}
+        }
+    }
+    Detection { token, consensus: consensus.unwrap_or(token.saturating_mul(6) / 5) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_node_is_noticed_after_the_token_and_the_consensus() {
+        let of = |text| {
+            let Detection { token, consensus } = detection(text);
+            (token, consensus, detection(text).takes())
+        };
+        assert_eq!(of("totem {\n  version: 2\n}\n"), (3000, 3600, 6600));
+        assert_eq!(of("totem {\n  token: 1000\n}\n"), (1000, 1200, 2200));
+        assert_eq!(of("totem {\n  # token: 500\n  consensus: 1500\n  token: 1000\n}\n"), (1000, 1500, 2500));
+        assert_eq!(of("totem {\n  token: soon\n  token_retransmit: 238\n}\n"), (3000, 3600, 6600));
+    }
 }

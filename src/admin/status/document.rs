@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 
 use serde::{Serialize, Serializer};
 
+use crate::adapters::corosync::conf::Detection;
 use crate::adapters::pacemaker::seen::{FenceDevice, Fencing};
 use crate::base::Fact;
 use crate::operate::cluster::{self, Cluster, Etcd, Power};
@@ -50,6 +51,8 @@ pub(super) struct Overall {
     pub(super) waits_for_peer: Option<bool>,
     pub(super) votes: Option<u32>,
     pub(super) expected_votes: Option<u32>,
+    pub(super) token_millis: Option<u64>,
+    pub(super) lost_after_millis: Option<u64>,
     pub(super) maintenance: Option<bool>,
     pub(super) stonith_enabled: Option<bool>,
     pub(super) dc: Option<String>,
@@ -211,6 +214,8 @@ fn overall(cluster: &Cluster) -> Overall {
         waits_for_peer: quorum.map(|known| known.waits_for_all && !known.quorate),
         votes: quorum.map(|known| known.total_votes),
         expected_votes: quorum.map(|known| known.expected_votes),
+        token_millis: cluster.detection.map(|times| times.token),
+        lost_after_millis: cluster.detection.map(Detection::takes),
         maintenance: pacemaker.map(|known| known.maintenance),
         stonith_enabled: pacemaker.map(|known| known.stonith_enabled),
         dc: pacemaker.and_then(|known| known.dc.clone()),

@@ -25,10 +25,11 @@ pub(super) const PAINTED: &Painted = &[
 /// What a row is called, and what it says of a node.
 type Row = (&'static str, fn(&Status, &Node) -> String);
 
-const ROWS: [Row; 16] = [
+const ROWS: [Row; 17] = [
     ("machine", machine),
     ("power", power),
     ("quorum", quorum),
+    ("token", token),
     ("etcd", role),
     ("term, index", position),
     ("database", database),
@@ -137,6 +138,17 @@ fn quorum(status: &Status, node: &Node) -> String {
     let votes = votes.map(|(votes, of)| format!(", {votes} of {of} votes")).unwrap_or_default();
     let waits = if overall.waits_for_peer == Some(true) { ", waits for its peer" } else { "" };
     format!("{}{votes}{waits}", if quorum { "yes" } else { "no" })
+}
+
+/// Returns Corosync's token in the column of the node that was asked: the other one has the same.
+fn token(status: &Status, node: &Node) -> String {
+    let overall = &status.cluster;
+    match overall.token_millis.zip(overall.lost_after_millis) {
+        Some((token, lost_after)) if node.name == status.here => {
+            format!("{} (lost after {})", millis(token), millis(lost_after))
+        }
+        _ => String::new(),
+    }
 }
 
 /// What its etcd is.

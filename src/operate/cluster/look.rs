@@ -11,8 +11,8 @@ use super::error::MustBeRoot;
 use super::etcds::{self, Place};
 use super::{Cluster, Collected, Etcd, own, published};
 use crate::adapters::command::Programs;
-use crate::adapters::corosync::quorum;
 use crate::adapters::corosync::quorum::Quorum;
+use crate::adapters::corosync::{conf, quorum};
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::configuration::{self, Read};
 use crate::adapters::pacemaker::crm_mon;
@@ -63,6 +63,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
         etcd: etcds.into_iter().map(|(node, asked)| (node, asked.fact(end))).collect(),
         pacemaker: pacemaker.fact(end),
         quorum: quorum.fact(end),
+        detection: conf::text().ok().map(|text| conf::detection(&text)),
         collected: by_node(&nodes, &published.fact(end)),
         configuration: configuration_of(configuration),
         power: BTreeMap::new(),

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::adapters::corosync::conf::Detection;
 use crate::adapters::corosync::quorum::Quorum;
 use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
 use crate::base::Fact;
@@ -41,6 +42,9 @@ pub struct Cluster {
     pub configuration: Fact<Configuration>,
     /// Corosync's votequorum; `Absent` where Corosync is stopped on this node.
     pub quorum: Fact<Quorum>,
+    /// How Corosync notices a lost node; none where this node's configuration cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detection: Option<Detection>,
     /// Each configured node's etcd, asked over TLS; `Absent` where nothing listens.
     pub etcd: BTreeMap<String, Fact<Etcd>>,
     /// What each configured node's collector published of itself; `Absent` where it published nothing.
