@@ -28,6 +28,8 @@ SEED ?=
 KIND ?=
 # How often the bench of the agents strikes each blow.
 RUNS ?= 5
+# Corosync's token there, in milliseconds; the lab's own (3000) if empty.
+TOKEN ?=
 # How many steps the model's random runs take, and the seed that makes them again.
 STEPS ?= 10000000
 SIM_SEED ?= 7
@@ -46,7 +48,7 @@ help: ## this list
 	@grep --no-filename --extended-regexp '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed --regexp-extended 's/^([a-z-]+):.*## /  make \1\t/' | expand --tabs=24
 	@echo
 	@echo '  Variables: VICTIM=leader|follower (demo), ETCD=3.5|3.4, CLONE=plain|promotable, SCENARIO="name ..." (lab),'
-	@echo '             RECOVERY=standin|restart (lab), RELEASE=12|13 (lab), DATA=megabytes (bench-agent)'
+	@echo '             RECOVERY=standin|restart (lab), RELEASE=12|13 (lab), DATA=megabytes, TOKEN=milliseconds (bench-agent)'
 	@echo '             JOBS=3 (lab: how many labs side by side), LAB_NAME=tandem, N=50, SEED=number, AGENT=tandem|shell,'
 	@echo '             KIND=leader-cut|follower-cut|both-cut|survivor-killed|disk-lost|shutdown-parted|'
 	@echo '             pacemaker-killed|agent-killed|disk-put-back|disk-copied|not-mounted (power-cuts)'
@@ -191,7 +193,7 @@ power-cuts: setup ## N power cuts at random moments under sixteen writers: none 
 
 .PHONY: bench-agent
 bench-agent: setup build ## the shell agent and both ways of a recovery side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
-	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --data $(DATA) --etcd $(ETCD)
+	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --data $(DATA) --etcd $(ETCD) $(if $(TOKEN),--token $(TOKEN))
 
 .PHONY: fencing-nightly
 fencing-nightly: ## fencing agents in larger groups, and in halves (root)

@@ -54,8 +54,8 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab list              the scenarios
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
-  cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--only power-cut|etcd-killed|graceful-stop|image|both-cut]
-                        [--data MB]
+  cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--data MB] [--token MILLISECONDS]
+                        [--only power-cut|node-hung|etcd-killed|graceful-stop|image|both-cut]
                               the shell agent and Tandem's two ways of a recovery side by side, over a database of so many
                               megabytes, and how long etcd takes no writes
   cargo lab self-test         the lab's own checks, without a lab
@@ -248,6 +248,9 @@ fn wish(words: &mut Vec<String>, hosts: host::Kind) -> Result<Wish> {
     wish.bare = take_flag(words, "--bare");
     wish.blank = blank(words);
     wish.restarts = take_flag(words, "--restart");
+    if let Some(token) = take_option(words, "--token")? {
+        wish.token = Some(token.parse().map_err(|_| format!("--token takes milliseconds, not '{token}'"))?);
+    }
     Ok(wish)
 }
 

@@ -35,8 +35,14 @@ impl CloneKind {
     }
 }
 
+/// The setting of a lab with another token, in milliseconds.
+pub const TOKEN: &str = "token";
+
 /// How long Corosync waits for its token, in milliseconds: on an emulated machine it does not get a core for seconds.
 fn token_ms(lab: &Lab) -> u32 {
+    if let Some(token) = lab.setting(TOKEN).and_then(|token| token.parse().ok()) {
+        return token;
+    }
     match host::Kind::of(lab) {
         host::Kind::Namespaces => 3000,
         host::Kind::Vm => 10_000,

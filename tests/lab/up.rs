@@ -44,6 +44,8 @@ pub struct Wish {
     pub agent: Agent,
     /// Whether a survivor's etcd is always restarted (`recovery=restart`).
     pub restarts: bool,
+    /// Corosync's token in milliseconds, where it is not the lab's own.
+    pub token: Option<u32>,
 }
 
 impl Default for Wish {
@@ -58,6 +60,7 @@ impl Default for Wish {
             boot_delay: 0,
             agent: Agent::Tandem,
             restarts: false,
+            token: None,
         }
     }
 }
@@ -119,6 +122,7 @@ fn build(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("agent", wish.agent.word())?;
     blank::remember(lab, wish.blank)?;
     lab.set("recovery", if wish.restarts { "restart" } else { "" })?;
+    lab.set(cluster::TOKEN, &wish.token.map(|token| token.to_string()).unwrap_or_default())?;
     tls::create(lab)?;
     let authkey = random_key()?;
     host::prepare(lab)?;

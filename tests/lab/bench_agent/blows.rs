@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::table::{Figure, Sheet};
 use crate::etcd;
 use crate::history;
+use crate::host;
 use crate::node::{NODES, Node};
 use crate::pcs;
 use crate::power;
@@ -13,15 +14,15 @@ use crate::state::{self, Lab};
 use crate::story::{Story, StoryStep};
 use crate::writer::{STEADY, Writers};
 
-/// Who is not back by then counts as not coming back; twice the shell agent's power cut at its slowest.
+/// A node that is not back by then counts as not coming back; twice the shell agent's power cut at its slowest.
 const LIMIT: Duration = Duration::from_secs(240);
-/// The same for a crash, after which nobody has to wait for a fencing or a boot.
+/// The same for a crash, after which there is no fencing and no boot to wait for.
 pub(super) const CRASH_LIMIT: Duration = Duration::from_secs(120);
 /// No lost node boots by itself: its return is measured on its own.
 const NEVER: &str = "86400";
 /// How often the members are asked whether they are two voters.
 const POLL: Duration = Duration::from_millis(100);
-/// What Pacemaker logs when it calls the agent, whoever that is.
+/// What Pacemaker logs when it calls either agent.
 const START: &str = "Requesting local execution of start operation for etcd";
 
 /// A run's writers, with its beginning on the hosts' clock.
@@ -38,21 +39,59 @@ fn victim(leader: Node, run: u32) -> Node {
 }
 
 pub(super) fn power_cut(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
+    lost(lab, run, sheet, power::cut, &OF_A_CUT)
+}
+
+/// The machine is on, as its BMC reports, and nothing runs on it any more.
+pub(super) fn node_hung(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
+    lost(lab, run, sheet, host::namespaces::hang, &OF_A_HANG)
+}
+
+/// The figures of a node that is lost: the whole outage, and when each part of it is over.
+struct OfALoss {
+    whole: Figure,
+    parts: [(StoryStep, Figure); 3],
+    after_fencing: Option<Figure>,
+}
+
+const OF_A_CUT: OfALoss = OfALoss {
+    whole: Figure::CutToWrite,
+    parts: [
+        (StoryStep::NodeLost, Figure::CutToLost),
+        (StoryStep::BmcAsked, Figure::CutToBmc),
+        (StoryStep::Fenced, Figure::CutToFenced),
+    ],
+    after_fencing: Some(Figure::FencedToWrite),
+};
+const OF_A_HANG: OfALoss = OfALoss {
+    whole: Figure::HungToWrite,
+    parts: [
+        (StoryStep::NodeLost, Figure::HungToLost),
+        (StoryStep::BmcAsked, Figure::HungToBmc),
+        (StoryStep::Fenced, Figure::HungToFenced),
+    ],
+    after_fencing: None,
+};
+
+fn lost(lab: &Lab, run: u32, sheet: &mut Sheet, strike: fn(&Lab, Node) -> Result<()>, figures: &OfALoss) -> Result<()> {
     let mut this = Run::begin(lab)?;
     let victim = victim(this.leader, run);
     lab.set("boot-delay", NEVER)?;
     let mut story = Story::begin(lab, victim, false);
     let cut_at = this.writers.now();
-    power::cut(lab, victim)?;
+    strike(lab, victim)?;
     let dead_at = this.writers.now();
     let first = this.first_write(dead_at)?;
-    sheet.add(Figure::CutToWrite, first.saturating_sub(cut_at).as_secs_f64());
-    sh::wait_for("word of the fencing", LIMIT, POLL, || {
+    sheet.add(figures.whole, first.saturating_sub(cut_at).as_secs_f64());
+    let fenced = sh::wait_for("word of the fencing", LIMIT, POLL, || {
         story.follow();
         story.steps.get(&StoryStep::Fenced).copied()
     })?;
-    if let Some(fenced) = story.steps.get(&StoryStep::Fenced) {
-        sheet.add(Figure::FencedToWrite, first.saturating_sub(cut_at).saturating_sub(*fenced).as_secs_f64());
+    for (step, figure) in figures.parts {
+        story.steps.get(&step).iter().for_each(|after| sheet.add(figure, after.as_secs_f64()));
+    }
+    if let Some(figure) = figures.after_fencing {
+        sheet.add(figure, first.saturating_sub(cut_at).saturating_sub(fenced).as_secs_f64());
     }
     lab.set("boot-delay", "0")?;
     let on_at = this.writers.now();

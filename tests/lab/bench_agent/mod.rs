@@ -22,6 +22,7 @@ type Blow = fn(&Lab, u32, &mut Sheet) -> Result<()>;
 
 const BLOWS: &[(&str, Blow)] = &[
     ("power-cut", blows::power_cut),
+    ("node-hung", blows::node_hung),
     ("etcd-killed", blows::etcd_killed),
     ("graceful-stop", blows::graceful_stop),
     ("image", image::changed),
@@ -33,7 +34,7 @@ const MONITORS: usize = 9;
 /// removes a member that is not there any more. That is known and not what is measured here.
 const SHELL_SETTLES: Duration = Duration::from_secs(40);
 
-/// Who is measured.
+/// The agent that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contestant {
     Shell,

@@ -8,8 +8,15 @@ use super::Contestant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Figure {
     CutToWrite,
+    CutToLost,
+    CutToBmc,
+    CutToFenced,
     FencedToWrite,
     CutReturn,
+    HungToWrite,
+    HungToLost,
+    HungToBmc,
+    HungToFenced,
     KilledToWrite,
     KilledToVoters,
     StopGap,
@@ -19,15 +26,23 @@ pub(super) enum Figure {
     BothToWrite,
     MonitorPrograms,
     MonitorCpu,
+    ShortMonitorCpu,
     Lost,
     Failed,
     Load,
 }
 
-const FIGURES: [Figure; 15] = [
+const FIGURES: [Figure; 23] = [
     Figure::CutToWrite,
+    Figure::CutToLost,
+    Figure::CutToBmc,
+    Figure::CutToFenced,
     Figure::FencedToWrite,
     Figure::CutReturn,
+    Figure::HungToWrite,
+    Figure::HungToLost,
+    Figure::HungToBmc,
+    Figure::HungToFenced,
     Figure::KilledToWrite,
     Figure::KilledToVoters,
     Figure::StopGap,
@@ -37,6 +52,7 @@ const FIGURES: [Figure; 15] = [
     Figure::BothToWrite,
     Figure::MonitorPrograms,
     Figure::MonitorCpu,
+    Figure::ShortMonitorCpu,
     Figure::Lost,
     Figure::Failed,
     Figure::Load,
@@ -50,6 +66,10 @@ impl Figure {
     fn name(self) -> &'static str {
         match self {
             Self::CutToWrite => "power cut of a node: to the next acknowledged write, s",
+            Self::HungToWrite => "a node hangs, its BMC says On: to the next acknowledged write, s",
+            Self::CutToLost | Self::HungToLost => "    until Pacemaker counts it as lost, s",
+            Self::CutToBmc | Self::HungToBmc => "    until its BMC is asked, s",
+            Self::CutToFenced | Self::HungToFenced => "    until fencing is confirmed, s",
             Self::FencedToWrite => "    of which after fencing was confirmed, s",
             Self::KilledToWrite => "etcd killed: to the next acknowledged write, s",
             Self::KilledToVoters => "    to two voters again, s",
@@ -60,6 +80,7 @@ impl Figure {
             Self::BothToWrite => "both cut, both on: later agent's start to first write, s",
             Self::MonitorPrograms => "monitor: programs executed",
             Self::MonitorCpu => "monitor: CPU time, ms",
+            Self::ShortMonitorCpu => "    soon after another one, ms",
             Self::Lost => "acknowledged writes lost, all runs",
             Self::Failed => "runs that did not come back",
             Self::Load => "the machine's load after each run",
@@ -69,14 +90,17 @@ impl Figure {
     /// At most this, where there is a target.
     fn target(self) -> Option<f64> {
         Some(match self {
-            Self::CutToWrite => CUT_TO_WRITE_S,
+            Self::CutToWrite | Self::HungToWrite => CUT_TO_WRITE_S,
             Self::FencedToWrite => 0.6,
             Self::BothToWrite | Self::MonitorPrograms => 3.0,
             Self::CutReturn | Self::StopReturn => 10.0,
-            Self::KilledToWrite => 8.0,
+            Self::KilledToWrite => 3.0,
             Self::StopGap | Self::UpgradeGap => 0.5,
             Self::MonitorCpu => MONITOR_CPU_MS,
             Self::Lost | Self::Failed => 0.0,
+            Self::ShortMonitorCpu => MONITOR_CPU_MS / 5.0,
+            Self::CutToLost | Self::CutToBmc | Self::CutToFenced => return None,
+            Self::HungToLost | Self::HungToBmc | Self::HungToFenced => return None,
             Self::KilledToVoters | Self::ImageGap | Self::Load => return None,
         })
     }

@@ -122,6 +122,11 @@ pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Res
     done
 }
 
+/// Freezes every process of the host, which stays on: as a machine whose kernel hangs. Its power alone ends that.
+pub fn hang(lab: &Lab, node: Node) -> Result<()> {
+    sh::write(&cgroup(lab, node)?.join("cgroup.freeze"), "1")
+}
+
 /// The host's own cgroup: its processes and containers live below it and it is easy to find what is left.
 pub fn cgroup(lab: &Lab, node: Node) -> Result<PathBuf> {
     Ok(cgroup_root()?.join(format!("tandem-lab-{}-{node}", lab.name)))
