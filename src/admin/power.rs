@@ -215,7 +215,7 @@ fn on(arguments: &Target) -> Result<SwitchedOn, Failure> {
     let configuration = with_node(&cluster, node)?;
     may_be_switched_on(&cluster, node)?;
     let progress = Progress::new();
-    progress.say(&format!("{node} is switched on; its BMC may take a minute to prove it"));
+    progress.say(&format!("asks the BMC of {node} to switch it on, and waits for the proof, which may take a minute"));
     let switched = power::switch_on(&Programs::default(), configuration, node);
     progress.end();
     Ok(SwitchedOn::of(node, switched?))

@@ -17,8 +17,8 @@ const FAILURES_ALLOWED: u32 = 3;
 /// The pause after a round that failed, and where many will.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
-/// An action that the next one can go on from looks again as long as so many times the last look are left: what a look shows is done
-/// or published then, which asks the same programs, and the answer must be there in time.
+/// Rounds that must still fit into the action's time before it observes again: one to observe, one to act on the result. An
+/// action that ends here is continued by the next one.
 const LOOKS_LEFT: u32 = 2;
 
 /// How an action ended.

@@ -101,6 +101,31 @@ pub enum Hindrance {
     QuorumWouldGo { voters: usize, left: usize },
 }
 
+impl Hindrance {
+    /// Returns what to type, or to wait for.
+    pub fn instead(&self) -> String {
+        match self {
+            Self::OneNode => "'tandem member add NAME=ADDRESS' first".to_owned(),
+            Self::NoQuorum => "'corosync-quorumtool -s'".to_owned(),
+            Self::HandsOff { .. } => "'pcs property set maintenance-mode=false', or 'pcs resource manage'".to_owned(),
+            Self::BeingFenced { node } => format!("'pcs stonith history show {node}'"),
+            Self::PeerNotReady { peer, machine: Machine::Standby } => format!("'pcs node unstandby {peer}' first"),
+            Self::PeerNotReady { .. } => "'tandem status'".to_owned(),
+            Self::PeerRunsNone { peer } | Self::PeerHasNoLeader { peer } | Self::OtherCluster { peer } => {
+                format!("'tandem explain' on {peer}")
+            }
+            Self::PeerIsLearner { .. } | Self::PeerNotReadyYet { .. } => {
+                "'tandem status --wait-for redundant', and type it again".to_owned()
+            }
+            Self::Alarm => "'tandem space'".to_owned(),
+            Self::ChangeUnderWay { .. } => "wait until it is done: 'tandem member list'".to_owned(),
+            Self::NoLeader | Self::OtherNotHealthy { .. } | Self::QuorumWouldGo { .. } => {
+                "wait until 'tandem member list' shows every member healthy".to_owned()
+            }
+        }
+    }
+}
+
 /// What could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {

@@ -41,8 +41,8 @@ patiences! {
     PATIENCE_WITH_A_SILENT_ETCD_MS = 12_000;
     /// A monitor, with a container that somebody restarts behind Pacemaker: podman gives etcd 10 s to end.
     PATIENCE_WITH_A_RESTART_MS = 15_000;
-    /// A monitor, with a learner that is nearly there, and any action that finds a new voter, with its claim; the next monitor goes
-    /// on.
+    /// A monitor, with a learner that is almost caught up, and any action that finds a new voter, with its claim. The next
+    /// monitor continues.
     PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS = 5_000;
     /// A post-start notification, with a learner that is catching up; monitors go on afterwards.
     PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS = 15_000;

@@ -21,6 +21,8 @@ pub struct Examined {
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
+    /// Whether the options do not fit, so that no BMC was asked.
+    pub misconfigured: bool,
     /// What the BMC said to the passwords that it was shown.
     pub login: LoggedIn,
 }
@@ -35,7 +37,7 @@ pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Exami
 pub fn device_within(limit: Duration, options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
     let mut config = match config(options, target, plug) {
         Ok(config) => config,
-        Err(why) => return failed(why),
+        Err(why) => return Examined { misconfigured: true, ..failed(why) },
     };
     config.timing.total = config.timing.total.min(limit);
     let run = super::examine(&config, |_| {});
@@ -49,6 +51,7 @@ pub fn device_within(limit: Duration, options: &[u8], target: Option<&str>, plug
         may_reset: account.as_ref().and_then(|account| account.may_reset),
         locked: account.as_ref().is_some_and(|account| account.locked),
         role: account.map(|account| account.role),
+        misconfigured: false,
     }
 }
 

@@ -143,6 +143,13 @@ pub(super) fn of(
     seen.hosts.iter().map(of_host).collect()
 }
 
+/// Returns the notes that are about the fence device. Options that are typed by hand are the operator's own, so a monitor's failure
+/// there is not the device's.
+pub(super) fn of_the_device(mut notes: Vec<Noted>, under_fencer: bool) -> Vec<Noted> {
+    notes.retain(|noted| under_fencer || noted.adds || noted.note.failure.is_none());
+    notes
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

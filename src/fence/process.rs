@@ -83,7 +83,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     };
     // The answer is out by now.
     if is_root {
-        note::keep(notes, run.notes, under_fencer);
+        note::keep(notes, note::of_the_device(run.notes, under_fencer), under_fencer);
     }
     Ok(code)
 }

@@ -34,6 +34,7 @@ fn checked(cluster: &Cluster, call: &Call) -> (Checked, String) {
         role: found.role,
         may_reset: found.may_reset,
         locked: found.locked,
+        misconfigured: found.misconfigured,
     };
     let asked = Asked { answers: vec![answer], attached_hosts: Fact::Absent, ..Asked::default() };
     let checked = fencing::check(cluster, &asked, Some(DEVICE));

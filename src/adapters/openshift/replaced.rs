@@ -187,7 +187,7 @@ impl Api {
         CERTIFICATES.iter().map(|name| format!("{SECRETS}{name}{}", self.node))
     }
 
-    /// The operator's jobs on this node. It shortens the names of those whose node has a long one.
+    /// Returns the etcd operator's jobs for this node. The operator truncates the name of a job whose node has a long name.
     fn jobs(&self) -> Result<Vec<String>, Trouble> {
         let node = self.node.as_str();
         let is_its = |job: &Value, name: &str| {

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::Args;
 use serde::Serialize;
 
+use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::report::{Form, Report};
@@ -31,7 +32,7 @@ stable id, its level, the node and the device that it is about (or null), a sent
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(in crate::admin) struct Arguments {
-    /// Only this fence device
+    /// Only this fence device, or the one that fences this node
     #[arg(value_name = "DEVICE")]
     device: Option<String>,
     #[command(flatten)]
@@ -113,14 +114,28 @@ pub(super) fn look(cluster: &Cluster, device: Option<&str>, resource: &ResourceA
     let Fact::Known(configuration) = &cluster.configuration else {
         return Ok(fencing::check(cluster, &Asked::default(), device));
     };
-    if let Some(wanted) = device
-        && !configuration.fence_devices.iter().any(|one| one.resource.id == wanted)
-    {
-        let ids: Vec<&str> = configuration.fence_devices.iter().map(|one| one.resource.id.as_str()).collect();
-        return Err(Failure(format!("no fence device is called '{wanted}'; there are: {}", ids.join(", "))));
-    }
+    let device = device.map(|name| device_of(configuration, name)).transpose()?;
     let asked = ask::all(cluster, configuration, device, resource.id());
     Ok(fencing::check(cluster, &asked, device))
+}
+
+/// Returns the id of the fence device that is called `name`, or that fences the node of that name.
+fn device_of<'a>(configuration: &'a Configuration, name: &str) -> Result<&'a str, Failure> {
+    let devices = &configuration.fence_devices;
+    let ids = |wanted: &dyn Fn(&FenceDevice) -> bool| -> Vec<&'a str> {
+        devices.iter().filter(|device| wanted(device)).map(|device| device.resource.id.as_str()).collect()
+    };
+    if let [only] = ids(&|device| device.resource.id == name).as_slice() {
+        return Ok(only);
+    }
+    match ids(&|device| device.targets.iter().any(|target| target == name)).as_slice() {
+        [only] => Ok(only),
+        [] => {
+            let all = ids(&|_| true).join(", ");
+            Err(Failure(format!("no fence device is called '{name}'; there are: {all}")))
+        }
+        several => Err(Failure(format!("{name} has several fence devices: name one of {}", several.join(", ")))),
+    }
 }
 
 #[cfg(test)]
@@ -128,6 +143,25 @@ mod tests {
     use super::*;
     use crate::admin::report::golden;
     use crate::operate::health::fencing::tests::{asked, healthy};
+
+    #[test]
+    fn a_device_is_named_by_its_id_or_by_its_node() {
+        let mut cluster = healthy();
+        let Fact::Known(configuration) = &mut cluster.configuration else { panic!("no CIB") };
+        let named = |configuration: &Configuration, name| {
+            device_of(configuration, name).map(str::to_owned).map_err(|Failure(why)| why)
+        };
+        for name in ["fence-node2", "node2"] {
+            assert_eq!(named(configuration, name).as_deref(), Ok("fence-node2"));
+        }
+        let why = named(configuration, "node9").unwrap_err();
+        assert!(why.contains("'node9'; there are: fence-node1, fence-node2"), "{why}");
+        let mut second = configuration.fence_devices[1].clone();
+        second.resource.id = "fence-again".to_owned();
+        configuration.fence_devices.push(second);
+        let why = named(configuration, "node2").unwrap_err();
+        assert!(why.ends_with("name one of fence-node2, fence-again"), "{why}");
+    }
 
     #[test]
     fn a_check_is_shown_in_both_forms_and_its_worst_finding_is_its_exit_code() {

@@ -128,7 +128,11 @@ impl Row {
             Some(false) => format!("not healthy: {}", self.why.as_deref().unwrap_or_default()),
             None => format!("not known: {}", self.why.as_deref().unwrap_or_default()),
         };
-        let lag = self.lag.filter(|lag| *lag > 0).map(|lag| format!(", lacks {lag} entries")).unwrap_or_default();
+        let lag = match self.lag {
+            None | Some(0) => String::new(),
+            Some(1) => ", lacks 1 entry".to_owned(),
+            Some(lag) => format!(", lacks {lag} entries"),
+        };
         let machine = match (self.deleting, self.protected) {
             (Some(true), Some(true)) if self.role == "voter" => format!(
                 ", its Machine is being deleted, which waits for 'tandem member replace {name}', or 'tandem member remove {name} \

@@ -140,6 +140,12 @@ fn told(
         Ok(begun) => begun,
         Err(Refusal(faults)) => return Ok(Told { faults, ..told }),
     };
+    if needs_the_other(first, &begun) {
+        let faults = drive::faults_here(&description, at, &begun.facts, asked.is_some());
+        if !faults.is_empty() {
+            return Ok(Told { faults, ..told });
+        }
+    }
     let (call, there) = reach(first, &programs, &description, at, &begun, progress)?;
     let warnings = RefCell::default();
     let prompt = Prompt::new(&first.answers, first.form);
@@ -218,6 +224,11 @@ fn not_yet(patience: Duration) -> String {
     )
 }
 
+/// Returns whether the other node's own command is needed: it is not once the cluster is there.
+fn needs_the_other(first: &First, begun: &Begun) -> bool {
+    !begun.is_formed && !(first.dry_run && first.ssh.is_none())
+}
+
 type Reached = (Option<Call>, Option<ssh::There>);
 
 /// The other node, where it has to be asked: its command runs there, or somebody types it.
@@ -230,13 +241,10 @@ fn reach(
     progress: &Progress,
 ) -> Result<Reached, Failure> {
     let other = description.nodes[1 - at].name.as_str();
-    if begun.is_formed {
-        if first.ssh.is_some() {
-            progress.keep(&format!("the cluster is there, so nothing is typed on {other}"));
-        }
-        return Ok((None, None));
+    if begun.is_formed && first.ssh.is_some() {
+        progress.keep(&format!("the cluster is there, so nothing is typed on {other}"));
     }
-    if first.dry_run && first.ssh.is_none() {
+    if !needs_the_other(first, begun) {
         return Ok((None, None));
     }
     let (join, credentials) = join_file::make(description, at, first.dry_run, clock::wall_seconds())?;

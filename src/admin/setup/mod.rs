@@ -133,7 +133,7 @@ pub(super) struct Join {
     form: Form,
 }
 
-/// Whose names and words.
+/// The names and settings that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Platform {
     /// Those of this program's guide

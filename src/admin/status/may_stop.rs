@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::admin::exit::Exit;
 use crate::admin::report::Report;
-use crate::decide::may_stop::{Answer, may_stop};
+use crate::decide::may_stop::{Answer, Hindrance, may_stop};
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health::{self, view};
@@ -14,6 +14,8 @@ pub(super) struct Answered {
     node: String,
     may_stop: Option<bool>,
     because: Vec<String>,
+    /// What to type where it may not be stopped now.
+    instead: Option<String>,
 }
 
 pub(super) fn answer(cluster: &Cluster, node: &str) -> Result<Answered, Failure> {
@@ -21,12 +23,15 @@ pub(super) fn answer(cluster: &Cluster, node: &str) -> Result<Answered, Failure>
     if !names.iter().any(|name| name == node) {
         return Err(Failure(format!("no node is called '{node}'; there are: {}", names.join(", "))));
     }
-    let (answer, because) = match may_stop(&health::outlook(cluster, node)) {
-        Answer::Yes => (Some(true), Vec::new()),
-        Answer::No(hindrances) => (Some(false), hindrances.iter().map(ToString::to_string).collect()),
-        Answer::Unknown(doubts) => (None, doubts.iter().map(ToString::to_string).collect()),
+    let (may_stop, because, instead) = match may_stop(&health::outlook(cluster, node)) {
+        Answer::Yes => (Some(true), Vec::new(), None),
+        Answer::No(hindrances) => {
+            let instead = hindrances.first().map(Hindrance::instead);
+            (Some(false), hindrances.iter().map(ToString::to_string).collect(), instead)
+        }
+        Answer::Unknown(doubts) => (None, doubts.iter().map(ToString::to_string).collect(), None),
     };
-    Ok(Answered { node: node.to_owned(), may_stop: answer, because })
+    Ok(Answered { node: node.to_owned(), may_stop, because, instead })
 }
 
 impl Report for Answered {
@@ -37,7 +42,9 @@ impl Report for Answered {
             Some(false) => "no",
             None => "not known",
         };
-        self.because.iter().map(|why| format!("{answer}: {why}")).collect::<Vec<_>>().join("\n")
+        let because = self.because.iter().map(|why| format!("{answer}: {why}"));
+        let instead = self.instead.iter().map(|instead| format!("instead: {instead}"));
+        because.chain(instead).collect::<Vec<_>>().join("\n")
     }
 
     fn exit(&self) -> Exit {

@@ -71,7 +71,7 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
     moved_aside    data that was moved aside and lies there: path, since, bytes
 Where nothing could be asked, as on a machine without a cluster, the verdict is unknown, and the only problem is status-unknown.
 With --wait-for also reached: whether the state was. --watch --json prints each as one line. With --may-stop instead: node, may_stop
-(true, false, null), because (the reasons).";
+(true, false, null), because (the reasons), instead (what to type first).";
 
 /// Shows how the cluster is, on either node: the verdict, both nodes, and every problem with what to type
 #[derive(Args)]

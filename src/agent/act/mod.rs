@@ -166,14 +166,10 @@ where
     state_file::write(path, value).map_err(|source| Error::file(path, source))
 }
 
-/// What is not counted is only tried once more.
+/// Counts a start that failed. A start that is not counted is only tried once more.
 fn note_failed_start(context: &Context, failed: &FailedStarts) -> Result<(), Error> {
     let dir = context.data_dir();
-    log::warn!(
-        "etcd broke down as it was started from its data, {} times in a row: {}",
-        failed.count,
-        failed.last_words
-    );
+    log::warn!("etcd exited during startup, {} times in a row: {}", failed.count, failed.last_words);
     failed_starts::write(dir, &context.deployment.image, failed)
         .map_err(|source| Error::file(&failed_starts::path(dir), source))
 }

@@ -254,9 +254,10 @@ mod tests {
         assert!(!is_behind(&Fact::Known(etcd(1, 99)), &Fact::NotAsked));
     }
 
-    /// Who takes a connection and says nothing is slow, or hangs; nobody who listens, and nobody who takes it, tell nothing.
+    /// A server that accepts the connection and never answers is slow or hung, so its time-out is raised. A refused or dropped
+    /// connection shows nothing about speed.
     #[test]
-    fn only_who_takes_a_connection_and_does_not_answer_is_given_more_time() {
+    fn only_a_server_that_accepts_and_never_answers_is_given_more_time() {
         let dir = tempfile::tempdir().unwrap();
         let key = rcgen::KeyPair::generate().unwrap();
         let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().self_signed(&key).unwrap();

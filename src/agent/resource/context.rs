@@ -114,8 +114,8 @@ impl Context {
         Place { url: self.me.peer_url.clone(), credentials: self.deployment.peer_credentials.clone() }
     }
 
-    /// Whether our etcd does for a client what a majority, or a place for one more write, is needed for. Its auth may refuse this
-    /// agent that, and serve everybody else: who is told so is told by a majority.
+    /// Runs a linearizable read or a write against our etcd. A permission error counts as success, because etcd confirms quorum
+    /// before it checks permissions.
     pub fn probe_own_etcd(&self, question: Question, probe: Probe) -> Result<(), client::Error> {
         let ask = |timeout| probe(&self.own_endpoint, self.credentials(), timeout);
         match self.programs.pace().within(question, ask, client::Error::is_too_late) {

@@ -71,7 +71,7 @@ impl<'a> Watch<'a> {
         isolated("events", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
-    /// Counts from the announcement on, and tells it at the end: fencing and what was waited for before it are not the agent's.
+    /// Counts from the announcement on, and logs the sums at the end. Fencing, and what was waited for before it, are not the agent's.
     fn count(&mut self, round: &Round) {
         let plan = &round.decision.plan;
         if matches!(plan.because, Reason::Step(ReasonStep::AnnounceGoingOnAlone { .. })) {
@@ -82,9 +82,7 @@ impl<'a> Watch<'a> {
         if matches!(plan.because, Reason::Step(ReasonStep::TookOver { .. })) {
             let [looking, acting, waiting] =
                 [self.spent.looking, self.spent.acting, self.spent.waiting].map(|time| time.as_secs_f64());
-            log::info!(
-                "since the announcement: {looking:.3} s of looks, {acting:.3} s of acts, {waiting:.3} s of pauses"
-            );
+            log::info!("recovery took {looking:.3} s observing, {acting:.3} s acting, {waiting:.3} s waiting");
         }
         if let Next::Reobserve { after_ms, .. } = plan.next
             && round.performed.is_ok()

@@ -51,8 +51,7 @@ pub struct Etcd {
     pub alarms: Vec<String>,
 }
 
-/// An etcd whose auth is on, and which knows no user of this agent that may ask what it asks. It lives, and whoever restarts it
-/// for that ends what serves.
+/// The rejection of this agent by etcd's auth. The server is healthy: a restart would end what serves.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NoPermission {
     /// The user that etcd takes this agent for; `None` where its certificate has no name.

@@ -214,7 +214,7 @@ impl Forbidden {
             Self::Unknown { .. } => "mend what keeps it from being asked, and type it again".to_owned(),
             Self::MachineUnknown { .. } => "'oc get machines', and type it again".to_owned(),
             Self::WordForAnother { member, .. } => format!("'tandem member remove {member} --allow-fewer-voters'"),
-            Self::MayNotStop(_) => "wait until 'tandem member list' shows every member healthy".to_owned(),
+            Self::MayNotStop(hindrance) => hindrance.instead(),
             Self::StopUnknown(_) => "'tandem status', and type it again".to_owned(),
         }
     }

@@ -33,8 +33,7 @@ fn is_to_go_on(evidence: &Evidence) -> bool {
     proof::told_to(evidence) || evidence.peer.is_none()
 }
 
-/// Who serves alone does what the word asks for. A word that stayed would count in a later failure, on the node that is behind
-/// then.
+/// Clears `force_new_cluster` once this node runs standalone. Left set, a later failure could apply it to stale data.
 fn granted(evidence: &Evidence) -> Option<Effect> {
     let serves_alone = |etcd: &Etcd| etcd.is_voter_with_leader() && etcd.has_one_voter();
     let is_granted = proof::told_to(evidence) && evidence.own_etcd.known().is_some_and(serves_alone);

@@ -238,8 +238,8 @@ fn image_as_seen(evidence: &Evidence) -> Option<Effect> {
     (published != Some(seen)).then(|| Effect::PublishImage(Some(seen.clone())))
 }
 
-/// The leader says it, so that one node writes it and only when it changes: who leads has a majority, and so knows who votes.
-/// What cannot be read is said anew.
+/// Returns the new `etcd_redundancy` where it changed. Only the leader writes it: the leader has a majority, so its member list is
+/// current. An unreadable value is overwritten.
 fn redundancy_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let said = match &evidence.cib.known()?.redundancy {
         Fact::NotAsked => return None,

@@ -241,8 +241,9 @@ fn both_were_put_back(evidence: &Evidence, record: &PublishedState) -> Option<Re
     }
 }
 
-/// Pacemaker calls a peer whose start has failed active, too. Two sole voters are two histories, and one that was refused its
-/// start claims nothing. So the table of cold starts decides, whoever claims: only the one that serves or was chosen goes on.
+/// Decides for a sole voter next to an active peer. Pacemaker reports a peer as active even if its start failed, and two sole
+/// voters are two histories. So the table of cold starts decides, not the peer's claim: only the node that serves, or that
+/// was chosen, runs.
 fn sole_beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let serves = peer_claims_to_be_sole(evidence) || !evidence.peer_etcd.is_absent();
     let cib = evidence.cib.known();

@@ -59,6 +59,15 @@ fn a_failure_keeps_when_it_last_worked_under_the_systems_own_name() {
     }
 }
 
+/// A password that was mistyped by hand is not the device's.
+#[test]
+fn a_failed_monitor_by_hand_is_not_put_down_to_the_device() {
+    let ended = Noted { adds: true, ..failed(160, "1", None) };
+    let all = || vec![looked(100, "1"), failed(160, "1", None), ended.clone()];
+    assert_eq!(of_the_device(all(), true), all());
+    assert_eq!(of_the_device(all(), false), [looked(100, "1"), ended.clone()]);
+}
+
 #[test]
 fn a_failure_of_another_system_is_not_put_down_to_this_one() {
     let directory = tempfile::tempdir().unwrap();

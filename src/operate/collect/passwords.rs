@@ -1,4 +1,4 @@
-//! The end of a password's change on this node, for whom nobody types: a file with two lines loses the first one once the BMC
+//! The end of a password's change on this node, without an operator: a file with two lines loses the first one once the BMC
 //! accepts the second.
 
 use std::path::Path;
@@ -14,7 +14,8 @@ use crate::fence::renewal::{self, Asks, Settled};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::is_ours;
 
-/// Looks at each device's file, and asks its BMC only where that has two lines, and not more often than its accounts take.
+/// For each password file with two lines, asks the BMC which one is valid. The questions are rate-limited, so that no account is
+/// locked.
 pub fn settle(programs: &Programs, cluster: &Cluster) {
     let Fact::Known(configuration) = &cluster.configuration else { return };
     let staged = configuration.fence_devices.iter().filter(|device| is_ours(device)).filter_map(two_lines);

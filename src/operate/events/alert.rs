@@ -34,6 +34,9 @@ fn cause(alert: &Alert) -> String {
     format!("{} {} {what}", alert.stamp, alert.node)
 }
 
+/// Pacemaker gives an alert agent a word such as "error", and the agent's user may read no more.
+const HAS_THE_REASON: &str = "'tandem status' has the reason";
+
 type Told = (Type, &'static str, String);
 
 fn node(alert: &Alert) -> Option<Told> {
@@ -51,7 +54,7 @@ fn fencing(alert: &Alert, action: &str, done: bool) -> Told {
     match (done, action) {
         (true, "on") => (Type::Warning, reason::FENCING, format!("{node} was switched on: {words}")),
         (true, _) => (Type::Warning, reason::FENCING, format!("{node} was fenced: {words}")),
-        (false, _) => (Type::Error, reason::FENCING, format!("{node} could not be fenced: {words}")),
+        (false, _) => (Type::Error, reason::FENCING, format!("{node} could not be fenced: {words}; {HAS_THE_REASON}")),
     }
 }
 
@@ -71,7 +74,7 @@ fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     let node = &alert.node;
     if rc != target {
         let words = &alert.description;
-        let message = format!("{task} of {resource} on {node} failed: {words} ({rc})");
+        let message = format!("{task} of {resource} on {node} failed: {words} ({rc}); {HAS_THE_REASON}");
         return Some((Type::Error, reason::FAILED_ACTION, message));
     }
     let (reason, words) = match task.as_str() {
@@ -107,7 +110,8 @@ fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     Some((told.0, told.1, cut(format!("{node} {words} ({name}={value})"), 200)))
 }
 
-/// Appends what `alert` tells. Where Pacemaker tells no time, what is told again within some seconds is for another recipient.
+/// Appends the event of `alert`. Pacemaker runs the agent once for each recipient: without a time in the alert, repeats within
+/// 5 s are dropped.
 pub fn tell(directory: &std::path::Path, alert: &Alert) -> Result<(), crate::records::events::Error> {
     const AT_ONCE: Repeat<'static> = Repeat::Until { ends: &[], within: 5000 };
     let repeat = if alert.time == 0 { AT_ONCE } else { Repeat::Never };

@@ -72,11 +72,12 @@ pub(super) fn one_within(
     let lines = options.as_ref().map_err(Clone::clone)?.lines_of(id).map_err(|error| error.to_string())?;
     let named = Some(target).filter(|target| !target.is_empty());
     let plug = device.plugs.get(target).map(String::as_str);
-    let Examined { mut note, role, may_reset, locked, .. } = examine::device_within(limit, &lines, named, plug);
+    let Examined { mut note, role, may_reset, locked, misconfigured, .. } =
+        examine::device_within(limit, &lines, named, plug);
     if note.address.is_empty() {
         note.address = device.resource.parameters.get("ip").cloned().unwrap_or_default();
     }
-    Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked })
+    Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked, misconfigured })
 }
 
 /// Where there is no OpenShift, or no etcd that could be one's, there is nothing to ask.

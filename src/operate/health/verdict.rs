@@ -130,6 +130,43 @@ mod tests {
         }
     }
 
+    fn leader(cluster: &mut Cluster) -> &mut crate::operate::cluster::Etcd {
+        let leads = |etcd: &&mut Fact<crate::operate::cluster::Etcd>| etcd.known().is_some_and(view::leads);
+        let Some(Fact::Known(etcd)) = cluster.etcd.values_mut().find(leads) else { panic!("no leader") };
+        etcd
+    }
+
+    /// After a kill the leader keeps its name for some seconds; beside a third voter the other two may be a majority.
+    #[test]
+    fn a_leader_whose_only_peer_does_not_run_takes_no_writes() {
+        let mut cluster = samples::read("healthy");
+        leader(&mut cluster).reads = Fact::Unknown("no majority confirmed a read within 1.5 s".to_owned());
+        let other = cluster.etcd.iter().find(|(_, etcd)| !etcd.known().is_some_and(view::leads)).unwrap().0.clone();
+        cluster.etcd.insert(other.clone(), Fact::Absent);
+        let health = assess(&cluster);
+        assert_eq!(health.verdict, Verdict::Down, "{:#?}", health.problems);
+        let of = |id: &str| health.problems.iter().find(|problem| problem.id == id);
+        assert!(of("no-leader").is_some_and(|problem| problem.text.contains("one of two voters")), "{health:#?}");
+        assert!(of("reads-unknown").is_none(), "it is known why");
+        let Fact::Known(configuration) = &mut cluster.configuration else { panic!("no CIB") };
+        configuration.properties.insert("etcd_guest".to_owned(), "node3=https://192.0.2.3:2380 c3".to_owned());
+        assert_ne!(assess(&cluster).verdict, Verdict::Down);
+    }
+
+    /// A node that returns is no voter yet, whether its etcd answers or not.
+    #[test]
+    fn a_sole_voter_that_serves_beside_a_silent_etcd_is_degraded() {
+        let mut cluster = samples::read("healthy");
+        let own = leader(&mut cluster);
+        let id = own.member_id.clone();
+        own.members.retain(|member| member.id == id);
+        let other = cluster.etcd.iter().find(|(_, etcd)| !etcd.known().is_some_and(view::leads)).unwrap().0.clone();
+        cluster.etcd.insert(other, Fact::Unknown("gave no answer within 1.0 s".to_owned()));
+        assert_eq!(assess(&cluster).verdict, Verdict::Degraded);
+        leader(&mut cluster).reads = Fact::Unknown("no majority confirmed a read within 1.5 s".to_owned());
+        assert_eq!(assess(&cluster).verdict, Verdict::Unknown);
+    }
+
     #[test]
     fn no_verdict_below_redundant_goes_without_a_problem() {
         for (name, cluster) in samples::all() {

@@ -135,24 +135,37 @@ pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
         return Some(false);
     }
     let is_silent = |name: &String| match etcd_fact(cluster, name) {
-        Fact::Known(etcd) => etcd.leader.is_none(),
+        Fact::Known(etcd) => etcd.leader.is_none() || is_without_its_peer(cluster, etcd),
         Fact::Absent => true,
         Fact::Unknown(_) | Fact::NotAsked => is_down(cluster, name),
     };
     (!all.is_empty() && names(cluster).iter().all(is_silent)).then_some(false)
 }
 
-/// How many voters are started, of the cluster that serves.
+/// Returns whether `etcd` is one of the pair's two voters and the other one does not run: a leader keeps its name for some seconds
+/// then, and no write is taken.
+pub(crate) fn is_without_its_peer(cluster: &Cluster, etcd: &Etcd) -> bool {
+    let stopped = names(cluster).iter().filter(|name| etcd_fact(cluster, name).is_absent()).count();
+    let properties = cluster.configuration.known().map(|known| &known.properties);
+    let third_voter = properties.and_then(|properties| properties.get(attributes::THIRD_VOTER));
+    let is_of_a_pair = voters_known_to(etcd) == 2 && third_voter.is_none_or(String::is_empty);
+    names(cluster).len() == 2 && is_of_a_pair && stopped == 1 && etcd.reads != Fact::Known(())
+}
+
+/// How many voters are started, of the cluster that serves. A leader that a majority confirms has the list of today: where it is the
+/// only voter, a silent peer is none.
 pub(crate) fn voters(cluster: &Cluster) -> Option<usize> {
     let names = names(cluster);
     let reference = leading(cluster).map(|(_, etcd)| etcd.cluster_id.as_str());
+    let is_sole = |etcd: &Etcd| leads(etcd) && etcd.reads == Fact::Known(()) && voters_known_to(etcd) == 1;
+    let has_sole_voter = leading(cluster).is_some_and(|(_, etcd)| is_sole(etcd));
     let is_voter = |name: &String| match etcd_fact(cluster, name) {
         Fact::Known(etcd) => {
             let is_listed = etcd.members.iter().any(|member| member.id == etcd.member_id && !member.learner);
             Some(is_listed && !etcd.learner && reference.is_none_or(|id| id == etcd.cluster_id))
         }
         Fact::Absent => Some(false),
-        Fact::Unknown(_) | Fact::NotAsked => is_down(cluster, name).then_some(false),
+        Fact::Unknown(_) | Fact::NotAsked => (has_sole_voter || is_down(cluster, name)).then_some(false),
     };
     if names.is_empty() {
         return None;
@@ -216,6 +229,12 @@ pub(crate) fn is_in_maintenance(cluster: &Cluster, instance: &Instance) -> bool 
 /// Whether somebody disabled it.
 pub(crate) fn is_disabled(resource: &Resource) -> bool {
     resource.meta.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped"))
+}
+
+/// Returns the id of etcd's resource where it is disabled.
+pub(crate) fn disabled_etcd(cluster: &Cluster) -> Option<&str> {
+    let etcd = cluster.configuration.known()?.etcd.as_ref()?;
+    is_disabled(etcd).then_some(etcd.id.as_str())
 }
 
 /// Whether Pacemaker runs it, and well.

@@ -146,7 +146,10 @@ impl Turn<'_> {
             Wanted::Removed(_) => return Ok(Vec::new()),
             Wanted::Replace { old, .. } if self.membership.is_pair => return self.replace_in_pair(old),
             Wanted::Remove { node, .. } => Wish::Remove(called(self.membership, node)?.id),
-            Wanted::Promote(node) => Wish::Promote(called(self.membership, node)?.id),
+            Wanted::Promote(node) => match called(self.membership, node)? {
+                member if member.is_learner => Wish::Promote(member.id),
+                voter => return Ok(vec![Forbidden::VotesAlready { member: voter.shown() }]),
+            },
             Wanted::Add(new) => Wish::Add(new.clone()),
             Wanted::Replace { old, new } => {
                 let new = new.clone().unwrap_or_else(nobody_yet);
@@ -214,6 +217,7 @@ impl Turn<'_> {
             Wanted::Stop(node) => After::of(voters, healthy - without(node).1),
             Wanted::Remove { node, .. } => After::of(voters - without(node).0, healthy - without(node).1),
             Wanted::Removed(_) => After::of(voters, healthy),
+            Wanted::Promote(node) if without(node).0 == 1 => After::of(voters, healthy),
             Wanted::Promote(_) | Wanted::Add(_) => After::of(voters + 1, healthy + 1),
             Wanted::Replace { old, .. } => {
                 let (gone, was_healthy) = without(old);
@@ -236,7 +240,10 @@ impl Turn<'_> {
         match wanted {
             Wanted::Stop(node) if self.outlook.is_some() => vec![step(format!("pcs node standby {node}"), "operator")],
             Wanted::Stop(node) => vec![step(format!("stop etcd on {node}, or its machine"), "operator")],
-            Wanted::Promote(node) => vec![step(format!("promote {node}"), "tandem")],
+            Wanted::Promote(node) => {
+                let done = find(self.membership, node).is_some_and(|member| !member.is_learner);
+                vec![PlannedStep { done, ..step(format!("promote {node}"), "tandem") }]
+            }
             Wanted::Remove { node, .. } => self.removal(node),
             Wanted::Removed(node) => {
                 self.removal(node).into_iter().map(|step| PlannedStep { done: true, ..step }).collect()

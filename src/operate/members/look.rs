@@ -77,7 +77,10 @@ pub(super) fn voter(seen: &MembersSeen, except: Option<MemberId>) -> Option<&End
 /// Asks everybody.
 pub(super) fn look(source: &Source) -> Result<MembersSeen, Failure> {
     let typed = ask_all(&source.endpoints, &source.credentials);
-    let reference = reference(&typed)?;
+    let reference = reference(&typed).map_err(|Failure(why)| match &source.pair {
+        Some(_) => Failure(format!("{why}; see 'tandem status'")),
+        None => Failure(why),
+    })?;
     let listed = reference.list.clone().unwrap_or_default();
     let mut heard = ask_all(&not_asked_yet(&listed, &typed), &source.credentials);
     heard.extend(typed.iter().cloned());

@@ -25,6 +25,8 @@ fn a_pair_is_asked_by_its_own_rules() {
     assert_eq!((add.allowed, add.rule), (false, Some("M1")));
     let remove = planned(&Wanted::Remove { node: "node2".to_owned(), allow_fewer: false }, &pair());
     assert_eq!(remove.rule, Some("M4"));
+    let promote = planned(&Wanted::Promote("node2".to_owned()), &pair());
+    assert_eq!((promote.allowed, promote.rule, promote.after.voters()), (false, Some("M7"), 2), "it votes already");
     let held = samples::read("cluster-maintenance");
     let outlook = crate::operate::health::outlook(&held, "node2");
     let refused = plan(&Wanted::Stop("node2".to_owned()), &pair(), Some(&outlook)).unwrap();

@@ -74,9 +74,9 @@ pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> 
     (event, Repeat::Until { ends: &[], within: 0 })
 }
 
-/// That there are two voters again, as `etcd` shows on `node`. It is told by the node that was alone, whose recipients heard of that:
-/// the other one may be the first to take it back in the CIB, and has nothing to tell. `was_sole` is what the node remembered of
-/// itself until then; who was alone before a reboot finds that among its events.
+/// Returns the event "two voters again", where `etcd` on `node` shows them. Only the former sole voter emits it, because only its
+/// recipients received the "alone" event that this one ends. `was_sole` is what the node remembered of itself; after a reboot
+/// its own events have that.
 pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<Told> {
     etcd.filter(|etcd| etcd.is_voter_with_leader() && etcd.is_redundant())?;
     let event = state(node, Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned());

@@ -183,6 +183,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Etcd::compare_clone", "the same"),
     ("what_to_type", "the same"),
     ("Forbidden::instead", "the same"),
+    ("Hindrance::instead", "the same"),
     ("Planned::text", "tandem member plan, as a report"),
     ("Turn::steps", "the steps of a plan"),
     ("Turn::removal", "the same"),

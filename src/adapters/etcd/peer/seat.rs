@@ -164,9 +164,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Refuses unless our etcd's term is still the one that it was seen in. From the attaching on, what our etcd votes comes
-    /// to us and elects nobody else; and nobody was elected before, as that would have moved the term. Who asked our etcd for
-    /// its term saw it before a round of the whole cluster in which no other node could go on alone.
+    /// Refuses unless our etcd's term is still the one that it was seen in. Once attached, this seat receives all of our etcd's
+    /// vote messages, so no other member can win. An election before that would have raised the term. The term was read before
+    /// the announcement was written to the CIB and read back, and no other node can run standalone behind that.
     fn ask_term(&mut self) -> Result<(), String> {
         let question = Outgoing::new(kind::HEARTBEAT, STALE_TERM);
         let answer = self.ask_until(&question, kind::APPEND_ANSWER)?;

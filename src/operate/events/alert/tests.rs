@@ -39,13 +39,14 @@ fn told(captured: &str) -> Vec<(String, Vec<String>)> {
 fn what_pacemaker_told_two_recipients_is_told_once() {
     let started = |what: &str, node: &str| format!("Warning PacemakerResourceStarted: {what} was started on {node}");
     let stopped = |what: &str, node: &str| format!("Warning PacemakerResourceStopped: {what} was stopped on {node}");
-    let failed = |words: &str| format!("Error PacemakerFailedResourceAction: {words}");
+    let failed = |words: &str| format!("Error PacemakerFailedResourceAction: {words}; 'tandem status' has the reason");
     let section = |name: &str, lines: &[String]| (name.to_owned(), lines.to_vec());
     let fenced = "Operation reboot of node1 by node2 for pacemaker-controld.37@node2: OK \
                   (ref=6241f7a1-6df8-473e-a476-0862bc740bf2)";
     let not_fenced = "Operation reboot of node1 by node2 for stonith_admin.2234@node2: Error \
                       (ref=3ddfa2bf-88b0-4da6-a078-a9d254c5b782)";
-    let could_not = format!("Error PacemakerFencingEvent: node1 could not be fenced: {not_fenced}");
+    let could_not =
+        format!("Error PacemakerFencingEvent: node1 could not be fenced: {not_fenced}; 'tandem status' has the reason");
     let expected = [
         section("standby", &[stopped("fence-node2", "node2"), stopped("etcd", "node2")]),
         section("unstandby", &[started("fence-node2", "node2"), started("etcd", "node2")]),

@@ -100,6 +100,10 @@ fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     let (id, target) = (&device.resource.id, answer.target.as_str());
     let about = About::Both(id, target);
     let note = &answer.note;
+    if let Some(why) = note.failure.as_ref().filter(|_| answer.misconfigured) {
+        let text = format!("{id}: its options do not fit, so no node can fence with it: {why}");
+        return case.add("options-wrong", Level::Failure, about, text, Some(command!("pcs stonith config {}", id)));
+    }
     if let Some(why) = &note.failure {
         // A node never fences itself: what counts for this one is what the others see.
         let is_own = target == case.cluster.here && others_reach(case, target, note);

@@ -99,7 +99,7 @@ fn running(case: &mut Case<'_>, device: &FenceDevice, pacemaker: &Pacemaker) {
     let mut instances = pacemaker.resources.iter().filter(|one| one.id == *id).peekable();
     let shown = instances.peek().is_some();
     let instances: Vec<_> = instances.collect();
-    let cleanup = || Some(command!("pcs resource cleanup {}", id));
+    let cleanup = || Some(command!("pcs stonith cleanup {}", id));
     let runs = instances.iter().any(|instance| instance.active && instance.role == "Started" && !instance.failed);
     // One that runs again has healed, whatever is remembered.
     let failure = pacemaker.failures.iter().find(|failure| !runs && failure.resource == *id);

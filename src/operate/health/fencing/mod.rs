@@ -64,6 +64,8 @@ pub struct Answer {
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
+    /// Whether the device's options do not fit, so that no BMC was asked.
+    pub misconfigured: bool,
 }
 
 /// What was asked beside the cluster itself.

@@ -30,6 +30,7 @@ pub(crate) fn asked() -> Asked {
         role: Some("Operator".to_owned()),
         may_reset: Some(true),
         locked: false,
+        misconfigured: false,
     };
     Asked { answers: vec![answer(1, "node1"), answer(2, "node2")], attached_hosts: Fact::Absent, ..Asked::default() }
 }
@@ -89,6 +90,10 @@ const PLANTED: &[Planted] = &[
         device(cluster).resource.meta.insert("target-role".to_owned(), "Stopped".to_owned());
     }),
     ("device-banned", Level::Failure, "pcs constraint location", |cluster, _| device(cluster).banned_from.push("node1".to_owned())),
+    ("options-wrong", Level::Failure, "pcs stonith config fence-node2", |_, asked| {
+        let answer = answer(asked);
+        (answer.misconfigured, answer.note.failure) = (true, Some("system_uuid=X is no UUID".to_owned()));
+    }),
     ("device-stopped", Level::Warning, "cleanup fence-node2", |cluster, _| {
         let one = instance(cluster);
         (one.active, one.role) = (false, "Stopped".to_owned());

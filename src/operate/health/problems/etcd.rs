@@ -4,6 +4,7 @@ use super::attempts::WATCH;
 use super::resource::Start;
 use super::{Found, on, resource};
 use crate::base::Fact;
+use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd, Member};
 use crate::operate::health::{third_voter, view};
 
@@ -46,9 +47,20 @@ fn writes(cluster: &Cluster, found: &mut Found) {
         let names = view::names(cluster);
         let all_start =
             names.iter().all(|name| view::is_online(cluster, name) && resource::start(cluster, name).is_some());
-        found.critical("no-etcd", None, text).typed(if all_start { WATCH } else { "tandem explain" });
+        let problem = found.critical("no-etcd", None, text);
+        match view::disabled_etcd(cluster) {
+            Some(id) => problem.typed(command!("pcs resource enable {}", id)),
+            None => problem.typed(if all_start { WATCH } else { "tandem explain" }),
+        }
     } else {
-        let text = "no writes are taken: etcd has no leader".to_owned();
+        let names = view::names(cluster);
+        let stopped = names.iter().find(|name| view::etcd_fact(cluster, name).is_absent());
+        let text = match stopped.filter(|_| known.iter().any(|etcd| view::is_without_its_peer(cluster, etcd))) {
+            Some(name) => {
+                format!("no writes are taken: etcd does not run on {name}, and one of two voters is no majority")
+            }
+            None => "no writes are taken: etcd has no leader".to_owned(),
+        };
         found.critical("no-leader", None, text).typed("tandem explain");
     }
 }
@@ -57,7 +69,8 @@ fn one(cluster: &Cluster, name: &str, etcd: &Etcd, found: &mut Found) {
     if etcd.learner {
         learner(cluster, name, found);
     }
-    if etcd.leader.is_some() && !etcd.learner && etcd.reads != Fact::Known(()) {
+    let is_known_to_wait = view::is_without_its_peer(cluster, etcd);
+    if etcd.leader.is_some() && !etcd.learner && etcd.reads != Fact::Known(()) && !is_known_to_wait {
         let why = etcd.reads.why_unknown();
         let text = format!("whether etcd on {name} takes writes could not be asked: {why}");
         found.warning("reads-unknown", Some(name), text).typed("tandem explain");

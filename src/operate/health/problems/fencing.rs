@@ -152,7 +152,9 @@ fn one(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice, found: &
     };
     let command = match (&fault, reason(cluster, seen, device)) {
         (Fault::Failed, Some(why)) if bmc::is_refused_login(why) => passwords::update_command(device, None),
-        (Fault::Failed, Some(_)) if bmc::is_ours(device) => attempts::fencing_check(id),
+        (Fault::Failed, why) if bmc::is_ours(device) && (why.is_some() || !has_healed(cluster, seen, device)) => {
+            attempts::fencing_check(id)
+        }
         _ => fault.command(id),
     };
     found.put(problem, severity, target, text).typed(command);
@@ -168,6 +170,12 @@ fn reason<'a>(cluster: &'a Cluster, seen: ResourceSeen<'a>, device: &FenceDevice
         }
         _ => failure.map(|failure| failure.reason.as_str()).filter(|why| !why.is_empty()),
     }
+}
+
+/// Returns whether a monitor succeeded after the device's last failure.
+fn has_healed(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> bool {
+    let at = latest(seen, device).and_then(|failure| failure.at);
+    bmc::checked(cluster, device).is_some_and(|(_, note)| note.failure.is_none() && at.is_none_or(|at| at <= note.at))
 }
 
 /// Whether each node that `device` fences is fenced by another device that works.
@@ -261,6 +269,34 @@ mod tests {
         let mut found = Found { problems: Vec::new() };
         find(&cluster, &mut found);
         found.problems.into_iter().map(|problem| problem.id).collect()
+    }
+
+    /// Options that do not fit leave Pacemaker a word, and the agent has no BMC to note a reason for.
+    #[test]
+    fn a_failure_without_a_reason_leads_to_the_check_that_has_it() {
+        let typed = |failed_at: u64| {
+            let mut cluster = samples::read("healthy");
+            let mut note = BmcNote { address: "bmc2".to_owned(), at: 1_000, ..BmcNote::default() };
+            let Fact::Known(configuration) = &mut cluster.configuration else { panic!("no CIB") };
+            let device = configuration.fence_devices.iter_mut().find(|one| one.resource.id == "fence-node2").unwrap();
+            device.resource.parameters.insert("ip".to_owned(), note.address.clone());
+            note.system = device.resource.parameters.get("systems_uri").cloned().unwrap_or_default();
+            cluster.own_notes.clear();
+            for collected in cluster.collected.values_mut() {
+                let Fact::Known(collected) = collected else { panic!("nothing collected") };
+                collected.bmcs = vec![note.clone()];
+            }
+            let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("nobody was asked") };
+            let device = pacemaker.resources.iter_mut().find(|one| one.id == "fence-node2").unwrap();
+            device.pending = Some("Starting".to_owned());
+            let (resource, at) = ("fence-node2".to_owned(), Some(failed_at));
+            pacemaker.failures.push(Failure { resource, at, node: "node2".to_owned(), ..Failure::default() });
+            let mut found = Found { problems: Vec::new() };
+            find(&cluster, &mut found);
+            found.problems.into_iter().find(|problem| problem.id == "fence-device-failed").unwrap().command
+        };
+        assert_eq!(typed(2_000).as_deref(), Some("tandem fencing check fence-node2"));
+        assert_eq!(typed(500).as_deref(), Some("pcs stonith cleanup fence-node2"), "it has logged in since");
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! The member that was removed last, as a key of the etcd that it was a member of: who types a command again that removed somebody is
-//! told from who mistypes a name.
+//! The last removed member, as a key in its etcd, so that a repeated command can be told from a mistyped name.
 
 use std::time::Duration;
 

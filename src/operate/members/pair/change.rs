@@ -146,7 +146,7 @@ pub(super) fn node_ip_map(places: &[&Place]) -> String {
     format!("node_ip_map={}", nodes.join(";"))
 }
 
-/// It is over: its file is that of the change before.
+/// Ends the change: its file is renamed, and is from then on that of the last change.
 pub(super) fn close() -> Result<(), Failure> {
     std::fs::rename(FILE, LAST).map_err(|error| Failure(format!("{FILE} cannot be put aside: {error}")))
 }

@@ -59,7 +59,7 @@ impl Work {
     }
 }
 
-/// Whether both have the same.
+/// Compares the hashes of both nodes' data.
 fn compared(nodes: [&String; 2], (revision, [here, there]): (i64, [Hash; 2])) -> Result<Took, Failure> {
     if here == there {
         return Ok(Took::Over(format!(

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 16;
 /// So many strangers are reported, and each address once for the same failure.
 const STRANGERS: usize = 32;
 
-/// What whoever watches is told.
+/// Progress of the join server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Serving {
     /// Somebody connected who has not the keys.

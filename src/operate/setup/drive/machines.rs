@@ -8,6 +8,7 @@ use super::{Drive, Refusal, Talk};
 use crate::adapters::pace::limits::Limits;
 use crate::operate::cluster;
 use crate::operate::setup::bmc::{self, Looked};
+use crate::operate::setup::description::Description;
 use crate::operate::setup::local::Secret;
 use crate::operate::setup::machine::{Machine, Request};
 use crate::operate::setup::node::judge::{self, Judgement, NodeSeen};
@@ -109,21 +110,7 @@ impl<T: Talk> Drive<'_, T> {
         if let Some(asked) = &self.asked {
             return Ok(asked.passwords.clone());
         }
-        let mut read = |at: usize| {
-            let node = &self.description.nodes[at];
-            let (path, name) = (&node.bmc.password_file, &node.name);
-            if path.as_os_str().is_empty() {
-                return Ok(Secret::default());
-            }
-            password_of(path).map_err(|why| {
-                judged.faults.push(format!(
-                    "the password of {name}'s BMC, {}: {why}: write it there, on a line of its own, and 'chmod 600' the file",
-                    path.display()
-                ));
-            })
-        };
-        let (first, second) = (read(0), read(1));
-        Ok([first?, second?])
+        from_files(&self.description, &mut judged.faults)
     }
 
     /// Each BMC from each node that is asked. A certificate that nobody signed is shown, and pinned where it was confirmed; what
@@ -188,6 +175,35 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
+/// Returns what is wrong here whatever the other node is like, so that it is mended before that one is waited for. `asked` is
+/// true where OpenShift has the passwords.
+pub fn faults_here(description: &Description, at: usize, facts: &Facts, asked: bool) -> Vec<String> {
+    let mut faults = judge::alone(description, at, facts);
+    if !asked {
+        let _ = from_files(description, &mut faults);
+    }
+    faults
+}
+
+/// The password of each BMC, from this node's files.
+fn from_files(description: &Description, faults: &mut Vec<String>) -> Result<[Secret; 2], ()> {
+    let mut read = |at: usize| {
+        let node = &description.nodes[at];
+        let (path, name) = (&node.bmc.password_file, &node.name);
+        if path.as_os_str().is_empty() {
+            return Ok(Secret::default());
+        }
+        password_of(path).map_err(|why| {
+            faults.push(format!(
+                "the password of {name}'s BMC, {}: {why}: write it there, on a line of its own, and 'chmod 600' the file",
+                path.display()
+            ));
+        })
+    };
+    let (first, second) = (read(0), read(1));
+    Ok([first?, second?])
+}
+
 /// All of the file: what the other node gets is the same.
 pub fn password_of(path: &Path) -> Result<Secret, String> {
     let bytes = wiped::read_at_most(path, PASSWORD).map_err(|error| match error.kind() {
@@ -199,4 +215,31 @@ pub fn password_of(path: &Path) -> Result<Secret, String> {
         return Err("its first line is empty".to_owned());
     }
     Ok(Secret(Zeroizing::new(text.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operate::setup::file;
+
+    /// The example as it is written is no machine's: the command refuses it at once, without a wait.
+    #[test]
+    fn what_is_wrong_here_is_known_before_the_other_node_is_waited_for() {
+        let mut description = file::read(file::EXAMPLE).unwrap();
+        let elsewhere = std::net::IpAddr::from([203, 0, 113, 9]);
+        let facts = Facts { addresses: vec![elsewhere], ..Facts::default() };
+        let faults = faults_here(&description, 0, &facts, false).join("\n");
+        for words in ["the machine has no address", "password of node1's BMC", "password of node2's BMC"] {
+            assert!(faults.contains(words), "{words}: {faults}");
+        }
+        let asked = faults_here(&description, 0, &facts, true).join("\n");
+        assert!(!asked.contains("password"), "OpenShift has them: {asked}");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("password");
+        std::fs::write(&path, "secret\n").unwrap();
+        for node in &mut description.nodes {
+            node.bmc.password_file.clone_from(&path);
+        }
+        assert!(!faults_here(&description, 0, &facts, false).join("\n").contains("password"));
+    }
 }

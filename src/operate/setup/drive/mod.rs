@@ -25,7 +25,7 @@ use crate::adapters::pace::limits::Limits;
 
 pub use self::alone::{Alone, alone};
 pub use self::clusters::CLUSTER_PATIENCE;
-pub use self::machines::password_of;
+pub use self::machines::{faults_here, password_of};
 pub use self::relay::Relay;
 pub use self::shown::{Shown, Standing};
 

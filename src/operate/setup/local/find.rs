@@ -17,7 +17,7 @@ use crate::os::wiped;
 
 /// No file that is looked at is larger.
 const FILE: u64 = 1024 * 1024;
-/// Nobody's write waits for this, as it does in an action: what answers late on a machine that boots has its time.
+/// Generous on purpose: no client's write waits for setup, and a booting machine is slow.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Where pcsd keeps the tokens that it accepts.
 const ACCEPTED: &str = "/var/lib/pcsd/pcs_users.conf";

@@ -73,6 +73,12 @@ pub fn one(description: &Description, at: usize, facts: &Facts, is_member: bool)
     found
 }
 
+/// Returns the faults of one machine that stay whatever the other one is like. Where this cluster runs here already, only the other
+/// one's answer shows what to do.
+pub fn alone(description: &Description, at: usize, facts: &Facts) -> Vec<String> {
+    one(description, at, facts, runs_it(description, facts)).faults
+}
+
 /// Who it is, and what is installed.
 fn itself(found: &mut Judgement, node: &Node, facts: &Facts) {
     let name = &node.name;

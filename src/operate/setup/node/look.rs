@@ -50,7 +50,8 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
     }
 }
 
-/// The ports that somebody else has. Whose one is is asked once it is taken: what was being started before may have it by then.
+/// Returns the needed ports that another program holds. The owner is asked after the port is seen in use, because one of our own
+/// services may just have started.
 fn strangers(programs: &Programs, address: IpAddr, is_in_the_cluster: bool) -> Vec<ports::Port> {
     let is_ours = |port: &ports::Port| match port {
         ports::Port::Pcsd => runs(programs, "pcsd.service"),
