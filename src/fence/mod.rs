@@ -19,6 +19,7 @@ pub mod password;
 pub mod password_file;
 pub mod plan;
 pub mod process;
+pub mod race;
 pub mod renewal;
 pub mod trace;
 
