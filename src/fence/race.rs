@@ -104,7 +104,7 @@ struct Knowledge {
 impl Knowledge {
     fn listed(&mut self, listing: Option<Listing>) {
         let Some(Listing { ours, rivals }) = listing else {
-            // Unknown is not absent: what was seen here before still stands.
+            // Unknown is not absent: what was seen here before still counts.
             if self.mark == Mark::Proven {
                 self.mark = Mark::Up;
             }
@@ -136,7 +136,7 @@ impl Race {
         self.at(site).mark
     }
 
-    /// Returns whether a rival's mark stands on a BMC, as far as this node knows.
+    /// Returns whether a rival's mark is on a BMC, as far as this node knows.
     pub fn sees_rival(&self, site: Site) -> bool {
         self.at(site).rival
     }
@@ -163,7 +163,7 @@ impl Race {
             (RaceStep::Raise(site), RaceEvent::Raised(raised)) => {
                 let is_up = raised == Raised::Acknowledged;
                 self.at_mut(site).mark = if is_up { Mark::Up } else { Mark::Failed };
-                // Every mark stands before the first list is read.
+                // Every mark is up before the first list is read.
                 self.step = match site {
                     Site::Target if self.own.mark == Mark::Down => RaceStep::Raise(Site::Own),
                     _ => RaceStep::Read(Site::Target),

@@ -1,5 +1,5 @@
 //! A model of the race of two fence agents: the real rules of [`crate::fence::race`] on two nodes, and every order of their
-//! requests with two faults. `docs/design/model.md` says more.
+//! requests with two faults. See `docs/design/model.md`.
 
 mod moves;
 pub mod mutant;

@@ -238,7 +238,7 @@ fn post(world: &World, node: usize, options: &Options, proven: bool, found: Foun
     }
 }
 
-/// A reset whose end is not proven. What ends here leaves its marks.
+/// A reset that is not proven yet. An agent that ends here leaves its marks.
 fn resets(world: &World, node: usize, options: &Options, found: Found<'_>) {
     let who = name(node);
     if !world.nodes[1 - node].lives && world.reaches(node, Site::Target) {

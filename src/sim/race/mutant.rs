@@ -63,7 +63,7 @@ impl Mutant {
         }
     }
 
-    /// What an agent takes a list for. `at_first` says whether a rival's mark stood on that BMC when the agent was called.
+    /// What an agent takes a list for. `at_first` is whether a rival's mark stood on that BMC when the agent was called.
     pub(super) fn listing(self, site: Site, listing: Option<Listing>, at_first: bool) -> Option<Listing> {
         match (self, listing) {
             (Self::LookBeforeRaise, Some(_)) => Some(Listing { ours: true, rivals: at_first }),

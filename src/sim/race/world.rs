@@ -61,7 +61,7 @@ impl Bmc {
 pub(super) enum Agent {
     /// Not called, or at an end.
     Idle,
-    /// In a race. `seen` says on which BMCs a rival's mark stood when it was called, where a broken rule uses that.
+    /// In a race. `seen` has on which BMCs a rival's mark stood when it was called, where a broken rule uses that.
     Races { race: Race, seen: [bool; 2] },
     /// Its reset was sent, and is not proven yet.
     Resets,
