@@ -115,7 +115,7 @@ impl Contest {
         }
     }
 
-    /// Returns once this node may reset the target, with its marks up. An action whose time is over before fails.
+    /// Returns once this node may reset the target, with its marks up. An action that runs out of time before fails.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();
         while !self.is_won {

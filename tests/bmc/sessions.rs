@@ -1,4 +1,4 @@
-//! The sessions of the BMC: opened, shown to whoever is let in, and deleted.
+//! The sessions of the BMC: opened, shown to each client that is logged in, and deleted.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub enum SessionsAre {
 }
 
 impl World {
-    /// A BMC that takes basic authentication and sessions, and whose sessions are so.
+    /// A BMC that takes basic authentication and sessions, which are so.
     pub fn with_sessions(sessions_are: SessionsAre) -> Self {
         Self { access: Access::Both, sessions_are, ..Self::one_system() }
     }
@@ -105,7 +105,7 @@ impl World {
         Reply::json(200, &[], &document.to_string())
     }
 
-    /// Deletes a session; whoever is let in may delete each.
+    /// Deletes a session. Each client that is logged in may delete all.
     pub(super) fn log_out(&mut self, path: &str) -> Reply {
         let number = path.rsplit('/').next().unwrap_or_default();
         let before = self.sessions.len();

@@ -19,7 +19,7 @@ pub enum Mutant {
     LoweredEarly,
     /// A list that cannot be read shows no mark.
     UnreadIsGone,
-    /// The mark of an agent whose reset may still work is passed over.
+    /// A killed agent's mark is passed over while its reset may still work.
     YoungIsKilled,
     /// The other node keeps its marks up while it waits.
     NeverWithdraws,

@@ -56,7 +56,7 @@ fn preferred(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) {
     }
 }
 
-/// Two devices whose `race_with` and `ip` are not the same BMC leave their marks where the other agent reads none.
+/// Checks that `race_with` is the BMC in the other device's `ip`: else each agent leaves marks where the other one reads none.
 fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
     let own = option(device, "race_with").and_then(|text| text.split(',').next()).unwrap_or_default();
     let port = option(other, "ipport").and_then(|port| port.parse().ok()).unwrap_or(PORT);
