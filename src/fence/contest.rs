@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::config::RaceWith;
-use super::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
+use super::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised, Site};
 use super::sightings::Sightings;
 use crate::adapters::redfish::client::Client;
 use crate::adapters::redfish::failure::{Failure, FailureKind};
@@ -124,7 +124,7 @@ impl Contest {
                 RaceStep::Read(site) => RaceEvent::Listed(self.read(site)),
                 RaceStep::Lower => {
                     log::info!("race: {}; withdrawing", self.seen());
-                    SITES.into_iter().for_each(|site| self.board(site).marks.lower());
+                    self.lower();
                     RaceEvent::Lowered
                 }
                 RaceStep::Wait(pause) => {
@@ -243,7 +243,12 @@ impl Contest {
             log::warn!("race: the marks stay until their sessions end, as a reset was sent and its end is not known");
             return;
         }
-        SITES.into_iter().for_each(|site| self.board(site).marks.lower());
+        self.lower();
+    }
+
+    fn lower(&mut self) {
+        self.target.marks.lower();
+        self.own.marks.lower();
     }
 }
 

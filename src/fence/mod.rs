@@ -225,7 +225,9 @@ fn contest_of(
         }
         None => passwords.to_vec(),
     };
-    own_passwords.iter().for_each(|password| scrubber.hide(password.reveal()));
+    for password in &own_passwords {
+        scrubber.hide(password.reveal());
+    }
     let settings = Settings {
         address: with.address.clone(),
         trust: trust(&with.trust).map_err(Error::Here)?,

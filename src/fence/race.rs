@@ -212,7 +212,7 @@ impl Race {
     }
 
     /// Returns what follows from both lists.
-    fn decide(&self) -> RaceStep {
+    fn decide(self) -> RaceStep {
         let proven = self.target.mark == Mark::Proven && self.own.mark == Mark::Proven;
         match (self.target.rival || self.own.rival, self.preferred) {
             (true, true) => RaceStep::Wait(Pause::Poll),

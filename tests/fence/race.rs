@@ -46,7 +46,7 @@ fn is_off(server: &Server) -> bool {
 }
 
 /// Starts both agents, so long apart, and switches each off with its node. Answers which nodes are off in the end.
-fn race(bmcs: &[Server; 2], calls: [Call; 2], apart: [Duration; 2]) -> [bool; 2] {
+fn race(bmcs: &[Server; 2], calls: &[Call; 2], apart: [Duration; 2]) -> [bool; 2] {
     let began = Instant::now();
     let mut agents: [Option<Child>; 2] = [None, None];
     let mut ended = [false; 2];
@@ -111,7 +111,7 @@ fn of_two_that_fence_each_other_one_is_left() {
             };
             let bmcs = [world(), world()];
             let calls = [call(&bmcs, 0, "off"), call(&bmcs, 1, "off")];
-            let off = race(&bmcs, calls, gap.map(Duration::from_millis));
+            let off = race(&bmcs, &calls, gap.map(Duration::from_millis));
             assert!(off[0] != off[1], "{gap:?} {late}: {off:?}");
         }
     }
@@ -129,7 +129,7 @@ fn of_two_that_prove_less_one_is_left() {
     let pairs =
         [hidden(0), hidden(1), hidden(2), kinds(SessionsAre::WithoutContext), kinds(SessionsAre::WithoutSuchProperty)];
     at_once(pairs.into_iter().enumerate(), |(at, bmcs)| {
-        let off = race(&bmcs, [call(&bmcs, 0, "off"), call(&bmcs, 1, "off")], [Duration::ZERO; 2]);
+        let off = race(&bmcs, &[call(&bmcs, 0, "off"), call(&bmcs, 1, "off")], [Duration::ZERO; 2]);
         assert!(off[0] != off[1], "{at}: {off:?}");
     });
 }
@@ -155,7 +155,7 @@ fn of_two_of_which_one_does_not_reach_its_own_bmc_one_is_left() {
             let call = call(&bmcs, node, "off");
             if blind[node] { call.set("race_with", "127.0.0.1:1") } else { call }
         });
-        let off = race(&bmcs, calls, [Duration::ZERO; 2]);
+        let off = race(&bmcs, &calls, [Duration::ZERO; 2]);
         assert!(off[0] != off[1], "{blind:?}: {off:?}");
     }
 }

@@ -125,13 +125,11 @@ impl MarkBoard {
     }
 
     fn sessions(&self) -> Result<Location, Failure> {
-        match &self.sessions {
-            Some(sessions) => Ok(sessions.clone()),
-            None => {
-                let root = self.login.redfish_uri.trim_end_matches('/');
-                self.client.address().place(&format!("{root}/{SESSIONS}"))
-            }
+        if let Some(sessions) = &self.sessions {
+            return Ok(sessions.clone());
         }
+        let root = self.login.redfish_uri.trim_end_matches('/');
+        self.client.address().place(&format!("{root}/{SESSIONS}"))
     }
 
     /// Returns the place that the service root names, for a service that has its sessions elsewhere.

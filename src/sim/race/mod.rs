@@ -79,7 +79,7 @@ impl Search {
                 return Some((what.to_owned(), self.way(from)));
             }
             let options = self.options;
-            moves::each(&world, &options, |course, _, next| self.reach(Some(from), next, course));
+            moves::each(&world, options, |course, _, next| self.reach(Some(from), next, course));
             at += 1;
         }
         let lost = self.endless()?;
@@ -131,7 +131,7 @@ impl Search {
         for pair in numbers.windows(2) {
             let to = self.worlds[pair[1] as usize];
             let mut what = None;
-            moves::each(&self.worlds[pair[0] as usize], &self.options, |_, words, next| {
+            moves::each(&self.worlds[pair[0] as usize], self.options, |_, words, next| {
                 if next.reduced() == to {
                     what.get_or_insert(words);
                 }

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::mutant::Mutant;
-use super::world::{Agent, Left, World, place};
+use super::world::{Agent, Left, Marks, World, place};
 use crate::fence::race::{Listing, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
 
 /// Whether a move is part of the normal course, which leads to an end, or may never happen.
@@ -16,7 +16,7 @@ pub(super) enum Course {
 type Found<'a> = &'a mut dyn FnMut(Course, String, World);
 
 /// Calls `found` with each state that can follow `world`.
-pub(super) fn each(world: &World, options: &Options, mut found: impl FnMut(Course, String, World)) {
+pub(super) fn each(world: &World, options: Options, mut found: impl FnMut(Course, String, World)) {
     if world.is_decided() || world.are_both_off() {
         return;
     }
@@ -70,7 +70,7 @@ fn network(world: &World, node: usize, found: Found<'_>) {
 }
 
 /// What a killed agent left is passed over, once its reset has worked or never will.
-fn ages(world: &World, node: usize, options: &Options, found: Found<'_>) {
+fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
     if world.bmcs[1 - node].has_reset && options.mutant != Mutant::YoungIsKilled {
         return;
     }
@@ -83,7 +83,7 @@ fn ages(world: &World, node: usize, options: &Options, found: Found<'_>) {
     }
 }
 
-fn agent(world: &World, node: usize, options: &Options, found: Found<'_>) {
+fn agent(world: &World, node: usize, options: Options, found: Found<'_>) {
     let who = name(node);
     match world.nodes[node].agent {
         Agent::Idle => {
@@ -106,7 +106,7 @@ fn agent(world: &World, node: usize, options: &Options, found: Found<'_>) {
 }
 
 /// The next step of a race, which a BMC serves, or the network loses.
-fn races(world: &World, node: usize, options: &Options, (race, seen): (Race, [bool; 2]), found: Found<'_>) {
+fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [bool; 2]), found: Found<'_>) {
     let who = name(node);
     // An answer changes what its agent knows, and nothing that another one sees: it is one step with the request. The step that
     // follows from it may come at any time, and everything else before it.
@@ -118,7 +118,7 @@ fn races(world: &World, node: usize, options: &Options, (race, seen): (Race, [bo
         }
         next
     };
-    let step = options.mutant.step(&race);
+    let step = options.mutant.step(race);
     match step {
         RaceStep::Raise(site) => {
             raise(world, node, site, options, |course, what, world, done| {
@@ -165,13 +165,7 @@ fn races(world: &World, node: usize, options: &Options, (race, seen): (Race, [bo
     }
 }
 
-fn raise(
-    world: &World,
-    node: usize,
-    site: Site,
-    options: &Options,
-    mut found: impl FnMut(Course, &str, World, Raised),
-) {
+fn raise(world: &World, node: usize, site: Site, options: Options, mut found: impl FnMut(Course, &str, World, Raised)) {
     let marked = |world: &World, known: bool| {
         let mut next = *world;
         next.bmcs[place(node, site)].change(node, |marks| {
@@ -198,7 +192,7 @@ fn raise(
     }
 }
 
-fn listing(world: &World, node: usize, site: Site, options: &Options, stale: bool) -> Listing {
+fn listing(world: &World, node: usize, site: Site, options: Options, stale: bool) -> Listing {
     let bmc = &world.bmcs[place(node, site)];
     let marks = if stale { &bmc.stale } else { &bmc.marks };
     let ours_left = !options.context && marks[node].left != Left::None;
@@ -220,7 +214,7 @@ fn acts(world: &World, node: usize) -> bool {
         }
 }
 
-fn post(world: &World, node: usize, options: &Options, proven: bool, found: Found<'_>) {
+fn post(world: &World, node: usize, options: Options, proven: bool, found: Found<'_>) {
     let (who, other) = (name(node), 1 - node);
     if !world.reaches(node, Site::Target) {
         return found(Course::Normal, format!("{who} cannot reset"), world.with_agent(node, Agent::Ends));
@@ -239,11 +233,11 @@ fn post(world: &World, node: usize, options: &Options, proven: bool, found: Foun
 }
 
 /// A reset that is not proven yet. An agent that ends here leaves its marks.
-fn resets(world: &World, node: usize, options: &Options, found: Found<'_>) {
+fn resets(world: &World, node: usize, options: Options, found: Found<'_>) {
     let who = name(node);
     if !world.nodes[1 - node].lives && world.reaches(node, Site::Target) {
         let mut next = world.with_agent(node, Agent::Ends);
-        next.bmcs.iter_mut().for_each(|bmc| bmc.change(1 - node, |marks| *marks = Default::default()));
+        next.bmcs.iter_mut().for_each(|bmc| bmc.change(1 - node, |marks| *marks = Marks::default()));
         found(Course::Normal, format!("{who} has proven that {} is off", name(1 - node)), next);
     }
     if options.mutant == Mutant::LoweredEarly && world.has_mark(node) {

@@ -56,7 +56,7 @@ impl Mutant {
     }
 
     /// What an agent does instead of its next step.
-    pub(super) fn step(self, race: &Race) -> RaceStep {
+    pub(super) fn step(self, race: Race) -> RaceStep {
         match race.step() {
             RaceStep::Wait(Pause::Poll) if self == Self::PreferredContinues => RaceStep::Reset { proven: true },
             step => step,

@@ -131,18 +131,18 @@ fn race_with(node: &Node, own: &Node) -> String {
     let ip = option(own, "ip").unwrap_or_default();
     let port = option(own, "ipport").map(|port| format!(":{port}")).unwrap_or_default();
     let is_bare_ipv6 = ip.parse::<std::net::Ipv6Addr>().is_ok();
-    let mut text = if is_bare_ipv6 { format!("[{ip}]{port}") } else { format!("{ip}{port}") };
+    let mut parts = vec![if is_bare_ipv6 { format!("[{ip}]{port}") } else { format!("{ip}{port}") }];
     for pin in option(own, "ssl_fingerprint").iter().flat_map(|pins| pins.split(',')) {
-        text.push_str(&format!(",fingerprint={}", pin.trim()));
+        parts.push(format!("fingerprint={}", pin.trim()));
     }
     let files = [node, own].map(|node| Some(node.bmc.password_file.display().to_string()));
     let [ca_files, users] = ["ssl_ca_file", "username"].map(|name| [option(node, name), option(own, name)]);
     for (key, [of_device, value]) in [("ca_file", ca_files), ("username", users), ("password_file", files)] {
         if let Some(value) = value.filter(|value| of_device.as_ref() != Some(value)) {
-            text.push_str(&format!(",{key}={value}"));
+            parts.push(format!("{key}={value}"));
         }
     }
-    text
+    parts.join(",")
 }
 
 /// An option of a fence device, compared as the fencer and the agent read it.
