@@ -122,6 +122,9 @@ sim: model ## the model: every order of what two faults can do, the rarer kinds 
 	done
 	$(TARGET)/model/tandem-sim members
 	$(TARGET)/model/tandem-sim fencing --members 6
+	$(TARGET)/model/tandem-sim race
+	$(TARGET)/model/tandem-sim race --no-context
+	$(TARGET)/model/tandem-sim race --timely --faults 0
 
 .PHONY: sim-deep
 sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEED= for the random runs)
@@ -134,6 +137,8 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(TARGET)/model/tandem-sim check --faults 2 --forget --unblock
 	$(TARGET)/model/tandem-sim check --faults 2 --writes 2
 	$(TARGET)/model/tandem-sim check --faults 1 --writes 2 --blank --no-operators
+	$(TARGET)/model/tandem-sim race --faults 2
+	$(TARGET)/model/tandem-sim race --faults 2 --no-context
 	$(TARGET)/model/tandem-sim explore --seed $(SIM_SEED) --steps $(STEPS)
 
 .PHONY: sim-page

@@ -1,10 +1,14 @@
 //! Carries out an action: asks the plan for the next step, does it, and reports to the plan what happened.
 
+mod contested;
 mod contradiction;
+mod seen;
 
 use std::time::Duration;
 
+pub(super) use self::seen::{ActorSeen, Fenced};
 use super::config::{Action, Config, Method, Timing};
+use super::contest::Contest;
 use super::limits;
 use super::outage::Outage;
 use super::plan::{self, Event, FenceStep, Goal, Limits, Moment, Plan, Reached};
@@ -14,7 +18,7 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::{PowerWord, ResetGoal};
 use crate::adapters::redfish::resource::Power;
 use crate::adapters::redfish::select::{self, Candidate, Wanted};
-use crate::os::clock::{self, Deadline};
+use crate::os::clock::Deadline;
 
 /// How an action ended that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,37 +40,6 @@ const IS_OFF: u8 = 2;
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
 /// How long a BMC may take to power a system on again in the middle of a cycle.
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
-/// What was seen in the course of an action.
-#[derive(Debug, Default)]
-pub(super) struct ActorSeen {
-    pub(super) hosts: Vec<Target>,
-    pub(super) listed: Vec<Candidate>,
-    pub(super) fenced: Fenced,
-}
-
-/// When a node was off, and on again. Of several systems it is the slowest.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Fenced {
-    /// From the reset to a proven Off.
-    pub(super) to_off: Option<Duration>,
-    /// In milliseconds since 1970.
-    pub(super) off_at: Option<u64>,
-    pub(super) on_at: Option<u64>,
-}
-
-impl Fenced {
-    fn note(&mut self, goal: Goal, reached: &Reached, history: &[Moment]) {
-        match (goal, reached) {
-            (Goal::Off, Reached::ByUs) => {
-                self.to_off = self.to_off.max(plan::since_reset(history));
-                self.off_at = Some(clock::wall_millis());
-            }
-            (Goal::On, Reached::ByUs) => self.on_at = Some(clock::wall_millis()),
-            _ => {}
-        }
-    }
-}
-
 /// An action at work.
 #[derive(Debug)]
 pub struct Actor<'a> {
@@ -79,13 +52,17 @@ pub struct Actor<'a> {
     fenced: Fenced,
     /// With other runs that the fencer asks for.
     outage: Option<Outage>,
+    /// With the agent of the other node.
+    contest: Option<Contest>,
 }
 
 impl<'a> Actor<'a> {
-    pub fn new(config: &'a Config, bmc: &'a mut Bmc, deadline: Deadline) -> Self {
+    pub(super) fn new(config: &'a Config, bmc: &'a mut Bmc, deadline: Deadline, contest: Option<Contest>) -> Self {
         let hosts = config.systems.iter().cloned().map(Target::new).collect();
-        let outage = config.environment.under_fencer.then(|| Outage::with(&config.address, deadline.elapsed()));
-        Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage }
+        // A race is decided after the BMC is back, whenever the try began.
+        let gives_way = config.environment.under_fencer && contest.is_none();
+        let outage = gives_way.then(|| Outage::with(&config.address, deadline.elapsed()));
+        Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage, contest }
     }
 
     /// What the action came to see.
@@ -95,6 +72,12 @@ impl<'a> Actor<'a> {
 
     /// Does what the configuration asks for.
     pub fn run(&mut self) -> Result<Ending, Failure> {
+        let ended = self.perform();
+        self.end_contest();
+        ended
+    }
+
+    fn perform(&mut self) -> Result<Ending, Failure> {
         match self.config.action {
             Action::Status => self.status(),
             Action::Monitor => self.monitor(),
@@ -211,6 +194,7 @@ impl<'a> Actor<'a> {
 
     fn off(&mut self) -> Result<Ending, Failure> {
         let reached = self.all_off()?;
+        self.settle_contest();
         Ok(Ending::success(if reached == Reached::Already { "Success: Already OFF" } else { "Success: Powered OFF" }))
     }
 
@@ -241,6 +225,7 @@ impl<'a> Actor<'a> {
             Method::OnOff => self.all_off()?,
             Method::Cycle => self.cycle()?,
         };
+        self.settle_contest();
         let mut limits = self.on_after_off();
         if self.config.method == Method::Cycle && reached == Reached::ByUs {
             limits.grace = CYCLE_GRACE;
@@ -317,7 +302,7 @@ impl<'a> Actor<'a> {
                         None => self.observe(at, goal),
                     }
                 }
-                FenceStep::Post { reset_type } => self.post(at, &reset_type),
+                FenceStep::Post { reset_type } => self.post_if_won(at, &reset_type, goal)?,
                 FenceStep::AskChassis => self.ask_chassis(at),
                 FenceStep::Done(reached) => {
                     self.fenced.note(goal, &reached, &history);

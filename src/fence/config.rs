@@ -1,10 +1,12 @@
 //! From options as text to a checked configuration; every fault is named, and what to type instead. Pure.
 
+mod race_with;
 mod reader;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use self::race_with::RaceWith;
 use self::reader::Reader;
 use super::input::Given;
 use crate::adapters::https::address::Address;
@@ -57,6 +59,11 @@ impl Action {
             let shown: String = name.chars().filter(|character| !character.is_control()).take(40).collect();
             format!("unsupported action '{shown}'; give action= (or -o) one of {}", action_names())
         })
+    }
+
+    /// Whether it switches a system off.
+    pub fn switches_off(self) -> bool {
+        matches!(self, Self::Off | Self::Reboot)
     }
 
     /// Whether it changes the power state, or means to.
@@ -129,6 +136,8 @@ pub struct Config {
     pub separator: String,
     pub timing: Timing,
     pub environment: Environment,
+    /// The race with the other node's agent, for an action that switches off.
+    pub race: Option<RaceWith>,
 }
 
 /// What tells us who started us.

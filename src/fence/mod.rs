@@ -7,6 +7,7 @@
 
 pub mod act;
 pub mod config;
+mod contest;
 pub mod examine;
 pub mod input;
 mod limits;
@@ -19,11 +20,14 @@ pub mod password;
 pub mod password_file;
 pub mod plan;
 pub mod process;
+pub mod race;
 pub mod renewal;
+mod sightings;
 pub mod trace;
 
 use self::act::{Actor, ActorSeen, Ending};
-use self::config::{Action, Config, TrustSource};
+use self::config::{Action, Config, PasswordSource, RaceWith, TrustSource};
+use self::contest::Contest;
 use self::login_memory::Remembered;
 use self::note::Noted;
 use self::password::Fetched;
@@ -31,8 +35,9 @@ use self::password_file::Identity;
 use crate::adapters::https::tls::{self, Trust};
 use crate::adapters::redfish::account::Account;
 use crate::adapters::redfish::bmc::Bmc;
-use crate::adapters::redfish::client::{Client, Settings};
+use crate::adapters::redfish::client::{Client, Settings, Trace};
 use crate::adapters::redfish::failure::Failure;
+use crate::adapters::redfish::mark::MarkLogin;
 use crate::adapters::redfish::request::Credentials;
 use crate::adapters::redfish::service::Login;
 use crate::adapters::redfish::session::{OnSession, SessionHandle};
@@ -99,14 +104,14 @@ fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, a
         let ended = checked.map(|()| Ending::success("")).map_err(Error::Here);
         return Run { ended, notes: Vec::new(), account: None, login: LoggedIn::default() };
     }
-    let (mut bmc, keys) = match connect(config, debug_file, deadline, on_session) {
+    let (mut bmc, keys, contest) = match connect(config, debug_file, deadline, on_session) {
         Ok(connected) => connected,
         Err(error) => {
             let notes = note::of(config, None, &ActorSeen::default(), Some(&error), deadline.elapsed());
             return Run { ended: Err(error), notes, account: None, login: LoggedIn::default() };
         }
     };
-    let mut actor = Actor::new(config, &mut bmc, deadline);
+    let mut actor = Actor::new(config, &mut bmc, deadline, contest);
     let ended = actor.run().map_err(Error::from);
     let seen = actor.into_seen();
     let notes = note::of(config, Some(&bmc), &seen, ended.as_ref().err(), deadline.elapsed());
@@ -119,9 +124,9 @@ fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, a
 /// Gives the account of `config` the password `new` at its BMC, after a monitor has proven that it is the right one.
 pub fn change_password(config: &Config, new: &Secret) -> Result<(), Error> {
     let deadline = Deadline::after(config.timing.total);
-    let (mut bmc, keys) = connect(config, None, deadline, Box::new(|_| {}))?;
+    let (mut bmc, keys, _) = connect(config, None, deadline, Box::new(|_| {}))?;
     bmc.client().hide(new.reveal());
-    let monitored = Actor::new(config, &mut bmc, deadline).run();
+    let monitored = Actor::new(config, &mut bmc, deadline, None).run();
     let changed = monitored.and_then(|_| bmc.change_password(&config.redfish_uri, new));
     keys.learn(&bmc);
     bmc.close();
@@ -163,7 +168,7 @@ fn connect(
     debug_file: Option<&str>,
     deadline: Deadline,
     on_session: OnSession,
-) -> Result<(Bmc, Keys), Error> {
+) -> Result<(Bmc, Keys, Option<Contest>), Error> {
     let trust = trust(&config.trust).map_err(Error::Here)?;
     let trace = trace::open(debug_file);
     let fetched = password::fetch(&config.password, deadline.left()).map_err(Error::Here)?;
@@ -186,12 +191,57 @@ fn connect(
         answer_limit: config.timing.answer,
         deadline,
     };
-    let client = Client::new(settings, scrubber, trace)?;
+    let client = Client::new(settings.clone(), scrubber.clone(), trace.clone())?;
     let keys = Keys::of(config, &fetched);
-    let passwords = keys.order.iter().filter_map(|line| fetched.secrets.get(*line)).cloned().collect();
+    let passwords: Vec<Secret> = keys.order.iter().filter_map(|line| fetched.secrets.get(*line)).cloned().collect();
+    let handle = SessionHandle::new(on_session);
+    let race = config.race.as_ref().filter(|_| config.action.switches_off());
+    let contest = match race {
+        Some(with) => Some(contest_of(config, with, (&client, settings, scrubber, trace), &passwords, &handle)?),
+        None => None,
+    };
     let way = keys.remembered.memory.way;
     let login = Login { user: config.username.clone(), passwords, method: config.auth, way };
-    Ok((Bmc::new(client, login, &config.redfish_uri, on_session), keys))
+    Ok((Bmc::new(client, login, &config.redfish_uri, handle), keys, contest))
+}
+
+/// The race of an action, with a client of its own for the BMC of this node.
+fn contest_of(
+    config: &Config,
+    with: &RaceWith,
+    (client, settings, scrubber, trace): (&Client, Settings, Scrubber, Trace),
+    passwords: &[Secret],
+    handle: &SessionHandle,
+) -> Result<Contest, Error> {
+    let of_device = |user: &str, passwords: Vec<Secret>| MarkLogin {
+        user: user.to_owned(),
+        passwords,
+        redfish_uri: config.redfish_uri.clone(),
+    };
+    let own_passwords = match &with.password_file {
+        Some(file) => {
+            let source = PasswordSource::File(file.clone());
+            password::fetch(&source, settings.deadline.left()).map_err(Error::Here)?.secrets
+        }
+        None => passwords.to_vec(),
+    };
+    for password in &own_passwords {
+        scrubber.hide(password.reveal());
+    }
+    let settings = Settings {
+        address: with.address.clone(),
+        trust: trust(&with.trust).map_err(Error::Here)?,
+        connect_limit: settings.connect_limit.min(contest::OWN_LIMIT),
+        answer_limit: contest::OWN_LIMIT,
+        ..settings
+    };
+    let own = Client::new(settings, scrubber, trace)?;
+    let own_user = with.username.as_deref().unwrap_or(&config.username);
+    let logins = [
+        (client.within(contest::TARGET_LIMIT), of_device(&config.username, passwords.to_vec())),
+        (own, of_device(own_user, own_passwords)),
+    ];
+    Ok(Contest::new(with, config.timing.total, logins, handle.clone()))
 }
 
 fn trust(source: &TrustSource) -> Result<Trust, String> {

@@ -127,16 +127,16 @@ fn end_after(total: Duration) {
     });
 }
 
-/// From the first session on, a signal that would end us deletes it first.
+/// From the first session on, a signal that would end us deletes all that are open first.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
-fn delete_at_a_signal(session: SessionHandle) {
+fn delete_at_a_signal(sessions: SessionHandle) {
     let signals: SigSet = ENDINGS.iter().copied().collect();
     if signals.thread_block().is_err() {
         return;
     }
     std::thread::spawn(move || {
         if let Ok(signal) = signals.wait() {
-            session.delete();
+            sessions.delete();
             end_by(signal);
         }
     });

@@ -11,7 +11,7 @@ use super::check::{self, Outcome};
 use super::mutant::{self, Mutant};
 use super::scenario::Trace;
 use super::search::Limits;
-use super::{Bounds, Sim, explore, fencing, members, page, scenario, story, timeline};
+use super::{Bounds, Sim, explore, fencing, members, page, race, scenario, story, timeline};
 use crate::os::output;
 
 /// One sentence about why a subcommand failed.
@@ -38,6 +38,7 @@ pub(super) enum Command {
     Compare,
     Members(Members),
     Fencing(Fencing),
+    Race(Race),
 }
 
 impl Command {
@@ -49,6 +50,7 @@ impl Command {
             Self::Compare => say(timeline::table().trim_end()),
             Self::Members(arguments) => check_members(arguments),
             Self::Fencing(arguments) => run_fencing(arguments),
+            Self::Race(arguments) => check_race(arguments),
         }
     }
 }
@@ -382,6 +384,43 @@ fn run_fencing(arguments: &Fencing) -> Result<(), Failure> {
          {slowest:.1} s from a cut to the last LEFT"
     ))?;
     found.fault.map_or(Ok(()), |fault| Err(Failure(fault)))
+}
+
+/// Takes every order of two fence agents that race for a reset, with faults of agents, BMCs and the network
+#[derive(Args)]
+pub(super) struct Race {
+    /// How many faults there may be
+    #[arg(long, default_value = "1", value_parser = value_parser!(u8).range(0..=3))]
+    faults: u8,
+    /// Has BMCs drop a session's Context
+    #[arg(long)]
+    no_context: bool,
+    /// Has BMCs answer in time, and counts how often a node waits for race_delay
+    #[arg(long)]
+    timely: bool,
+    /// Breaks a rule, to see it caught
+    #[arg(long, value_parser = broken_race())]
+    mutant: Option<race::mutant::Mutant>,
+}
+
+fn broken_race() -> impl TypedValueParser<Value = race::mutant::Mutant> {
+    use race::mutant::{ALL, Mutant};
+    let find = |wanted: String| ALL.iter().find(|(name, _)| *name == wanted).map(|(_, mutant)| *mutant);
+    PossibleValuesParser::new(ALL.map(|(name, _)| name)).map(move |name| find(name).unwrap_or(Mutant::None))
+}
+
+fn check_race(arguments: &Race) -> Result<(), Failure> {
+    let found = race::check(race::Options {
+        faults: arguments.faults,
+        context: !arguments.no_context,
+        timely: arguments.timely,
+        mutant: arguments.mutant.unwrap_or_default(),
+    });
+    let (states, transitions, seconds) = (found.states, found.transitions, found.elapsed.as_secs_f64());
+    say(format_args!("{states} states, {transitions} transitions, {seconds:.1} s"))?;
+    let Some((fault, way)) = found.wrong else { return Ok(()) };
+    say(way.join("\n"))?;
+    Err(Failure(fault))
 }
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {

@@ -13,6 +13,7 @@
 //! - [`compare`]: the same faults under other ways to run two members.
 //! - [`members`]: a model of its own, of an etcd of up to five voters whose members two tools change.
 //! - [`fencing`]: a network of fencing agents in simulated time, with the real core on each machine.
+//! - [`race`]: the race of two fence agents, with the real rules on each node.
 //! - [`mutant`]: rules broken on purpose: a checker that does not catch them proves nothing.
 //! - [`process`]: `tandem-sim`, the program that runs all of this; `command_line` has its subcommands.
 //!
@@ -27,6 +28,7 @@ pub mod model;
 pub mod moves;
 pub mod mutant;
 pub mod process;
+pub mod race;
 pub mod reduce;
 pub mod report;
 pub mod search;

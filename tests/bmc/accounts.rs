@@ -19,7 +19,7 @@ impl World {
 
     pub(super) fn lets_in(&mut self, request: &Request) -> bool {
         if let Some(token) = request.header("X-Auth-Token") {
-            return self.sessions.iter().any(|session| session == token);
+            return self.sessions.iter().any(|session| session.token == token);
         }
         // Where basic authentication is off, nobody looks at the password.
         if request.header("Authorization").is_none() || self.access == Access::Session {

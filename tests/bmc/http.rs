@@ -10,6 +10,8 @@ pub struct Request {
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// The address that it came from.
+    pub peer: String,
 }
 
 impl Request {

@@ -12,6 +12,7 @@ pub mod agent;
 pub mod certificates;
 pub mod http;
 pub mod model;
+pub mod sessions;
 pub mod system;
 
 use std::io::{Read, Write};
@@ -25,6 +26,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 pub use certificates::{Authority, Kind as CertificateKind};
 pub use http::{Reply, Request};
 pub use model::{Fault, Misbehaviour, SessionSays, World};
+pub use sessions::{Session, SessionsAre};
 pub use system::System;
 
 /// What the server does with a connection before any HTTP.
@@ -203,7 +205,9 @@ fn serve(
 /// Answers requests on one connection until somebody ends it.
 fn converse(stream: &mut (impl Read + Write), raw: &TcpStream, world: &Mutex<World>, stop: &AtomicBool) -> Parting {
     let mut answered = 0;
-    while let Some(request) = http::read_request(stream) {
+    let peer = raw.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
+    while let Some(read) = http::read_request(stream) {
+        let request = Request { peer: peer.clone(), ..read };
         let keeps = world.lock().unwrap().answers_per_connection > answered;
         let reply = if keeps { world.lock().unwrap().answer(&request) } else { Reply::Reset };
         answered += 1;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::http::{Reply, Request, message};
+use super::sessions::{Session, SessionsAre};
 use super::system::System;
 
 /// How one request goes wrong.
@@ -45,6 +46,9 @@ pub const TASK: &str = "/redfish/v1/TaskService/Tasks/1";
 
 /// The service with the accounts, where a world has one.
 pub const ACCOUNTS: &str = "/redfish/v1/AccountService";
+
+/// Where sessions are.
+pub const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
 
 /// A rule that makes requests go wrong.
 #[derive(Clone, Debug)]
@@ -115,14 +119,15 @@ pub struct World {
     pub most_refused: usize,
     pub log: Vec<Request>,
     pub resets: Vec<String>,
-    /// Tokens of the sessions that are open.
-    pub sessions: Vec<String>,
+    /// Those that are open.
+    pub sessions: Vec<Session>,
     pub sessions_opened: usize,
     /// Whether the service root answers anybody, as the standard has it.
     pub root_is_open: bool,
     /// What the service calls itself in the place of a new session.
     pub own_name: &'static str,
     pub session_says: SessionSays,
+    pub sessions_are: SessionsAre,
     /// The status of a reset that does not say, by `If-Match`, for which state of the system it is meant.
     pub wants_etag: Option<u16>,
     /// Whether its states have weak names, which fit nothing: then only `*` will do.
@@ -159,6 +164,7 @@ impl World {
             root_is_open: true,
             own_name: "",
             session_says: SessionSays::Header,
+            sessions_are: SessionsAre::Shown,
             wants_etag: None,
             weak_etags: false,
             etags: None,
@@ -276,7 +282,7 @@ impl World {
 
     fn behave(&mut self, request: &Request) -> Reply {
         let path = request.path.trim_end_matches('/').to_owned();
-        if path == "/redfish/v1/SessionService/Sessions" && request.method == "POST" {
+        if path == SESSIONS && request.method == "POST" {
             return self.log_in(request);
         }
         let open_to_all = path == "/redfish/v1" && self.root_is_open;
@@ -293,10 +299,11 @@ impl World {
                     self.systems.iter().map(|system| json!({"@odata.id": system.uri()})).collect();
                 Reply::json(200, &[], &json!({"Members": members, "Members@odata.count": members.len()}).to_string())
             }
+            ("GET", path) if path.starts_with(SESSIONS) && self.access != Access::Basic => self.show_sessions(path),
             ("PATCH", _) => self.patch_account(request, &path),
             ("GET", _) => self.resource(&path),
             ("POST", _) => self.reset(request, &path),
-            ("DELETE", _) => self.log_out(request, &path),
+            ("DELETE", _) => self.log_out(&path),
             _ => error(405, "Base.1.8.OperationNotAllowed", "Not allowed."),
         }
     }
@@ -307,7 +314,7 @@ impl World {
             root["AccountService"] = json!({"@odata.id": ACCOUNTS});
         }
         if self.access != Access::Basic {
-            root["Links"] = json!({"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}});
+            root["Links"] = json!({"Sessions": {"@odata.id": SESSIONS}});
         }
         root
     }
@@ -373,43 +380,6 @@ impl World {
         both.extend_from_slice(&self.password);
         let expected = format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both));
         request.header("Authorization") == Some(expected.as_str())
-    }
-
-    fn log_in(&mut self, request: &Request) -> Reply {
-        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-        if self.access == Access::Basic {
-            return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
-        }
-        let is_right = body["UserName"] == self.user.as_str()
-            && body["Password"].as_str().map(str::as_bytes) == Some(self.password.as_slice());
-        if !self.counted(is_right) {
-            return error(401, "Base.1.8.ResourceAtUriUnauthorized", "Invalid user name or password.");
-        }
-        self.sessions_opened += 1;
-        let token = format!("token-{}-secret", self.sessions_opened);
-        self.sessions.push(token.clone());
-        let uri = format!("/redfish/v1/SessionService/Sessions/{}", self.sessions_opened);
-        let place = format!("{}{uri}", self.own_name);
-        let (header, body) = match self.session_says {
-            SessionSays::Header => (Some(place.as_str()), json!({"@odata.id": uri, "Token": token})),
-            SessionSays::Path => (None, json!({"@odata.id": uri})),
-            SessionSays::Id => (None, json!({"Id": self.sessions_opened.to_string()})),
-            SessionSays::EmptyHeader => (Some(""), json!({"@odata.id": uri})),
-            SessionSays::Nothing => (None, json!({})),
-        };
-        let headers: Vec<_> =
-            header.map(|place| ("Location", place)).into_iter().chain([("X-Auth-Token", token.as_str())]).collect();
-        Reply::json(201, &headers, &body.to_string())
-    }
-
-    fn log_out(&mut self, request: &Request, path: &str) -> Reply {
-        let number = path.rsplit('/').next().unwrap_or_default();
-        let token = format!("token-{number}-secret");
-        if request.header("X-Auth-Token") == Some(token.as_str()) {
-            self.sessions.retain(|open| *open != token);
-            return Reply::json(204, &[], "");
-        }
-        error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.")
     }
 }
 

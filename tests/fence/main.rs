@@ -15,6 +15,7 @@ mod options;
 mod patience;
 mod power;
 mod power_on;
+mod race;
 mod systems;
 #[path = "../tree/mod.rs"]
 mod tree;

@@ -307,6 +307,19 @@ fn whose_fencing_waits_is_the_preferred_nodes() {
 }
 
 #[test]
+fn a_race_takes_the_place_of_the_delays() {
+    let mut variant = promotable();
+    variant.description.race = true;
+    let own = &mut variant.description.nodes[0].bmc;
+    own.options.push(("ssl_fingerprint".to_owned(), "AB:CD,EF:01".to_owned()));
+    own.password_file = "/etc/tandem/other".into();
+    let of = |node: &str| to_do(&variant, &blank(), &format!("fence-{node}"))[0].clone();
+    assert!(of("node1").contains("pcmk_delay_base=0 race_with=10.98.0.102,password_file="), "{}", of("node1"));
+    let pinned = "race_with=10.98.0.101,fingerprint=AB:CD,fingerprint=EF:01,password_file=/etc/tandem/other";
+    assert!(of("node2").contains(pinned) && of("node2").ends_with("race_preferred=node1"), "{}", of("node2"));
+}
+
+#[test]
 fn files_are_read_as_they_are() {
     assert!(parse_cib(EMPTY).is_ok() && parse_cib("half").is_err());
     assert!(!parse_corosync(&ours()).is_example());

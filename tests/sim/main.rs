@@ -5,5 +5,6 @@ mod coverage;
 mod fencing;
 mod members;
 mod mutants;
+mod race;
 mod scenarios;
 mod search;

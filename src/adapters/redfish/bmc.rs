@@ -14,7 +14,7 @@ use super::request::{Credentials, Request};
 use super::resource::{self, System};
 use super::select::Candidate;
 use super::service::{Login, Service, Tried};
-use super::session::OnSession;
+use super::session::SessionHandle;
 use super::task;
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
@@ -71,9 +71,9 @@ impl Target {
 }
 
 impl Bmc {
-    /// The BMC that `client` reaches. `on_session` gets hold of the session, where one is opened, for an early end.
-    pub fn new(client: Client, login: Login, redfish_uri: &str, on_session: OnSession) -> Self {
-        Self { service: Service::new(client, login, redfish_uri, on_session) }
+    /// The BMC that `client` reaches. `sessions` holds the session, where one is opened, for an early end.
+    pub fn new(client: Client, login: Login, redfish_uri: &str, sessions: SessionHandle) -> Self {
+        Self { service: Service::new(client, login, redfish_uri, sessions) }
     }
 
     /// Reads a system afresh; at the first call it is looked for.

@@ -143,6 +143,14 @@ impl Client {
         brief
     }
 
+    /// The same client with less patience for one request.
+    #[must_use]
+    pub fn within(&self, limit: Duration) -> Self {
+        let mut brief = self.clone();
+        brief.settings.answer_limit = limit.min(brief.settings.answer_limit);
+        brief
+    }
+
     /// From now on `word` appears in no text of this client.
     pub fn hide(&self, word: &[u8]) {
         self.scrubber.hide(word);

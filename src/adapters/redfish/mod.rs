@@ -3,7 +3,7 @@
 //! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
 //! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
 //! HTTP (a [`request`], its [`reply`]) over one TLS connection to one host (`crate::adapters::https`);
-//! [`service`] logs in and asks with that login, or with one of [`several`] passwords; with it [`discovery`] finds the system that is meant, and [`bmc`] puts
+//! [`service`] logs in and asks with that login, or with one of [`several`] passwords; [`mark`] leaves a session for others to see; with the service [`discovery`] finds the system that is meant, and [`bmc`] puts
 //! them together.
 
 pub mod account;
@@ -14,6 +14,7 @@ pub mod discovery;
 pub mod explain;
 pub mod failure;
 pub mod limits;
+pub mod mark;
 pub mod quirks;
 pub mod reply;
 pub mod request;

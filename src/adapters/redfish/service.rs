@@ -10,7 +10,7 @@ use super::failure::{Failure, FailureKind};
 use super::reply::Answer;
 use super::request::{Credentials, Request};
 use super::resource;
-use super::session::{OnSession, SessionGuard};
+use super::session::{SessionGuard, SessionHandle};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
@@ -86,7 +86,7 @@ pub struct Service {
 }
 
 impl Service {
-    pub fn new(client: Client, login: Login, redfish_uri: &str, on_session: OnSession) -> Self {
+    pub fn new(client: Client, login: Login, redfish_uri: &str, sessions: SessionHandle) -> Self {
         let credentials = match login.method {
             LoginMethod::Auto | LoginMethod::Basic => Credentials::basic(&login.user, &login.password(0)),
             LoginMethod::Session => Credentials::None,
@@ -96,7 +96,7 @@ impl Service {
             client,
             login,
             credentials,
-            session: SessionGuard::new(on_session),
+            session: SessionGuard::new(sessions),
             needs_session,
             chances: SECOND_CHANCES,
             at: 0,

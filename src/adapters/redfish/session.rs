@@ -1,5 +1,6 @@
 //! A Redfish session, for services that have basic authentication switched off. Whoever opens one deletes it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -14,52 +15,92 @@ use crate::os::secret::Secret;
 
 /// An open session.
 #[derive(Clone, Debug)]
-struct Session {
+pub(super) struct Session {
     token: Secret,
     /// What to delete in the end; a service that does not say where leaves us nothing to delete.
-    place: Option<Location>,
+    pub(super) place: Option<Location>,
 }
 
 /// Locked while a session is being opened or closed, so that another thread finds it open or gone, never in between.
-type Slot = Arc<Mutex<Option<Session>>>;
+pub(super) type Slot = Arc<Mutex<Option<Session>>>;
 
-/// The session of an action, open or not, for whoever may have to end the process in the middle of it.
-#[derive(Clone, Debug)]
+/// Every session of an action, open or not, for an early end of the process in the middle of it.
+#[derive(Clone)]
 pub struct SessionHandle {
+    held: Arc<Mutex<Vec<Held>>>,
+    on_first: Arc<Mutex<Option<OnSession>>>,
+    keeps_marks: Arc<AtomicBool>,
+}
+
+#[derive(Clone)]
+struct Held {
     slot: Slot,
     client: Client,
+    is_mark: bool,
+}
+
+/// Gets hold of the sessions right before the first one is opened, in the thread that opens it.
+pub type OnSession = Box<dyn FnOnce(SessionHandle) + Send>;
+
+impl std::fmt::Debug for SessionHandle {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("SessionHandle").finish_non_exhaustive()
+    }
 }
 
 impl SessionHandle {
-    /// Deletes the session, if it is open.
+    /// Holds no session yet.
+    pub fn new(on_session: OnSession) -> Self {
+        Self { held: Arc::default(), on_first: Arc::new(Mutex::new(Some(on_session))), keeps_marks: Arc::default() }
+    }
+
+    /// Deletes each session that is open. Marks stay where a reset is under way.
     pub fn delete(&self) {
-        log_out(&self.slot, &self.client);
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for Held { slot, client, is_mark } in held {
+            if !is_mark || !self.keeps_marks() {
+                log_out(&slot, &client);
+            }
+        }
+    }
+
+    /// Sets whether a reset is under way, neither refused nor proven.
+    pub fn keep_marks(&self, keeps: bool) {
+        self.keeps_marks.store(keeps, Ordering::SeqCst);
+    }
+
+    /// Returns whether a reset is under way, so that marks have to stay.
+    pub fn keeps_marks(&self) -> bool {
+        self.keeps_marks.load(Ordering::SeqCst)
+    }
+
+    /// Has an early end of the process delete what `slot` will hold.
+    pub(super) fn hold(&self, slot: &Slot, client: &Client, is_mark: bool) {
+        let held = Held { slot: slot.clone(), client: client.clone(), is_mark };
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).push(held);
+        let on_first = self.on_first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(on_first) = on_first {
+            on_first(self.clone());
+        }
     }
 }
 
-/// Gets hold of the session right before the first one is opened, in the thread that opens it.
-pub type OnSession = Box<dyn FnOnce(SessionHandle) + Send>;
-
-/// Keeps the one session of an action, and deletes it in the end.
+/// Keeps the one session that an action logs in with, and deletes it in the end.
 ///
 /// A BMC has few sessions (eight on some), and keeps a forgotten one for up to half an hour.
+#[derive(Debug)]
 pub struct SessionGuard {
     slot: Slot,
-    on_session: Option<OnSession>,
-}
-
-impl std::fmt::Debug for SessionGuard {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("SessionGuard").field("slot", &self.slot).finish_non_exhaustive()
-    }
+    handle: Option<SessionHandle>,
 }
 
 impl SessionGuard {
-    pub fn new(on_session: OnSession) -> Self {
-        Self { slot: Slot::default(), on_session: Some(on_session) }
+    /// Holds no session yet.
+    pub fn new(handle: SessionHandle) -> Self {
+        Self { slot: Slot::default(), handle: Some(handle) }
     }
 
-    /// Logs in at `sessions`, the collection of sessions. The password goes out here and nowhere else.
+    /// Logs in at `sessions`, the collection of sessions.
     pub fn open(
         &mut self,
         client: &Client,
@@ -67,11 +108,11 @@ impl SessionGuard {
         user: &str,
         password: &Secret,
     ) -> Result<Credentials, Failure> {
-        if let Some(on_session) = self.on_session.take() {
-            on_session(SessionHandle { slot: self.slot.clone(), client: client.clone() });
+        if let Some(handle) = self.handle.take() {
+            handle.hold(&self.slot, client, false);
         }
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = log_in(client, sessions, user, password)?;
+        let session = log_in(client, sessions, user, password, None)?;
         let credentials = session.credentials();
         *slot = Some(session);
         Ok(credentials)
@@ -87,10 +128,20 @@ impl SessionGuard {
     }
 }
 
-fn log_in(client: &Client, sessions: &Location, user: &str, password: &Secret) -> Result<Session, Failure> {
+/// Opens a session, which keeps the `context`. The password goes out here and nowhere else.
+pub(super) fn log_in(
+    client: &Client,
+    sessions: &Location,
+    user: &str,
+    password: &Secret,
+    context: Option<&str>,
+) -> Result<Session, Failure> {
     let password = std::str::from_utf8(password.reveal())
         .map_err(|_| Failure::new(FailureKind::Refused, "a session needs a password in UTF-8, and this one is not"))?;
     let mut body = json!({ "UserName": user, "Password": password });
+    if let Some(context) = context {
+        body["Context"] = context.into();
+    }
     // Some services answer 415 where a login carries other credentials too.
     let answer = client.send(Request::post(sessions, &body, &Credentials::None));
     if let Some(Value::String(password)) = body.get_mut("Password") {
@@ -104,7 +155,8 @@ fn log_in(client: &Client, sessions: &Location, user: &str, password: &Secret) -
     Ok(Session { token, place: location(client, sessions, &answer) })
 }
 
-fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
+/// Deletes the session in `slot`, if there is one.
+pub(super) fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(session) = slot.take() else { return };
     let Some(place) = &session.place else {
@@ -119,7 +171,7 @@ fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
 }
 
 impl Session {
-    fn credentials(&self) -> Credentials {
+    pub(super) fn credentials(&self) -> Credentials {
         Credentials::Token(self.token.clone())
     }
 }

@@ -63,6 +63,7 @@ impl<'a> Reader<'a> {
         let method =
             if self.value::<String>(Opt::Method).as_deref() == Some("cycle") { Method::Cycle } else { Method::OnOff };
         let timing = self.timing(action, environment);
+        let race = self.race(address.as_ref(), trust.as_ref());
         Some(Config {
             action,
             auth,
@@ -74,6 +75,7 @@ impl<'a> Reader<'a> {
             separator: self.text_or_default(Opt::Separator),
             timing,
             environment,
+            race,
             address: address?,
             username: username?,
             password: password?,
@@ -171,6 +173,9 @@ impl<'a> Reader<'a> {
             None => environment.under_fencer,
         };
         let [delay, power, power_wait] = [Opt::Delay, Opt::PowerTimeout, Opt::PowerWait].map(|opt| self.seconds(opt));
+        let races = action.switches_off() && self.text(Opt::RaceWith).is_some();
+        let race = if races { self.seconds(Opt::RaceDelay) } else { 0 };
+        let before = delay + race;
         let retry_on = self.value(Opt::RetryOn).unwrap_or(1);
         let [connect, answer] = [Opt::LoginTimeout, Opt::ShellTimeout].map(|opt| self.seconds(opt));
         // Zero has always meant "no limit" here.
@@ -183,10 +188,10 @@ impl<'a> Reader<'a> {
             _ if disabled => 1,
             _ => u64::from(1 + retry_on.max(1)),
         };
-        let acting = ACTING.max(delay + AFTER_DELAY).max(delay + phases * (power_wait + counted) + OVERHEAD);
+        let acting = ACTING.max(before + AFTER_DELAY).max(before + phases * (power_wait + counted) + OVERHEAD);
         let asking = if environment.under_fencer { ASKING_UNDER_FENCER } else { ASKING_BY_HAND };
         let total = match self.text(Opt::ActionTimeout) {
-            Some(_) => self.action_timeout(delay),
+            Some(_) => self.action_timeout(delay, race),
             None if action.acts() => acting,
             None => asking,
         };
@@ -202,16 +207,31 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn action_timeout(&mut self, delay: u64) -> u64 {
+    fn action_timeout(&mut self, delay: u64, race: u64) -> u64 {
         let seconds = self.value(Opt::ActionTimeout).unwrap_or(u64::MAX);
         if seconds <= delay {
             self.faults.push(format!("delay={delay} leaves nothing of action_timeout={seconds}: raise action_timeout"));
+        } else if race > 0 && seconds < delay + race + AFTER_DELAY {
+            let needed = delay + race + AFTER_DELAY;
+            self.faults.push(format!(
+                "race_delay={race} needs an action_timeout of {needed} s at least: raise action_timeout"
+            ));
         }
         seconds
     }
 
+    /// Notes what is wrong.
+    pub(super) fn fault(&mut self, fault: &str) {
+        self.faults.push(fault.to_owned());
+    }
+
+    /// Returns the node that is to be fenced, where the caller names it.
+    pub(super) fn node(&self) -> Option<String> {
+        self.given.node.clone()
+    }
+
     /// A text, if it was given and is not empty.
-    fn text(&mut self, opt: Opt) -> Option<String> {
+    pub(super) fn text(&mut self, opt: Opt) -> Option<String> {
         let value = self.given.values.get(&opt)?;
         if let Some(text) = value.text() {
             Some(text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -245,7 +265,7 @@ impl<'a> Reader<'a> {
         if self.given.values.contains_key(&opt) { self.flag(opt) } else { default }
     }
 
-    fn seconds(&mut self, opt: Opt) -> u64 {
+    pub(super) fn seconds(&mut self, opt: Opt) -> u64 {
         self.value(opt).unwrap_or(0)
     }
 

@@ -14,6 +14,9 @@ pub struct Description {
     pub nodes: [Node; 2],
     /// Which node wins a split: the one whose fence device waits longer.
     pub preferred: String,
+    /// Whether a fence race decides a split, and no delay.
+    #[serde(default)]
+    pub race: bool,
     /// Corosync's token time-out.
     pub token: Duration,
     pub clone: Clone,

@@ -56,6 +56,9 @@ const FILES: &[(&str, &str)] = &[
 const FUNCTIONS: &[(&str, &str)] = &[
     ("way_back", "what is to be typed, beside a sentence"),
     ("src/adapters/watchdog/refusal.rs way_on", "what frees a device, behind a sentence"),
+    ("Contest::wait", "a line of the log"),
+    ("Contest::seen", "fills a hole"),
+    ("MarkName::rival", "the same"),
     ("Words::device", "fills a hole"),
     ("Words::timeout", "the same"),
     ("Examined::open", "a warning of the log"),

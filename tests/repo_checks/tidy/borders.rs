@@ -17,7 +17,7 @@ const MAY_IMPORT: &[(&str, &str)] = &[
     ("watchdog", "adapters base os"),
     ("fencing_agent", "adapters base os"),
     ("operate", "adapters agent base decide fence os records"),
-    ("sim", "agent base decide fencing_agent os"),
+    ("sim", "agent base decide fence fencing_agent os"),
     ("admin", "adapters agent base decide fence fencing_agent operate os records watchdog"),
     ("applet", "admin agent fence fencing_agent os watchdog"),
 ];

@@ -7,6 +7,7 @@
 mod bmc;
 mod cluster;
 mod device;
+mod race;
 mod timing;
 
 use std::cmp::Reverse;

@@ -63,6 +63,15 @@ fn set(cluster: &mut Cluster, name: &str, value: &str) {
     device(cluster).resource.parameters.insert(name.to_owned(), value.to_owned());
 }
 
+/// Both nodes race, and nothing delays either.
+fn race(cluster: &mut Cluster) {
+    for (device, own) in configuration(cluster).fence_devices.iter_mut().zip(["198.51.100.2", "198.51.100.1"]) {
+        for (name, value) in [("race_with", own), ("race_preferred", "node1"), ("pcmk_delay_base", "0")] {
+            device.resource.parameters.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}
+
 fn property(cluster: &mut Cluster, name: &str, value: &str) {
     configuration(cluster).properties.insert(name.to_owned(), value.to_owned());
 }
@@ -140,6 +149,21 @@ const PLANTED: &[Planted] = &[
     ("slow-answer", Level::Warning, "pcmk_monitor_timeout", |_, asked| answer(asked).note.millis = 12_000),
     ("slow-off", Level::Warning, "pcmk_reboot_timeout", |cluster, _| set(cluster, "pcmk_off_timeout", "8s")),
     ("delays", Level::Warning, "pcmk_delay_base", |cluster, _| set(cluster, "pcmk_delay_base", "10s")),
+    ("race", Level::Warning, "fence-node1 race_with=198.51.100.2 race_preferred=NODE", |cluster, _| {
+        set(cluster, "race_with", "198.51.100.1");
+    }),
+    ("race-preferred", Level::Warning, "fence-node2 race_preferred=node1", |cluster, _| {
+        race(cluster);
+        set(cluster, "race_preferred", "node2");
+    }),
+    ("race-address", Level::Warning, "fence-node2 race_with=198.51.100.1", |cluster, _| {
+        race(cluster);
+        set(cluster, "race_with", "198.51.100.9,username=tandem");
+    }),
+    ("race-user", Level::Warning, "fence-node2 race_with=ADDRESS,username=tandem", |cluster, _| {
+        race(cluster);
+        set(cluster, "race_with", "198.51.100.1,username=other");
+    }),
     ("restore-policy", Level::Warning, "chassis policy", |_, asked| {
         answer(asked).note.restore_policy = Some("AlwaysOff".to_owned());
     }),
@@ -227,6 +251,13 @@ fn of_a_healthy_cluster_nothing_is_said() {
     assert_eq!(checked.nodes["node2"].text, "can be fenced by fence-node2");
     let told = "198.51.100.2 answered in 640 ms and says On; 6.2 s to Off when it was last measured";
     assert_eq!(checked.devices["fence-node2"].text, told);
+}
+
+#[test]
+fn two_that_race_need_no_delay() {
+    let mut cluster = healthy();
+    race(&mut cluster);
+    assert_eq!(check(&cluster, &asked(), None).findings, []);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{About, Answer, Case, Level, seconds};
+use super::{About, Answer, Case, Level, race, seconds};
 use crate::adapters::pacemaker::duration::millis;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
@@ -170,7 +170,8 @@ fn delays(case: &mut Case<'_>) {
     let [one, other] = &case.configuration.nodes[..] else { return };
     let device_of = |node: &String| case.devices.iter().find(|device| device.targets.contains(node)).copied();
     let (Some(to_one), Some(to_other)) = (device_of(one), device_of(other)) else { return };
-    if prefers_the_promoted(case) {
+    let devices = [(to_one, one.as_str()), (to_other, other.as_str())];
+    if race::decides(case, devices) || prefers_the_promoted(case) {
         return;
     }
     let apart = delay(to_one, one).abs_diff(delay(to_other, other));

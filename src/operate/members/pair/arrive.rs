@@ -176,6 +176,7 @@ impl Work {
                 },
             ),
             preferred: self.change.here.name.clone(),
+            race: false,
             token: Duration::from_secs(3),
             clone: CloneKind::Plain,
             etcd: Etcd { image: image.clone(), data_dir: deployment.data_dir.clone(), settings: Vec::new() },

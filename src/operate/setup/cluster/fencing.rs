@@ -105,17 +105,44 @@ impl Device {
 fn options(description: &Description, node: &Node) -> Vec<Wanted> {
     let mut options: Vec<Wanted> = node.bmc.options.iter().map(|(name, value)| option(name, value)).collect();
     let delay = DELAYS[usize::from(description.preferred != node.name)];
-    let own = [
+    let mut own = vec![
         (PASSWORD_FILE, node.bmc.password_file.display().to_string()),
         ("pcmk_host_list", node.name.clone()),
-        ("pcmk_delay_base", delay.to_owned()),
+        ("pcmk_delay_base", if description.race { "0" } else { delay }.to_owned()),
     ];
+    let other = description.nodes.iter().find(|other| description.race && other.name != node.name);
+    if let Some(other) = other {
+        own.push(("race_with", race_with(node, other)));
+        own.push(("race_preferred", description.preferred.clone()));
+    }
     for (name, value) in own {
         if !options.iter().any(|option| option.name == name) {
             options.push(option(name, &value));
         }
     }
     options
+}
+
+/// What the device that fences `node`, and runs on `own`, has to know of the BMC of `own`. What is as on the BMC of `node` is left out.
+fn race_with(node: &Node, own: &Node) -> String {
+    let option = |node: &Node, name: &str| {
+        node.bmc.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    };
+    let ip = option(own, "ip").unwrap_or_default();
+    let port = option(own, "ipport").map(|port| format!(":{port}")).unwrap_or_default();
+    let is_bare_ipv6 = ip.parse::<std::net::Ipv6Addr>().is_ok();
+    let mut parts = vec![if is_bare_ipv6 { format!("[{ip}]{port}") } else { format!("{ip}{port}") }];
+    for pin in option(own, "ssl_fingerprint").iter().flat_map(|pins| pins.split(',')) {
+        parts.push(format!("fingerprint={}", pin.trim()));
+    }
+    let files = [node, own].map(|node| Some(node.bmc.password_file.display().to_string()));
+    let [ca_files, users] = ["ssl_ca_file", "username"].map(|name| [option(node, name), option(own, name)]);
+    for (key, [of_device, value]) in [("ca_file", ca_files), ("username", users), ("password_file", files)] {
+        if let Some(value) = value.filter(|value| of_device.as_ref() != Some(value)) {
+            parts.push(format!("{key}={value}"));
+        }
+    }
+    parts.join(",")
 }
 
 /// An option of a fence device, compared as the fencer and the agent read it.

@@ -63,13 +63,14 @@ pub fn read(text: &str) -> Result<Description, Vec<Fault>> {
     }
 }
 
-const TOP: &[&str] = &["cluster", "preferred", "token", "clone", "node", "etcd", "certificates"];
+const TOP: &[&str] = &["cluster", "preferred", "split", "token", "clone", "node", "etcd", "certificates"];
 
 fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> {
     reader.known(top, TOP);
     let cluster = reader.text(top, "cluster").and_then(|name| checks::cluster_name(reader, name));
     let nodes = node::both(reader, top);
     let preferred = preferred(reader, top, nodes.as_ref());
+    let race = race(reader, top);
     let token = token(reader, top);
     let clone = clone(reader, top);
     let etcd = reader.table(top, "etcd").and_then(|section| etcd(reader, &section));
@@ -78,6 +79,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
         cluster: cluster?,
         nodes: nodes?,
         preferred: preferred?,
+        race: race?,
         token: token?,
         clone: clone?,
         etcd: etcd?,
@@ -94,6 +96,18 @@ fn preferred(reader: &mut Reader<'_>, top: &Section<'_, '_>, nodes: Option<&[Nod
     reader
         .fault(at, format!("preferred = \"{name}\" is none of the nodes: write \"{}\" or \"{}\"", names[0], names[1]));
     None
+}
+
+fn race(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<bool> {
+    match reader.text_if_any(top, "split")? {
+        None => Some(false),
+        Some((word, _)) if word == "delay" => Some(false),
+        Some((word, _)) if word == "race" => Some(true),
+        Some((word, at)) => {
+            reader.fault(at, format!("split = \"{word}\" is not known: write \"delay\" or \"race\""));
+            None
+        }
+    }
 }
 
 fn token(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Duration> {

@@ -1,0 +1,239 @@
+//! A mark on a BMC: a session that is there to be seen by another client, and the list of sessions that shows it.
+
+use std::sync::PoisonError;
+
+use serde_json::Value;
+
+use super::client::Client;
+use super::failure::{Failure, FailureKind};
+use super::request::{Credentials, Request};
+use super::resource::{self, Page};
+use super::session::{SessionHandle, Slot, log_in, log_out};
+use crate::adapters::https::address::Location;
+use crate::os::secret::Secret;
+
+/// Where the standard has sessions, below the service root.
+const SESSIONS: &str = "SessionService/Sessions";
+/// So many sessions and pages of them are read. BMCs keep eight to some dozens.
+const SESSIONS_READ: usize = 64;
+const PAGES: usize = 8;
+
+/// The user that leaves marks.
+#[derive(Clone, Debug)]
+pub struct MarkLogin {
+    pub user: String,
+    /// In the order in which they are tried. Each is refused once at most.
+    pub passwords: Vec<Secret>,
+    pub redfish_uri: String,
+}
+
+/// The mark of one action on one BMC.
+#[derive(Debug)]
+pub struct MarkBoard {
+    client: Client,
+    login: MarkLogin,
+    handle: SessionHandle,
+    slot: Slot,
+    held: bool,
+    sessions: Option<Location>,
+    /// Whether the BMC takes a session's `Context`.
+    takes_context: bool,
+}
+
+/// What a list of sessions shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The session of this board is in it.
+    pub ours: bool,
+    /// Whether the BMC shows the `Context` of this board's session; asked where there are others only.
+    pub keeps_context: bool,
+    pub others: Vec<OtherSession>,
+}
+
+/// A session of another client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OtherSession {
+    pub path: String,
+    pub user: Option<String>,
+    pub context: Option<String>,
+    pub origin: Option<String>,
+    pub created: Option<String>,
+}
+
+impl MarkBoard {
+    /// A board of the BMC that `client` reaches, without a mark. `handle` holds the mark for an early end.
+    pub fn new(client: Client, login: MarkLogin, handle: SessionHandle) -> Self {
+        let (slot, sessions) = Default::default();
+        Self { client, login, handle, slot, held: false, sessions, takes_context: true }
+    }
+
+    /// Returns the client that the BMC is asked with.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Returns the user that leaves the marks.
+    pub fn user(&self) -> &str {
+        &self.login.user
+    }
+
+    /// Leaves the mark: a session with this `context`.
+    pub fn raise(&mut self, context: &str) -> Result<(), Failure> {
+        if !self.held {
+            self.handle.hold(&self.slot, &self.client, true);
+            self.held = true;
+        }
+        self.lower();
+        match self.open(context) {
+            Err(failure) if failure.kind == FailureKind::Missing => {
+                self.sessions = Some(self.linked_sessions().map_err(|_| failure)?);
+                self.open(context)
+            }
+            // A service of an earlier version of the standard knows no such property.
+            Err(failure) if self.takes_context && is_dislike(&failure) => {
+                self.takes_context = false;
+                self.open(context)
+            }
+            other => other,
+        }
+    }
+
+    fn open(&mut self, context: &str) -> Result<(), Failure> {
+        let sessions = self.sessions()?;
+        let context = self.takes_context.then_some(context);
+        // A signal that ends the process waits here until the session is known.
+        let slot = self.slot.clone();
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let Some(password) = self.login.passwords.first() else {
+                return Err(Failure::new(FailureKind::Unauthorised, "the BMC accepts no password"));
+            };
+            match log_in(&self.client, &sessions, &self.login.user, password, context) {
+                Ok(session) => {
+                    *slot = Some(session);
+                    return Ok(());
+                }
+                Err(failure) if failure.kind == FailureKind::Unauthorised => {
+                    self.login.passwords.remove(0);
+                    if self.login.passwords.is_empty() {
+                        return Err(failure);
+                    }
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn sessions(&self) -> Result<Location, Failure> {
+        if let Some(sessions) = &self.sessions {
+            return Ok(sessions.clone());
+        }
+        let root = self.login.redfish_uri.trim_end_matches('/');
+        self.client.address().place(&format!("{root}/{SESSIONS}"))
+    }
+
+    /// Returns the place that the service root names, for a service that has its sessions elsewhere.
+    fn linked_sessions(&self) -> Result<Location, Failure> {
+        let root = self.client.address().place(&self.login.redfish_uri)?;
+        let document = self.client.get(&root, &Credentials::None)?;
+        let link = document.get("Links").and_then(|links| resource::link(links, "Sessions"));
+        let link = link.ok_or_else(|| Failure::new(FailureKind::Missing, "the service root offers no sessions"))?;
+        self.client.follow(&root, &link)
+    }
+
+    /// Reads the list of sessions, and each session in it that is not ours.
+    pub fn read(&self) -> Result<Marks, Failure> {
+        let (credentials, own) = self.session();
+        let is_own = |path: &str| own.as_deref().is_some_and(|own| same(own, path));
+        let mut marks = Marks::default();
+        for place in self.members(&credentials)? {
+            if is_own(&place.path) {
+                marks.ours = true;
+                continue;
+            }
+            match self.client.get(&place, &credentials) {
+                Ok(document) => marks.others.push(OtherSession::read(place.path, &document)),
+                // It has ended since.
+                Err(failure) if failure.kind == FailureKind::Missing => {}
+                // One that may not be read may be anyone's.
+                Err(failure) if failure.kind == FailureKind::Forbidden => {
+                    marks.others.push(OtherSession { path: place.path, ..OtherSession::default() });
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        if let Some(own) = own.filter(|_| marks.ours && !marks.others.is_empty() && self.takes_context) {
+            let document = self.client.get(&self.client.address().place(&own)?, &credentials)?;
+            marks.keeps_context = OtherSession::read(own, &document).context.is_some();
+        }
+        Ok(marks)
+    }
+
+    fn members(&self, credentials: &Credentials) -> Result<Vec<Location>, Failure> {
+        let mut place = self.sessions()?;
+        let mut members = Vec::new();
+        for _ in 0..PAGES {
+            let page = Page::read(&self.client.get(&place, credentials)?)
+                .map_err(|why| Failure::new(FailureKind::Garbled, format!("the list of sessions {why}")))?;
+            for link in &page.members {
+                members.push(self.client.follow(&place, link)?);
+            }
+            match page.next {
+                _ if members.len() > SESSIONS_READ => break,
+                None => return Ok(members),
+                Some(next) => place = self.client.follow(&place, &next)?,
+            }
+        }
+        Err(Failure::new(FailureKind::Garbled, "the list of sessions is too long to be read in time"))
+    }
+
+    /// Deletes the session of another client at `path`.
+    pub fn delete(&self, path: &str) -> Result<(), Failure> {
+        let (credentials, _) = self.session();
+        let place = self.client.address().place(path)?;
+        self.client.send(Request::delete(&place, &credentials)).map(drop)
+    }
+
+    /// Returns whether the mark is up, as far as is known.
+    pub fn is_up(&self) -> bool {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Takes the mark down, if there is one.
+    pub fn lower(&mut self) {
+        log_out(&self.slot, &self.client);
+    }
+
+    fn session(&self) -> (Credentials, Option<String>) {
+        let slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        match slot.as_ref() {
+            Some(session) => (session.credentials(), session.place.as_ref().map(|place| place.path.clone())),
+            None => match self.login.passwords.first() {
+                Some(password) => (Credentials::basic(&self.login.user, password), None),
+                None => (Credentials::None, None),
+            },
+        }
+    }
+}
+
+fn is_dislike(failure: &Failure) -> bool {
+    matches!(failure.kind, FailureKind::Disliked | FailureKind::ValueRefused | FailureKind::Refused)
+}
+
+fn same(one: &str, other: &str) -> bool {
+    one.trim_end_matches('/') == other.trim_end_matches('/')
+}
+
+impl OtherSession {
+    fn read(path: String, document: &Value) -> Self {
+        let text =
+            |key: &str| document.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        Self {
+            path,
+            user: text("UserName"),
+            context: text("Context"),
+            origin: text("ClientOriginIPAddress"),
+            created: text("CreatedTime"),
+        }
+    }
+}

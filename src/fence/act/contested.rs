@@ -1,0 +1,39 @@
+//! An action that races with the agent of the other node: no reset before the race is won, and none of its marks outlives it.
+
+use super::Actor;
+use crate::adapters::redfish::failure::Failure;
+use crate::fence::plan::{Event, Goal};
+
+impl Actor<'_> {
+    /// Posts a reset, once the race is won that one which switches off needs.
+    pub(super) fn post_if_won(&mut self, at: usize, reset_type: &str, goal: Goal) -> Result<Event, Failure> {
+        let Some(contest) = self.contest.as_mut().filter(|_| matches!(goal, Goal::Off | Goal::Cycle)) else {
+            return Ok(self.post(at, reset_type));
+        };
+        contest.win(self.deadline)?;
+        let is_under_way = contest.sends();
+        let event = self.post(at, reset_type);
+        if let (Event::Refused(failure), Some(contest)) = (&event, &self.contest) {
+            // An earlier one may still work.
+            if failure.is_an_answer() && !is_under_way {
+                contest.has_settled();
+            }
+        }
+        Ok(event)
+    }
+
+    /// Every system is proven off: no reset is under way, and no agent of the other node runs.
+    pub(super) fn settle_contest(&mut self) {
+        if let Some(contest) = &mut self.contest {
+            contest.has_settled();
+            contest.sweep();
+        }
+    }
+
+    /// Takes the marks down, on every way out.
+    pub(super) fn end_contest(&mut self) {
+        if let Some(contest) = &mut self.contest {
+            contest.end();
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What an action saw, for the note that outlives it.
+
+use std::time::Duration;
+
+use crate::adapters::redfish::bmc::Target;
+use crate::adapters::redfish::select::Candidate;
+use crate::fence::plan::{self, Goal, Moment, Reached};
+use crate::os::clock;
+
+/// What was seen in the course of an action.
+#[derive(Debug, Default)]
+pub(in crate::fence) struct ActorSeen {
+    pub(in crate::fence) hosts: Vec<Target>,
+    pub(in crate::fence) listed: Vec<Candidate>,
+    pub(in crate::fence) fenced: Fenced,
+}
+
+/// When a node was off, and on again. Of several systems it is the slowest.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::fence) struct Fenced {
+    /// From the reset to a proven Off.
+    pub(in crate::fence) to_off: Option<Duration>,
+    /// In milliseconds since 1970.
+    pub(in crate::fence) off_at: Option<u64>,
+    pub(in crate::fence) on_at: Option<u64>,
+}
+
+impl Fenced {
+    pub(super) fn note(&mut self, goal: Goal, reached: &Reached, history: &[Moment]) {
+        match (goal, reached) {
+            (Goal::Off, Reached::ByUs) => {
+                self.to_off = self.to_off.max(plan::since_reset(history));
+                self.off_at = Some(clock::wall_millis());
+            }
+            (Goal::On, Reached::ByUs) => self.on_at = Some(clock::wall_millis()),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Reads `race_with`: what an agent has to know of the BMC of its own node, and which of both nodes is preferred.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::TrustSource;
+use super::reader::Reader;
+use crate::adapters::https::address::Address;
+use crate::adapters::https::tls;
+use crate::fence::options::Opt;
+
+/// The port of a BMC that `race_with` names without one.
+const PORT: u16 = 443;
+
+/// The race with the other node's agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaceWith {
+    /// The BMC of the node that the agent runs on.
+    pub address: Address,
+    pub trust: TrustSource,
+    /// The device's own where it is not given.
+    pub username: Option<String>,
+    pub password_file: Option<PathBuf>,
+    /// Whether the node that the agent runs on is preferred: it is where the target is not.
+    pub is_preferred: bool,
+    pub delay: Duration,
+    /// What differs between the marks of both nodes: what is reset.
+    pub target: String,
+}
+
+impl Reader<'_> {
+    /// Reads the race, where one is asked for. `trust` is the device's own.
+    pub(super) fn race(&mut self, address: Option<&Address>, trust: Option<&TrustSource>) -> Option<RaceWith> {
+        let text = self.text(Opt::RaceWith)?;
+        let delay = self.seconds(Opt::RaceDelay);
+        let Some(preferred) = self.text(Opt::RacePreferred) else {
+            self.fault(
+                "race_preferred is missing: race_with needs the node that wins, by the same name in both devices",
+            );
+            return None;
+        };
+        let mut parts = text.split(',').map(str::trim);
+        let own = parts.next().unwrap_or_default();
+        let own = Address::parse(own, PORT).map_err(|fault| self.fault(&format!("race_with: {fault}"))).ok();
+        let (mut username, mut password_file, mut ca_file, mut pins) = (None, None, None, Vec::new());
+        for part in parts {
+            match part.split_once('=') {
+                Some(("username", name)) if !name.is_empty() => username = Some(name.to_owned()),
+                Some(("password_file", file)) if file.starts_with('/') => password_file = Some(PathBuf::from(file)),
+                Some(("ca_file", file)) if file.starts_with('/') => ca_file = Some(PathBuf::from(file)),
+                Some(("fingerprint", pin)) => match tls::parse_fingerprints(pin) {
+                    Ok(more) => pins.extend(more),
+                    Err(fault) => self.fault(&format!("race_with: {fault}")),
+                },
+                _ => self.fault(&format!(
+                    "race_with has '{part}' behind the address of this node's BMC: give fingerprint=, ca_file=/FILE, \
+                     username= or password_file=/FILE"
+                )),
+            }
+        }
+        let trust = match (pins.is_empty(), ca_file, trust?) {
+            (false, ..) => TrustSource::Pinned(pins),
+            (_, Some(file), _) => TrustSource::CaFile(file),
+            (_, None, TrustSource::Pinned(_)) => {
+                self.fault("race_with needs fingerprint=: ssl_fingerprint is that of the other node's BMC");
+                return None;
+            }
+            (_, None, of_device) => of_device.clone(),
+        };
+        let node = self.node().unwrap_or_default();
+        let system = self.text(Opt::SystemsUri).or_else(|| self.text(Opt::Plug)).unwrap_or_default();
+        Some(RaceWith {
+            address: own?,
+            trust,
+            username,
+            password_file,
+            is_preferred: !node.is_empty() && node != preferred,
+            delay: Duration::from_secs(delay),
+            target: format!("{} {system} {node}", address?.full()),
+        })
+    }
+}

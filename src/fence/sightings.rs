@@ -1,0 +1,98 @@
+//! When this node first saw each mark on a BMC: one that is older than the longest action is a killed agent's, and one
+//! action may be too short to find that out.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::adapters::https::address::Address;
+use crate::os::clock;
+use crate::records::state_file;
+
+/// Where no reboot reaches.
+const DIR: &str = "/run";
+
+/// A mark, and when it was first seen, in nanoseconds since the machine booted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Sighting {
+    mark: String,
+    first: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Seen {
+    marks: Vec<Sighting>,
+}
+
+/// The marks that stand on one BMC.
+#[derive(Clone, Debug)]
+pub(super) struct Sightings {
+    path: PathBuf,
+    seen: Seen,
+}
+
+impl Sightings {
+    /// Of the BMC at `address`.
+    pub(super) fn of(address: &Address) -> Self {
+        Self::below(Path::new(DIR), address)
+    }
+
+    fn below(dir: &Path, address: &Address) -> Self {
+        let path = dir.join(format!("fence_redfish_rs-{}-marks.json", address.full()));
+        let now = clock::boot_nanoseconds();
+        let mut seen = state_file::read::<Seen>(&path).known().cloned().unwrap_or_default();
+        seen.marks.retain(|sighting| sighting.first <= now);
+        Self { path, seen }
+    }
+
+    /// Takes note of all `marks` that a list shows, and returns how long each has been seen. Others are forgotten.
+    pub(super) fn note(&mut self, marks: &[&str]) -> Vec<Duration> {
+        let now = clock::boot_nanoseconds();
+        let mut next = Seen::default();
+        for mark in marks {
+            let earlier = self.seen.marks.iter().find(|sighting| sighting.mark == *mark);
+            let first = earlier.map_or(now, |sighting| sighting.first);
+            next.marks.push(Sighting { mark: (*mark).to_owned(), first });
+        }
+        if next != self.seen {
+            self.seen = next;
+            if let Err(error) = state_file::write(&self.path, &self.seen) {
+                log::info!("{} cannot be written: {error}", self.path.display());
+            }
+        }
+        self.seen.marks.iter().map(|sighting| Duration::from_nanos(now.saturating_sub(sighting.first))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_file_keeps_its_form() {
+        let text = include_str!("../../tests/fixtures/formats/0.1.0/marks.json");
+        let seen = Seen { marks: vec![Sighting { mark: "/s/1 a".to_owned(), first: 1_000_000_000 }] };
+        assert_eq!(serde_json::from_str::<Seen>(text).unwrap(), seen);
+        assert_eq!(serde_json::to_string(&seen).unwrap(), text.trim_end());
+    }
+
+    #[test]
+    fn a_mark_is_as_old_as_its_first_sighting_and_a_gone_one_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let address = Address::parse("192.0.2.1", 443).unwrap();
+        let sightings = || Sightings::below(dir.path(), &address);
+        assert_eq!(sightings().note(&["a"]), [Duration::ZERO]);
+        clock::sleep(Duration::from_millis(2));
+        let ages = sightings().note(&["b", "a"]);
+        assert!(ages[0].is_zero() && ages[1] >= Duration::from_millis(2), "{ages:?}");
+        assert!(sightings().note(&[]).is_empty());
+        assert_eq!(sightings().note(&["a"]), [Duration::ZERO]);
+        let later = Seen { marks: vec![Sighting { mark: "a".to_owned(), first: u64::MAX }] };
+        fs::write(sightings().path, serde_json::to_string(&later).unwrap()).unwrap();
+        assert_eq!(sightings().note(&["a"]), [Duration::ZERO], "of an earlier boot");
+    }
+}

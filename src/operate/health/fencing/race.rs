@@ -1,0 +1,95 @@
+//! Whether both fence devices are set up for one race: the same winner, the right BMCs, and one user on each.
+
+use super::{About, Case, Level};
+use crate::adapters::https::address::Address;
+use crate::adapters::pacemaker::seen::FenceDevice;
+use crate::base::shell::command;
+
+const PORT: u16 = 443;
+
+fn option<'a>(device: &'a FenceDevice, name: &str) -> Option<&'a str> {
+    device.resource.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
+}
+
+/// Checks the devices that fence both nodes, and returns whether a race decides between the nodes, so that no delay has to.
+pub(super) fn decides(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -> bool {
+    let races = devices.map(|(device, _)| option(device, "race_with").is_some());
+    if races == [false; 2] {
+        return false;
+    }
+    if let Some(at) = races.iter().position(|races| !races) {
+        one_races(case, devices[at].0, devices[1 - at].0);
+        return false;
+    }
+    preferred(case, devices);
+    for (at, (device, node)) in devices.into_iter().enumerate() {
+        other_bmc(case, device, devices[1 - at].0);
+        one_user(case, device, devices[1 - at].0, node);
+    }
+    true
+}
+
+fn one_races(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
+    let (id, other_id) = (&device.resource.id, &other.resource.id);
+    let text = format!(
+        "{other_id} races and {id} does not: the agent that uses {id} leaves no mark, and resets without a look at the \
+         marks of the other one"
+    );
+    let bmc = option(other, "ip").unwrap_or("ADDRESS");
+    let preferred = option(other, "race_preferred").unwrap_or("NODE");
+    let command = command!("pcs stonith update {} race_with={} race_preferred={}", id, bmc, preferred);
+    case.add("race", Level::Warning, About::Cluster, text, Some(command));
+}
+
+fn preferred(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) {
+    let nodes = devices.map(|(_, node)| node);
+    let names = devices.map(|(device, _)| option(device, "race_preferred").unwrap_or_default());
+    let right = names.into_iter().find(|name| nodes.contains(name)).unwrap_or(nodes[0]);
+    for (device, name) in devices.map(|(device, _)| device).into_iter().zip(names).filter(|(_, name)| *name != right) {
+        let id = &device.resource.id;
+        let text = format!(
+            "race_preferred of {id} is '{name}', and both devices need the same node: two nodes that lose each other may \
+             both wait, or switch each other off"
+        );
+        let command = command!("pcs stonith update {} race_preferred={}", id, right);
+        case.add("race-preferred", Level::Warning, About::Cluster, text, Some(command));
+    }
+}
+
+/// Checks that `race_with` is the BMC in the other device's `ip`: else each agent leaves marks where the other one reads none.
+fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
+    let own = option(device, "race_with").and_then(|text| text.split(',').next()).unwrap_or_default();
+    let port = option(other, "ipport").and_then(|port| port.parse().ok()).unwrap_or(PORT);
+    let Some(bmc) = option(other, "ip") else { return };
+    let full = |text: &str, port| Address::parse(text.trim(), port).map(|address| address.full()).ok();
+    if full(own, PORT) == full(bmc, port) {
+        return;
+    }
+    let (id, other) = (&device.resource.id, &other.resource.id);
+    let text = format!(
+        "race_with of {id} is {own}, and {other} has its BMC at {bmc}: each reads marks where the other leaves none"
+    );
+    let command = command!("pcs stonith update {} race_with={}", id, bmc);
+    case.add("race-address", Level::Warning, About::Cluster, text, Some(command));
+}
+
+/// Some BMCs show a user its own sessions only.
+fn one_user(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice, node: &str) {
+    let user = |device| option(device, "username").or_else(|| option(device, "login")).unwrap_or_default();
+    let named = option(other, "race_with")
+        .unwrap_or_default()
+        .split(',')
+        .find_map(|part| part.trim().strip_prefix("username="));
+    let marks = named.unwrap_or_else(|| user(other));
+    if marks == user(device) {
+        return;
+    }
+    let (id, other) = (&device.resource.id, &other.resource.id);
+    let text = format!(
+        "on the BMC of {node}, {id} logs in as {} and race_with of {other} as {marks}: some BMCs show a user its own \
+         sessions only, and then neither agent sees the other's mark",
+        user(device)
+    );
+    let command = command!("pcs stonith update {} race_with=ADDRESS,username={}", other, user(device));
+    case.add("race-user", Level::Warning, About::Cluster, text, Some(command));
+}

@@ -1,0 +1,163 @@
+//! A model of the race of two fence agents: the real rules of [`crate::fence::race`] on two nodes, and every order of their
+//! requests with two faults. See `docs/design/model.md`.
+
+mod moves;
+pub mod mutant;
+mod world;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::BuildHasherDefault;
+use std::time::{Duration, Instant};
+
+use self::moves::Course;
+use super::store::hash::Fast;
+use mutant::Mutant;
+use world::World;
+
+/// What is searched.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// How many faults there may be.
+    pub faults: u8,
+    /// Whether the BMCs keep a session's `Context`, by which a node knows what it left itself.
+    pub context: bool,
+    /// Whether each BMC answers within `race_delay`: then no node waits for it more often than [`MOST_DELAYS`].
+    pub timely: bool,
+    pub mutant: Mutant,
+}
+
+/// So often a node waits for `race_delay` in one race at most, where nothing is killed or lost.
+pub const MOST_DELAYS: u8 = 2;
+
+/// What a search has found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    pub states: usize,
+    pub transitions: usize,
+    pub elapsed: Duration,
+    /// What must never happen, and the way there.
+    pub wrong: Option<(String, Vec<String>)>,
+}
+
+/// Searches all orders from every set of BMCs that can be reached, and that list sessions.
+pub fn check(options: Options) -> Outcome {
+    let began = Instant::now();
+    let mut search = Search::new(options);
+    for reach in 0..16 {
+        for lists in 0..4 {
+            search.reach(None, World::new(reach, lists, options.faults), Course::Normal);
+        }
+    }
+    let wrong = search.run();
+    let transitions = search.edges.len() + search.chances;
+    Outcome { states: search.worlds.len(), transitions, elapsed: began.elapsed(), wrong }
+}
+
+struct Search {
+    options: Options,
+    numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
+    worlds: Vec<World>,
+    /// Of each state the one that it was first reached from.
+    parents: Vec<Option<u32>>,
+    /// From, to: the normal course.
+    edges: Vec<(u32, u32)>,
+    chances: usize,
+}
+
+impl Search {
+    fn new(options: Options) -> Self {
+        let (numbers, worlds, parents, edges) = Default::default();
+        Self { options, numbers, worlds, parents, edges, chances: 0 }
+    }
+
+    fn run(&mut self) -> Option<(String, Vec<String>)> {
+        let mut at = 0;
+        while at < self.worlds.len() {
+            let (world, from) = (self.worlds[at], u32::try_from(at).unwrap_or(u32::MAX));
+            if let Some(what) = self.fault(&world) {
+                return Some((what.to_owned(), self.way(from)));
+            }
+            let options = self.options;
+            moves::each(&world, options, |course, _, next| self.reach(Some(from), next, course));
+            at += 1;
+        }
+        let lost = self.endless()?;
+        Some(("no node is ever reset".to_owned(), self.way(lost)))
+    }
+
+    fn fault(&self, world: &World) -> Option<&'static str> {
+        let waits = world.nodes.iter().any(|node| node.delays > MOST_DELAYS);
+        match () {
+            () if world.are_both_off() => Some("both nodes are off"),
+            () if self.options.timely && waits => Some("a node waits for race_delay too often"),
+            () => None,
+        }
+    }
+
+    fn reach(&mut self, from: Option<u32>, next: World, course: Course) {
+        let next = next.reduced();
+        let number = u32::try_from(self.worlds.len()).unwrap_or(u32::MAX);
+        let to = match self.numbers.entry(next) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                place.insert(number);
+                self.worlds.push(next);
+                self.parents.push(from);
+                number
+            }
+        };
+        match (from, course) {
+            (Some(from), Course::Normal) => self.edges.push((from, to)),
+            _ => self.chances += 1,
+        }
+    }
+
+    /// What happened on the way to a state.
+    fn way(&self, to: u32) -> Vec<String> {
+        let mut numbers = vec![to];
+        while let Some(parent) = numbers.last().and_then(|last| self.parents[*last as usize]) {
+            numbers.push(parent);
+        }
+        numbers.reverse();
+        let begin = &self.worlds[numbers[0] as usize];
+        let reach = begin.nodes.map(|node| node.reaches);
+        let mut way = vec![format!(
+            "P reaches {:?}, N reaches {:?}, lists {:?}",
+            reach[0],
+            reach[1],
+            begin.bmcs.map(|bmc| bmc.lists)
+        )];
+        for pair in numbers.windows(2) {
+            let to = self.worlds[pair[1] as usize];
+            let mut what = None;
+            moves::each(&self.worlds[pair[0] as usize], self.options, |_, words, next| {
+                if next.reduced() == to {
+                    what.get_or_insert(words);
+                }
+            });
+            way.extend(what);
+        }
+        way
+    }
+
+    /// A state in which an agent reaches its target, and from which the normal course leads to no end.
+    fn endless(&self) -> Option<u32> {
+        let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.worlds.len()];
+        self.edges.iter().for_each(|(from, to)| before[*to as usize].push(*from));
+        let mut reaches: Vec<bool> = self.worlds.iter().map(World::is_decided).collect();
+        let mut open: Vec<usize> = (0..reaches.len()).filter(|at| reaches[*at]).collect();
+        while let Some(at) = open.pop() {
+            for from in &before[at] {
+                let from = *from as usize;
+                if !reaches[from] {
+                    reaches[from] = true;
+                    open.push(from);
+                }
+            }
+        }
+        let can_end = |world: &World| (0..2).any(|node| world.nodes[node].reaches[1 - node]);
+        let lost = (0..reaches.len()).find(|at| !reaches[*at] && can_end(&self.worlds[*at]))?;
+        u32::try_from(lost).ok()
+    }
+}

@@ -1,0 +1,247 @@
+//! Everything that can happen: a request that a BMC serves, an answer that arrives or is lost, a wait that ends, an agent that is killed.
+
+use super::Options;
+use super::mutant::Mutant;
+use super::world::{Agent, Left, Marks, World, place};
+use crate::fence::race::{Listing, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
+
+/// Whether a move is part of the normal course, which leads to an end, or may never happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    Normal,
+    /// A fault, or a network that comes back.
+    Chance,
+}
+
+type Found<'a> = &'a mut dyn FnMut(Course, String, World);
+
+/// Calls `found` with each state that can follow `world`.
+pub(super) fn each(world: &World, options: Options, mut found: impl FnMut(Course, String, World)) {
+    if world.is_decided() || world.are_both_off() {
+        return;
+    }
+    for node in 0..2 {
+        power(world, node, &mut found);
+        if world.nodes[node].lives {
+            network(world, node, &mut found);
+            agent(world, node, options, &mut found);
+        }
+        ages(world, node, options, &mut found);
+    }
+}
+
+fn name(node: usize) -> &'static str {
+    if node == 0 { "P" } else { "N" }
+}
+
+fn faulty(world: &World) -> Option<World> {
+    (world.faults > 0).then(|| World { faults: world.faults - 1, ..*world })
+}
+
+/// A reset that was sent works.
+fn power(world: &World, node: usize, found: Found<'_>) {
+    if !world.bmcs[node].has_reset {
+        return;
+    }
+    let mut next = world.orphaned(node);
+    next.nodes[node].lives = false;
+    (next.bmcs[node].has_reset, next.bmcs[node].by_wait) = (false, false);
+    found(Course::Normal, format!("{} is off", name(node)), next);
+}
+
+fn network(world: &World, node: usize, found: Found<'_>) {
+    for bmc in 0..2 {
+        let mut toggle = |world: World, what: &str, reaches| {
+            let mut next = world;
+            next.nodes[node].reaches[bmc] = reaches;
+            found(Course::Chance, format!("{} {what} the BMC of {}", name(node), name(bmc)), next);
+        };
+        match (world.nodes[node].reaches[bmc], faulty(world)) {
+            (false, Some(world)) => toggle(world, "reaches", true),
+            (true, Some(world)) => toggle(world, "loses", false),
+            (_, None) => {}
+        }
+    }
+    let mut back = *world;
+    back.nodes.iter_mut().for_each(|node| node.reaches = [true; 2]);
+    if node == 0 && back != *world {
+        found(Course::Chance, "the network is back".to_owned(), back);
+    }
+}
+
+/// What a killed agent left is passed over, once its reset has worked or never will.
+fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
+    if world.bmcs[1 - node].has_reset && options.mutant != Mutant::YoungIsKilled {
+        return;
+    }
+    for bmc in 0..2 {
+        if world.bmcs[bmc].marks[node].left == Left::Before {
+            let mut next = *world;
+            next.bmcs[bmc].change(node, |marks| marks.left = Left::None);
+            found(Course::Normal, format!("what {} left on the BMC of {} ages", name(node), name(bmc)), next);
+        }
+    }
+}
+
+fn agent(world: &World, node: usize, options: Options, found: Found<'_>) {
+    let who = name(node);
+    match world.nodes[node].agent {
+        Agent::Idle => {
+            let uses_seen = options.mutant == Mutant::LookBeforeRaise;
+            let seen = SITES.map(|site| uses_seen && world.bmcs[place(node, site)].marks[1 - node].any());
+            let race = Race::new(options.mutant.is_preferred(node));
+            let next = world.with_agent(node, Agent::Races { race, seen });
+            found(Course::Normal, format!("{who}'s agent is called"), next);
+        }
+        Agent::Races { race, seen } => races(world, node, options, (race, seen), found),
+        Agent::Resets => resets(world, node, options, found),
+        Agent::Ends => {
+            let ended = SITES.into_iter().fold(*world, |world, site| world.lowered(node, site)).orphaned(node);
+            found(Course::Normal, format!("{who} takes its marks down and ends"), ended);
+        }
+    }
+    if let Some(world) = faulty(world).filter(|world| world.nodes[node].agent != Agent::Idle) {
+        found(Course::Chance, format!("{who}'s agent is killed"), world.orphaned(node));
+    }
+}
+
+/// The next step of a race, which a BMC serves, or the network loses.
+fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [bool; 2]), found: Found<'_>) {
+    let who = name(node);
+    // An answer changes what its agent knows, and nothing that another one sees: it is one step with the request. The step that
+    // follows from it may come at any time, and everything else before it.
+    let answered = |world: &World, event| {
+        let race = race.after(event);
+        let mut next = world.with_agent(node, Agent::Races { race, seen });
+        if race.step() == RaceStep::Wait(Pause::Delay) {
+            next.nodes[node].delays = (next.nodes[node].delays + u8::from(options.timely)).min(4);
+        }
+        next
+    };
+    let step = options.mutant.step(race);
+    match step {
+        RaceStep::Raise(site) => {
+            raise(world, node, site, options, |course, what, world, done| {
+                found(course, format!("{who} marks {site:?}{what}"), answered(&world, RaceEvent::Raised(done)));
+            });
+        }
+        RaceStep::Read(site) => {
+            let at_first = seen[usize::from(site == Site::Own)];
+            let mut read = |course, what: &str, world: &World, listing| {
+                let listing = options.mutant.listing(site, listing, at_first);
+                found(course, format!("{who} reads {site:?}{what}"), answered(world, RaceEvent::Listed(listing)));
+            };
+            if !world.reaches(node, site) {
+                return read(Course::Normal, " in vain", world, None);
+            }
+            read(Course::Normal, "", world, Some(listing(world, node, site, options, false)));
+            if let Some(world) = faulty(world) {
+                read(Course::Chance, ", the answer is lost", &world, None);
+                read(Course::Chance, ", stale", &world, Some(listing(&world, node, site, options, true)));
+            }
+        }
+        RaceStep::Lower => {
+            let reached = if options.mutant == Mutant::NeverWithdraws { &[][..] } else { &SITES };
+            let marked = |site: &Site| world.bmcs[place(node, *site)].marks[node].known;
+            match reached.iter().copied().find(marked) {
+                Some(site) => {
+                    found(Course::Normal, format!("{who} takes its mark down, {site:?}"), world.lowered(node, site));
+                }
+                None => found(Course::Normal, format!("{who} has withdrawn"), answered(world, RaceEvent::Lowered)),
+            }
+        }
+        RaceStep::Wait(pause) => {
+            if pause != Pause::Delay || !options.timely || !acts(world, 1 - node) {
+                let mut next = answered(world, RaceEvent::Waited);
+                // A list is stale for less than the shortest wait.
+                next.bmcs.iter_mut().for_each(|bmc| bmc.stale = bmc.marks);
+                found(Course::Normal, format!("{who} has waited: {pause:?}"), next);
+            }
+            if !options.timely {
+                found(Course::Normal, format!("{who}'s time is over"), world.with_agent(node, Agent::Ends));
+            }
+        }
+        RaceStep::Reset { proven } => post(world, node, options, proven, found),
+    }
+}
+
+fn raise(world: &World, node: usize, site: Site, options: Options, mut found: impl FnMut(Course, &str, World, Raised)) {
+    let marked = |world: &World, known: bool| {
+        let mut next = *world;
+        next.bmcs[place(node, site)].change(node, |marks| {
+            marks.known |= known;
+            if !known {
+                marks.left = Left::Now;
+            }
+        });
+        next
+    };
+    if !world.reaches(node, site) {
+        return found(Course::Normal, " in vain", *world, Raised::Unanswered);
+    }
+    if options.mutant == Mutant::OwnBmcUnproven && site == Site::Own {
+        return found(Course::Normal, " without a mark", *world, Raised::Acknowledged);
+    }
+    found(Course::Normal, "", marked(world, true), Raised::Acknowledged);
+    if !world.bmcs[place(node, site)].lists {
+        found(Course::Normal, ", which is refused", *world, Raised::Refused);
+    }
+    if let Some(world) = faulty(world) {
+        found(Course::Chance, ", the answer is lost", marked(&world, false), Raised::Unanswered);
+        found(Course::Chance, ", the request is lost", world, Raised::Unanswered);
+    }
+}
+
+fn listing(world: &World, node: usize, site: Site, options: Options, stale: bool) -> Listing {
+    let bmc = &world.bmcs[place(node, site)];
+    let marks = if stale { &bmc.stale } else { &bmc.marks };
+    let ours_left = !options.context && marks[node].left != Left::None;
+    Listing { ours: bmc.lists && marks[node].known, rivals: bmc.lists && (marks[1 - node].any() || ours_left) }
+}
+
+/// Whether an agent takes another step before long, by itself.
+fn acts(world: &World, node: usize) -> bool {
+    world.nodes[node].lives
+        && world.reaches(node, Site::Target)
+        && match world.nodes[node].agent {
+            Agent::Races { race, .. } => match race.step() {
+                RaceStep::Wait(Pause::Poll) => !world.has_mark(1 - node),
+                RaceStep::Wait(Pause::Delay) => false,
+                _ => true,
+            },
+            Agent::Idle => false,
+            _ => true,
+        }
+}
+
+fn post(world: &World, node: usize, options: Options, proven: bool, found: Found<'_>) {
+    let (who, other) = (name(node), 1 - node);
+    if !world.reaches(node, Site::Target) {
+        return found(Course::Normal, format!("{who} cannot reset"), world.with_agent(node, Agent::Ends));
+    }
+    // Where waits decide, they differ by more than a reset takes, as today's delays do.
+    let is_behind = world.bmcs[node].has_reset && world.bmcs[node].by_wait;
+    if !proven && is_behind && options.mutant.waits_differ() {
+        return;
+    }
+    let mut next = world.with_agent(node, Agent::Resets);
+    (next.bmcs[other].has_reset, next.bmcs[other].by_wait) = (true, !proven);
+    found(Course::Normal, format!("{who} resets"), next);
+    if let Some(world) = faulty(world) {
+        found(Course::Chance, format!("{who}'s reset is refused"), world.with_agent(node, Agent::Ends));
+    }
+}
+
+/// A reset that is not proven yet. An agent that ends here leaves its marks.
+fn resets(world: &World, node: usize, options: Options, found: Found<'_>) {
+    let who = name(node);
+    if !world.nodes[1 - node].lives && world.reaches(node, Site::Target) {
+        let mut next = world.with_agent(node, Agent::Ends);
+        next.bmcs.iter_mut().for_each(|bmc| bmc.change(1 - node, |marks| *marks = Marks::default()));
+        found(Course::Normal, format!("{who} has proven that {} is off", name(1 - node)), next);
+    }
+    if options.mutant == Mutant::LoweredEarly && world.has_mark(node) {
+        let next = SITES.into_iter().fold(*world, |world, site| world.lowered(node, site));
+        found(Course::Normal, format!("{who} takes its marks down early"), next);
+    }
+}

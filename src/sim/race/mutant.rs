@@ -1,0 +1,76 @@
+//! Rules broken on purpose, from the outside: what the race is given, or what becomes of its steps. The race has no switch.
+
+use crate::fence::race::{Listing, Pause, Race, RaceStep, Site};
+
+/// A rule that is broken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mutant {
+    #[default]
+    None,
+    /// The lists that count are older than the marks.
+    LookBeforeRaise,
+    /// The preferred node resets at the sight of a mark.
+    PreferredContinues,
+    /// A list counts without this node's mark in it.
+    OwnMarkUnproven,
+    /// A node does not mark its own BMC, and takes any list of it.
+    OwnBmcUnproven,
+    /// Marks go before the reset is answered and proven.
+    LoweredEarly,
+    /// A list that cannot be read shows no mark.
+    UnreadIsGone,
+    /// A killed agent's mark is passed over while its reset may still work.
+    YoungIsKilled,
+    /// The other node keeps its marks up while it waits.
+    NeverWithdraws,
+    BothPreferred,
+    NeitherPreferred,
+}
+
+/// All of them, by the names that the command takes.
+pub const ALL: [(&str, Mutant); 10] = [
+    ("look-before-raise", Mutant::LookBeforeRaise),
+    ("preferred-continues", Mutant::PreferredContinues),
+    ("own-mark-unproven", Mutant::OwnMarkUnproven),
+    ("own-bmc-unproven", Mutant::OwnBmcUnproven),
+    ("lowered-early", Mutant::LoweredEarly),
+    ("unread-is-gone", Mutant::UnreadIsGone),
+    ("young-is-killed", Mutant::YoungIsKilled),
+    ("never-withdraws", Mutant::NeverWithdraws),
+    ("both-preferred", Mutant::BothPreferred),
+    ("neither-preferred", Mutant::NeitherPreferred),
+];
+
+impl Mutant {
+    pub(super) fn is_preferred(self, node: usize) -> bool {
+        match self {
+            Self::BothPreferred => true,
+            Self::NeitherPreferred => false,
+            _ => node == 0,
+        }
+    }
+
+    /// Whether the two nodes wait for different times.
+    pub(super) fn waits_differ(self) -> bool {
+        !matches!(self, Self::BothPreferred | Self::NeitherPreferred)
+    }
+
+    /// What an agent does instead of its next step.
+    pub(super) fn step(self, race: Race) -> RaceStep {
+        match race.step() {
+            RaceStep::Wait(Pause::Poll) if self == Self::PreferredContinues => RaceStep::Reset { proven: true },
+            step => step,
+        }
+    }
+
+    /// What an agent takes a list for. `at_first` is whether a rival's mark stood on that BMC when the agent was called.
+    pub(super) fn listing(self, site: Site, listing: Option<Listing>, at_first: bool) -> Option<Listing> {
+        match (self, listing) {
+            (Self::LookBeforeRaise, Some(_)) => Some(Listing { ours: true, rivals: at_first }),
+            (Self::OwnMarkUnproven, Some(listing)) => Some(Listing { ours: true, ..listing }),
+            (Self::OwnBmcUnproven, Some(listing)) if site == Site::Own => Some(Listing { ours: true, ..listing }),
+            (Self::UnreadIsGone, None) => Some(Listing { ours: true, rivals: false }),
+            (_, listing) => listing,
+        }
+    }
+}

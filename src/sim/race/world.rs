@@ -1,0 +1,172 @@
+//! One state: two nodes with their agents, and two BMCs with their marks.
+
+use crate::fence::race::{Race, Site};
+
+/// What is left of a mark that its agent does not know any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Left {
+    #[default]
+    None,
+    /// Of the run that is under way: the answer to its request was lost.
+    Now,
+    /// Of a run that has ended.
+    Before,
+}
+
+/// The marks of one node on one BMC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Marks {
+    pub(super) known: bool,
+    pub(super) left: Left,
+}
+
+impl Marks {
+    pub(super) fn any(self) -> bool {
+        self.known || self.left != Left::None
+    }
+
+    /// The run that made them has ended without taking them down.
+    fn orphaned(self) -> Self {
+        Self { known: false, left: if self.any() { Left::Before } else { Left::None } }
+    }
+}
+
+/// The BMC of one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Bmc {
+    /// By the node that made them.
+    pub(super) marks: [Marks; 2],
+    /// Those before the last change, which a stale list shows.
+    pub(super) stale: [Marks; 2],
+    /// A reset of its node that was sent, and may work at any time.
+    pub(super) has_reset: bool,
+    /// Whether a wait decided that reset, and no list.
+    pub(super) by_wait: bool,
+    /// Whether its list of sessions shows any.
+    pub(super) lists: bool,
+}
+
+impl Bmc {
+    pub(super) fn change(&mut self, node: usize, change: impl FnOnce(&mut Marks)) {
+        let before = self.marks;
+        change(&mut self.marks[node]);
+        if self.marks != before {
+            self.stale = before;
+        }
+    }
+}
+
+/// What a node's fence agent is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Agent {
+    /// Not called, or at an end.
+    Idle,
+    /// In a race. `seen` has on which BMCs a rival's mark stood when it was called, where a broken rule uses that.
+    Races { race: Race, seen: [bool; 2] },
+    /// Its reset was sent, and is not proven yet.
+    Resets,
+    /// Ends, and has its marks to take down.
+    Ends,
+}
+
+/// A node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Node {
+    pub(super) lives: bool,
+    pub(super) agent: Agent,
+    /// Which BMC it reaches.
+    pub(super) reaches: [bool; 2],
+    /// How often its agent has waited for `race_delay`, where that is counted.
+    pub(super) delays: u8,
+}
+
+/// One state. Node 0 is the preferred one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct World {
+    pub(super) nodes: [Node; 2],
+    pub(super) bmcs: [Bmc; 2],
+    /// How many faults are left.
+    pub(super) faults: u8,
+}
+
+/// The BMC that an agent on `node` means.
+pub(super) fn place(node: usize, site: Site) -> usize {
+    match site {
+        Site::Target => 1 - node,
+        Site::Own => node,
+    }
+}
+
+impl World {
+    /// Both nodes live, and no agent was called. Bits of `reach` and `lists` are what works.
+    pub(super) fn new(reach: u8, lists: u8, faults: u8) -> Self {
+        let works = |bits: u8, at: usize| bits & (1 << at) != 0;
+        let node = |at: usize| Node {
+            lives: true,
+            agent: Agent::Idle,
+            reaches: [works(reach, 2 * at), works(reach, 2 * at + 1)],
+            delays: 0,
+        };
+        let bmc = |at: usize| Bmc {
+            marks: [Marks::default(); 2],
+            stale: [Marks::default(); 2],
+            has_reset: false,
+            by_wait: false,
+            lists: works(lists, at),
+        };
+        Self { nodes: [node(0), node(1)], bmcs: [bmc(0), bmc(1)], faults }
+    }
+
+    pub(super) fn reaches(&self, node: usize, site: Site) -> bool {
+        self.nodes[node].reaches[place(node, site)]
+    }
+
+    pub(super) fn with_agent(mut self, node: usize, agent: Agent) -> Self {
+        self.nodes[node].agent = agent;
+        self
+    }
+
+    /// The agent of `node` is gone, and its marks stay.
+    pub(super) fn orphaned(mut self, node: usize) -> Self {
+        for bmc in &mut self.bmcs {
+            bmc.change(node, |marks| *marks = marks.orphaned());
+        }
+        self.with_agent(node, Agent::Idle)
+    }
+
+    /// Takes a mark down where the node reaches its BMC; else it is left behind.
+    pub(super) fn lowered(mut self, node: usize, site: Site) -> Self {
+        let reaches = self.reaches(node, site);
+        self.bmcs[place(node, site)].change(node, |marks| {
+            if marks.known && !reaches {
+                marks.left = Left::Now;
+            }
+            marks.known = false;
+        });
+        self
+    }
+
+    /// Forgets what nothing can show any more.
+    pub(super) fn reduced(mut self) -> Self {
+        if self.faults == 0 {
+            self.bmcs.iter_mut().for_each(|bmc| bmc.stale = bmc.marks);
+        }
+        for node in self.nodes.iter_mut().filter(|node| !node.lives) {
+            node.reaches = [true; 2];
+        }
+        self
+    }
+
+    pub(super) fn has_mark(&self, node: usize) -> bool {
+        self.bmcs.iter().any(|bmc| bmc.marks[node].any())
+    }
+
+    /// Whether one node is off, and nothing is under way that could switch the other one off.
+    pub(super) fn is_decided(&self) -> bool {
+        (0..2).any(|node| self.nodes[node].lives && !self.nodes[1 - node].lives && !self.bmcs[node].has_reset)
+    }
+
+    pub(super) fn are_both_off(&self) -> bool {
+        self.nodes.iter().all(|node| !node.lives)
+    }
+}

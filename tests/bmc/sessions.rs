@@ -1,0 +1,118 @@
+//! The sessions of the BMC: opened, shown to each client that is logged in, and deleted.
+
+use serde_json::{Value, json};
+
+use super::http::{Reply, Request};
+use super::model::{Access, SESSIONS, SessionSays, World, error};
+
+/// An open session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    pub number: usize,
+    pub token: String,
+    pub user: String,
+    pub context: Option<String>,
+    /// The address of the client that opened it.
+    pub origin: String,
+}
+
+/// What the list of sessions shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionsAre {
+    Shown,
+    /// Their `Context` is dropped.
+    WithoutContext,
+    /// A login with a `Context` is refused.
+    WithoutSuchProperty,
+    /// The list is empty, always.
+    Hidden,
+}
+
+impl World {
+    /// A BMC that takes basic authentication and sessions, which are so.
+    pub fn with_sessions(sessions_are: SessionsAre) -> Self {
+        Self { access: Access::Both, sessions_are, ..Self::one_system() }
+    }
+
+    /// Opens a session of another client.
+    pub fn add_session(&mut self, user: &str, context: Option<&str>) {
+        self.sessions_opened += 1;
+        let number = self.sessions_opened;
+        self.sessions.push(Session {
+            number,
+            token: format!("token-{number}-secret"),
+            user: user.to_owned(),
+            context: context.map(str::to_owned),
+            origin: "192.0.2.77".to_owned(),
+        });
+    }
+
+    pub(super) fn log_in(&mut self, request: &Request) -> Reply {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        if self.access == Access::Basic {
+            return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
+        }
+        let is_right = body["UserName"] == self.user.as_str()
+            && body["Password"].as_str().map(str::as_bytes) == Some(self.password.as_slice());
+        if !self.counted(is_right) {
+            return error(401, "Base.1.8.ResourceAtUriUnauthorized", "Invalid user name or password.");
+        }
+        let context = body["Context"].as_str();
+        if context.is_some() && self.sessions_are == SessionsAre::WithoutSuchProperty {
+            return error(400, "Base.1.8.PropertyUnknown", "The property Context is not in the list of properties.");
+        }
+        self.add_session(&self.user.clone(), context.filter(|_| self.sessions_are != SessionsAre::WithoutContext));
+        let number = self.sessions_opened;
+        if let Some(session) = self.sessions.last_mut() {
+            session.origin.clone_from(&request.peer);
+        }
+        let token = format!("token-{number}-secret");
+        let uri = format!("{SESSIONS}/{number}");
+        let place = format!("{}{uri}", self.own_name);
+        let (header, body) = match self.session_says {
+            SessionSays::Header => (Some(place.as_str()), json!({"@odata.id": uri, "Token": token})),
+            SessionSays::Path => (None, json!({"@odata.id": uri})),
+            SessionSays::Id => (None, json!({"Id": number.to_string()})),
+            SessionSays::EmptyHeader => (Some(""), json!({"@odata.id": uri})),
+            SessionSays::Nothing => (None, json!({})),
+        };
+        let headers: Vec<_> =
+            header.map(|place| ("Location", place)).into_iter().chain([("X-Auth-Token", token.as_str())]).collect();
+        Reply::json(201, &headers, &body.to_string())
+    }
+
+    pub(super) fn show_sessions(&self, path: &str) -> Reply {
+        let shown = |session: &&Session| path == SESSIONS || path == format!("{SESSIONS}/{}", session.number);
+        let is_hidden = self.sessions_are == SessionsAre::Hidden;
+        let shown: Vec<&Session> = self.sessions.iter().filter(shown).filter(|_| !is_hidden).collect();
+        if path == SESSIONS {
+            let link = |session: &&Session| json!({"@odata.id": format!("{SESSIONS}/{}", session.number)});
+            let members: Vec<Value> = shown.iter().map(link).collect();
+            return Reply::json(
+                200,
+                &[],
+                &json!({"Members": members, "Members@odata.count": members.len()}).to_string(),
+            );
+        }
+        let Some(session) = shown.first() else {
+            return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
+        };
+        let mut document = json!({"@odata.id": path, "Id": session.number.to_string(), "UserName": session.user,
+            "ClientOriginIPAddress": session.origin});
+        if let Some(context) = &session.context {
+            document["Context"] = json!(context);
+        }
+        Reply::json(200, &[], &document.to_string())
+    }
+
+    /// Deletes a session. Each client that is logged in may delete all.
+    pub(super) fn log_out(&mut self, path: &str) -> Reply {
+        let number = path.rsplit('/').next().unwrap_or_default();
+        let before = self.sessions.len();
+        self.sessions.retain(|open| open.number.to_string() != number);
+        if self.sessions.len() < before {
+            return Reply::json(204, &[], "");
+        }
+        error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.")
+    }
+}

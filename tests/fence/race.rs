@@ -1,0 +1,249 @@
+//! The fence race: two agents on two BMCs, each of which is off to its agent's cost.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::bmc::agent::{Call, Output, finish};
+use crate::bmc::model::SESSIONS;
+use crate::bmc::{Fault, Misbehaviour, Server, SessionsAre, World, at_once};
+
+/// The mark of an agent of the other node, which may stand for two seconds.
+const FOREIGN: &str = "tandem-fence-race 2 0123456789abcdef 1";
+const NAMES: [&str; 2] = ["node1", "node2"];
+
+fn shown() -> Server {
+    Server::with_world(World::with_sessions(SessionsAre::Shown))
+}
+
+/// What node `of` calls to fence the other node, where node 1 is preferred.
+fn call(bmcs: &[Server; 2], of: usize, action: &str) -> Call {
+    let (own, target) = (&bmcs[of], &bmcs[1 - of]);
+    let ca_file = own.authority.file();
+    let own = format!("{}:{},ca_file={}", own.address, own.port, ca_file.display());
+    Call::new(target, action)
+        .set("nodename", NAMES[1 - of])
+        .set("race_with", &own)
+        .set("race_preferred", "node1")
+        .set("race_delay", "3")
+        .set("verbose", "1")
+}
+
+fn sessions(server: &Server) -> usize {
+    server.world().sessions.len()
+}
+
+fn end(child: &Child, signal: Signal) {
+    let _ = kill(Pid::from_raw(child.id().try_into().unwrap()), signal);
+}
+
+fn is_off(server: &Server) -> bool {
+    server.world().system().power == "Off"
+}
+
+/// Starts both agents, so long apart, and switches each off with its node. Answers which nodes are off in the end.
+fn race(bmcs: &[Server; 2], calls: &[Call; 2], apart: [Duration; 2]) -> [bool; 2] {
+    let began = Instant::now();
+    let mut agents: [Option<Child>; 2] = [None, None];
+    let mut ended = [false; 2];
+    while ended != [true; 2] {
+        assert!(began.elapsed() < Duration::from_secs(70), "no end: {ended:?}");
+        for node in 0..2 {
+            if agents[node].is_none() && !ended[node] && began.elapsed() >= apart[node] && !is_off(&bmcs[node]) {
+                agents[node] = Some(calls[node].start());
+            }
+            if is_off(&bmcs[node]) {
+                agents[node].iter().for_each(|child| end(child, Signal::SIGKILL));
+                ended[node] = true;
+            }
+            let has_ended = agents[node].as_mut().is_some_and(|child| child.try_wait().unwrap().is_some());
+            ended[node] |= has_ended;
+        }
+        tandem::os::clock::sleep(Duration::from_millis(1));
+    }
+    for child in agents.into_iter().flatten() {
+        println!("{}", finish(child).stderr);
+    }
+    [is_off(&bmcs[0]), is_off(&bmcs[1])]
+}
+
+fn fenced(output: &Output) -> &Output {
+    assert_eq!((output.code, output.stdout.trim()), (0, "Success: Powered OFF"), "{output:?}");
+    output
+}
+
+fn waits(output: &Output) -> usize {
+    output.stderr.matches("with the marks up").count()
+}
+
+#[test]
+fn a_dead_node_costs_no_wait_and_leaves_nothing() {
+    let bmcs = [shown(), shown()];
+    let output = call(&bmcs, 1, "off").run();
+    fenced(&output);
+    assert!(output.stderr.contains("both lists decided it: true") && waits(&output) == 0, "{output:?}");
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
+    let opened = |server: &Server| server.world().sessions_opened;
+    assert_eq!((opened(&bmcs[0]), opened(&bmcs[1])), (1, 1));
+    // Nothing else races.
+    for action in ["status", "monitor", "on"] {
+        call(&bmcs, 1, action).run();
+        assert_eq!(opened(&bmcs[1]), 1, "{action}");
+    }
+}
+
+#[test]
+fn of_two_that_fence_each_other_one_is_left() {
+    let gaps = [[0, 0], [0, 15], [15, 0], [0, 40], [40, 0], [0, 90], [90, 0]];
+    for gap in gaps {
+        for late in [0, 300] {
+            let world = || {
+                let mut world = World::with_sessions(SessionsAre::Shown);
+                if late > 0 {
+                    world = world.with(Fault::always("POST", "Reset", Misbehaviour::Late(Duration::from_millis(late))));
+                }
+                world.system().when_off = vec![(Duration::from_millis(late), "Off")];
+                Server::with_world(world)
+            };
+            let bmcs = [world(), world()];
+            let calls = [call(&bmcs, 0, "off"), call(&bmcs, 1, "off")];
+            let off = race(&bmcs, &calls, gap.map(Duration::from_millis));
+            assert!(off[0] != off[1], "{gap:?} {late}: {off:?}");
+        }
+    }
+}
+
+#[test]
+fn of_two_that_prove_less_one_is_left() {
+    let hidden = |which: usize| {
+        [0, 1].map(|node| {
+            let shown = if node == which || which == 2 { SessionsAre::Hidden } else { SessionsAre::Shown };
+            Server::with_world(World::with_sessions(shown))
+        })
+    };
+    let kinds = |kind| [0, 1].map(|_| Server::with_world(World::with_sessions(kind)));
+    let pairs =
+        [hidden(0), hidden(1), hidden(2), kinds(SessionsAre::WithoutContext), kinds(SessionsAre::WithoutSuchProperty)];
+    at_once(pairs.into_iter().enumerate(), |(at, bmcs)| {
+        let off = race(&bmcs, &[call(&bmcs, 0, "off"), call(&bmcs, 1, "off")], [Duration::ZERO; 2]);
+        assert!(off[0] != off[1], "{at}: {off:?}");
+    });
+}
+
+#[test]
+fn a_node_that_does_not_reach_its_own_bmc_waits_with_its_mark_up() {
+    for (node, least) in [(0, 1.9), (1, 3.9)] {
+        let mut bmcs = [shown(), shown()];
+        let silent = Fault::always("POST", "Sessions", Misbehaviour::Silence);
+        bmcs[node] = Server::with_world(World::with_sessions(SessionsAre::Shown).with(silent));
+        let output = call(&bmcs, node, "off").run();
+        fenced(&output).within(least, 30.0);
+        assert_eq!(waits(&output), 1, "{output:?}");
+        assert_eq!(sessions(&bmcs[1 - node]), 0);
+    }
+}
+
+#[test]
+fn of_two_of_which_one_does_not_reach_its_own_bmc_one_is_left() {
+    for blind in [[true, false], [false, true], [true, true]] {
+        let bmcs = [shown(), shown()];
+        let calls = [0, 1].map(|node| {
+            let call = call(&bmcs, node, "off");
+            if blind[node] { call.set("race_with", "127.0.0.1:1") } else { call }
+        });
+        let off = race(&bmcs, &calls, [Duration::ZERO; 2]);
+        assert!(off[0] != off[1], "{blind:?}: {off:?}");
+    }
+}
+
+#[test]
+fn the_mark_of_a_killed_agent_is_passed_over_once_it_is_old() {
+    at_once([0, 1], |node| {
+        let bmcs = [shown(), shown()];
+        bmcs[node].world().add_session("admin", Some(FOREIGN));
+        let output = call(&bmcs, node, "off").run();
+        fenced(&output).within(2.0, 30.0);
+        assert!(output.stderr.contains("192.0.2.77"), "{output:?}");
+        assert_eq!(sessions(&bmcs[node]), 0, "the dead node's mark goes");
+    });
+}
+
+#[test]
+fn sessions_of_others_are_no_marks() {
+    let bmcs = [shown(), shown()];
+    for server in &bmcs {
+        server.world().add_session("admin", None);
+        server.world().add_session("operator", Some("a browser"));
+    }
+    assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (2, 2));
+    // Where a BMC drops what they are for, those of another user are none.
+    let bmcs = [0, 1].map(|_| Server::with_world(World::with_sessions(SessionsAre::WithoutContext)));
+    bmcs[1].world().add_session("operator", None);
+    assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
+}
+
+#[test]
+fn nothing_is_reset_while_a_mark_stands() {
+    let bmcs = [shown(), shown()];
+    bmcs[0].world().add_session("admin", Some("tandem-fence-race 600 0123456789abcdef 1"));
+    let output = call(&bmcs, 0, "off").set("action_timeout", "33").set("verbose", "0").run();
+    output.fails(&["delete the session", &format!("{SESSIONS}/1 from 192.0.2.77")]).within(25.0, 40.0);
+    assert!(bmcs[1].posted().is_empty());
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (1, 0));
+}
+
+#[test]
+fn a_signal_takes_the_marks_down_unless_a_reset_is_under_way() {
+    for (path, left) in [("Systems/1", 0), ("Reset", 1)] {
+        let slow = Misbehaviour::Late(Duration::from_secs(20));
+        let bmcs = [shown(), shown()];
+        if left == 0 {
+            bmcs[0].world().add_session("admin", Some(FOREIGN));
+        } else {
+            bmcs[1].world().faults.push(Fault::always("POST", path, slow));
+        }
+        let child = call(&bmcs, 0, "off").start();
+        let patience = tandem::os::clock::Deadline::after(Duration::from_secs(10));
+        let is_up = || sessions(&bmcs[1]) == 1 && (left == 0 || !bmcs[1].posted().is_empty());
+        while !is_up() && !patience.has_passed() {
+            patience.sleep(Duration::from_millis(5));
+        }
+        end(&child, Signal::SIGTERM);
+        let output = finish(child);
+        assert_eq!(output.code, 128 + Signal::SIGTERM as i32, "{output:?}");
+        output.within(0.0, 10.0);
+        assert_eq!(sessions(&bmcs[1]), left, "{path}");
+    }
+}
+
+#[test]
+fn a_refused_reset_takes_the_marks_down_and_one_without_an_end_leaves_them() {
+    let refusing = Fault::always("POST", "Reset", Misbehaviour::Status(403, String::new()));
+    let ignoring = Fault::always("POST", "Reset", Misbehaviour::Ignored);
+    at_once([(refusing, 0), (ignoring, 1)], |(fault, left)| {
+        let bmcs = [shown(), shown()];
+        bmcs[1].world().faults.push(fault);
+        let output = call(&bmcs, 0, "off").set("action_timeout", "33").run();
+        assert_eq!(output.code, 1, "{output:?}");
+        assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (left, left));
+    });
+}
+
+#[test]
+fn every_fault_of_the_options_has_its_sentence() {
+    let bmcs = [shown(), shown()];
+    let call = || call(&bmcs, 0, "off").set("verbose", "0");
+    call().without("race_preferred").run().fails(&["race_preferred is missing"]);
+    call().set("race_with", "192.0.2.1,colour=red").run().fails(&["race_with has 'colour=red'", "fingerprint="]);
+    call().set("race_with", "192.0.2.1,fingerprint=xyz").run().fails(&["race_with:"]);
+    call().set("race_delay", "2").run().fails(&["race_delay"]);
+    call().set("action_timeout", "20").run().fails(&["race_delay=3 needs an action_timeout of 33 s at least"]);
+    let pinned =
+        call().without("ssl_ca_file").set("ssl_fingerprint", &bmcs[1].fingerprint).set("race_with", "192.0.2.1");
+    pinned.run().fails(&["race_with needs fingerprint="]);
+}
