@@ -35,8 +35,9 @@ SIM_SEED ?= 7
 AGENT ?= tandem
 
 LAB = $(CARGO) test --quiet --test lab -- $(if $(LAB_NAME),--name $(LAB_NAME))
-# With Tandem's Debian package, which 'make deb' makes.
-LAB_WITH_DEB = TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB)
+# With Tandem's Debian packages, which 'make deb' makes.
+LAB_WITH_DEB = TANDEM_DEB="$$(echo $(CURDIR)/target/packages/tandem-common_*.deb $(CURDIR)/target/packages/tandem_*.deb \
+	$(CURDIR)/target/packages/tandem-fencing_*.deb)" $(LAB)
 # How many power cuts, from which seed on, of which kind.
 SERIES = --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
 LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(RELEASE),--release $(RELEASE)) $(if $(filter restart,$(RECOVERY)),--restart)
@@ -234,6 +235,7 @@ DOC = $(DESTDIR)/usr/share/doc/tandem
 install: parts ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
 	install -D --strip --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
+	@$(call make-links,ocf/links-fencing)
 	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer systemd/watchdog-mux.service systemd/fencing-agent.service
 	install -D --mode=644 systemd/tandem.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/tandem.conf
 	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
@@ -244,6 +246,8 @@ install: parts ## install the binary, the names that Pacemaker knows it by, syst
 	install -D --mode=644 metadata/kubernetes/fencing-agent.yaml $(DESTDIR)/usr/share/tandem/kubernetes/fencing-agent.yaml
 	install -d --mode=755 $(DOC)
 	umask 022 && rpm/documents $(DOC)
+	install -d --mode=755 $(DOC)-fencing/examples
+	umask 022 && $(TARGET)/release/tandem fencing-agent example > $(DOC)-fencing/examples/fencing-agent.toml
 	@# With keys and passwords in it.
 	install -d --mode=700 $(DESTDIR)/etc/tandem
 	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DOC)/THIRD-PARTY
