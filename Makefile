@@ -141,11 +141,13 @@ sim-page: setup ## the pages of the model's runs, looked at in a headless Chromi
 	$(CARGO) test --quiet --test sim_page -- --test-threads 1
 
 .PHONY: real
-real: setup ## the parts that are tested against real etcds, an emulator of BMCs, Pacemaker's own fencer and pcs (root)
+real: setup ## the parts that are tested against real etcds, an emulator of BMCs, Pacemaker's own fencer, pcs and gRPC for Python (root)
 	tests/fence_real/setup
+	tests/fencing_agent/setup
 	tests/data_dir_etcd35.sh target/etcd-3.5
-	$(CARGO) test --no-run --test fence_real --test setup_real --test data_dir_real
+	$(CARGO) test --no-run --test fence_real --test setup_real --test data_dir_real --test fencing_agent
 	$(CARGO) test --quiet --test fence_real
+	$(CARGO) test --quiet --test fencing_agent -- --ignored python
 	@# pcs computes, etcds wait for each other and for the disk.
 	.ci/beside '$(CARGO) test --quiet --test setup_real' '$(CARGO) test --quiet --test data_dir_real -- --test-threads 4'
 
@@ -196,7 +198,7 @@ bench-agent: setup build ## the shell agent and both ways of a recovery side by 
 
 .PHONY: fencing-nightly
 fencing-nightly: ## fencing agents in larger groups, and in halves (root)
-	$(CARGO) test --quiet --test fencing_agent -- --ignored
+	$(CARGO) test --quiet --test fencing_agent -- --ignored nightly
 
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)
