@@ -69,10 +69,11 @@ fn each_broken_rule_is_caught() {
         ("number-reused", "does not see"),
     ];
     let base = |seed| Options { delay: Duration::from_millis(200), ..options(5, seed) };
-    let seeds = 1..=8;
-    for seed in seeds.clone() {
+    for seed in 1..=8 {
         assert_eq!(run(&base(seed)).fault, None, "without a broken rule, seed {seed}");
     }
+    // One that passes on another's suspicion is seen in few runs.
+    let seeds = 1..=24;
     for (name, mutant) in ALL {
         let words = expected.iter().find(|(known, _)| *known == name).map(|(_, words)| *words).unwrap();
         let caught = seeds
