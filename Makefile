@@ -28,6 +28,8 @@ SEED ?=
 KIND ?=
 # How often the bench of the agents strikes each blow.
 RUNS ?= 5
+# How long the bench of fencing-agent loses datagrams.
+MINUTES ?= 10
 # How many steps the model's random runs take, and the seed that makes them again.
 STEPS ?= 10000000
 SIM_SEED ?= 7
@@ -199,6 +201,12 @@ bench-agent: setup build ## the shell agent and both ways of a recovery side by 
 .PHONY: fencing-nightly
 fencing-nightly: ## fencing agents in larger groups, and in halves (root)
 	$(CARGO) test --quiet --test fencing_agent -- --ignored nightly
+
+.PHONY: bench-fencing
+bench-fencing: setup build ## fencing-agent next to Debian's serf: how soon a cut is known, false ones at 10 % loss, CPU (root; MINUTES=10)
+	tests/fencing_agent/setup
+	TANDEM_BIN=$(abspath $(TARGET))/release/tandem TANDEM_BENCH_MINUTES=$(MINUTES) \
+		$(CARGO) test --quiet --test fencing_agent -- --ignored ratios --nocapture --test-threads 1
 
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)

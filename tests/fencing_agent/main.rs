@@ -12,6 +12,7 @@ mod kubernetes;
 mod namespaces;
 mod nightly;
 mod python;
+mod ratios;
 #[allow(dead_code, reason = "it is the unit tests' own, which use the rest of it")]
 #[path = "../../src/adapters/kubernetes/nodes/stand_in.rs"]
 mod stand_in;
