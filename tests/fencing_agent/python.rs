@@ -13,6 +13,8 @@ use crate::namespaces::{self, program};
 
 /// As `make install` installs it; `tests/packages` holds the packages to that.
 const DEFINITION: &str = "metadata/fencing.proto";
+/// The agent's time is the one since boot, and the wall clock is slewed against it; in seconds.
+const SLEWED: f64 = 0.05;
 const PYTHON: &str = "target/fencing/venv/bin/python-with-grpc";
 
 /// A client in Python: what it writes is in a file.
@@ -69,8 +71,6 @@ fn must_hear(client: &Client, number: usize, kind: &str, about: Value, began: f6
     let heard = client.lines().swap_remove(number);
     assert_eq!((&heard["type"], &heard["node"]["name"]), (&json!(kind), &about["name"]), "{heard}");
     assert_eq!(heard["node"]["addresses"], about["addresses"], "{heard}");
-    // The agent's time is the one since boot; the wall clock is slewed against it.
-    const SLEWED: f64 = 0.05;
     let at = heard["time"].as_f64().unwrap();
     assert!((began - SLEWED..seconds() + SLEWED).contains(&at), "since {began}: {heard}");
     let source = heard["source"].as_str().unwrap_or_default();

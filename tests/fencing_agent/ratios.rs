@@ -183,7 +183,7 @@ fn measure(count: usize) {
 }
 
 fn minutes() -> u64 {
-    std::env::var("TANDEM_BENCH_MINUTES").map_or(60, |text| text.parse().expect("TANDEM_BENCH_MINUTES is a number"))
+    std::env::var("TANDEM_BENCH_MINUTES").map_or(60, |text| text.parse().unwrap())
 }
 
 #[test]

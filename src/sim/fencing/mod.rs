@@ -66,7 +66,7 @@ pub fn receive(datagrams: &[&[u8]]) -> usize {
         now += Duration::from_millis(u64::from(*sender) * 10);
         let event = Event::Received { from, network: 0, payload: payload.to_vec() };
         let outputs = machine.agent.as_mut().map(|agent| agent.handle(now, event, &mut || random.next()));
-        asked += outputs.map_or(0, |outputs| outputs.len());
+        asked += outputs.into_iter().flatten().count();
     }
     asked
 }
