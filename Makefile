@@ -30,6 +30,8 @@ KIND ?=
 RUNS ?= 5
 # Corosync's token there, in milliseconds; the lab's own (3000) if empty.
 TOKEN ?=
+# How long the bench of fencing-agent loses datagrams.
+MINUTES ?= 10
 # How many steps the model's random runs take, and the seed that makes them again.
 STEPS ?= 10000000
 SIM_SEED ?= 7
@@ -37,8 +39,9 @@ SIM_SEED ?= 7
 AGENT ?= tandem
 
 LAB = $(CARGO) test --quiet --test lab -- $(if $(LAB_NAME),--name $(LAB_NAME))
-# With Tandem's Debian package, which 'make deb' makes.
-LAB_WITH_DEB = TANDEM_DEB=$$(echo $(CURDIR)/target/packages/tandem_*.deb) $(LAB)
+# With Tandem's Debian packages, which 'make deb' makes.
+LAB_WITH_DEB = TANDEM_DEB="$$(echo $(CURDIR)/target/packages/tandem-common_*.deb $(CURDIR)/target/packages/tandem_*.deb \
+	$(CURDIR)/target/packages/tandem-fencing_*.deb)" $(LAB)
 # How many power cuts, from which seed on, of which kind.
 SERIES = --runs $(N) $(if $(SEED),--seed $(SEED)) $(if $(KIND),--kind $(KIND))
 LAB_OPTIONS = --etcd $(ETCD) --clone $(CLONE) $(if $(RELEASE),--release $(RELEASE)) $(if $(filter restart,$(RECOVERY)),--restart)
@@ -147,11 +150,13 @@ sim-page: setup ## the pages of the model's runs, looked at in a headless Chromi
 	$(CARGO) test --quiet --test sim_page -- --test-threads 1
 
 .PHONY: real
-real: setup ## the parts that are tested against real etcds, an emulator of BMCs, Pacemaker's own fencer and pcs (root)
+real: setup ## the parts that are tested against real etcds, an emulator of BMCs, Pacemaker's own fencer, pcs and gRPC for Python (root)
 	tests/fence_real/setup
+	tests/fencing_agent/setup
 	tests/data_dir_etcd35.sh target/etcd-3.5
-	$(CARGO) test --no-run --test fence_real --test setup_real --test data_dir_real
+	$(CARGO) test --no-run --test fence_real --test setup_real --test data_dir_real --test fencing_agent
 	$(CARGO) test --quiet --test fence_real
+	$(CARGO) test --quiet --test fencing_agent -- --ignored python
 	@# pcs computes, etcds wait for each other and for the disk.
 	.ci/beside '$(CARGO) test --quiet --test setup_real' '$(CARGO) test --quiet --test data_dir_real -- --test-threads 4'
 
@@ -202,7 +207,13 @@ bench-agent: setup build ## the shell agent and both ways of a recovery side by 
 
 .PHONY: fencing-nightly
 fencing-nightly: ## fencing agents in larger groups, and in halves (root)
-	$(CARGO) test --quiet --test fencing_agent -- --ignored
+	$(CARGO) test --quiet --test fencing_agent -- --ignored nightly
+
+.PHONY: bench-fencing
+bench-fencing: setup build ## fencing-agent next to Debian's serf: how soon a cut is known, false ones at 10 % loss, CPU (root; MINUTES=10)
+	tests/fencing_agent/setup
+	TANDEM_BIN=$(abspath $(TARGET))/release/tandem TANDEM_BENCH_MINUTES=$(MINUTES) \
+		$(CARGO) test --quiet --test fencing_agent -- --ignored ratios --nocapture --test-threads 1
 
 .PHONY: lab-nightly
 lab-nightly: setup ## all of the lab's scenarios, those that cut power at random moments too (root)
@@ -241,6 +252,7 @@ DOC = $(DESTDIR)/usr/share/doc/tandem
 install: parts ## install the binary, the names that Pacemaker knows it by, systemd's units, man pages, guides and shell completions (root)
 	install -D --strip --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
+	@$(call make-links,ocf/links-fencing)
 	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer systemd/watchdog-mux.service systemd/fencing-agent.service
 	install -D --mode=644 systemd/tandem.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/tandem.conf
 	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
@@ -251,6 +263,8 @@ install: parts ## install the binary, the names that Pacemaker knows it by, syst
 	install -D --mode=644 metadata/kubernetes/fencing-agent.yaml $(DESTDIR)/usr/share/tandem/kubernetes/fencing-agent.yaml
 	install -d --mode=755 $(DOC)
 	umask 022 && rpm/documents $(DOC)
+	install -d --mode=755 $(DOC)-fencing/examples
+	umask 022 && $(TARGET)/release/tandem fencing-agent example > $(DOC)-fencing/examples/fencing-agent.toml
 	@# With keys and passwords in it.
 	install -d --mode=700 $(DESTDIR)/etc/tandem
 	umask 022 && CARGO=$(CARGO) rpm/third-party $(CARGO_FLAGS) > $(DOC)/THIRD-PARTY

@@ -17,12 +17,13 @@ deb: parts $(CARGO_DEB) ## the Debian packages
 	# Debian's zsh looks for completions of packages elsewhere.
 	mv $(STAGE)/tandem/usr/share/zsh/site-functions $(STAGE)/tandem/usr/share/zsh/vendor-completions
 	rm --force $(PACKAGES)/*.deb
-	$(CARGO_DEB) --no-build --no-strip --output $(PACKAGES)/
+	set -e; for variant in common pacemaker fencing dropin; do \
+		$(CARGO_DEB) --no-build --no-strip --variant $$variant --output $(PACKAGES)/; \
+	done
 	# cargo-deb packs files alone, and this directory is empty.
-	dpkg-deb --raw-extract $(PACKAGES)/tandem_*.deb $(STAGE)/deb
+	dpkg-deb --raw-extract $(PACKAGES)/tandem-common_*.deb $(STAGE)/deb
 	install -d --mode=700 $(STAGE)/deb/etc $(STAGE)/deb/etc/tandem && chmod 755 $(STAGE)/deb/etc
-	deb=$$(echo $(PACKAGES)/tandem_*.deb) && dpkg-deb --root-owner-group --build $(STAGE)/deb "$$deb"
-	$(CARGO_DEB) --no-build --no-strip --variant dropin --output $(PACKAGES)/
+	deb=$$(echo $(PACKAGES)/tandem-common_*.deb) && dpkg-deb --root-owner-group --build $(STAGE)/deb "$$deb"
 
 .PHONY: dist
 dist: ## the source archive, of what is committed

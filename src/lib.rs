@@ -19,7 +19,7 @@ pub mod applet;
 pub mod base;
 pub mod decide;
 pub mod fence;
-mod fencing_agent;
+pub mod fencing_agent;
 pub mod operate;
 pub mod os;
 pub mod records;

@@ -72,6 +72,14 @@ pub(crate) struct Watchdog {
     pub(crate) interval: Duration,
 }
 
+/// Returns why the text of a configuration is refused, if it is. Neither a file nor an API that it names is asked: their lists are empty.
+pub fn refusal_of(text: &str) -> Option<String> {
+    let file = Path::new(FILE);
+    let none = (|_: &Path| Ok(Members::new()), |_: &Kubernetes| Ok(Members::new()));
+    let config = Raw::of(text, file).and_then(|raw| Config::of(raw, file, Environment::default(), none));
+    config.err().map(|why| why.to_string())
+}
+
 impl Config {
     /// Reads `file`. Nothing outside of it and the file of members is asked.
     pub(crate) fn read(file: &Path, environment: Environment) -> Result<Self, Refusal> {

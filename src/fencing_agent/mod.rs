@@ -12,4 +12,6 @@ mod shell;
 mod show;
 mod status;
 
+pub use config::refusal_of;
+
 pub(crate) use arguments::{EXIT_CODES, command_line};

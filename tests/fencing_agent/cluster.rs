@@ -156,9 +156,18 @@ impl Node {
         Self { name, dir, device, child: None, events: None }
     }
 
-    fn command(&self) -> Command {
+    /// Returns a program inside the network of this host.
+    pub(crate) fn inside(&self, path: impl AsRef<Path>) -> Command {
         let mut command = program("nsenter");
-        command.arg(format!("--net=/run/netns/{}", self.name)).arg(env!("CARGO_BIN_EXE_tandem")).arg("fencing-agent");
+        command.arg(format!("--net=/run/netns/{}", self.name)).arg(path.as_ref());
+        command
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        // Measurements are made with the optimised program.
+        let tested = std::env::var_os("TANDEM_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tandem").into(), PathBuf::from);
+        let mut command = self.inside(tested);
+        command.arg("fencing-agent");
         command.arg("--config").arg(self.dir.join("config")).arg("--run-dir").arg(self.dir.join("run"));
         command.arg("--state-dir").arg(self.dir.join("state")).env_remove("JOURNAL_STREAM").stdin(Stdio::null());
         command
@@ -242,9 +251,12 @@ impl Node {
         took
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = self.child.as_ref().unwrap().id();
-        kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
+        kill(Pid::from_raw(i32::try_from(self.id()).unwrap()), signal).unwrap();
     }
 
     /// Kills it, and waits until it is gone.

@@ -11,6 +11,8 @@ mod kubernetes;
 #[path = "../namespaces/mod.rs"]
 mod namespaces;
 mod nightly;
+mod python;
+mod ratios;
 #[allow(dead_code, reason = "it is the unit tests' own, which use the rest of it")]
 #[path = "../../src/adapters/kubernetes/nodes/stand_in.rs"]
 mod stand_in;

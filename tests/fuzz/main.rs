@@ -7,6 +7,7 @@ mod allocation;
 mod data_dir;
 mod events;
 mod fence;
+mod fencing_agent;
 mod parsers;
 #[expect(dead_code, reason = "the other tests use all of it")]
 #[path = "../data_dir/writer.rs"]

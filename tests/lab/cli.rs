@@ -61,7 +61,7 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab self-test         the lab's own checks, without a lab
 
 With --vm, before the command, the hosts are virtual machines, and what was not synced is lost with their power; 'make vm-lab'
-makes the Debian package that they install (TANDEM_DEB names it).
+makes the Debian packages that they install (TANDEM_DEB names them).
 
 A lab has a name (--name LAB before the command, default 'tandem'); labs of different names do not touch each other.
 ";

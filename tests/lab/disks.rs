@@ -211,10 +211,11 @@ fn make_cluster_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
 /// The binary, its names and its pages, where the package puts them.
 fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let usr = lab.disk(node, "usr");
-    if let Some(package) = program::package() {
-        // Its files begin with `usr`, which is also what the disk is called.
+    if let Some(packages) = program::packages() {
+        // Their files begin with `usr`, which is also what the disk is called.
         let disks = usr.parent().unwrap_or(&usr);
-        return sh::run("dpkg-deb", &[Path::new("--extract"), &package, disks]).map(drop);
+        let extract = |package: &PathBuf| sh::run("dpkg-deb", &[Path::new("--extract"), package, disks]).map(drop);
+        return packages.iter().try_for_each(extract);
     }
     for dir in ["sbin", "lib/ocf/resource.d/tandem", "share/pacemaker/alerts", "libexec/tandem"] {
         sh::make_dir(&usr.join(dir))?;

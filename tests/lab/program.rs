@@ -15,9 +15,10 @@ pub fn tested() -> PathBuf {
     std::env::var_os("TANDEM_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tandem").into(), PathBuf::from)
 }
 
-/// Tandem's Debian package, where `TANDEM_DEB` names one.
-pub fn package() -> Option<PathBuf> {
-    std::env::var_os("TANDEM_DEB").map(PathBuf::from)
+/// Tandem's Debian packages, where `TANDEM_DEB` names them, with spaces in between.
+pub fn packages() -> Option<Vec<PathBuf>> {
+    let names = std::env::var("TANDEM_DEB").ok()?;
+    Some(names.split_whitespace().map(PathBuf::from).collect())
 }
 
 /// Puts `program` in its place on `node`, as a package's upgrade does.

@@ -40,4 +40,6 @@ pub(crate) fn run(module: &str, name: &str, seconds: u32, inner: impl FnOnce()) 
         .unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    // A measurement's figures, where the caller asks for output.
+    print!("{text}");
 }

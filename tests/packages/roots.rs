@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{package, root, said};
+use super::{PACKAGES, REVISION, deb, root, rpm, said};
 
 /// The places that the drop-in takes, and the packages that have them today.
 const TAKEN: &[(&str, &str, &str)] = &[
@@ -31,7 +31,7 @@ fn outcome(command: &mut Command) -> (bool, String) {
     (output.status.success(), text)
 }
 
-fn write(path: &Path, text: &str, program: bool) {
+pub(crate) fn write(path: &Path, text: &str, program: bool) {
     use std::os::unix::fs::PermissionsExt as _;
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -39,7 +39,7 @@ fn write(path: &Path, text: &str, program: bool) {
 }
 
 /// The place below `root`.
-fn at(root: &Path, place: &str) -> PathBuf {
+pub(crate) fn at(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
@@ -79,7 +79,7 @@ fn with_a_shell(root: &Path) {
 }
 
 /// Every file below `dir` but the package manager's own.
-fn files(dir: &Path, database: &str, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(dir: &Path, database: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && !path.is_symlink() {
@@ -97,14 +97,14 @@ fn is_of_the_shell(path: &Path) -> bool {
     name == "sh" || name.starts_with("libc.so") || name.starts_with("ld-linux")
 }
 
-fn assert_empty(root: &Path, database: &str) {
+pub(crate) fn assert_empty(root: &Path, database: &str) {
     let mut left = Vec::new();
     files(root, database, &mut left);
     assert!(left.is_empty(), "left behind: {left:?}");
 }
 
 /// Builds a Debian package with one program, or with none.
-fn made_deb(dir: &Path, name: &str, version: &str, more: &str, place: &str) -> String {
+pub(crate) fn made_deb(dir: &Path, name: &str, version: &str, more: &str, place: &str) -> String {
     let tree = dir.join(name);
     let control = format!(
         "Package: {name}\nVersion: {version}\nArchitecture: all\nMaintainer: nobody <nobody@packages.invalid>\n\
@@ -119,24 +119,38 @@ fn made_deb(dir: &Path, name: &str, version: &str, more: &str, place: &str) -> S
     file
 }
 
-#[test]
-fn the_debian_packages_come_and_go() {
-    let scratch = tempfile::tempdir().unwrap();
-    let root = scratch.path().join("root");
+/// A root with nothing in it but a shell, for dpkg.
+pub(crate) fn empty_of_dpkg(scratch: &Path) -> PathBuf {
+    let root = scratch.join("root");
     for file in ["info/format", "updates/.keep", "triggers/File", "status", "available"] {
         write(&root.join("var/lib/dpkg").join(file), if file == "info/format" { "1\n" } else { "" }, false);
     }
     fs::remove_file(root.join("var/lib/dpkg/updates/.keep")).unwrap();
     with_a_shell(&root);
-    let dpkg = |words: &[&str]| {
-        outcome(as_root("dpkg").arg(format!("--root={}", root.display())).arg("--log=/dev/null").args(words))
-    };
+    root
+}
+
+pub(crate) fn dpkg(root: &Path, words: &[&str]) -> (bool, String) {
+    outcome(as_root("dpkg").arg(format!("--root={}", root.display())).arg("--log=/dev/null").args(words))
+}
+
+/// Returns what these packages depend on, as a package provides it.
+pub(crate) fn provided(debs: &[&str]) -> String {
+    let depends: Vec<String> = debs.iter().map(|deb| said("dpkg-deb", &["--field", deb, "Depends"])).collect();
+    depends.iter().map(|line| line.trim().replace(">=", "=")).collect::<Vec<_>>().join(", ") + "\n"
+}
+
+#[test]
+fn the_debian_packages_come_and_go() {
+    let scratch = tempfile::tempdir().unwrap();
+    let root = empty_of_dpkg(scratch.path());
+    let dpkg = |words: &[&str]| dpkg(&root, words);
     let must = |words: &[&str]| {
         let (done, text) = dpkg(words);
         assert!(done, "dpkg {words:?}: {text}");
     };
-    let (tandem, dropin) = (package("tandem_", ".deb"), package("tandem-dropin_", ".deb"));
-    let provides = said("dpkg-deb", &["--field", &tandem, "Depends"]).replace(">=", "=");
+    let [common, tandem, _, dropin] = PACKAGES.map(deb);
+    let provides = provided(&[&common, &tandem]);
     let machine = made_deb(scratch.path(), "machine", "1", &format!("Provides: {provides}"), "");
     let made = |(name, version, place): &(&str, &str, &str)| {
         let epoch = if *name == "resource-agents" { "1:" } else { "" };
@@ -145,6 +159,7 @@ fn the_debian_packages_come_and_go() {
     let originals: Vec<String> = TAKEN.iter().map(made).collect();
 
     must(&["--install", &machine, &originals[0], &originals[1]]);
+    must(&["--install", &common]);
     must(&["--install", &tandem]);
     assert_in_place(&root, false);
     // Whose places it takes, it replaces.
@@ -158,7 +173,7 @@ fn the_debian_packages_come_and_go() {
     must(&["--remove", "tandem-dropin"]);
     must(&["--install", &originals[0], &originals[1]]);
     assert_in_place(&root, false);
-    must(&["--purge", "tandem-dropin", "tandem"]);
+    must(&["--purge", "tandem-dropin", "tandem", "tandem-common"]);
     assert_in_place(&root, false);
     must(&["--purge", TAKEN[0].0, TAKEN[1].0, "machine"]);
     assert_empty(&root, "var/lib/dpkg");
@@ -186,7 +201,7 @@ fn specification(requires: &str) -> String {
     )
 }
 
-fn made_rpms(dir: &Path, requires: &str) -> [String; 3] {
+pub(crate) fn made_rpms(dir: &Path, requires: &str) -> [String; 3] {
     write(&dir.join("original"), ORIGINAL, true);
     write(&dir.join("machine.spec"), &specification(requires), false);
     let define = |name: &str| format!("{name} {}", dir.display());
@@ -198,25 +213,39 @@ fn made_rpms(dir: &Path, requires: &str) -> [String; 3] {
     ["machine", TAKEN[0].0, TAKEN[1].0].map(|name| dir.join(format!("{name}.rpm")).to_str().unwrap().to_owned())
 }
 
+/// A root with nothing in it but a shell, for rpm.
+pub(crate) fn empty_of_rpm(scratch: &Path) -> PathBuf {
+    let root = scratch.join("root");
+    fs::create_dir(&root).unwrap();
+    with_a_shell(&root);
+    root
+}
+
+pub(crate) fn in_rpm(root: &Path, words: &[&str]) -> (bool, String) {
+    outcome(as_root("rpm").args(["--dbpath", "/var/lib/rpm", "--root"]).arg(root).args(words))
+}
+
+/// Returns what these packages require of others than each other.
+pub(crate) fn required(rpms: &[&str]) -> String {
+    let all = said("rpm", &[&["--query", "--package", "--requires"], rpms].concat());
+    all.lines().filter(|line| !line.starts_with("tandem")).map(|line| format!("{line}\n")).collect()
+}
+
 #[test]
 fn the_rpms_come_and_go() {
     let scratch = tempfile::tempdir().unwrap();
-    let root = scratch.path().join("root");
-    fs::create_dir(&root).unwrap();
-    with_a_shell(&root);
-    let rpm =
-        |words: &[&str]| outcome(as_root("rpm").args(["--dbpath", "/var/lib/rpm", "--root"]).arg(&root).args(words));
+    let root = empty_of_rpm(scratch.path());
+    let rpms = |words: &[&str]| in_rpm(&root, words);
     let must = |words: &[&str]| {
-        let (done, text) = rpm(words);
+        let (done, text) = rpms(words);
         assert!(done, "rpm {words:?}: {text}");
     };
-    let (tandem, dropin) = (package("tandem-", ".rpm"), package("tandem-dropin-", ".rpm"));
-    let [machine, first, second] =
-        made_rpms(scratch.path(), &said("rpm", &["--query", "--package", "--requires", &tandem]));
+    let [common, tandem, _, dropin] = PACKAGES.map(rpm);
+    let [machine, first, second] = made_rpms(scratch.path(), &required(&[&common, &tandem]));
 
     must(&["--install", &machine, &first, &second]);
-    must(&["--install", &tandem]);
-    let (done, text) = rpm(&["--install", &dropin]);
+    must(&["--install", &common, &tandem]);
+    let (done, text) = rpms(&["--install", &dropin]);
     assert!(!done, "{text}");
     for (name, _, _) in TAKEN {
         assert!(text.contains(name) && text.contains("conflicts with"), "{name}: {text}");
@@ -226,13 +255,13 @@ fn the_rpms_come_and_go() {
     must(&["--install", &dropin]);
     assert_in_place(&root, true);
     for original in [&first, &second] {
-        let (done, text) = rpm(&["--install", original]);
+        let (done, text) = rpms(&["--install", original]);
         assert!(!done && text.contains("conflicts with"), "{text}");
     }
     must(&["--erase", "tandem-dropin"]);
     must(&["--install", &first, &second]);
     assert_in_place(&root, false);
-    must(&["--erase", "tandem"]);
+    must(&["--erase", "tandem", "tandem-common"]);
     assert_in_place(&root, false);
     must(&["--erase", TAKEN[0].0, TAKEN[1].0, "machine"]);
     assert_empty(&root, "var/lib/rpm");
@@ -242,15 +271,15 @@ fn the_rpms_come_and_go() {
 #[test]
 fn debians_list_of_changes_has_this_version() {
     let text = fs::read_to_string(root().join("deb/changelog")).unwrap();
-    assert!(text.starts_with(&format!("tandem ({}-1) ", env!("CARGO_PKG_VERSION"))), "{text}");
+    assert!(text.starts_with(&format!("tandem ({}-{REVISION}) ", env!("CARGO_PKG_VERSION"))), "{text}");
 }
 
 #[test]
 fn lintian_has_nothing_to_say_that_is_not_explained() {
-    for begin in ["tandem_", "tandem-dropin_"] {
-        let (done, text) = outcome(Command::new("lintian").args(["--display-info", &package(begin, ".deb")]));
+    for name in PACKAGES {
+        let (done, text) = outcome(Command::new("lintian").args(["--display-info", &deb(name)]));
         let remarks: Vec<&str> = text.lines().filter(|line| line.chars().nth(1) == Some(':')).collect();
         let remarks: Vec<&str> = remarks.into_iter().filter(|line| !line.starts_with("N:")).collect();
-        assert!(done && remarks.is_empty(), "{begin}: {text}");
+        assert!(done && remarks.is_empty(), "{name}: {text}");
     }
 }

@@ -203,11 +203,20 @@ impl Agent {
             }
             Message::Answer { nonce, incarnation } => match self.contacts.answered(from, network, nonce, now) {
                 None => self.drop("unknown answer"),
-                Some(sent) => self.swim.answered(now, (from, number), incarnation, sent, &self.contacts),
+                Some(sent) => {
+                    self.swim.answered(now, (from, number), incarnation, sent, &self.contacts);
+                    self.postpone(from, sent, nonce);
+                }
             },
             Message::Leave => self.swim.leaves(now, from, number, &self.contacts),
             Message::Swim(body) => self.swim.receive(now, from, number, &body, &self.contacts),
         }
+    }
+
+    /// Has a member that has answered wait for its turn: until it answers, it is challenged as a suspect is.
+    fn postpone(&mut self, name: &Name, sent: Duration, random: u64) {
+        let turn = sent + a_little_sooner(self.timing.challenge, random);
+        self.next.entry(name.clone()).and_modify(|at| *at = turn.max(*at));
     }
 
     /// Challenges at once a member that challenges this node and has not answered it for a while: the way is open again.
@@ -237,11 +246,7 @@ impl Agent {
         }
         for name in due {
             let suspected = self.swim.roster.suspicion(&name).map(|found| found.incarnation);
-            let is_well = suspected.is_none() && self.swim.roster.is_present(&name);
-            let interval = if is_well { self.timing.challenge } else { self.timing.challenge_of_suspects() };
-            // Up to a tenth sooner, so that members that start together do not stay in step.
-            let sooner = interval / 1_000 * u32::try_from(random() % 100).unwrap_or_default();
-            self.next.insert(name.clone(), now + interval.saturating_sub(sooner));
+            self.next.insert(name.clone(), now + a_little_sooner(self.timing.challenge_of_suspects(), random()));
             for network in 0..self.contacts.networks() {
                 let nonce = random();
                 self.contacts.challenged(&name, network, nonce, now, now.saturating_sub(self.timing.window));
@@ -318,4 +323,9 @@ impl Agent {
     fn drop(&mut self, why: &'static str) {
         *self.dropped.entry(why).or_default() += 1;
     }
+}
+
+/// Shortens an interval by up to a tenth, so that members that start together do not stay in step.
+fn a_little_sooner(interval: Duration, random: u64) -> Duration {
+    interval.saturating_sub(interval / 1_000 * u32::try_from(random % 100).unwrap_or_default())
 }

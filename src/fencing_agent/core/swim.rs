@@ -315,7 +315,7 @@ impl Swim {
             }
         }
         if self.scans_at <= now {
-            self.scans_at = now + self.timing.challenge / 2;
+            self.scans_at = now + self.timing.challenge_of_suspects() / 2;
             self.suspect_silent(now, contacts);
         }
         for name in self.roster.suspects() {

@@ -9,6 +9,8 @@ const CHALLENGE: Duration = Duration::from_millis(250);
 /// Above this number of members a window has [`CHALLENGES_A_WINDOW`].
 const FEW: usize = 32;
 const CHALLENGES_A_WINDOW: u32 = 4;
+/// A member is suspected without a probe once so many challenges in a row have no answer.
+const UNANSWERED: u32 = 4;
 
 /// Members, and in milliseconds: gossip, probe, the lower and the upper time of a suspicion, window. Linear in between.
 const TABLE: [(usize, [u64; 5]); 7] = [
@@ -48,12 +50,14 @@ impl Timing {
         }
     }
 
-    /// Returns after how long without an answer to any challenge a member is suspected: as good as a failed probe.
+    /// Returns after how long without an answer to any challenge a member is suspected: as good as a failed probe. That is one challenge in
+    /// its turn, and three more soon after it.
     pub(crate) fn silence(&self) -> Duration {
-        (self.challenge * CHALLENGES_A_WINDOW).max(self.probe)
+        (self.challenge + self.challenge_of_suspects() * (UNANSWERED - 1)).max(self.probe)
     }
 
-    /// Returns how often a suspect is challenged, which has to learn of that soon, and an absent member, so that its return is seen soon.
+    /// Returns how often a member is challenged that has not answered the last challenge: a suspect, which has to learn of that soon, and an
+    /// absent member, so that its return is seen soon.
     pub(crate) fn challenge_of_suspects(&self) -> Duration {
         self.challenge.min(self.probe / 2)
     }
@@ -97,6 +101,15 @@ mod tests {
         let set = TimingOverrides { window: Some(Duration::from_millis(400)), ..TimingOverrides::default() };
         assert_eq!(Timing::of(3, &set).challenge, Duration::from_millis(100));
         assert_eq!(of(100).challenge_of_suspects(), Duration::from_millis(750));
+    }
+
+    #[test]
+    fn the_silence_that_suspects_makes_no_leap_with_the_length_of_the_list() {
+        assert_eq!(of(3).silence(), Duration::from_secs(1));
+        assert_eq!(of(32).silence(), Duration::from_secs(1));
+        // At 33, four challenges in their turn would be the window of 5.7 s.
+        assert_eq!(of(33).silence().as_millis(), 2_770);
+        assert_eq!(of(100).silence(), Duration::from_secs(5));
     }
 
     #[test]

@@ -9,7 +9,10 @@ mod world;
 
 use std::time::Duration;
 
+use machine::Machine;
 use mutant::Mutant;
+
+use crate::fencing_agent::core::{Event, Name};
 
 /// What is run. Equal options make equal runs.
 #[derive(Clone, Debug)]
@@ -46,6 +49,26 @@ pub struct Outcome {
 /// Runs a network for as long as `options` say, or until something happens that must not.
 pub fn run(options: &Options) -> Outcome {
     world::World::new(options.clone()).run()
+}
+
+/// Hands datagrams to one of three members, as if their seals had been opened, and returns how much the agent asked for. The first byte of
+/// each chooses the sender, and the time since the one before.
+pub fn receive(datagrams: &[&[u8]]) -> usize {
+    let names: Vec<Name> = ["a", "b", "c"].map(Name::from).to_vec();
+    let mut machine = Machine::new();
+    let mut random = Random(1);
+    let mut now = Duration::from_secs(60);
+    machine.start(now, &names[0], &names, Mutant::None);
+    let mut asked = 0;
+    for datagram in datagrams {
+        let Some((sender, payload)) = datagram.split_first() else { continue };
+        let from = names[usize::from(*sender) % names.len()].clone();
+        now += Duration::from_millis(u64::from(*sender) * 10);
+        let event = Event::Received { from, network: 0, payload: payload.to_vec() };
+        let outputs = machine.agent.as_mut().map(|agent| agent.handle(now, event, &mut || random.next()));
+        asked += outputs.into_iter().flatten().count();
+    }
+    asked
 }
 
 /// A sequence of numbers that depends on its seed only.

@@ -71,14 +71,19 @@ pub fn make(lab: &Lab) -> Result<()> {
 }
 
 fn install_package(tree: &Path) -> Result<()> {
-    let package = program::package().ok_or(
-        "TANDEM_DEB does not name Tandem's Debian package, which virtual machines install; type 'make vm-lab'",
+    let packages = program::packages().ok_or(
+        "TANDEM_DEB does not name Tandem's Debian packages, which virtual machines install; type 'make vm-lab'",
     )?;
     let policy = tree.join("usr/sbin/policy-rc.d");
     sh::write(&policy, NOTHING_STARTS)?;
     fs::set_permissions(&policy, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
-    fs::copy(&package, tree.join("var/tmp/tandem.deb")).map_err(|error| format!("{}: {error}", package.display()))?;
-    run(tree, &["apt-get", "install", "--quiet", "--yes", "--no-install-recommends", "/var/tmp/tandem.deb"])?;
+    let mut words = ["apt-get", "install", "--quiet", "--yes", "--no-install-recommends"].map(str::to_owned).to_vec();
+    for (at, package) in packages.iter().enumerate() {
+        let inside = format!("var/tmp/tandem-{at}.deb");
+        fs::copy(package, tree.join(&inside)).map_err(|error| format!("{}: {error}", package.display()))?;
+        words.push(format!("/{inside}"));
+    }
+    run(tree, &words.iter().map(String::as_str).collect::<Vec<_>>())?;
     Ok(fs::remove_file(policy)?)
 }
 

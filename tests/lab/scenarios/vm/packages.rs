@@ -1,7 +1,7 @@
-//! The Debian package under a cluster that serves: installed anew, upgraded, and not to be removed.
+//! The Debian packages under a cluster that serves: installed anew, upgraded, and not to be removed.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::check;
@@ -15,7 +15,6 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-const ON_THE_HOST: &str = "/var/tmp/tandem.deb";
 const NEWER: &str = "99.0.0-1";
 const COLLECTOR: &str = "tandem-collect.service";
 const APT: [&str; 4] = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet"];
@@ -29,8 +28,12 @@ pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
     let newer = newer(lab)?;
     for node in NODES {
         refuses_to_go(lab, node)?;
-        host::feed(lab, node, &["sh", "-c", &format!("cat > {ON_THE_HOST}")], &newer)?;
-        host::must(lab, node, &[&APT[..], &["install", "--yes", ON_THE_HOST]].concat())?;
+        let there: Vec<String> = (0..newer.len()).map(|at| format!("/var/tmp/newer-{at}.deb")).collect();
+        for (file, place) in newer.iter().zip(&there) {
+            host::feed(lab, node, &["sh", "-c", &format!("cat > {place}")], file)?;
+        }
+        let places: Vec<&str> = there.iter().map(String::as_str).collect();
+        host::must(lab, node, &[&APT[..], &["install", "--yes"], &places].concat())?;
         let version = host::must(lab, node, &["dpkg-query", "--show", "--showformat=${Version}", "tandem"])?;
         check::must("the newer package is installed", version, |version| version.trim() == NEWER)?;
         monitored(lab, node)?;
@@ -101,18 +104,21 @@ fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
     steps::nobody_is_wanted_dead(lab)
 }
 
-/// The package of the lab under a higher version.
-fn newer(lab: &Lab) -> Result<PathBuf> {
-    let package = program::package().ok_or("TANDEM_DEB names no package")?;
-    let (tree, newer) = (lab.dir().join("newer"), lab.dir().join("newer.deb"));
+/// The packages of the lab under a higher version.
+fn newer(lab: &Lab) -> Result<Vec<PathBuf>> {
+    let packages = program::packages().ok_or("TANDEM_DEB names no packages")?;
+    packages.iter().enumerate().map(|(at, package)| newer_one(lab, at, package)).collect()
+}
+
+fn newer_one(lab: &Lab, at: usize, package: &Path) -> Result<PathBuf> {
+    let (tree, newer) = (lab.dir().join("newer"), lab.dir().join(format!("newer-{at}.deb")));
     sh::must(Command::new("dpkg-deb").arg("--raw-extract").arg(package).arg(&tree))?;
     let control = tree.join("DEBIAN/control");
     let lines = fs::read_to_string(&control)?;
-    let lines = lines.lines().map(|line| match line.strip_prefix("Version: ") {
-        Some(_) => format!("Version: {NEWER}\n"),
-        None => format!("{line}\n"),
-    });
-    sh::write(&control, lines.collect::<String>())?;
+    let version = lines.lines().find_map(|line| line.strip_prefix("Version: ")).unwrap_or_default();
+    // Their dependencies on each other, too; those on an older version stay.
+    let newest = lines.replace(&format!("Version: {version}\n"), &format!("Version: {NEWER}\n"));
+    sh::write(&control, newest.replace(&format!("(= {version})"), &format!("(= {NEWER})")))?;
     sh::must(Command::new("dpkg-deb").args(["--build", "--root-owner-group"]).arg(&tree).arg(&newer))?;
     fs::remove_dir_all(tree)?;
     Ok(newer)
