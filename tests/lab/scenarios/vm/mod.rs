@@ -1,13 +1,16 @@
 //! What only hosts with a kernel, an init and a disk of their own can show.
 
+pub mod certificates;
 pub mod cuts;
 pub mod joining;
 pub mod machine;
+mod neighbours;
 pub mod packages;
 pub mod paused;
 pub mod renamed;
 pub mod setup;
 pub mod synced;
+pub mod watchdogs;
 
 use std::time::{Duration, Instant};
 
@@ -77,6 +80,16 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     // what was decided a few minutes before, where the lab is that young.
     .errors(&[&["TandemTest", "PacemakerStatusStale", "EtcdAlone"]])
     .leaves_a_mess(),
+    scenario(
+        "vm_watchdogs",
+        "'watchdog-mux' and 'fencing-agent' by their units, with i6300esb and with softdog: who is to be reset is, in time, and no other",
+        watchdogs::run,
+    )
+    // Their last words before a reset are to be on the disk, and have the priority that has the journal synced at once.
+    .errors(&[&["feeding ended: ", "quorum lost: ", "closed without V"]])
+    .needs(Needs::Blank)
+    .leaves_a_mess()
+    .nightly(),
     scenario(
         "vm_setup",
         "'tandem setup' on machines with a systemd of their own, as Debian's packages leave them; then the leader's power is cut",
