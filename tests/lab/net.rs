@@ -181,7 +181,7 @@ pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
     Ok(())
 }
 
-/// Plugs a virtual machine's cable to the cluster network out of the switch, or in again. The guest sees a carrier all the same.
+/// Unplugs a virtual machine from the cluster network at the switch, or plugs it in again. The guest keeps its carrier.
 pub fn set_cluster_cable(lab: &Lab, node: Node, plugged: bool) -> Result<()> {
     let [cluster, _] = ports(node);
     let word = if plugged { "up" } else { "down" };

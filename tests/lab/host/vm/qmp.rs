@@ -10,7 +10,7 @@ use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// A connection to a machine's QEMU. What comes to pass before there is one is not reported.
+/// A connection to a machine's QEMU. Earlier resets are not reported.
 #[derive(Debug)]
 pub struct Resets {
     from: BufReader<UnixStream>,
@@ -57,7 +57,7 @@ fn reset(line: &[u8]) -> Option<Duration> {
     Some(Duration::new(time["seconds"].as_u64()?, micros * 1_000))
 }
 
-/// For the lab's own checks: a reset is told from the rest.
+/// For the lab's own checks: of QEMU's events, only a reset counts as one.
 pub fn knows_a_reset() -> bool {
     let line = br#"{"timestamp": {"seconds": 1795616240, "microseconds": 250000}, "event": "RESET", "data": {"guest": true, "reason": "guest-reset"}}"#;
     let other = br#"{"timestamp": {"seconds": 1795616240, "microseconds": 250000}, "event": "WATCHDOG", "data": {"action": "reset"}}"#;

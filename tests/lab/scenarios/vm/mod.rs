@@ -1,6 +1,5 @@
 //! What only hosts with a kernel, an init and a disk of their own can show.
 
-pub mod certificates;
 pub mod cuts;
 pub mod joining;
 pub mod machine;
@@ -10,6 +9,7 @@ pub mod paused;
 pub mod renamed;
 pub mod setup;
 pub mod synced;
+pub mod units;
 pub mod watchdogs;
 
 use std::time::{Duration, Instant};
@@ -82,12 +82,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess(),
     scenario(
         "vm_watchdogs",
-        "'watchdog-mux' and 'fencing-agent' by their units, with i6300esb and with softdog: who is to be reset is, in time, and no other",
+        "'watchdog-mux' and 'fencing-agent' by their units, with i6300esb and with softdog: what is to be reset is, in time, and nothing else",
         watchdogs::run,
     )
     // Their last words before a reset are to be on the disk, and have the priority that has the journal synced at once.
     .errors(&[&["feeding ended: ", "quorum lost: ", "closed without V"]])
     .needs(Needs::Blank)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "vm_units",
+        "tandem-collect.service, tandem-certs.service and its timer do their work under systemd, and are denied nothing",
+        units::run,
+    )
+    .errors(&[TOLD, NO_FENCING_YET])
+    .needs(Needs::NoEtcd)
     .leaves_a_mess()
     .nightly(),
     scenario(

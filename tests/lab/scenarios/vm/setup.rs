@@ -1,7 +1,5 @@
 //! `tandem setup` on machines that were installed from Debian's packages and have a systemd of their own.
 
-use super::certificates;
-use super::watchdogs::is_denied_nothing;
 use crate::blank::Blank;
 use crate::check;
 use crate::demo::Victim;
@@ -18,9 +16,8 @@ use crate::up::Wish;
 /// What it has systemd start at each boot.
 const ENABLED: [&str; 5] =
     ["corosync.service", "pacemaker.service", "pcsd.service", "tandem-collect.timer", "tandem-certs.timer"];
-const COLLECTOR: &str = "tandem-collect.service";
 
-/// One command; typed again it finds all done; its timers do their work; the units come up by themselves after a power cut.
+/// One command; typed again it finds all done; the units come up by themselves after a power cut.
 pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -33,20 +30,7 @@ pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
         let enabled = host::must(lab, node, &[&["systemctl", "is-enabled"][..], &ENABLED].concat())?;
         check::must("what it needs is enabled", enabled, |said| said.lines().all(|line| line == "enabled"))?;
     }
-    collects(lab)?;
-    certificates::renewed_by_systemd(lab)?;
     survives(lab, Victim::Leader)
-}
-
-/// The collector, as the timer starts it, ends well and is denied nothing.
-fn collects(lab: &Lab) -> Result<()> {
-    for node in NODES {
-        host::must(lab, node, &["systemctl", "start", COLLECTOR])?;
-        let written = host::said(lab, node, &["stat", "--format=%a %U", "/var/lib/tandem/status.json"]);
-        check::must("the collector writes its status", written, |said| said.trim() == "600 root")?;
-        is_denied_nothing(lab, node, COLLECTOR)?;
-    }
-    Ok(())
 }
 
 /// A node's power is cut after each line that it says, one node's and then the other's, and what was not synced is gone.

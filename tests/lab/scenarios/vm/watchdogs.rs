@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::machine::{boot_id, booted_anew};
+use super::machine::{boot_id, booted_anew, order};
 use super::neighbours::{self, Neighbours};
 use crate::check::{eventually, must};
 use crate::host;
@@ -29,7 +29,7 @@ const TOLERANCE: Duration = Duration::from_secs(1);
 const DENIED: [&str; 5] =
     ["ermission denied", "not permitted", "Read-only file system", "Failed to set up", "Unknown key"];
 
-/// In tenths, of ten that a root has who may do all. `tests/program/units.rs` holds the same on this machine.
+/// In tenths; ten is a root that may do all. `tests/program/units.rs` holds the same on this machine.
 const EXPOSURE: [(&str, u32); 4] = [("tandem-collect", 25), ("tandem-certs", 25), (MUX, 36), (AGENT, 36)];
 
 /// A client of the multiplexer: alive each 0.2 s, until it is asked to leave with `V`.
@@ -146,9 +146,19 @@ impl Guest<'_> {
             self.start_multiplexer()?;
             self.start_agent()?;
             self.knows_why("quorum lost")?;
-            self.must(&["systemctl", "stop", AGENT, MUX])?;
+            self.reboots_in_order()?;
         }
         Ok(())
+    }
+
+    /// At a shutdown the agent leaves first, so that the multiplexer has no client any more and disarms the device.
+    fn reboots_in_order(self) -> Result<()> {
+        let boot = boot_id(self.lab, self.node)?;
+        order(self.lab, self.node, "systemctl reboot")?;
+        booted_anew(self.lab, self.node, &boot)?;
+        self.last_boot_ended_with(AGENT, &["disarmed: "])?;
+        self.last_boot_ended_with(MUX, &["client left: fencing-agent"])?;
+        self.last_boot_ended_with(MUX, &["disarmed: /dev/watchdog"])
     }
 
     fn must(self, words: &[&str]) -> Result<()> {
