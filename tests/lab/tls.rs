@@ -1,8 +1,8 @@
 //! The lab's certificate authority: certificates for etcd, its client and the BMCs.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 

@@ -45,7 +45,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 
 /// A CA where Tandem has its own, with certificates for each node that are due for renewal; and one for the lab's clients.
 fn furnish(lab: &Lab) -> Result<()> {
-    let authority = Authority::new("etcd of the lab")?;
+    let authority = Authority::new("Tandem CA of us")?;
     let (now, key) = (state::since_epoch(), authority.key());
     for node in NODES {
         let times = now - BEGAN_BEFORE * DAY..now + ENDS_AFTER * DAY;

@@ -55,9 +55,10 @@ struct Guest<'a> {
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     exposures(lab)?;
     std::thread::scope(|scope| {
-        let guests = NODES.into_iter().zip(DRIVERS).map(|(node, driver)| {
-            scope.spawn(move || Guest { lab, node, driver }.is_reset_when_it_should())
-        });
+        let guests = NODES
+            .into_iter()
+            .zip(DRIVERS)
+            .map(|(node, driver)| scope.spawn(move || Guest { lab, node, driver }.is_reset_when_it_should()));
         let guests: Vec<_> = guests.collect();
         guests.into_iter().try_for_each(|guest| guest.join().map_err(|_| "a thread panicked")?)
     })
@@ -81,7 +82,9 @@ impl Guest<'_> {
         let neighbours = Neighbours::start(self.lab, self.node)?;
         let done = self.agent().and_then(|()| self.agent_of_the_multiplexer());
         drop(neighbours);
-        done.map_err(|error| format!("{}, {AGENT}: {error}\n{}", self.node, Neighbours::logs(self.lab, self.node)).into())
+        done.map_err(|error| {
+            format!("{}, {AGENT}: {error}\n{}", self.node, Neighbours::logs(self.lab, self.node)).into()
+        })
     }
 
     /// A clean leave and a stop in order reset nothing; a client that is killed does.
