@@ -48,7 +48,7 @@ fn furnish(lab: &Lab) -> Result<()> {
     let authority = Authority::new("Tandem CA of us")?;
     let (now, key) = (state::since_epoch(), authority.key());
     for node in NODES {
-        let times = now - BEGAN_BEFORE * DAY..now + ENDS_AFTER * DAY;
+        let times = now.saturating_sub(BEGAN_BEFORE * DAY)..now + ENDS_AFTER * DAY;
         let (certificate, its_key) = authority.issue_for(node.name(), tls::etcd_names(node), times)?;
         for (name, text) in
             [("ca.crt", authority.pem()), ("ca.key", &key), ("etcd.crt", &certificate), ("etcd.key", &its_key)]
