@@ -190,7 +190,7 @@ vm-lab: vm-parts ## two virtual machines: what is not synced is lost, systemd, a
 	$(LAB_WITH_DEB) --vm run $(LAB_OPTIONS) $(SCENARIO)
 
 .PHONY: vm-lab-nightly
-vm-lab-nightly: vm-parts ## the same, and what takes longer there: 'tandem setup', cut off too, and a program without its syncs (root)
+vm-lab-nightly: vm-parts ## the same, and what takes longer there: 'tandem setup', cut off too, watchdogs, and a program without its syncs (root)
 	$(LAB_WITH_DEB) --vm run --nightly $(LAB_OPTIONS)
 
 .PHONY: vm-power-cuts

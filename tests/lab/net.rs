@@ -181,6 +181,20 @@ pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
     Ok(())
 }
 
+/// Unplugs a virtual machine from the cluster network at the switch, or plugs it in again. The guest keeps its carrier.
+pub fn set_cluster_cable(lab: &Lab, node: Node, plugged: bool) -> Result<()> {
+    let [cluster, _] = ports(node);
+    let word = if plugged { "up" } else { "down" };
+    ip(&switch(lab), &format!("link set {cluster} {word}\n"))?;
+    lab.event(&format!("{node}'s cable to the cluster network is {}", if plugged { "plugged in" } else { "cut" }));
+    Ok(())
+}
+
+/// Gives the client one more address on the cluster network.
+pub fn add_client_address(lab: &Lab, address: &str) -> Result<()> {
+    ip(&client(lab), &format!("addr replace {address}/24 dev eth0\n"))
+}
+
 /// Whether a BMC answers on its address at all. Each is alone in its prefix: the kernel takes the other addresses of a
 /// prefix away with the first one. With the last address of all it takes the routes away, too.
 pub fn set_bmc_address(lab: &Lab, node: Node, present: bool) -> Result<()> {

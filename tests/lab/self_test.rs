@@ -47,6 +47,7 @@ const CHECKS: &[Check] = &[
     ("every way to swap a data dir is drawn, the same one for the same seed", power_cuts::draws_every_swap),
     ("a log that an older one is the beginning of is told from any other", power_cuts::tells_logs_apart),
     ("a disk that loses power has what was flushed, and not all that was not", vm::nbd::loses_what_was_not_flushed),
+    ("a reset is told from the rest that QEMU reports", vm::qmp::knows_a_reset),
 ];
 
 /// Runs them all.

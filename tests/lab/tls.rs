@@ -1,12 +1,14 @@
 //! The lab's certificate authority: certificates for etcd, its client and the BMCs.
 
 use std::fs;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, date_time_ymd,
 };
 
 use crate::node::{CLIENT_IP, NODES, Node};
@@ -79,9 +81,24 @@ impl Authority {
         &self.pem
     }
 
+    pub fn key(&self) -> String {
+        self.issuer.key().serialize_pem()
+    }
+
     /// A certificate and its key, for servers and clients both.
     pub fn issue(&self, name: &str, names: Vec<String>) -> Result<(String, String)> {
+        self.issue_with(CertificateParams::new(names)?, name)
+    }
+
+    /// The same between two times since the epoch.
+    pub fn issue_for(&self, name: &str, names: Vec<String>, times: Range<Duration>) -> Result<(String, String)> {
         let mut params = CertificateParams::new(names)?;
+        params.not_before = date_time_ymd(1970, 1, 1) + times.start;
+        params.not_after = date_time_ymd(1970, 1, 1) + times.end;
+        self.issue_with(params, name)
+    }
+
+    fn issue_with(&self, mut params: CertificateParams, name: &str) -> Result<(String, String)> {
         params.distinguished_name.push(DnType::CommonName, name);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];

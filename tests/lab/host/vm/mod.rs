@@ -5,6 +5,7 @@ mod disk;
 mod guest;
 pub mod nbd;
 mod qemu;
+pub mod qmp;
 mod tree;
 
 pub use qemu::slower;

@@ -97,7 +97,7 @@ fn nobody_was_fenced_since(lab: &Lab, resets: usize) -> Result<()> {
 }
 
 /// Says something to a machine that may not live to answer.
-fn order(lab: &Lab, node: Node, script: &str) -> Result<()> {
+pub(super) fn order(lab: &Lab, node: Node, script: &str) -> Result<()> {
     let mut command = host::command(lab, node, &["sh", "-c", script])?;
     let mut said = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let ended = || said.try_wait().is_ok_and(|status| status.is_some());
@@ -108,11 +108,11 @@ fn order(lab: &Lab, node: Node, script: &str) -> Result<()> {
     Ok(())
 }
 
-fn boot_id(lab: &Lab, node: Node) -> Result<String> {
+pub(super) fn boot_id(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["timeout", "20", "cat", "/proc/sys/kernel/random/boot_id"])
 }
 
-fn booted_anew(lab: &Lab, node: Node, before: &str) -> Result<()> {
+pub(super) fn booted_anew(lab: &Lab, node: Node, before: &str) -> Result<()> {
     let anew = || boot_id(lab, node).is_ok_and(|now| now != before).then_some(());
     sh::wait_for(&format!("{node} to boot anew"), SHUTDOWN, Duration::from_secs(2), anew)
 }

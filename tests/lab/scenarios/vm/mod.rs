@@ -3,11 +3,14 @@
 pub mod cuts;
 pub mod joining;
 pub mod machine;
+mod neighbours;
 pub mod packages;
 pub mod paused;
 pub mod renamed;
 pub mod setup;
 pub mod synced;
+pub mod units;
+pub mod watchdogs;
 
 use std::time::{Duration, Instant};
 
@@ -77,6 +80,25 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     // what was decided a few minutes before, where the lab is that young.
     .errors(&[&["TandemTest", "PacemakerStatusStale", "EtcdAlone"]])
     .leaves_a_mess(),
+    scenario(
+        "vm_watchdogs",
+        "'watchdog-mux' and 'fencing-agent' by their units, with i6300esb and with softdog: what is to be reset is, in time, and nothing else",
+        watchdogs::run,
+    )
+    // Their last words before a reset are to be on the disk, and have the priority that has the journal synced at once.
+    .errors(&[&["feeding ended: ", "quorum lost: ", "closed without V"]])
+    .needs(Needs::Blank)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "vm_units",
+        "tandem-collect.service, tandem-certs.service and its timer do their work under systemd, and are denied nothing",
+        units::run,
+    )
+    .errors(&[TOLD, NO_FENCING_YET])
+    .needs(Needs::NoEtcd)
+    .leaves_a_mess()
+    .nightly(),
     scenario(
         "vm_setup",
         "'tandem setup' on machines with a systemd of their own, as Debian's packages leave them; then the leader's power is cut",

@@ -14,7 +14,8 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 /// What it has systemd start at each boot.
-const ENABLED: [&str; 4] = ["corosync.service", "pacemaker.service", "pcsd.service", "tandem-collect.timer"];
+const ENABLED: [&str; 5] =
+    ["corosync.service", "pacemaker.service", "pcsd.service", "tandem-collect.timer", "tandem-certs.timer"];
 
 /// One command; typed again it finds all done; the units come up by themselves after a power cut.
 pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
