@@ -74,7 +74,7 @@ type Planted = (&'static str, &'static str, fn() -> Server, fn(Call) -> Call);
 const PLANTED: &[Planted] = &[
     ("bmc-fails", "tandem fencing update node2", Server::start, |call| call.set("password", "an-older-one")),
     ("bmc-fails", "no/such/file", Server::start, |call| call.without("password").set("password_file", "/no/such/file")),
-    ("bmc-fails", "username is missing", Server::start, |call| call.without("username")),
+    ("options-wrong", "username is missing", Server::start, |call| call.without("username")),
     ("bmc-fails", "another machine's", Server::start, |call| call.set("system_uuid", "11111111-2222-3333-4444-555555555555")),
     ("bmc-fails", "no system here is called", || Server::with_world(World::of(vec![System::new("a"), System::new("b")])), |call| call.set("plug", "c")),
     ("bmc-fails", "certificate", || listening(Listening::Tls, CertificateKind::Expired), |call| call),

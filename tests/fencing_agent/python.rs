@@ -66,7 +66,7 @@ fn node(at: usize) -> Value {
 }
 
 /// Waits for the event in line `number`, and holds it to what was done since `began`.
-fn must_hear(client: &Client, number: usize, kind: &str, about: Value, began: f64, now: &[&str]) -> Value {
+fn must_hear(client: &Client, number: usize, kind: &str, about: &Value, began: f64, now: &[&str]) -> Value {
     eventually(&format!("{kind} is not heard: {:?}", client.lines()), || client.lines().len() > number);
     let heard = client.lines().swap_remove(number);
     assert_eq!((&heard["type"], &heard["node"]["name"]), (&json!(kind), &about["name"]), "{heard}");
@@ -91,15 +91,15 @@ fn python_hears_what_was_done() {
         assert_eq!(client.lines(), [json!({"nodes": [node(1), node(2), node(3)]})]);
         let cut = seconds();
         cluster.cut(0, &[2]);
-        let left = must_hear(&client, 1, "LEFT", node(3), cut, &["n1", "n2"]);
+        let left = must_hear(&client, 1, "LEFT", &node(3), cut, &["n1", "n2"]);
         let healed = seconds();
         cluster.heal(0, &[2]);
-        let join = must_hear(&client, 2, "JOIN", node(3), healed, &["n1", "n2", "n3"]);
+        let join = must_hear(&client, 2, "JOIN", &node(3), healed, &["n1", "n2", "n3"]);
         let gone = join["node"]["prevDisconnectTime"].as_f64().unwrap();
         assert!((gone - left["time"].as_f64().unwrap()).abs() < 0.1, "{left}: {join}");
         let ended = seconds();
         cluster.nodes[1].signal(Signal::SIGTERM);
-        must_hear(&client, 3, "LEFT", node(2), ended, &["n1", "n3"]);
+        must_hear(&client, 3, "LEFT", &node(2), ended, &["n1", "n3"]);
         cluster.nodes[0].signal(Signal::SIGTERM);
         eventually("the stream does not end", || client.lines().last().is_some_and(|line| line["code"].is_string()));
         assert_eq!(client.lines().len(), 5, "{:?}", client.lines());

@@ -105,7 +105,7 @@ impl Both {
 
     /// Returns the CPU time that both programs take while nothing happens, in seconds.
     fn idle(&self) -> (f64, f64) {
-        let used = || (seconds(self.cluster.nodes.iter().map(|node| node.id())), seconds(self.serfs.ids()));
+        let used = || (seconds(self.cluster.nodes.iter().map(super::cluster::Node::id)), seconds(self.serfs.ids()));
         let before = used();
         sleep(IDLE);
         let after = used();

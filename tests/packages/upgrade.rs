@@ -104,7 +104,9 @@ fn single_rpm(dir: &Path) -> String {
     let tree = tree(dir);
     let mut found = Vec::new();
     files(&tree, "no database", &mut found);
-    let list: String = found.iter().map(|path| format!("/{}\n", path.strip_prefix(&tree).unwrap().display())).collect();
+    let list = found
+        .iter()
+        .fold(String::new(), |list, path| list + "/" + &path.strip_prefix(&tree).unwrap().display().to_string() + "\n");
     let script = fs::read_to_string(root().join("deb/scripts/prerm")).unwrap();
     let text = format!(
         "%global debug_package %{{nil}}\n%global __os_install_post %{{nil}}\n%global _build_id_links none\n\

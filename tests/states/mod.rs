@@ -34,6 +34,7 @@ pub(crate) fn healthy() -> Cluster {
             members: vec![1, 2],
             ..Quorum::default()
         }),
+        detection: None,
         etcd: NODES.iter().map(|node| ((*node).to_owned(), Fact::Known(etcd(node)))).collect(),
         collected: NODES.iter().map(|node| ((*node).to_owned(), Fact::Known(collected(node)))).collect(),
         power: BTreeMap::new(),

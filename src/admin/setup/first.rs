@@ -226,7 +226,7 @@ fn not_yet(patience: Duration) -> String {
 
 /// Returns whether the other node's own command is needed: it is not once the cluster is there.
 fn needs_the_other(first: &First, begun: &Begun) -> bool {
-    !begun.is_formed && !(first.dry_run && first.ssh.is_none())
+    !(begun.is_formed || first.dry_run && first.ssh.is_none())
 }
 
 type Reached = (Option<Call>, Option<ssh::There>);

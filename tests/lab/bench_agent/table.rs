@@ -92,16 +92,21 @@ impl Figure {
         Some(match self {
             Self::CutToWrite | Self::HungToWrite => CUT_TO_WRITE_S,
             Self::FencedToWrite => 0.6,
-            Self::BothToWrite | Self::MonitorPrograms => 3.0,
+            Self::KilledToWrite | Self::BothToWrite | Self::MonitorPrograms => 3.0,
             Self::CutReturn | Self::StopReturn => 10.0,
-            Self::KilledToWrite => 3.0,
             Self::StopGap | Self::UpgradeGap => 0.5,
             Self::MonitorCpu => MONITOR_CPU_MS,
             Self::Lost | Self::Failed => 0.0,
             Self::ShortMonitorCpu => MONITOR_CPU_MS / 5.0,
-            Self::CutToLost | Self::CutToBmc | Self::CutToFenced => return None,
-            Self::HungToLost | Self::HungToBmc | Self::HungToFenced => return None,
-            Self::KilledToVoters | Self::ImageGap | Self::Load => return None,
+            Self::CutToLost
+            | Self::CutToBmc
+            | Self::CutToFenced
+            | Self::HungToLost
+            | Self::HungToBmc
+            | Self::HungToFenced
+            | Self::KilledToVoters
+            | Self::ImageGap
+            | Self::Load => return None,
         })
     }
 
