@@ -1,5 +1,6 @@
 //! The thread of a daemon that writes its log and syncs the journal. A disk or a journal that hangs holds up no other thread.
 
+use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ const MOST_LINES: usize = 1_024;
 const SYNC_TIME: Duration = Duration::from_secs(5);
 /// Where the journal is on the disk.
 const JOURNAL: &str = "/var/log/journal";
+/// What journald listens on. Where it is not there, the log goes elsewhere.
+const JOURNALD: &str = "/run/systemd/journal/socket";
 /// How long the last lines are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -39,6 +42,11 @@ pub(crate) struct Chronicle {
 
 impl Chronicle {
     pub(crate) fn start(programs: Programs) -> std::io::Result<Self> {
+        Self::start_with(Path::new(JOURNALD).exists().then_some(programs))
+    }
+
+    /// As [`Self::start`]; the programs sync the journal.
+    fn start_with(programs: Option<Programs>) -> std::io::Result<Self> {
         let (lines, waiting) = mpsc::sync_channel::<Line>(MOST_LINES);
         let (is_running, done) = mpsc::channel::<()>();
         std::thread::Builder::new().name("chronicle".to_owned()).spawn(move || {
@@ -46,8 +54,10 @@ impl Chronicle {
                 // A hundred clients may fall silent at once: one sync is for all lines that wait.
                 let batch: Vec<Line> = std::iter::once(first).chain(waiting.try_iter()).collect();
                 batch.iter().for_each(write);
-                if batch.iter().any(|line| line.weight == Weight::Synced) {
-                    sync(&programs);
+                if let Some(programs) = &programs
+                    && batch.iter().any(|line| line.weight == Weight::Synced)
+                {
+                    sync(programs);
                 }
             }
             drop(is_running);
@@ -84,7 +94,7 @@ fn write(line: &Line) {
     }
 }
 
-/// Has the journal write to the disk what it has. No exit code is asked for: without a journal there is nothing to sync.
+/// Has the journal write to the disk what it has. No exit code is asked for: a journal in memory has nothing to sync.
 ///
 /// Before systemd 256 (Debian 12 has 252), `journalctl --sync` returns once the lines are in the journal's memory map. The journal
 /// begins to sync its file in a thread then, and its next line cancels that. So the file system is synced as well.
@@ -109,7 +119,7 @@ mod tests {
         let asked = dir.path().join("asked");
         let script = format!("echo \"${{0##*/}} $*\" >> {}; sleep 0.5", asked.display());
         fake_program(dir.path(), "sync", &script);
-        let chronicle = Chronicle::start(fake_program(dir.path(), "journalctl", &script)).unwrap();
+        let chronicle = Chronicle::start_with(Some(fake_program(dir.path(), "journalctl", &script))).unwrap();
         let began = Deadline::after(Duration::from_secs(10));
         chronicle.info("an ordinary line".to_owned());
         for _ in 0..100 {
