@@ -48,7 +48,7 @@ pub struct Noted {
 
 /// Returns the notes of a power action that begins: until it ends, a status reports it as under way.
 pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
-    if !switches_off(config.action) {
+    if !config.action.switches_off() {
         return Vec::new();
     }
     let fencing = FencingNote { began_at_millis: clock::wall_millis(), ..FencingNote::default() };
@@ -64,10 +64,6 @@ pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     config.systems.iter().map(of_system).collect()
 }
 
-fn switches_off(action: Action) -> bool {
-    matches!(action, Action::Off | Action::Reboot)
-}
-
 /// The notes of an action that took `took` so far: of a monitor, and of a power action that is to switch off.
 pub(super) fn of(
     config: &Config,
@@ -76,7 +72,7 @@ pub(super) fn of(
     failure: Option<&Error>,
     took: Duration,
 ) -> Vec<Noted> {
-    let adds = switches_off(config.action);
+    let adds = config.action.switches_off();
     if !adds && config.action != Action::Monitor {
         return Vec::new();
     }
