@@ -66,7 +66,7 @@ fn what_is_called_is_required() {
     for program in programs.into_iter().filter(|program| !are_there.contains(&program.as_str())) {
         let owner = owner(&program);
         let owner = owner.as_str();
-        // Every Debian has its essential packages, which nobody names.
+        // No package has to name the essential ones, which every Debian has.
         let essential = said("dpkg-query", &["--show", "--showformat=${Essential}", owner]) == "yes";
         let named = depends.split(", ").any(|one| one.split(' ').next() == Some(owner));
         assert!(essential || named, "{program}: {owner}: {depends}");

@@ -3,8 +3,8 @@
 //! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
 //! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
 //! HTTP (a [`request`], its [`reply`]) over one TLS connection to one host (`crate::adapters::https`);
-//! [`service`] logs in and asks with that login, or with one of [`several`] passwords; [`mark`] leaves a session for others to see; with the service [`discovery`] finds the system that is meant, and [`bmc`] puts
-//! them together.
+//! [`service`] logs in and asks with that login, or with one of [`several`] passwords. With it [`discovery`] finds the system that is
+//! meant, and [`bmc`] puts them together. [`mark`] leaves a session that another client sees.
 
 pub mod account;
 pub mod bmc;

@@ -24,7 +24,7 @@ use crate::os::proc;
 /// How long the node's name is waited for once the CIB is there: Corosync says it in milliseconds, or hangs.
 const FOR_THE_NAME: Duration = Duration::from_millis(300);
 
-/// Corosync and Pacemaker count as starting while their processes are younger than this. They have connected by then on a slow machine, too.
+/// Corosync and Pacemaker count as starting while their processes are younger than this. On a slow machine, too, both have connected by then.
 const STARTS: Duration = Duration::from_secs(60);
 
 /// Whether this process may ask at all.

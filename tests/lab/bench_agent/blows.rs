@@ -14,7 +14,7 @@ use crate::state::{self, Lab};
 use crate::story::{Story, StoryStep};
 use crate::writer::{STEADY, Writers};
 
-/// A node that is not back by then counts as not coming back; twice the shell agent's power cut at its slowest.
+/// How long the bench waits for a node's return: twice the shell agent's power cut at its slowest.
 const LIMIT: Duration = Duration::from_secs(240);
 /// The same for a crash, after which there is no fencing and no boot to wait for.
 pub(super) const CRASH_LIMIT: Duration = Duration::from_secs(120);

@@ -10,7 +10,7 @@ fn what_is_off_already_gets_a_reset_all_the_same() {
         &[
             ("0:Off", "0", "post ForceOff"),
             ("0:Off 1:Off", "1", "post ForceOff"),
-            // Nobody sees the button being held, so that is waited for.
+            // The state does not show that the BMC holds the button, so the plan waits for the end of it.
             ("0:Off 0:+ 0.3:Off", "0.3", "read 5"),
             ("0:Off 0:+ 0.3:Off 1.3:Off", "1.3", "read 5"),
             ("0:Off 0:+ 0.3:Off 5:Off", "5", "already"),
