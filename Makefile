@@ -30,6 +30,8 @@ KIND ?=
 RUNS ?= 5
 # Corosync's token there, in milliseconds; the lab's own (3000) if empty.
 TOKEN ?=
+# Anything, to have Tandem's fence agents race there, without a delay.
+RACE ?=
 # How long the bench of fencing-agent loses datagrams.
 MINUTES ?= 10
 # How many steps the model's random runs take, and the seed that makes them again.
@@ -203,7 +205,7 @@ power-cuts: setup ## N power cuts at random moments under sixteen writers: none 
 
 .PHONY: bench-agent
 bench-agent: setup build ## the shell agent and both ways of a recovery side by side in one lab: how long etcd takes no writes (root; the better part of an hour)
-	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --data $(DATA) --etcd $(ETCD) $(if $(TOKEN),--token $(TOKEN))
+	TANDEM_BIN=$(abspath $(TARGET))/release/tandem $(LAB) bench-agent --runs $(RUNS) --data $(DATA) --etcd $(ETCD) $(if $(TOKEN),--token $(TOKEN)) $(if $(RACE),--race)
 
 .PHONY: fencing-nightly
 fencing-nightly: ## fencing agents in larger groups, and in halves (root)

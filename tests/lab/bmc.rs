@@ -2,6 +2,7 @@
 //! serves both, in the switch's network namespace, so that it lives on when the hosts' power is cut.
 
 pub mod accounts;
+pub mod sessions;
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -30,6 +31,7 @@ const MODES: &[&str] = &["refuse", "hang", "unreachable", "stranger", "says-off"
 const STRANGER: &str = "7a4e1000-0000-4000-8000-0000000000ff";
 const RESET_TYPES: &[&str] = &["On", "ForceOff", "ForceRestart"];
 const OFF_TAKES: &str = "bmc-off-takes";
+const LATE: &str = "bmc-late";
 /// A BMC that hangs lets go of a caller after this.
 const HANG: Duration = Duration::from_secs(120);
 const BODY_LIMIT: usize = 64 * 1024;
@@ -90,6 +92,16 @@ fn off_takes(lab: &Lab) -> Duration {
     Duration::from_secs(lab.setting(OFF_TAKES).and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
+/// Lets this time pass between a request to a BMC and its answer; it is none at first.
+pub fn set_late(lab: &Lab, node: Node, time: Duration) -> Result<()> {
+    lab.set(&format!("{LATE}-{node}"), &time.as_millis().to_string())
+}
+
+fn late(lab: &Lab, node: Node) -> Duration {
+    let millis = lab.setting(&format!("{LATE}-{node}")).and_then(|text| text.parse().ok());
+    Duration::from_millis(millis.unwrap_or(0))
+}
+
 /// The daemon itself; does not come back.
 pub fn daemon(lab: &Lab) -> Result<()> {
     nix::unistd::setsid()?;
@@ -137,8 +149,9 @@ fn serve(lab: &Lab, node: Node, listener: &TcpListener, config: &Arc<ServerConfi
 fn converse(lab: &Lab, node: Node, stream: TcpStream, config: Arc<ServerConfig>) -> Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     stream.set_nodelay(true)?;
+    let origin = stream.peer_addr()?.ip().to_string();
     let mut tls = BufReader::new(StreamOwned::new(ServerConnection::new(config)?, stream));
-    while let Some(request) = Request::read(&mut tls)? {
+    while let Some(request) = Request::read(&mut tls, &origin)? {
         if mode(lab, node) == "hang" {
             log(lab, node, &format!("{} {}: hangs", request.method, request.path));
             let began = Instant::now();
@@ -147,6 +160,7 @@ fn converse(lab: &Lab, node: Node, stream: TcpStream, config: Arc<ServerConfig>)
             }
             return Ok(());
         }
+        std::thread::sleep(late(lab, node));
         let reply = answer(lab, node, &request);
         log(lab, node, &format!("{} {} {}-> {}", request.method, request.path, request.brief(), reply.status));
         reply.write(tls.get_mut())?;
@@ -184,12 +198,14 @@ struct Request {
     method: String,
     path: String,
     authorization: String,
+    token: String,
+    origin: String,
     body: Vec<u8>,
 }
 
 impl Request {
-    /// The next request, or nothing where the caller has hung up.
-    fn read(from: &mut impl BufRead) -> Result<Option<Self>> {
+    /// The next request of a caller at `origin`, or nothing where it has hung up.
+    fn read(from: &mut impl BufRead, origin: &str) -> Result<Option<Self>> {
         let mut line = String::new();
         // An end without TLS's good-bye is still an end.
         if from.read_line(&mut line).unwrap_or(0) == 0 {
@@ -197,8 +213,9 @@ impl Request {
         }
         let mut words = line.split_whitespace();
         let (Some(method), Some(path)) = (words.next(), words.next()) else { return Ok(None) };
-        let mut request =
-            Self { method: method.to_owned(), path: path.to_owned(), authorization: String::new(), body: Vec::new() };
+        let (method, path, origin) = (method.to_owned(), path.to_owned(), origin.to_owned());
+        let (authorization, token, body) = Default::default();
+        let mut request = Self { method, path, authorization, token, origin, body };
         let mut length = 0;
         loop {
             let mut header = String::new();
@@ -209,6 +226,7 @@ impl Request {
             match name.to_ascii_lowercase().as_str() {
                 "content-length" => length = value.trim().parse().unwrap_or(0),
                 "authorization" => value.trim().clone_into(&mut request.authorization),
+                "x-auth-token" => value.trim().clone_into(&mut request.token),
                 _ => {}
             }
         }
@@ -232,22 +250,28 @@ struct Reply {
     status: u16,
     body: Option<Value>,
     action: Option<&'static str>,
+    headers: Vec<(&'static str, String)>,
 }
 
 impl Reply {
+    fn new(status: u16, body: Option<Value>) -> Self {
+        Self { status, body, action: None, headers: Vec::new() }
+    }
+
     fn json(body: Value) -> Self {
-        Self { status: 200, body: Some(body), action: None }
+        Self::new(200, Some(body))
     }
 
     fn error(status: u16, message: &str) -> Self {
         let body = json!({"error": {"code": "Base.1.0.GeneralError", "message": message}});
-        Self { status, body: Some(body), action: None }
+        Self::new(status, Some(body))
     }
 
     fn write(&self, to: &mut impl Write) -> Result<()> {
         let body = self.body.as_ref().map(Value::to_string).unwrap_or_default();
         let phrase = match self.status {
             200 => "OK",
+            201 => "Created",
             204 => "No Content",
             400 => "Bad Request",
             401 => "Unauthorized",
@@ -258,6 +282,9 @@ impl Reply {
         let mut head = format!("HTTP/1.1 {} {phrase}\r\nOData-Version: 4.0\r\n", self.status);
         if self.status == 401 {
             head.push_str("WWW-Authenticate: Basic realm=\"lab\"\r\n");
+        }
+        for (name, value) in &self.headers {
+            head.push_str(&format!("{name}: {value}\r\n"));
         }
         if self.status != 204 {
             head.push_str(&format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len()));
@@ -276,16 +303,22 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
             "@odata.id": root, "@odata.type": "#ServiceRoot.v1_5_0.ServiceRoot", "Id": "RootService",
             "Name": "Tandem lab BMC", "RedfishVersion": "1.6.0", "Systems": {"@odata.id": "/redfish/v1/Systems"},
             "AccountService": {"@odata.id": "/redfish/v1/AccountService"},
+            "SessionService": {"@odata.id": "/redfish/v1/SessionService"},
+            "Links": {"Sessions": {"@odata.id": "/redfish/v1/SessionService/Sessions"}},
         }));
     }
     let mode = mode(lab, node);
-    if mode == "refuse" || !accounts::lets_in(lab, node, request) {
+    let is_known = || {
+        sessions::is_login(request, path) || sessions::lets_in(node, request) || accounts::lets_in(lab, node, request)
+    };
+    if mode == "refuse" || !is_known() {
         return Reply::error(401, "the user name or password is wrong");
     }
     if mode == "echo-refusing" {
         return Reply::error(500, &format!("no {BMC_PASSWORD}, no {}", request.authorization));
     }
-    if let Some(reply) = accounts::answer(lab, node, request, path) {
+    let of_service = || sessions::answer(lab, node, request, path);
+    if let Some(reply) = accounts::answer(lab, node, request, path).or_else(of_service) {
         return reply;
     }
     let systems = format!("{root}/Systems");
@@ -301,10 +334,10 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
             Some(kind) if kind == "ForceOff" && !power::is_on(lab, node) => {
                 let message = json!({"MessageId": "IDRAC.2.8.PSU501", "Message": "Server is already powered OFF."});
                 let body = json!({"error": {"@Message.ExtendedInfo": [message]}});
-                Reply { status: 409, body: Some(body), action: None }
+                Reply::new(409, Some(body))
             }
             Some(kind) => match RESET_TYPES.iter().find(|known| **known == kind) {
-                Some(action) => Reply { status: 204, body: None, action: Some(action) },
+                Some(action) => Reply { action: Some(action), ..Reply::new(204, None) },
                 None => Reply::error(400, "this ResetType is not among the allowable values"),
             },
             None => Reply::error(400, "the body has no ResetType"),

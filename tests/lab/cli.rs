@@ -18,7 +18,7 @@ use crate::state::{self, Lab};
 use crate::up::{self, Wish};
 use crate::{
     bench_agent, bmc, cluster, demo, etcd, evidence, init, net, power, power_cuts, self_test, services, teardown,
-    timeline, units, writer,
+    timeline, token_load, units, writer,
 };
 
 const HELP: &str = "\
@@ -55,9 +55,12 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
   cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--data MB] [--token MILLISECONDS]
-                        [--only power-cut|node-hung|etcd-killed|graceful-stop|image|both-cut]
+                        [--race] [--only power-cut|node-hung|etcd-killed|graceful-stop|image|both-cut]
                               the shell agent and Tandem's two ways of a recovery side by side, over a database of so many
-                              megabytes, and how long etcd takes no writes
+                              megabytes, and how long etcd takes no writes; with --race, Tandem's fence agents race and
+                              have no delay
+  cargo lab token-load [--token MILLISECONDS] [--minutes N]
+                              how often Corosync loses its token wrongly on hosts under full load, and on one that freezes
   cargo lab self-test         the lab's own checks, without a lab
 
 With --vm, before the command, the hosts are virtual machines, and what was not synced is lost with their power; 'make vm-lab'
@@ -142,16 +145,31 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             crate::interrupt::install()?;
             bench_agent::run(&lab, wish, &bench)
         }
-        "host-boot" => host::namespaces::boot(&lab, node(words)?),
-        "host-init" => init::run(&lab, node(words)?),
-        "disk-daemon" => host::vm::nbd::daemon(&lab, node(words)?),
+        "token-load" => {
+            let minutes = take_option(words, "--minutes")?.unwrap_or_else(|| "60".to_owned());
+            let minutes = minutes.parse().map_err(|_| format!("--minutes takes a number, not '{minutes}'"))?;
+            let wish = wish(words, hosts)?;
+            nothing_more(words)?;
+            crate::interrupt::install()?;
+            token_load::run(&lab, wish, minutes)
+        }
+        other => part(&lab, other, words),
+    }
+}
+
+/// The parts of a lab, which the lab starts itself.
+fn part(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
+    match verb {
+        "host-boot" => host::namespaces::boot(lab, node(words)?),
+        "host-init" => init::run(lab, node(words)?),
+        "disk-daemon" => host::vm::nbd::daemon(lab, node(words)?),
         "host-units" => units::run(node(words)?),
         "host-services" => services::run(node(words)?),
         "bmc-daemon" => {
             node(words)?;
-            bmc::daemon(&lab)
+            bmc::daemon(lab)
         }
-        other => by_hand(&lab, other, words),
+        other => by_hand(lab, other, words),
     }
 }
 
@@ -279,7 +297,8 @@ fn bench(words: &mut Vec<String>) -> Result<Bench> {
     let megabytes = megabytes.parse().map_err(|_| format!("--data takes megabytes, not '{megabytes}'"))?;
     let runs = take_option(words, "--runs")?.unwrap_or_else(|| "5".to_owned());
     let runs = runs.parse().map_err(|_| format!("--runs takes a number, not '{runs}'"))?;
-    Ok(Bench { contestants, runs, megabytes, only: take_option(words, "--only")? })
+    let race = take_flag(words, "--race");
+    Ok(Bench { contestants, runs, megabytes, only: take_option(words, "--only")?, race })
 }
 
 fn series(words: &mut Vec<String>) -> Result<Series> {

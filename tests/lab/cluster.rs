@@ -133,6 +133,23 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
     pcs::create(lab, node, &words)
 }
 
+/// Has a race of the fence agents decide a split, and no delay; or the delays again.
+pub fn set_race(lab: &Lab, races: bool) -> Result<()> {
+    for (target, delay) in NODES.into_iter().zip(FENCING_DELAYS) {
+        let options = if races {
+            let own = format!("race_with={}", target.other().bmc_ip());
+            ["pcmk_delay_base=0s".to_owned(), own, format!("race_preferred={}", Node::One)]
+        } else {
+            [format!("pcmk_delay_base={delay}"), "race_with=".to_owned(), "race_preferred=".to_owned()]
+        };
+        let name = fence_device(target);
+        let mut words = vec!["stonith", "update", &name];
+        words.extend(options.iter().map(String::as_str));
+        pcs::run(lab, target, &words)?;
+    }
+    Ok(())
+}
+
 /// The name of the device that fences `target`.
 pub fn fence_device(target: Node) -> String {
     format!("fence-{target}")

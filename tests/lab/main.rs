@@ -69,6 +69,7 @@ mod teardown;
 mod third_voter;
 mod timeline;
 mod tls;
+mod token_load;
 mod two_node_openshift;
 mod typed;
 mod units;

@@ -8,6 +8,7 @@ mod table;
 
 use std::time::{Duration, Instant};
 
+use crate::cluster;
 use crate::interrupt;
 use crate::sh::Result;
 use crate::shell_agent::Agent;
@@ -79,6 +80,19 @@ pub struct Bench {
     pub runs: u32,
     /// Only this blow.
     pub only: Option<String>,
+    /// Whether Tandem's fence devices race, and have no delay. The shell agent's devices keep their delays.
+    pub race: bool,
+}
+
+impl Bench {
+    /// Returns how long a node's loss may cost at most, in seconds.
+    fn loss_target(&self, token: Option<u32>) -> f64 {
+        match (self.race, token) {
+            (true, Some(..=1000)) => 4.0,
+            (true, _) => 8.0,
+            (false, _) => table::LOSS_TO_WRITE_S,
+        }
+    }
 }
 
 /// Measures the agents that are asked for, one after the other.
@@ -103,8 +117,15 @@ pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
 }
 
 fn measure(lab: &Lab, wish: Wish, contestant: Contestant, blows: &[&(&str, Blow)], bench: &Bench) -> Result<Sheet> {
-    let mut sheet = Sheet::new(contestant);
-    let up = || up::up(lab, wish).and_then(|()| writer::fill(lab, bench.megabytes));
+    let mut sheet = Sheet::new(contestant, bench.loss_target(wish.token));
+    let races = bench.race && wish.agent == Agent::Tandem;
+    let up = || {
+        up::up(lab, wish)?;
+        if races {
+            cluster::set_race(lab, true)?;
+        }
+        writer::fill(lab, bench.megabytes)
+    };
     up()?;
     cost::measure(lab, MONITORS, &mut sheet)?;
     for (name, blow) in blows {

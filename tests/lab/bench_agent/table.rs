@@ -59,7 +59,7 @@ const FIGURES: [Figure; 23] = [
 ];
 
 /// The targets were set against the shell agent as it was measured once: 114 s from power cut to write, 410 ms of CPU.
-const CUT_TO_WRITE_S: f64 = 114.0 / 5.0;
+pub(super) const LOSS_TO_WRITE_S: f64 = 114.0 / 5.0;
 const MONITOR_CPU_MS: f64 = 410.0 / 15.0;
 
 impl Figure {
@@ -90,7 +90,6 @@ impl Figure {
     /// At most this, where there is a target.
     fn target(self) -> Option<f64> {
         Some(match self {
-            Self::CutToWrite | Self::HungToWrite => CUT_TO_WRITE_S,
             Self::FencedToWrite => 0.6,
             Self::KilledToWrite | Self::BothToWrite | Self::MonitorPrograms => 3.0,
             Self::CutReturn | Self::StopReturn => 10.0,
@@ -98,7 +97,10 @@ impl Figure {
             Self::MonitorCpu => MONITOR_CPU_MS,
             Self::Lost | Self::Failed => 0.0,
             Self::ShortMonitorCpu => MONITOR_CPU_MS / 5.0,
-            Self::CutToLost
+            // Theirs depends on the token and the race: [`Sheet::target`].
+            Self::CutToWrite
+            | Self::HungToWrite
+            | Self::CutToLost
             | Self::CutToBmc
             | Self::CutToFenced
             | Self::HungToLost
@@ -135,11 +137,20 @@ pub(super) struct Sheet {
     values: BTreeMap<Figure, Vec<f64>>,
     /// What was added since [`Self::newest`] was last asked.
     newest: Vec<Figure>,
+    /// The target of a lost node's whole outage, in seconds.
+    loss_target: f64,
 }
 
 impl Sheet {
-    pub(super) fn new(of: Contestant) -> Self {
-        Self { of, values: BTreeMap::new(), newest: Vec::new() }
+    pub(super) fn new(of: Contestant, loss_target: f64) -> Self {
+        Self { of, values: BTreeMap::new(), newest: Vec::new(), loss_target }
+    }
+
+    fn target(&self, figure: Figure) -> Option<f64> {
+        match figure {
+            Figure::CutToWrite | Figure::HungToWrite => Some(self.loss_target),
+            other => other.target(),
+        }
     }
 
     pub(super) fn add(&mut self, figure: Figure, value: f64) {
@@ -191,7 +202,7 @@ impl Sheet {
     fn misses(&self, figure: Figure) -> bool {
         let most = self.values.get(&figure).into_iter().flatten().copied().fold(0.0, f64::max);
         figure.most().is_some_and(|limit| most > limit)
-            || self.value(figure).zip(figure.target()).is_some_and(|(value, target)| value > target)
+            || self.value(figure).zip(self.target(figure)).is_some_and(|(value, target)| value > target)
     }
 
     /// How many figures are above their target.
@@ -209,8 +220,9 @@ pub(super) fn print(sheets: &[Sheet]) {
         let cells: Vec<String> = sheets.iter().map(|sheet| format!("{:>22}", sheet.cell(figure))).collect();
         let tandem = sheets.iter().find(|sheet| sheet.of == Contestant::VoteProxy);
         let missed = if tandem.is_some_and(|sheet| sheet.misses(figure)) { "  MISSED" } else { "" };
-        let target = figure
-            .target()
+        let target = sheets
+            .first()
+            .and_then(|sheet| sheet.target(figure))
             .map_or_else(String::new, |target| format!("<= {target:.*}", usize::from(target.fract() > 0.0)));
         println!("  {:<58}{}{target:>9}{missed}", figure.name(), cells.concat());
     }

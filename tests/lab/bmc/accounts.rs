@@ -55,11 +55,20 @@ fn refused(lab: &Lab, node: Node) -> usize {
 
 /// Whether who sends this is let in; a refusal is counted.
 pub(super) fn lets_in(lab: &Lab, node: Node, request: &Request) -> bool {
+    let shows = |account: &str| request.authorization == format!("Basic {}", base64(account.as_bytes()));
+    is_right(lab, node, shows)
+}
+
+/// As [`lets_in`], for a login by user and password.
+pub(super) fn knows(lab: &Lab, node: Node, user: &str, password: &str) -> bool {
+    is_right(lab, node, |account| account == format!("{user}:{password}"))
+}
+
+fn is_right(lab: &Lab, node: Node, shows: impl Fn(&str) -> bool) -> bool {
     let _counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
     let first = format!("{BMC_USER}:{}", password(lab, node));
     let others = USERS.iter().filter_map(|user| lab.setting(&name_of(user, node)));
-    let shows = |account: String| request.authorization == format!("Basic {}", base64(account.as_bytes()));
-    let is_right = others.chain([first]).any(shows) && !is_locked(lab, node);
+    let is_right = others.chain([first]).any(|account| shows(&account)) && !is_locked(lab, node);
     let count = if is_right { 0 } else { refused(lab, node) + 1 };
     if count != refused(lab, node) && lab.set(&name_of("refused", node), &count.to_string()).is_err() {
         return false;
@@ -80,7 +89,7 @@ pub(super) fn answer(lab: &Lab, node: Node, request: &Request, path: &str) -> Op
         ("PATCH", p) if p == own => {
             let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
             match body.get("Password").and_then(Value::as_str).map(|new| set_password(lab, node, new)) {
-                Some(Ok(())) => Reply { status: 204, body: None, action: None },
+                Some(Ok(())) => Reply::new(204, None),
                 _ => Reply::error(400, "the body has no Password"),
             }
         }

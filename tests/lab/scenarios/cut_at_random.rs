@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::steps;
+use super::table::{Needs, Scenario, scenario};
 use crate::node::{NODES, Node};
 use crate::random::Random;
 use crate::sh::Result;
@@ -13,7 +14,15 @@ use crate::up::Wish;
 /// Seconds from the power button to a host that boots: fencing switches on, nobody else does.
 const BOOT_DELAY: u64 = 3;
 
-pub fn start(lab: &Lab, wish: Wish) -> Result<()> {
+pub(super) const SCENARIOS: &[Scenario] = &[
+    scenario("cut_during_start", "power is cut at a random moment of a start", start).nightly(),
+    scenario("cut_during_stop", "power is cut at a random moment of a stop", stop).nightly(),
+    scenario("cut_during_promote", "power is cut at a random moment of a promotion, on either side of it", promote)
+        .needs(Needs::Promotable)
+        .nightly(),
+];
+
+fn start(lab: &Lab, wish: Wish) -> Result<()> {
     let mut chance = steps::chance()?;
     let mut writers = super::writing(lab)?;
     let node = away(lab, &mut chance)?;
@@ -23,7 +32,7 @@ pub fn start(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("boot-delay", &wish.boot_delay.to_string())
 }
 
-pub fn stop(lab: &Lab, wish: Wish) -> Result<()> {
+fn stop(lab: &Lab, wish: Wish) -> Result<()> {
     let mut chance = steps::chance()?;
     let mut writers = super::writing(lab)?;
     let node = NODES[usize::from(chance.below(2) == 1)];
@@ -35,7 +44,7 @@ pub fn stop(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("boot-delay", &wish.boot_delay.to_string())
 }
 
-pub fn promote(lab: &Lab, wish: Wish) -> Result<()> {
+fn promote(lab: &Lab, wish: Wish) -> Result<()> {
     let mut chance = steps::chance()?;
     let mut writers = super::writing(lab)?;
     let node = away(lab, &mut chance)?;

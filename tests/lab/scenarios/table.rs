@@ -30,6 +30,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
     let topics = [
         knowing::SCENARIOS,
         SCENARIOS,
+        fence_race::SCENARIOS,
+        cut_at_random::SCENARIOS,
         parameters_change::SCENARIOS,
         attributes::SCENARIOS,
         setup::SCENARIOS,
@@ -288,15 +290,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "both nodes lose power and one's database is damaged where only etcd sees it",
         database_damaged::run,
     )
-    .nightly(),
-    scenario("cut_during_start", "power is cut at a random moment of a start", cut_at_random::start).nightly(),
-    scenario("cut_during_stop", "power is cut at a random moment of a stop", cut_at_random::stop).nightly(),
-    scenario(
-        "cut_during_promote",
-        "power is cut at a random moment of a promotion, on either side of it",
-        cut_at_random::promote,
-    )
-    .needs(Needs::Promotable)
     .nightly(),
     scenario(
         "certificates_rotated",
