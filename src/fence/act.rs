@@ -233,7 +233,8 @@ impl<'a> Actor<'a> {
         // From here on the node is fenced: whatever happens to the other half, that stays true.
         let mut trouble = None;
         for at in 0..self.hosts.len() {
-            if let Err(failure) = self.pursue(at, Goal::On, limits) {
+            let proof = self.reading_of_proof(at);
+            if let Err(failure) = self.pursue_after(proof, at, Goal::On, limits) {
                 log::warn!("the node is fenced, but it could not be powered on again: {failure}");
                 trouble = Some(failure);
             }
@@ -289,14 +290,25 @@ impl<'a> Actor<'a> {
 
     /// Takes one system to a goal, step by step.
     fn pursue(&mut self, at: usize, goal: Goal, limits: Limits) -> Result<Reached, Failure> {
-        let mut plan = Plan { goal, types: Vec::new(), limits };
+        self.pursue_after(Vec::new(), at, goal, limits)
+    }
+
+    /// As [`pursue`](Self::pursue), after what `history` has.
+    fn pursue_after(
+        &mut self,
+        mut history: Vec<Moment>,
+        at: usize,
+        goal: Goal,
+        limits: Limits,
+    ) -> Result<Reached, Failure> {
+        let types = if history.is_empty() { Vec::new() } else { self.types_for(at, goal) };
+        let mut plan = Plan { goal, types, limits };
         let began = self.deadline.elapsed();
-        let mut history: Vec<Moment> = Vec::new();
         loop {
             let now = self.deadline.elapsed().saturating_sub(began);
             let event = match plan.next(&history, now) {
                 FenceStep::Read { not_before } => {
-                    self.deadline.sleep(not_before.min(plan.limits.end).saturating_sub(now));
+                    self.pause(goal, began, not_before.min(plan.limits.end));
                     match self.failed_task(at, &history) {
                         Some(failure) => Event::Undone(failure),
                         None => self.observe(at, goal),

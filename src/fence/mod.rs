@@ -232,13 +232,13 @@ fn contest_of(
         address: with.address.clone(),
         trust: trust(&with.trust).map_err(Error::Here)?,
         connect_limit: settings.connect_limit.min(contest::OWN_LIMIT),
-        answer_limit: contest::OWN_LIMIT,
+        answer_limit: contest::LATE,
         ..settings
     };
     let own = Client::new(settings, scrubber, trace)?;
     let own_user = with.username.as_deref().unwrap_or(&config.username);
     let logins = [
-        (client.within(contest::TARGET_LIMIT), of_device(&config.username, passwords.to_vec())),
+        (client.within(contest::LATE), of_device(&config.username, passwords.to_vec())),
         (own, of_device(own_user, own_passwords)),
     ];
     Ok(Contest::new(with, config.timing.total, logins, handle.clone()))

@@ -13,8 +13,34 @@ pub enum Site {
     Own,
 }
 
-/// Both BMCs, in the order in which they are marked and read.
+/// Both BMCs.
 pub const SITES: [Site; 2] = [Site::Target, Site::Own];
+
+/// The BMCs that have not answered a step yet. They are asked at once, and answer in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Open {
+    pub target: bool,
+    pub own: bool,
+}
+
+impl Open {
+    pub const BOTH: Self = Self { target: true, own: true };
+
+    pub fn has(self, site: Site) -> bool {
+        match site {
+            Site::Target => self.target,
+            Site::Own => self.own,
+        }
+    }
+
+    fn without(self, site: Site) -> Self {
+        Self { target: self.target && site != Site::Target, own: self.own && site != Site::Own }
+    }
+
+    fn is_empty(self) -> bool {
+        self == Self { target: false, own: false }
+    }
+}
 
 /// This node's mark on one BMC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,6 +49,8 @@ pub enum Mark {
     Down,
     /// The BMC did not take it, as far as this node knows.
     Failed,
+    /// The target's BMC did not answer.
+    Silent,
     Up,
     /// The last list shows it.
     Proven,
@@ -31,8 +59,8 @@ pub enum Mark {
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceStep {
-    Raise(Site),
-    Read(Site),
+    Raise(Open),
+    Read(Open),
     /// Take down all marks.
     Lower,
     Wait(Pause),
@@ -56,9 +84,9 @@ pub enum Pause {
 /// What a step came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceEvent {
-    Raised(Raised),
+    Raised(Site, Raised),
     /// What a list shows; `None` where the BMC did not answer. A BMC without a list shows nothing.
-    Listed(Option<Listing>),
+    Listed(Site, Option<Listing>),
     Lowered,
     Waited,
 }
@@ -122,7 +150,7 @@ impl Knowledge {
 impl Race {
     /// Begins the race of a node that is preferred, or not.
     pub fn new(preferred: bool) -> Self {
-        let step = RaceStep::Raise(Site::Target);
+        let step = RaceStep::Raise(Open::BOTH);
         Self { preferred, target: Knowledge::default(), own: Knowledge::default(), waited: false, step }
     }
 
@@ -159,27 +187,37 @@ impl Race {
     #[must_use]
     pub fn after(mut self, event: RaceEvent) -> Self {
         match (self.step, event) {
-            (RaceStep::Raise(Site::Target), RaceEvent::Raised(Raised::Unanswered)) => self.begin_anew(),
-            (RaceStep::Raise(site), RaceEvent::Raised(raised)) => {
-                let is_up = raised == Raised::Acknowledged;
-                self.at_mut(site).mark = if is_up { Mark::Up } else { Mark::Failed };
-                // Every mark is up before the first list is read.
-                self.step = match site {
-                    Site::Target if self.own.mark == Mark::Down => RaceStep::Raise(Site::Own),
-                    _ => RaceStep::Read(Site::Target),
+            (RaceStep::Raise(open), RaceEvent::Raised(site, raised)) if open.has(site) => {
+                self.at_mut(site).mark = match raised {
+                    Raised::Acknowledged => Mark::Up,
+                    Raised::Unanswered if site == Site::Target => Mark::Silent,
+                    Raised::Refused | Raised::Unanswered => Mark::Failed,
+                };
+                self.step = match open.without(site) {
+                    rest if rest.is_empty() => self.after_raising(),
+                    rest => RaceStep::Raise(rest),
                 };
             }
-            (RaceStep::Read(Site::Target), RaceEvent::Listed(None)) => {
+            (RaceStep::Read(open), RaceEvent::Listed(Site::Target, None)) if open.target => {
                 self.target.listed(None);
                 self.begin_anew();
             }
-            (RaceStep::Read(site), RaceEvent::Listed(listing)) => {
+            (RaceStep::Read(open), RaceEvent::Listed(site, listing)) if open.has(site) => {
                 self.at_mut(site).listed(listing);
-                self.step = match site {
-                    // A BMC that did not take the mark has been waited for once.
-                    Site::Target if self.own.mark != Mark::Failed => RaceStep::Read(Site::Own),
-                    _ => self.decide(),
+                self.step = match open.without(site) {
+                    rest if rest.is_empty() => self.decide(),
+                    rest => RaceStep::Read(rest),
                 };
+            }
+            // An answer that comes late: the mark is up, and a list may prove it.
+            (RaceStep::Wait(_), RaceEvent::Raised(site, Raised::Acknowledged))
+                if matches!(self.at(site).mark, Mark::Failed | Mark::Silent) =>
+            {
+                self.at_mut(site).mark = Mark::Up;
+            }
+            (RaceStep::Lower, RaceEvent::Lowered) if self.target.mark == Mark::Silent => {
+                self.own.mark = Mark::Down;
+                self.begin_anew();
             }
             (RaceStep::Lower, RaceEvent::Lowered) => {
                 // A withdrawn node knows nothing any more: it marks and reads anew.
@@ -187,15 +225,34 @@ impl Race {
             }
             (RaceStep::Wait(pause), RaceEvent::Waited) => {
                 self.waited |= pause != Pause::Poll && self.target.mark != Mark::Down;
-                self.step = match (self.target.mark, self.own.mark) {
-                    (Mark::Down | Mark::Failed, _) => RaceStep::Raise(Site::Target),
-                    (_, Mark::Down) => RaceStep::Raise(Site::Own),
-                    _ => RaceStep::Read(Site::Target),
-                };
+                let target = matches!(self.target.mark, Mark::Down | Mark::Failed | Mark::Silent);
+                // A target that was silent answers before this node marks its own BMC again.
+                let own = self.own.mark == Mark::Down && self.target.mark != Mark::Silent;
+                let open = Open { target, own };
+                self.step = if open.is_empty() { self.read() } else { RaceStep::Raise(open) };
             }
             _ => {}
         }
         self
+    }
+
+    /// Every mark is up before the first list is read.
+    fn after_raising(&mut self) -> RaceStep {
+        match (self.target.mark, self.own.mark) {
+            // A mark of a node that cannot reset may not stay: the other node waits for it.
+            (Mark::Silent, Mark::Up | Mark::Proven) => RaceStep::Lower,
+            (Mark::Silent, _) => {
+                self.begin_anew();
+                self.step
+            }
+            (_, Mark::Down) => RaceStep::Raise(Open { target: false, own: true }),
+            _ => self.read(),
+        }
+    }
+
+    fn read(&self) -> RaceStep {
+        // A BMC that did not take the mark has been waited for once.
+        RaceStep::Read(Open { target: true, own: self.own.mark != Mark::Failed })
     }
 
     /// Begins anew where the target does not answer: when the way there is back, all that was known before is too old. A node that
@@ -225,103 +282,4 @@ impl Race {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const RAISED: RaceEvent = RaceEvent::Raised(Raised::Acknowledged);
-    const FAILED: RaceEvent = RaceEvent::Raised(Raised::Refused);
-    const UNANSWERED: RaceEvent = RaceEvent::Raised(Raised::Unanswered);
-    const UNREAD: RaceEvent = RaceEvent::Listed(None);
-    const ALONE: RaceEvent = listed(true, false);
-    const MET: RaceEvent = listed(true, true);
-
-    const fn listed(ours: bool, rivals: bool) -> RaceEvent {
-        RaceEvent::Listed(Some(Listing { ours, rivals }))
-    }
-
-    fn after(preferred: bool, events: &[RaceEvent]) -> Race {
-        events.iter().fold(Race::new(preferred), |race, event| race.after(*event))
-    }
-
-    #[test]
-    fn both_marks_stand_before_a_list_is_read() {
-        let mut race = Race::new(false);
-        let events = [RAISED, RAISED, ALONE, ALONE];
-        let mut steps = vec![race.step()];
-        for event in events {
-            race = race.after(event);
-            steps.push(race.step());
-        }
-        let [target, own] = SITES;
-        let expected =
-            [RaceStep::Raise(target), RaceStep::Raise(own), RaceStep::Read(target), RaceStep::Read(own)].into_iter();
-        assert_eq!(steps, expected.chain([RaceStep::Reset { proven: true }]).collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn the_preferred_node_waits_until_the_other_marks_are_gone() {
-        let met = after(true, &[RAISED, RAISED, ALONE, MET]);
-        assert_eq!((met.step(), met.sees_rival(Site::Own)), (RaceStep::Wait(Pause::Poll), true));
-        let again = met.after(RaceEvent::Waited).after(ALONE);
-        assert_eq!(again.step(), RaceStep::Read(Site::Own));
-        assert_eq!(again.after(ALONE).step(), RaceStep::Reset { proven: true });
-        for unknown in [UNREAD, listed(false, false)] {
-            let unread = again.after(unknown);
-            assert_eq!((unread.step(), unread.mark(Site::Own)), (RaceStep::Wait(Pause::Poll), Mark::Up), "{unknown:?}");
-        }
-    }
-
-    #[test]
-    fn the_other_node_withdraws_waits_and_begins_anew() {
-        let met = after(false, &[RAISED, RAISED, MET, ALONE]);
-        assert_eq!(met.step(), RaceStep::Lower);
-        let withdrawn = met.after(RaceEvent::Lowered);
-        assert_eq!((withdrawn.step(), withdrawn.mark(Site::Target)), (RaceStep::Wait(Pause::Delay), Mark::Down));
-        assert_eq!(withdrawn.after(RaceEvent::Waited), Race::new(false));
-    }
-
-    #[test]
-    fn what_is_not_proven_is_waited_for_once_and_never_as_long_on_both() {
-        for (preferred, pause) in [(true, Pause::Short), (false, Pause::Delay)] {
-            for blind in [[RAISED, FAILED, ALONE].as_slice(), &[RAISED, RAISED, listed(false, false), ALONE]] {
-                let race = after(preferred, blind);
-                assert_eq!(race.step(), RaceStep::Wait(pause), "{blind:?}");
-                let again = race.after(RaceEvent::Waited);
-                assert_eq!(again.step(), RaceStep::Read(Site::Target), "the marks stand meanwhile");
-                let own = again.after(ALONE);
-                let own = if own.step() == RaceStep::Read(Site::Own) { own.after(UNREAD) } else { own };
-                assert_eq!(own.step(), RaceStep::Reset { proven: false }, "{blind:?}");
-            }
-        }
-        // A mark that the target's BMC did not take is tried again, and one that appears meanwhile counts.
-        let failed = after(false, &[FAILED, RAISED, listed(false, false), ALONE, RaceEvent::Waited]);
-        assert_eq!(failed.step(), RaceStep::Raise(Site::Target));
-        let both = failed.after(RAISED).after(ALONE);
-        assert_eq!(both.after(ALONE).step(), RaceStep::Reset { proven: true });
-        assert_eq!(both.after(MET).step(), RaceStep::Lower);
-    }
-
-    #[test]
-    fn a_target_that_does_not_answer_is_marked_anew_and_never_reset() {
-        for away in
-            [&[UNANSWERED][..], &[FAILED, UNANSWERED, UNREAD], &[RAISED, FAILED, ALONE, RaceEvent::Waited, UNREAD]]
-        {
-            let race = after(false, away);
-            assert_eq!(race.step(), RaceStep::Wait(Pause::Poll), "{away:?}");
-            let back = race.after(RaceEvent::Waited);
-            let back = if back.step() == RaceStep::Raise(Site::Target) { back.after(RAISED) } else { back };
-            // The other BMC may be back as well, and what was waited for before counts no more.
-            let own =
-                if back.step() == RaceStep::Raise(Site::Own) { back.after(UNANSWERED).after(ALONE) } else { back };
-            assert_eq!(own.step(), RaceStep::Wait(Pause::Delay), "{away:?}");
-        }
-    }
-
-    #[test]
-    fn an_event_of_another_step_changes_nothing() {
-        let race = Race::new(true);
-        for event in [ALONE, RaceEvent::Lowered, RaceEvent::Waited] {
-            assert_eq!(race.after(event), race);
-        }
-    }
-}
+mod tests;

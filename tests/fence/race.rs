@@ -96,6 +96,79 @@ fn a_dead_node_costs_no_wait_and_leaves_nothing() {
     }
 }
 
+/// The requests that a race adds.
+fn of_marks(server: &Server) -> Vec<String> {
+    server.requests().into_iter().filter(|request| request.contains(SESSIONS)).collect()
+}
+
+#[test]
+fn a_reboot_with_a_race_asks_the_target_three_times_more() {
+    let uri = "/redfish/v1/Systems/1";
+    let bmcs = [shown(), shown()];
+    let with = call(&bmcs, 0, "reboot").set("systems_uri", uri);
+    assert_eq!(with.run().code, 0);
+    let number = |request: &str| request.starts_with("DELETE").then_some("DELETE").unwrap_or(request).to_owned();
+    let of_marks = |server: &Server| of_marks(server).iter().map(|request| number(request)).collect::<Vec<_>>();
+    let (post, get) = (format!("POST {SESSIONS}"), format!("GET {SESSIONS}"));
+    assert_eq!(of_marks(&bmcs[1]), [&*post, &get, "DELETE"]);
+    assert_eq!(of_marks(&bmcs[0]), [&*post, &get, &get, "DELETE"]);
+    assert_eq!(bmcs[0].requests().len(), 5, "the connection is opened by a request of its own");
+    assert_eq!((bmcs[0].handshakes(), bmcs[1].handshakes()), (1, 1));
+    let without = [shown(), shown()];
+    let plain = Call::new(&without[1], "reboot").set("systems_uri", uri).set("nodename", NAMES[1]);
+    assert_eq!(plain.run().code, 0);
+    assert_eq!(bmcs[1].requests().len(), without[1].requests().len() + 3);
+    // The reset follows right behind the list. The mark goes in the pause behind the command to power on.
+    let order = bmcs[1].requests();
+    let resets: Vec<usize> = (0..order.len()).filter(|at| order[*at].ends_with("ComputerSystem.Reset")).collect();
+    let at = |what: &str| order.iter().position(|request| request.starts_with(what)).unwrap();
+    assert_eq!(resets, [at(&get) + 1, at("DELETE") - 1], "{order:?}");
+}
+
+#[test]
+fn a_reboot_with_a_race_takes_hardly_longer() {
+    let quickest = |call: &dyn Fn(&[Server; 2]) -> Call| {
+        let runs = (0..5).map(|_| {
+            let bmcs = [shown(), shown()];
+            let output = call(&bmcs).set("systems_uri", "/redfish/v1/Systems/1").run();
+            assert_eq!(output.code, 0, "{output:?}");
+            output.took
+        });
+        runs.min().unwrap()
+    };
+    let without = quickest(&|bmcs| Call::new(&bmcs[1], "reboot").set("nodename", NAMES[1]));
+    let with = quickest(&|bmcs| call(bmcs, 0, "reboot"));
+    println!("{without:?} without, {with:?} with a race");
+    assert!(with < without + Duration::from_millis(60), "{without:?} without, {with:?} with a race");
+}
+
+#[test]
+fn what_a_living_node_marks_before_it_is_off_is_gone_in_the_end() {
+    let bmcs = [shown(), shown()];
+    let slow = Misbehaviour::Late(Duration::from_millis(500));
+    bmcs[1].world().faults.push(Fault::once("POST", "Reset", slow));
+    let child = call(&bmcs, 0, "reboot").start();
+    let patience = tandem::os::clock::Deadline::after(Duration::from_secs(10));
+    while bmcs[1].posted().is_empty() && !patience.has_passed() {
+        patience.sleep(Duration::from_millis(5));
+    }
+    for server in &bmcs {
+        server.world().add_session("admin", Some(FOREIGN));
+    }
+    let output = finish(child);
+    assert_eq!(output.code, 0, "{output:?}");
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
+}
+
+#[test]
+fn no_answer_waits_for_an_own_bmc_that_is_slow_afterwards() {
+    let bmcs = [shown(), shown()];
+    bmcs[0].world().faults.push(Fault::always("DELETE", "Sessions", Misbehaviour::Silence));
+    let output = call(&bmcs, 0, "off").run();
+    fenced(&output).within(1.0, 5.0);
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (1, 0));
+}
+
 #[test]
 fn of_two_that_fence_each_other_one_is_left() {
     let gaps = [[0, 0], [0, 15], [15, 0], [0, 40], [40, 0], [0, 90], [90, 0]];
@@ -144,6 +217,17 @@ fn a_node_that_does_not_reach_its_own_bmc_waits_with_its_mark_up() {
         fenced(&output).within(least, 30.0);
         assert_eq!(waits(&output), 1, "{output:?}");
         assert_eq!(sessions(&bmcs[1 - node]), 0);
+    }
+}
+
+#[test]
+fn of_two_whose_bmcs_open_sessions_late_one_is_left_and_no_session() {
+    for late in [1_500, 3_000] {
+        let slow = Fault::always("POST", "Sessions", Misbehaviour::Late(Duration::from_millis(late)));
+        let bmcs = [0, 1].map(|_| Server::with_world(World::with_sessions(SessionsAre::Shown).with(slow.clone())));
+        let off = race(&bmcs, &[call(&bmcs, 0, "off"), call(&bmcs, 1, "off")], [Duration::ZERO; 2]);
+        assert!(off[0] != off[1], "{late}: {off:?}");
+        assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0), "{late}");
     }
 }
 
@@ -219,6 +303,22 @@ fn a_signal_takes_the_marks_down_unless_a_reset_is_under_way() {
         output.within(0.0, 10.0);
         assert_eq!(sessions(&bmcs[1]), left, "{path}");
     }
+}
+
+#[test]
+fn a_signal_takes_a_mark_down_whose_answer_is_late() {
+    let slow = Fault::always("POST", "Sessions", Misbehaviour::Late(Duration::from_secs(3)));
+    let bmcs = [0, 1].map(|_| Server::with_world(World::with_sessions(SessionsAre::Shown).with(slow.clone())));
+    let child = call(&bmcs, 0, "off").start();
+    let patience = tandem::os::clock::Deadline::after(Duration::from_secs(10));
+    while [0, 1].map(|at| sessions(&bmcs[at])) != [1, 1] && !patience.has_passed() {
+        patience.sleep(Duration::from_millis(5));
+    }
+    end(&child, Signal::SIGTERM);
+    let output = finish(child);
+    assert_eq!(output.code, 128 + Signal::SIGTERM as i32, "{output:?}");
+    output.within(1.0, 10.0);
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1]), bmcs[1].posted().len()), (0, 0, 0));
 }
 
 #[test]

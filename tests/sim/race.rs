@@ -33,7 +33,7 @@ fn each_broken_rule_is_caught() {
     let mut wrong = Vec::new();
     for (name, mutant) in ALL {
         let (options, words) = match mutant {
-            Mutant::NeverWithdraws => (TIMELY, "waits for race_delay too often"),
+            Mutant::NeverWithdraws | Mutant::LateForgotten => (TIMELY, "waits for race_delay too often"),
             _ => (ONE_FAULT, "both nodes are off"),
         };
         let caught = found(Options { mutant, ..options })

@@ -1,6 +1,7 @@
 //! A mark on a BMC: a session that is there to be seen by another client, and the list of sessions that shows it.
 
 use std::sync::PoisonError;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -38,6 +39,10 @@ pub struct MarkBoard {
     sessions: Option<Location>,
     /// Whether the BMC takes a session's `Context`.
     takes_context: bool,
+    /// For one request of a list.
+    read_limit: Duration,
+    /// The `Context` of each session that was asked for without an answer: the BMC may have opened it all the same.
+    unanswered: Vec<String>,
 }
 
 /// What a list of sessions shows.
@@ -48,6 +53,8 @@ pub struct Marks {
     /// Whether the BMC shows the `Context` of this board's session; asked where there are others only.
     pub keeps_context: bool,
     pub others: Vec<OtherSession>,
+    /// Where sessions of this board are whose answers were lost.
+    pub strays: Vec<String>,
 }
 
 /// A session of another client.
@@ -61,10 +68,11 @@ pub struct OtherSession {
 }
 
 impl MarkBoard {
-    /// A board of the BMC that `client` reaches, without a mark. `handle` holds the mark for an early end.
-    pub fn new(client: Client, login: MarkLogin, handle: SessionHandle) -> Self {
-        let (slot, sessions) = Default::default();
-        Self { client, login, handle, slot, held: false, sessions, takes_context: true }
+    /// A board of the BMC that `client` reaches, without a mark. `handle` holds the mark for an early end. A list has to be there within
+    /// `read_limit`.
+    pub fn new(client: Client, login: MarkLogin, handle: SessionHandle, read_limit: Duration) -> Self {
+        let (slot, sessions, unanswered) = Default::default();
+        Self { client, login, handle, slot, held: false, sessions, takes_context: true, read_limit, unanswered }
     }
 
     /// Returns the client that the BMC is asked with.
@@ -77,13 +85,36 @@ impl MarkBoard {
         &self.login.user
     }
 
-    /// Leaves the mark: a session with this `context`.
-    pub fn raise(&mut self, context: &str) -> Result<(), Failure> {
+    /// Has an early end of the process take the mark down. The thread that may be interrupted calls this before any other thread works
+    /// with this board.
+    pub fn hold(&mut self) {
         if !self.held {
             self.handle.hold(&self.slot, &self.client, true);
             self.held = true;
         }
-        self.lower();
+    }
+
+    /// Opens the connection before the mark is due, by a request that needs no login.
+    pub fn connect(&mut self) -> Result<(), Failure> {
+        self.sessions = Some(self.linked_sessions()?);
+        Ok(())
+    }
+
+    /// Leaves the mark: a session with this `context`. One that is up already stays.
+    pub fn raise(&mut self, context: &str) -> Result<(), Failure> {
+        self.hold();
+        if self.is_up() {
+            return Ok(());
+        }
+        let opened = self.open_somehow(context);
+        let is_lost = |failure: &Failure| !failure.is_an_answer() && failure.kind != FailureKind::Unreachable;
+        if opened.as_ref().is_err_and(is_lost) {
+            self.unanswered.push(context.to_owned());
+        }
+        opened
+    }
+
+    fn open_somehow(&mut self, context: &str) -> Result<(), Failure> {
         match self.open(context) {
             Err(failure) if failure.kind == FailureKind::Missing => {
                 self.sessions = Some(self.linked_sessions().map_err(|_| failure)?);
@@ -104,6 +135,7 @@ impl MarkBoard {
         // A signal that ends the process waits here until the session is known.
         let slot = self.slot.clone();
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        self.handle.check_open()?;
         loop {
             let Some(password) = self.login.passwords.first() else {
                 return Err(Failure::new(FailureKind::Unauthorised, "the BMC accepts no password"));
@@ -135,7 +167,7 @@ impl MarkBoard {
     /// Returns the place that the service root names, for a service that has its sessions elsewhere.
     fn linked_sessions(&self) -> Result<Location, Failure> {
         let root = self.client.address().place(&self.login.redfish_uri)?;
-        let document = self.client.get(&root, &Credentials::None)?;
+        let document = self.client.within(self.read_limit).get(&root, &Credentials::None)?;
         let link = document.get("Links").and_then(|links| resource::link(links, "Sessions"));
         let link = link.ok_or_else(|| Failure::new(FailureKind::Missing, "the service root offers no sessions"))?;
         self.client.follow(&root, &link)
@@ -143,16 +175,25 @@ impl MarkBoard {
 
     /// Reads the list of sessions, and each session in it that is not ours.
     pub fn read(&self) -> Result<Marks, Failure> {
+        self.read_by(&self.client.within(self.read_limit))
+    }
+
+    fn read_by(&self, client: &Client) -> Result<Marks, Failure> {
         let (credentials, own) = self.session();
         let is_own = |path: &str| own.as_deref().is_some_and(|own| same(own, path));
         let mut marks = Marks::default();
-        for place in self.members(&credentials)? {
+        for place in self.members(client, &credentials)? {
             if is_own(&place.path) {
                 marks.ours = true;
                 continue;
             }
-            match self.client.get(&place, &credentials) {
-                Ok(document) => marks.others.push(OtherSession::read(place.path, &document)),
+            match client.get(&place, &credentials) {
+                Ok(document) => match OtherSession::read(place.path, &document) {
+                    other if other.context.as_ref().is_some_and(|context| self.unanswered.contains(context)) => {
+                        marks.strays.push(other.path);
+                    }
+                    other => marks.others.push(other),
+                },
                 // It has ended since.
                 Err(failure) if failure.kind == FailureKind::Missing => {}
                 // One that may not be read may be anyone's.
@@ -163,25 +204,25 @@ impl MarkBoard {
             }
         }
         if let Some(own) = own.filter(|_| marks.ours && !marks.others.is_empty() && self.takes_context) {
-            let document = self.client.get(&self.client.address().place(&own)?, &credentials)?;
+            let document = client.get(&client.address().place(&own)?, &credentials)?;
             marks.keeps_context = OtherSession::read(own, &document).context.is_some();
         }
         Ok(marks)
     }
 
-    fn members(&self, credentials: &Credentials) -> Result<Vec<Location>, Failure> {
+    fn members(&self, client: &Client, credentials: &Credentials) -> Result<Vec<Location>, Failure> {
         let mut place = self.sessions()?;
         let mut members = Vec::new();
         for _ in 0..PAGES {
-            let page = Page::read(&self.client.get(&place, credentials)?)
+            let page = Page::read(&client.get(&place, credentials)?)
                 .map_err(|why| Failure::new(FailureKind::Garbled, format!("the list of sessions {why}")))?;
             for link in &page.members {
-                members.push(self.client.follow(&place, link)?);
+                members.push(client.follow(&place, link)?);
             }
             match page.next {
                 _ if members.len() > SESSIONS_READ => break,
                 None => return Ok(members),
-                Some(next) => place = self.client.follow(&place, &next)?,
+                Some(next) => place = client.follow(&place, &next)?,
             }
         }
         Err(Failure::new(FailureKind::Garbled, "the list of sessions is too long to be read in time"))
@@ -191,7 +232,7 @@ impl MarkBoard {
     pub fn delete(&self, path: &str) -> Result<(), Failure> {
         let (credentials, _) = self.session();
         let place = self.client.address().place(path)?;
-        self.client.send(Request::delete(&place, &credentials)).map(drop)
+        self.client.briefly().send(Request::delete(&place, &credentials)).map(drop)
     }
 
     /// Returns whether the mark is up, as far as is known.
@@ -199,8 +240,21 @@ impl MarkBoard {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Takes the mark down, if there is one.
+    /// Returns where the mark is, if it is up and the BMC has named its place.
+    pub(super) fn path(&self) -> Option<String> {
+        self.session().1
+    }
+
+    /// Takes the mark down, if there is one, and what the BMC shows of those whose answers were lost.
     pub fn lower(&mut self) {
+        if !self.unanswered.is_empty() {
+            let strays = self.read_by(&self.client.briefly()).map(|marks| marks.strays).unwrap_or_default();
+            for stray in strays {
+                if let Err(failure) = self.delete(&stray) {
+                    log::warn!("a session on the BMC could not be deleted: {failure}");
+                }
+            }
+        }
         log_out(&self.slot, &self.client);
     }
 

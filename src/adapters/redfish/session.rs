@@ -1,7 +1,6 @@
 //! A Redfish session, for services that have basic authentication switched off. Whoever opens one deletes it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use zeroize::Zeroize as _;
@@ -29,7 +28,18 @@ pub(super) type Slot = Arc<Mutex<Option<Session>>>;
 pub struct SessionHandle {
     held: Arc<Mutex<Vec<Held>>>,
     on_first: Arc<Mutex<Option<OnSession>>>,
-    keeps_marks: Arc<AtomicBool>,
+    stage: Arc<Mutex<Stage>>,
+}
+
+/// How far an action is, for its marks. An action that ends early sends no reset any more: the two exclude each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    #[default]
+    Open,
+    /// A reset was sent, neither refused nor proven: marks stay.
+    Resetting,
+    /// The marks go, and no session is opened.
+    Ending,
 }
 
 #[derive(Clone)]
@@ -51,27 +61,57 @@ impl std::fmt::Debug for SessionHandle {
 impl SessionHandle {
     /// Holds no session yet.
     pub fn new(on_session: OnSession) -> Self {
-        Self { held: Arc::default(), on_first: Arc::new(Mutex::new(Some(on_session))), keeps_marks: Arc::default() }
+        Self { held: Arc::default(), on_first: Arc::new(Mutex::new(Some(on_session))), stage: Arc::default() }
     }
 
-    /// Deletes each session that is open. Marks stay where a reset is under way.
+    /// Ends the action early: deletes each session that is open, and lets no other be opened. Marks stay where a reset is under way.
     pub fn delete(&self) {
+        let keeps_marks = {
+            let mut stage = self.stage();
+            if *stage == Stage::Open {
+                *stage = Stage::Ending;
+            }
+            *stage == Stage::Resetting
+        };
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for Held { slot, client, is_mark } in held {
-            if !is_mark || !self.keeps_marks() {
+            if !is_mark || !keeps_marks {
                 log_out(&slot, &client);
             }
         }
     }
 
-    /// Sets whether a reset is under way, neither refused nor proven.
-    pub fn keep_marks(&self, keeps: bool) {
-        self.keeps_marks.store(keeps, Ordering::SeqCst);
+    /// Keeps the marks up from now on, because a reset goes out, and returns whether an earlier one is under way.
+    pub fn begin_reset(&self) -> Result<bool, Failure> {
+        let mut stage = self.stage();
+        if *stage == Stage::Ending {
+            return Err(ended());
+        }
+        let is_under_way = *stage == Stage::Resetting;
+        *stage = Stage::Resetting;
+        Ok(is_under_way)
+    }
+
+    /// Lets the marks go again: no reset is under way.
+    pub fn settle_reset(&self) {
+        let mut stage = self.stage();
+        if *stage == Stage::Resetting {
+            *stage = Stage::Open;
+        }
     }
 
     /// Returns whether a reset is under way, so that marks have to stay.
     pub fn keeps_marks(&self) -> bool {
-        self.keeps_marks.load(Ordering::SeqCst)
+        *self.stage() == Stage::Resetting
+    }
+
+    /// Fails once a signal has ended the action: a session that was opened now would stay.
+    pub(super) fn check_open(&self) -> Result<(), Failure> {
+        if *self.stage() == Stage::Ending { Err(ended()) } else { Ok(()) }
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has an early end of the process delete what `slot` will hold.
@@ -83,6 +123,10 @@ impl SessionHandle {
             on_first(self.clone());
         }
     }
+}
+
+fn ended() -> Failure {
+    Failure::new(FailureKind::Refused, "a signal has ended the action")
 }
 
 /// Keeps the one session that an action logs in with, and deletes it in the end.

@@ -1,8 +1,11 @@
 //! An action that races with the agent of the other node: no reset before the race is won, and none of its marks outlives it.
 
+use std::time::Duration;
+
 use super::Actor;
 use crate::adapters::redfish::failure::Failure;
 use crate::fence::plan::{Event, Goal};
+use crate::os::clock::Deadline;
 
 impl Actor<'_> {
     /// Posts a reset, once the race is won that one which switches off needs.
@@ -11,7 +14,7 @@ impl Actor<'_> {
             return Ok(self.post(at, reset_type));
         };
         contest.win(self.deadline)?;
-        let is_under_way = contest.sends();
+        let is_under_way = contest.sends()?;
         let event = self.post(at, reset_type);
         if let (Event::Refused(failure), Some(contest)) = (&event, &self.contest) {
             // An earlier one may still work.
@@ -26,8 +29,17 @@ impl Actor<'_> {
     pub(super) fn settle_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.has_settled();
-            contest.sweep();
+            contest.begin_tidying();
         }
+    }
+
+    /// Waits until `at` of a phase that began at `began`. What the race left is tidied up in the pauses of powering on.
+    pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
+        let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
+        if let Some(contest) = self.contest.as_mut().filter(|_| goal == Goal::On) {
+            contest.tidy_in_pause(Deadline::after(left(self.deadline)));
+        }
+        self.deadline.sleep(left(self.deadline));
     }
 
     /// Takes the marks down, on every way out.

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
+use super::Actor;
 use crate::adapters::redfish::bmc::Target;
+use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::select::Candidate;
-use crate::fence::plan::{self, Goal, Moment, Reached};
+use crate::fence::config::Method;
+use crate::fence::plan::{self, Event, Goal, Moment, Reached};
 use crate::os::clock;
 
 /// What was seen in the course of an action.
@@ -35,5 +38,20 @@ impl Fenced {
             (Goal::On, Reached::ByUs) => self.on_at = Some(clock::wall_millis()),
             _ => {}
         }
+    }
+}
+
+impl Actor<'_> {
+    /// The reading that proved Off, for what comes after it. `On` changes nothing of a system that came back by itself since. After a
+    /// cycle the system is to come back by itself, and is read first.
+    pub(super) fn reading_of_proof(&self, at: usize) -> Vec<Moment> {
+        let system = self.hosts.get(at).and_then(Target::system).filter(|system| system.power.is(PowerWord::Off));
+        let system = system.filter(|_| self.config.method == Method::OnOff);
+        let event = system.map(|system| Event::Read {
+            power: system.power.clone(),
+            last_reset: system.last_reset.clone(),
+            is_there: true,
+        });
+        event.into_iter().map(|event| Moment { at: Duration::ZERO, event }).collect()
     }
 }

@@ -40,13 +40,17 @@ pub struct Outcome {
     pub wrong: Option<(String, Vec<String>)>,
 }
 
-/// Searches all orders from every set of BMCs that can be reached, and that list sessions.
+/// Searches all orders from every set of BMCs that can be reached, that list sessions, and that are late.
 pub fn check(options: Options) -> Outcome {
     let began = Instant::now();
     let mut search = Search::new(options);
     for reach in 0..16 {
+        // A BMC is late for the node that reaches it. With two faults there are states enough without.
+        let lates = if reach == 15 && options.faults < 2 { 4 } else { 1 };
         for lists in 0..4 {
-            search.reach(None, World::new(reach, lists, options.faults), Course::Normal);
+            for late in 0..lates {
+                search.reach(None, World::new(reach, lists, late, options.faults), Course::Normal);
+            }
         }
     }
     let wrong = search.run();
@@ -123,10 +127,11 @@ impl Search {
         let begin = &self.worlds[numbers[0] as usize];
         let reach = begin.nodes.map(|node| node.reaches);
         let mut way = vec![format!(
-            "P reaches {:?}, N reaches {:?}, lists {:?}",
+            "P reaches {:?}, N reaches {:?}, lists {:?}, late {:?}",
             reach[0],
             reach[1],
-            begin.bmcs.map(|bmc| bmc.lists)
+            begin.bmcs.map(|bmc| bmc.lists),
+            begin.bmcs.map(|bmc| bmc.is_late)
         )];
         for pair in numbers.windows(2) {
             let to = self.worlds[pair[1] as usize];

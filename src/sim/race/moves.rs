@@ -3,7 +3,7 @@
 use super::Options;
 use super::mutant::Mutant;
 use super::world::{Agent, Left, Marks, World, place};
-use crate::fence::race::{Listing, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
+use crate::fence::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
 
 /// Whether a move is part of the normal course, which leads to an end, or may never happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,8 @@ fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
 fn agent(world: &World, node: usize, options: Options, found: Found<'_>) {
     let who = name(node);
     match world.nodes[node].agent {
+        // An agent reads its target before it races for it.
+        Agent::Idle if !world.reaches(node, Site::Target) => {}
         Agent::Idle => {
             let uses_seen = options.mutant == Mutant::LookBeforeRaise;
             let seen = SITES.map(|site| uses_seen && world.bmcs[place(node, site)].marks[1 - node].any());
@@ -120,24 +122,25 @@ fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [boo
     };
     let step = options.mutant.step(race);
     match step {
-        RaceStep::Raise(site) => {
-            raise(world, node, site, options, |course, what, world, done| {
-                found(course, format!("{who} marks {site:?}{what}"), answered(&world, RaceEvent::Raised(done)));
-            });
-        }
-        RaceStep::Read(site) => {
-            let at_first = seen[usize::from(site == Site::Own)];
-            let mut read = |course, what: &str, world: &World, listing| {
-                let listing = options.mutant.listing(site, listing, at_first);
-                found(course, format!("{who} reads {site:?}{what}"), answered(world, RaceEvent::Listed(listing)));
-            };
-            if !world.reaches(node, site) {
-                return read(Course::Normal, " in vain", world, None);
+        RaceStep::Raise(open) => {
+            for site in SITES.into_iter().filter(|site| open.has(*site)) {
+                raise(world, node, site, options, |course, what, world, done| {
+                    found(
+                        course,
+                        format!("{who} marks {site:?}{what}"),
+                        answered(&world, RaceEvent::Raised(site, done)),
+                    );
+                });
             }
-            read(Course::Normal, "", world, Some(listing(world, node, site, options, false)));
-            if let Some(world) = faulty(world) {
-                read(Course::Chance, ", the answer is lost", &world, None);
-                read(Course::Chance, ", stale", &world, Some(listing(&world, node, site, options, true)));
+        }
+        RaceStep::Read(open) => {
+            for site in SITES.into_iter().filter(|site| open.has(*site)) {
+                let at_first = seen[usize::from(site == Site::Own)];
+                read(world, node, site, options, |course, what, world, listing| {
+                    let listing = options.mutant.listing(site, listing, at_first);
+                    let event = RaceEvent::Listed(site, listing);
+                    found(course, format!("{who} reads {site:?}{what}"), answered(&world, event));
+                });
             }
         }
         RaceStep::Lower => {
@@ -151,6 +154,14 @@ fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [boo
             }
         }
         RaceStep::Wait(pause) => {
+            for site in SITES {
+                let is_up = world.bmcs[place(node, site)].marks[node].known;
+                if is_up && matches!(race.mark(site), Mark::Failed | Mark::Silent) {
+                    let race = race.after(RaceEvent::Raised(site, Raised::Acknowledged));
+                    let next = world.with_agent(node, Agent::Races { race, seen });
+                    found(Course::Normal, format!("{who} hears of its mark, {site:?}"), next);
+                }
+            }
             if pause != Pause::Delay || !options.timely || !acts(world, 1 - node) {
                 let mut next = answered(world, RaceEvent::Waited);
                 // A list is stale for less than the shortest wait.
@@ -179,8 +190,12 @@ fn raise(world: &World, node: usize, site: Site, options: Options, mut found: im
     if !world.reaches(node, site) {
         return found(Course::Normal, " in vain", *world, Raised::Unanswered);
     }
-    if options.mutant == Mutant::OwnBmcUnproven && site == Site::Own {
+    if !options.mutant.marks_own() && site == Site::Own {
         return found(Course::Normal, " without a mark", *world, Raised::Acknowledged);
+    }
+    if world.is_late(node, site) {
+        let known = options.mutant != Mutant::LateForgotten;
+        return found(Course::Normal, ", the answer is late", marked(world, known), Raised::Unanswered);
     }
     found(Course::Normal, "", marked(world, true), Raised::Acknowledged);
     if !world.bmcs[place(node, site)].lists {
@@ -189,6 +204,23 @@ fn raise(world: &World, node: usize, site: Site, options: Options, mut found: im
     if let Some(world) = faulty(world) {
         found(Course::Chance, ", the answer is lost", marked(&world, false), Raised::Unanswered);
         found(Course::Chance, ", the request is lost", world, Raised::Unanswered);
+    }
+}
+
+fn read(
+    world: &World,
+    node: usize,
+    site: Site,
+    options: Options,
+    mut found: impl FnMut(Course, &str, World, Option<Listing>),
+) {
+    if !world.reaches(node, site) || world.is_late(node, site) {
+        return found(Course::Normal, " in vain", *world, None);
+    }
+    found(Course::Normal, "", *world, Some(listing(world, node, site, options, false)));
+    if let Some(world) = faulty(world) {
+        found(Course::Chance, ", the answer is lost", world, None);
+        found(Course::Chance, ", stale", world, Some(listing(&world, node, site, options, true)));
     }
 }
 

@@ -15,6 +15,10 @@ pub enum Mutant {
     OwnMarkUnproven,
     /// A node does not mark its own BMC, and takes any list of it.
     OwnBmcUnproven,
+    /// The flag is a light that a node switches on at its target's BMC, and looks for at its own: no list shows both.
+    Light,
+    /// A mark whose acknowledgement comes too late is never taken down.
+    LateForgotten,
     /// Marks go before the reset is answered and proven.
     LoweredEarly,
     /// A list that cannot be read shows no mark.
@@ -28,11 +32,13 @@ pub enum Mutant {
 }
 
 /// All of them, by the names that the command takes.
-pub const ALL: [(&str, Mutant); 10] = [
+pub const ALL: [(&str, Mutant); 12] = [
     ("look-before-raise", Mutant::LookBeforeRaise),
     ("preferred-continues", Mutant::PreferredContinues),
     ("own-mark-unproven", Mutant::OwnMarkUnproven),
     ("own-bmc-unproven", Mutant::OwnBmcUnproven),
+    ("light", Mutant::Light),
+    ("late-forgotten", Mutant::LateForgotten),
     ("lowered-early", Mutant::LoweredEarly),
     ("unread-is-gone", Mutant::UnreadIsGone),
     ("young-is-killed", Mutant::YoungIsKilled),
@@ -48,6 +54,11 @@ impl Mutant {
             Self::NeitherPreferred => false,
             _ => node == 0,
         }
+    }
+
+    /// Whether a node marks its own BMC.
+    pub(super) fn marks_own(self) -> bool {
+        !matches!(self, Self::OwnBmcUnproven | Self::Light)
     }
 
     /// Whether the two nodes wait for different times.
@@ -68,7 +79,10 @@ impl Mutant {
         match (self, listing) {
             (Self::LookBeforeRaise, Some(_)) => Some(Listing { ours: true, rivals: at_first }),
             (Self::OwnMarkUnproven, Some(listing)) => Some(Listing { ours: true, ..listing }),
-            (Self::OwnBmcUnproven, Some(listing)) if site == Site::Own => Some(Listing { ours: true, ..listing }),
+            (Self::OwnBmcUnproven | Self::Light, Some(listing)) if site == Site::Own => {
+                Some(Listing { ours: true, ..listing })
+            }
+            (Self::Light, Some(listing)) => Some(Listing { rivals: false, ..listing }),
             (Self::UnreadIsGone, None) => Some(Listing { ours: true, rivals: false }),
             (_, listing) => listing,
         }

@@ -44,6 +44,8 @@ pub(super) struct Bmc {
     pub(super) by_wait: bool,
     /// Whether its list of sessions shows any.
     pub(super) lists: bool,
+    /// Whether it does what its own node asks, and answers too late.
+    pub(super) is_late: bool,
 }
 
 impl Bmc {
@@ -98,8 +100,8 @@ pub(super) fn place(node: usize, site: Site) -> usize {
 }
 
 impl World {
-    /// Both nodes live, and no agent was called. Bits of `reach` and `lists` are what works.
-    pub(super) fn new(reach: u8, lists: u8, faults: u8) -> Self {
+    /// Both nodes live, and no agent was called. Bits of `reach` and `lists` are what works, those of `late` which BMC is late.
+    pub(super) fn new(reach: u8, lists: u8, late: u8, faults: u8) -> Self {
         let works = |bits: u8, at: usize| bits & (1 << at) != 0;
         let node = |at: usize| Node {
             lives: true,
@@ -113,12 +115,18 @@ impl World {
             has_reset: false,
             by_wait: false,
             lists: works(lists, at),
+            is_late: works(late, at),
         };
         Self { nodes: [node(0), node(1)], bmcs: [bmc(0), bmc(1)], faults }
     }
 
     pub(super) fn reaches(&self, node: usize, site: Site) -> bool {
         self.nodes[node].reaches[place(node, site)]
+    }
+
+    /// Whether the answer of a BMC comes later than an agent waits.
+    pub(super) fn is_late(&self, node: usize, site: Site) -> bool {
+        site == Site::Own && self.bmcs[node].is_late
     }
 
     pub(super) fn with_agent(mut self, node: usize, agent: Agent) -> Self {

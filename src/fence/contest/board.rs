@@ -1,0 +1,192 @@
+//! One BMC of a race: the mark on it, what its list shows, and a thread that asks it.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::name::{MarkName, Rival};
+use crate::adapters::redfish::failure::{Failure, FailureKind};
+use crate::adapters::redfish::mark::{MarkBoard, Marks};
+use crate::fence::race::{Listing, RaceEvent, Raised, Site};
+use crate::fence::sightings::Sightings;
+
+/// A BMC that takes a connection and leaves so many requests for marks unanswered has no list of sessions.
+const SILENCES: u8 = 3;
+
+/// What an agent knows of one BMC.
+#[derive(Debug)]
+pub(super) struct Board {
+    site: Site,
+    marks: MarkBoard,
+    name: MarkName,
+    sightings: Sightings,
+    silences: u8,
+    /// Why the connection that was opened first could not be made.
+    unconnected: Option<Failure>,
+    /// What the last step came to.
+    event: Option<RaceEvent>,
+    /// A rival's session that was seen here last.
+    rival: Option<String>,
+    /// Why nothing is proven here.
+    why: Option<String>,
+    /// Whether marks of the other node were here when they were last looked for; `None` where that is not known.
+    swept: Option<bool>,
+}
+
+impl Board {
+    pub(super) fn new(site: Site, mut marks: MarkBoard, name: MarkName) -> Self {
+        marks.hold();
+        let sightings = Sightings::of(marks.client().address());
+        let (silences, unconnected, event, rival, why, swept) = Default::default();
+        Self { site, marks, name, sightings, silences, unconnected, event, rival, why, swept }
+    }
+
+    fn report(&mut self) -> Report {
+        let Self { event, rival, why, swept, .. } = self;
+        Report { event: event.take(), rival: rival.clone(), why: why.clone(), is_clean: *swept == Some(false) }
+    }
+
+    /// Opens the connection.
+    pub(super) fn connect(&mut self) {
+        self.unconnected = self.marks.connect().err().filter(|failure| failure.kind == FailureKind::Unreachable);
+    }
+
+    pub(super) fn raise(&mut self) {
+        let raised = match self.unconnected.take() {
+            Some(failure) => Err(failure),
+            None => self.marks.raise(&self.name.context()),
+        };
+        let raised = match raised {
+            Ok(()) => Raised::Acknowledged,
+            Err(failure) if self.has_answered(&failure) => Raised::Refused,
+            Err(_) => Raised::Unanswered,
+        };
+        self.event = Some(RaceEvent::Raised(self.site, raised));
+    }
+
+    pub(super) fn read(&mut self) {
+        let listing = match self.marks.read() {
+            Ok(marks) => Some(self.judge(&marks)),
+            Err(failure) => self.has_answered(&failure).then(Listing::default),
+        };
+        self.event = Some(RaceEvent::Listed(self.site, listing));
+    }
+
+    /// Whether a request that failed had an answer: one that is silent again and again will never give one.
+    fn has_answered(&mut self, failure: &Failure) -> bool {
+        self.why = Some(failure.to_string());
+        let is_silent = matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent);
+        self.silences = self.silences.saturating_add(u8::from(is_silent));
+        failure.is_an_answer() || (is_silent && self.silences >= SILENCES)
+    }
+
+    /// Returns what a list means for the race.
+    fn judge(&mut self, marks: &Marks) -> Listing {
+        let user = self.marks.user().to_owned();
+        let rivals: Vec<Rival> = marks.others.iter().filter_map(|other| self.name.rival(other, marks, &user)).collect();
+        let known: Vec<&str> = rivals.iter().filter_map(|rival| rival.key.as_deref()).collect();
+        let mut ages = self.sightings.note(&known).into_iter();
+        let mut is_young = |rival: &&Rival| {
+            let age = rival.key.as_ref().and_then(|_| ages.next());
+            age.is_none_or(|age| age <= rival.longest)
+        };
+        self.rival = rivals.iter().filter(|rival| is_young(rival)).map(|rival| rival.shown.clone()).last();
+        self.why = (!marks.ours).then(|| "its list of sessions does not show the mark of this run".to_owned());
+        Listing { ours: marks.ours, rivals: self.rival.is_some() }
+    }
+
+    /// Deletes what the agent of the other node left, which is proven to be off: its next boot would have to wait for it.
+    pub(super) fn sweep(&mut self) {
+        self.swept =
+            if self.marks.is_up() { self.marks.read().ok().map(|marks| self.delete_rivals(&marks)) } else { None };
+    }
+
+    fn delete_rivals(&self, marks: &Marks) -> bool {
+        let mut found = false;
+        for other in marks.others.iter().filter(|other| self.name.is_a_rivals(other)) {
+            found = true;
+            if let Err(failure) = self.marks.delete(&other.path) {
+                log::info!("race: a mark of the other node stays until its session ends: {failure}");
+            }
+        }
+        found
+    }
+
+    pub(super) fn lower(&mut self) {
+        self.marks.lower();
+    }
+}
+
+/// What is known of a board after a job.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Report {
+    /// What a step came to.
+    pub(super) event: Option<RaceEvent>,
+    /// A rival's session that was seen there last.
+    pub(super) rival: Option<String>,
+    /// Why nothing is proven there.
+    pub(super) why: Option<String>,
+    /// Whether the list showed no mark of the other node after that node was proven off.
+    pub(super) is_clean: bool,
+}
+
+/// A board whose work a thread does, one job after the other. Each ends by itself, as each request has a limit.
+#[derive(Debug)]
+pub(super) struct Lane {
+    board: Arc<Mutex<Board>>,
+    address: String,
+    /// The last job that was begun.
+    job: Option<Receiver<Report>>,
+    last: Report,
+}
+
+impl Lane {
+    pub(super) fn new(board: Board) -> Self {
+        let address = board.marks.client().address().short();
+        Self { board: Arc::new(Mutex::new(board)), address, job: None, last: Report::default() }
+    }
+
+    /// Begins a job, which waits for the one before.
+    pub(super) fn start(&mut self, job: impl FnOnce(&mut Board) + Send + 'static) {
+        let (board, before) = (self.board.clone(), self.job.take());
+        let (sends, receives) = mpsc::sync_channel(1);
+        std::thread::spawn(move || {
+            before.iter().for_each(|before| drop(before.recv()));
+            let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
+            job(&mut board);
+            let _ = sends.send(board.report());
+        });
+        self.job = Some(receives);
+    }
+
+    /// Waits for the job as long as `patience` lasts, and returns what it came to.
+    pub(super) fn wait(&mut self, patience: Duration) -> Option<RaceEvent> {
+        match self.job.as_ref()?.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => return None,
+            Err(RecvTimeoutError::Disconnected) => {}
+            Ok(report) => self.last = report,
+        }
+        self.job = None;
+        self.last.event.take()
+    }
+
+    /// Waits for the job to end.
+    pub(super) fn finish(&mut self) {
+        if let Some(Ok(report)) = self.job.take().map(|job| job.recv()) {
+            self.last = report;
+        }
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.job.is_some()
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns what is known after the last job that has ended.
+    pub(super) fn last(&self) -> &Report {
+        &self.last
+    }
+}

@@ -1,0 +1,101 @@
+//! By what a session is known as a mark: of this node, or of the other one.
+
+use std::time::Duration;
+
+use crate::adapters::redfish::mark::{Marks, OtherSession};
+use crate::os::clock;
+
+/// What the `Context` of each mark begins with.
+const PREFIX: &str = "tandem-fence-race";
+
+/// By what the marks of this run are known, and those of the other node.
+#[derive(Clone, Debug)]
+pub(in crate::fence) struct MarkName {
+    longest: Duration,
+    /// Differs between both nodes, and is the same in each run of one.
+    id: String,
+}
+
+/// A session that may be a mark of the other node.
+pub(super) struct Rival {
+    pub(super) shown: String,
+    /// What no other session is called, ever; `None` where the BMC gives nothing of the kind.
+    pub(super) key: Option<String>,
+    pub(super) longest: Duration,
+}
+
+impl MarkName {
+    pub(in crate::fence) fn new(target: &str, longest: Duration) -> Self {
+        // FNV-1a: what is compared is what this node itself wrote.
+        let id = target
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        Self { longest, id: format!("{id:016x}") }
+    }
+
+    /// The `Context` of a new mark: how long it may stand, what it is for, and a number that no other mark of this node has.
+    pub(in crate::fence) fn context(&self) -> String {
+        format!("{PREFIX} {} {} {:x}", self.longest.as_secs(), self.id, clock::boot_nanoseconds())
+    }
+
+    /// Returns whether a session's `Context` names it a mark of the other node.
+    pub(super) fn is_a_rivals(&self, other: &OtherSession) -> bool {
+        self.other_marks_time(other).is_some()
+    }
+
+    fn other_marks_time(&self, other: &OtherSession) -> Option<Duration> {
+        let mut words = other.context.as_deref()?.strip_prefix(PREFIX)?.split_whitespace();
+        let longest = words.next().and_then(|word| word.parse().ok()).map_or(self.longest, Duration::from_secs);
+        (words.next() != Some(self.id.as_str())).then_some(longest)
+    }
+
+    /// Returns the rival that `other` may be, in a list that was read as `user`.
+    pub(super) fn rival(&self, other: &OtherSession, list: &Marks, user: &str) -> Option<Rival> {
+        let origin = other.origin.as_ref().map(|origin| format!(" from {origin}")).unwrap_or_default();
+        let shown = format!("{}{origin}", other.path);
+        if other.context.as_deref().is_some_and(|context| context.starts_with(PREFIX)) {
+            let longest = self.other_marks_time(other)?;
+            let key = other.context.as_ref().map(|context| format!("{} {context}", other.path));
+            return Some(Rival { shown, key, longest });
+        }
+        if list.keeps_context || other.user.as_deref().is_some_and(|theirs| theirs != user) {
+            return None;
+        }
+        let key = other.created.as_ref().map(|created| format!("{} {created}", other.path));
+        Some(Rival { shown, key, longest: self.longest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(user: &str, context: Option<&str>) -> OtherSession {
+        let context = context.map(str::to_owned);
+        OtherSession { path: "/s/7".into(), user: Some(user.into()), context, ..OtherSession::default() }
+    }
+
+    #[test]
+    fn a_rival_is_known_by_its_context_and_else_by_its_user() {
+        let ours = MarkName::new("192.0.2.2:443  node2", Duration::from_secs(54));
+        let theirs = MarkName::new("192.0.2.1:443  node1", Duration::from_secs(99));
+        let (kept, dropped) = (Marks { keeps_context: true, ..Marks::default() }, Marks::default());
+        let seen =
+            |other: &OtherSession, list: &Marks| ours.rival(other, list, "admin").map(|rival| rival.longest.as_secs());
+        for list in [&kept, &dropped] {
+            assert_eq!(seen(&session("other", Some(&theirs.context())), list), Some(99), "whatever its user");
+            assert_eq!(seen(&session("admin", Some(&ours.context())), list), None, "of an earlier run of this node");
+            assert_eq!(seen(&session("admin", Some(PREFIX)), list), Some(54), "cut off by the BMC");
+            assert_eq!(seen(&session("operator", None), list), None);
+        }
+        assert_eq!(seen(&session("admin", None), &kept), None, "an operator's");
+        assert_eq!(seen(&session("admin", None), &dropped), Some(54));
+        assert_eq!(seen(&OtherSession::default(), &dropped), Some(54), "one that may not be read");
+        let created = |created: Option<&str>| {
+            let other = OtherSession { created: created.map(str::to_owned), ..session("admin", None) };
+            ours.rival(&other, &dropped, "admin").and_then(|rival| rival.key)
+        };
+        assert_eq!(created(None), None, "its path may be another session's later");
+        assert_eq!(created(Some("2026-11-29T00:00:00Z")).as_deref(), Some("/s/7 2026-11-29T00:00:00Z"));
+    }
+}
