@@ -23,13 +23,13 @@ use crate::os::clock::Deadline;
 /// The agent's process ends so long after its action at the latest.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
-/// Between two glances at a thread.
-const GLANCE: Duration = Duration::from_millis(5);
 const SHORT: Duration = Duration::from_secs(1);
 /// What a reset and its proof need at least.
 const RESERVE: Duration = Duration::from_secs(5);
-/// So long a race waits for one step on the target's BMC.
+/// So long a race waits for one answer of the target's BMC.
 pub(super) const TARGET_LIMIT: Duration = Duration::from_secs(5);
+/// So long a race waits for the target's list and every session in it: a BMC that takes three seconds for each answer has some.
+const READ_LIMIT: Duration = Duration::from_secs(20);
 /// So long a race waits for one step on the BMC of the agent's own node.
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
 /// So long the answer to the request of a session is waited for: a session of which nothing is known stays.
@@ -87,9 +87,12 @@ impl Contest {
         while !self.is_won {
             match self.race.step() {
                 RaceStep::Raise(open) => {
-                    self.ask(open, Board::raise, |site| RaceEvent::Raised(site, Raised::Unanswered));
+                    let unanswered = |site| RaceEvent::Raised(site, Raised::Unanswered);
+                    self.ask(open, TARGET_LIMIT, Board::raise, unanswered);
                 }
-                RaceStep::Read(open) => self.ask(open, Board::read, |site| RaceEvent::Listed(site, None)),
+                RaceStep::Read(open) => {
+                    self.ask(open, READ_LIMIT, Board::read, |site| RaceEvent::Listed(site, None));
+                }
                 RaceStep::Lower => {
                     log::info!("race: {}; withdrawing", self.seen());
                     self.lower();
@@ -111,10 +114,10 @@ impl Contest {
         Ok(())
     }
 
-    /// Has the BMCs in `open` do a step, and tells the race what it came to; `unanswered` where one is late.
-    fn ask(&mut self, open: Open, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
-        let asked = Deadline::after(TARGET_LIMIT);
-        let lanes = [(Site::Target, &mut self.target, TARGET_LIMIT), (Site::Own, &mut self.own, OWN_LIMIT)];
+    /// Has the BMCs in `open` do a step, and tells the race what it came to; `unanswered` where one is late, the target after `patience`.
+    fn ask(&mut self, open: Open, patience: Duration, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
+        let asked = Deadline::after(patience);
+        let lanes = [(Site::Target, &mut self.target, patience), (Site::Own, &mut self.own, OWN_LIMIT)];
         let mut lanes: Vec<_> = lanes.into_iter().filter(|(site, ..)| open.has(*site)).collect();
         for (_, lane, _) in &mut lanes {
             lane.start(step);
@@ -191,10 +194,7 @@ impl Contest {
     pub(super) fn begin_tidying(&mut self) {
         if self.is_won {
             self.is_untidy = true;
-            self.own.start(|own| {
-                own.sweep();
-                own.lower();
-            });
+            self.own.start(Board::look_for_rivals);
         }
     }
 
@@ -213,11 +213,12 @@ impl Contest {
         self.is_untidy = false;
         // An agent marks both BMCs at once: where its target's shows no mark, none is here.
         let sweeps = self.has_met || self.own.is_busy() || !self.own.last().is_clean;
+        self.own.start(Board::leave);
         self.target.start(move |target| {
             if sweeps {
-                target.sweep();
+                target.look_for_rivals();
             }
-            target.lower();
+            target.leave();
         });
     }
 

@@ -13,6 +13,9 @@ use crate::records::state_file;
 /// Where no reboot reaches.
 const DIR: &str = "/run";
 
+/// When a mark was first seen of which it is known that its agent has ended.
+const EVER: u64 = 0;
+
 /// A mark, and when it was first seen, in nanoseconds since the machine booted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sighting {
@@ -56,13 +59,25 @@ impl Sightings {
             let first = earlier.map_or(now, |sighting| sighting.first);
             next.marks.push(Sighting { mark: (*mark).to_owned(), first });
         }
+        self.keep(next);
+        let age = |first| if first == EVER { Duration::MAX } else { Duration::from_nanos(now.saturating_sub(first)) };
+        self.seen.marks.iter().map(|sighting| age(sighting.first)).collect()
+    }
+
+    /// Takes note that the agent of every mark seen so far has ended: its node was proven off.
+    pub(super) fn condemn(&mut self) {
+        let mut next = self.seen.clone();
+        next.marks.iter_mut().for_each(|sighting| sighting.first = EVER);
+        self.keep(next);
+    }
+
+    fn keep(&mut self, next: Seen) {
         if next != self.seen {
             self.seen = next;
             if let Err(error) = state_file::write(&self.path, &self.seen) {
                 log::info!("{} cannot be written: {error}", self.path.display());
             }
         }
-        self.seen.marks.iter().map(|sighting| Duration::from_nanos(now.saturating_sub(sighting.first))).collect()
     }
 }
 
@@ -89,6 +104,8 @@ mod tests {
         clock::sleep(Duration::from_millis(2));
         let ages = sightings().note(&["b", "a"]);
         assert!(ages[0].is_zero() && ages[1] >= Duration::from_millis(2), "{ages:?}");
+        sightings().condemn();
+        assert_eq!(sightings().note(&["b", "c"]), [Duration::MAX, Duration::ZERO]);
         assert!(sightings().note(&[]).is_empty());
         assert_eq!(sightings().note(&["a"]), [Duration::ZERO]);
         let later = Seen { marks: vec![Sighting { mark: "a".to_owned(), first: u64::MAX }] };

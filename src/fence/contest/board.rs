@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::name::{MarkName, Rival};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
-use crate::adapters::redfish::mark::{MarkBoard, Marks};
+use crate::adapters::redfish::mark::{MarkBoard, Marks, OtherSession};
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
 use crate::fence::sightings::Sightings;
 
@@ -31,14 +31,16 @@ pub(super) struct Board {
     why: Option<String>,
     /// Whether marks of the other node were here when they were last looked for; `None` where that is not known.
     swept: Option<bool>,
+    /// What the list showed then.
+    left: Marks,
 }
 
 impl Board {
     pub(super) fn new(site: Site, mut marks: MarkBoard, name: MarkName) -> Self {
         marks.hold();
         let sightings = Sightings::of(marks.client().address());
-        let (silences, unconnected, event, rival, why, swept) = Default::default();
-        Self { site, marks, name, sightings, silences, unconnected, event, rival, why, swept }
+        let (silences, unconnected, event, rival, why, swept, left) = Default::default();
+        Self { site, marks, name, sightings, silences, unconnected, event, rival, why, swept, left }
     }
 
     fn report(&mut self) -> Report {
@@ -66,7 +68,10 @@ impl Board {
 
     pub(super) fn read(&mut self) {
         let listing = match self.marks.read() {
-            Ok(marks) => Some(self.judge(&marks)),
+            Ok(marks) => {
+                self.delete(&marks, |name, other| name.is_left_behind(other));
+                Some(self.judge(&marks))
+            }
             Err(failure) => self.has_answered(&failure).then(Listing::default),
         };
         self.event = Some(RaceEvent::Listed(self.site, listing));
@@ -95,21 +100,28 @@ impl Board {
         Listing { ours: marks.ours, rivals: self.rival.is_some() }
     }
 
-    /// Deletes what the agent of the other node left, which is proven to be off: its next boot would have to wait for it.
-    pub(super) fn sweep(&mut self) {
-        self.swept =
-            if self.marks.is_up() { self.marks.read().ok().map(|marks| self.delete_rivals(&marks)) } else { None };
+    /// Looks for what the agent of the other node left, which is proven to be off: its next boot would have to wait for it.
+    pub(super) fn look_for_rivals(&mut self) {
+        self.sightings.condemn();
+        let marks = if self.marks.is_up() { self.marks.read().ok() } else { None };
+        let found = |marks: &Marks| marks.others.iter().any(|other| self.name.is_a_rivals(other));
+        self.swept = marks.as_ref().map(found);
+        self.left = marks.unwrap_or_default();
     }
 
-    fn delete_rivals(&self, marks: &Marks) -> bool {
-        let mut found = false;
-        for other in marks.others.iter().filter(|other| self.name.is_a_rivals(other)) {
-            found = true;
+    /// Deletes what [`Self::look_for_rivals`] has found, and takes the mark down.
+    pub(super) fn leave(&mut self) {
+        let left = std::mem::take(&mut self.left);
+        self.delete(&left, MarkName::is_a_rivals);
+        self.marks.lower();
+    }
+
+    fn delete(&self, marks: &Marks, which: fn(&MarkName, &OtherSession) -> bool) {
+        for other in marks.others.iter().filter(|other| which(&self.name, other)) {
             if let Err(failure) = self.marks.delete(&other.path) {
-                log::info!("race: a mark of the other node stays until its session ends: {failure}");
+                log::info!("race: a mark stays until its session ends: {failure}");
             }
         }
-        found
     }
 
     pub(super) fn lower(&mut self) {
