@@ -89,6 +89,16 @@ pub(crate) fn read(access: &Access, name: &str, patience: Duration) -> Result<Op
     }
 }
 
+/// Reads one Node, or finds that there is none, and returns the version from which a watch shows each later change. The Node's own version is
+/// none: a server that has forgotten what was before refuses it for as long as the Node does not change.
+pub(crate) fn begin(access: &Access, name: &str, patience: Duration) -> Result<(Option<Node>, String), Failure> {
+    let agent = api::agent(access, patience).map_err(Failure::None)?;
+    let path = format!("{NODES}?fieldSelector=metadata.name%3D{}", encoded(name));
+    let answer: Listed = parsed(&answered(&agent, access, &path)?)?;
+    let node = answer.items.unwrap_or_default().into_iter().map(Node::from).find(|node| node.name == name);
+    Ok((node, answer.metadata.resource_version))
+}
+
 /// A watch of one Node.
 pub(crate) struct Watch {
     lines: BufReader<Box<dyn Read + Send>>,
@@ -143,9 +153,11 @@ struct Listed {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 struct ListMetadata {
     #[serde(rename = "continue")]
     next: Option<String>,
+    resource_version: String,
 }
 
 #[derive(Deserialize)]
@@ -273,6 +285,9 @@ fn short(text: &str) -> String {
 
 #[cfg(test)]
 pub(crate) mod stand_in;
+
+#[cfg(test)]
+mod real;
 
 #[cfg(test)]
 mod tests;

@@ -47,6 +47,11 @@ impl Kubernetes {
         nodes::read(&self.access()?, &self.node, self.api_timeout)
     }
 
+    /// Reads the own Node, and the version from which a watch of it begins.
+    pub(crate) fn begin(&self) -> Result<(Option<Node>, String), Failure> {
+        nodes::begin(&self.access()?, &self.node, self.api_timeout)
+    }
+
     /// Lists the group at the start, where each failure names what to type.
     pub(super) fn first_list(&self) -> Result<Members, Refusal> {
         let members = self.list().map_err(refusal)?;

@@ -19,8 +19,8 @@ use crate::os::clock;
 const WATCH: Duration = Duration::from_secs(240);
 /// How long the thread waits before it asks an API server again that gave no answer.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How often the Node is looked for, once it is gone.
-const GONE: Duration = Duration::from_secs(5);
+/// How long the thread waits before it reads the Node anew that the server refuses to watch from its version on.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long a list waits that is asked for right behind another one.
 const LEAST_INTERVAL: Duration = Duration::from_secs(10);
 /// No read that breaks a tie takes longer.
@@ -144,15 +144,10 @@ impl Follower {
 
     fn follow(mut self) {
         while !self.is_over {
-            match self.asked.read() {
-                Ok(Some(node)) => {
-                    let version = node.version.clone();
-                    self.look(Some(&node));
+            match self.asked.begin() {
+                Ok((node, version)) => {
+                    self.look(node.as_ref());
                     self.watch(version);
-                }
-                Ok(None) => {
-                    self.look(None);
-                    clock::sleep(GONE);
                 }
                 Err(why) => self.failed(&why),
             }
@@ -165,7 +160,7 @@ impl Follower {
             let watch = self.asked.access().and_then(|access| nodes::watch(&access, &self.asked.node, &version, WATCH));
             let mut changes = match watch {
                 Ok(changes) => changes,
-                Err(Failure::TooOld) => return,
+                Err(Failure::TooOld) => return clock::sleep(AGAIN),
                 Err(why) => {
                     self.failed(&why);
                     continue;
@@ -187,7 +182,7 @@ impl Follower {
                         self.hear();
                     }
                     Ok(None) => break,
-                    Err(Failure::TooOld) => return,
+                    Err(Failure::TooOld) => return clock::sleep(AGAIN),
                     Err(why) => {
                         self.failed(&why);
                         break;

@@ -168,8 +168,12 @@ impl StandIn {
         let label = asked.get("labelSelector").map(String::as_str).unwrap_or_default();
         let (key, value) = label.split_once('=').unwrap_or((label, ""));
         let from: usize = asked.get("continue").and_then(|from| from.parse().ok()).unwrap_or_default();
-        let found: Vec<&Value> =
-            objects.nodes.values().filter(|node| node["metadata"]["labels"][key] == value).skip(from).collect();
+        let name = asked.get("fieldSelector").and_then(|selector| selector.strip_prefix("metadata.name="));
+        let is_wanted = |node: &&Value| match name {
+            Some(name) => node["metadata"]["name"] == name,
+            None => node["metadata"]["labels"][key] == value,
+        };
+        let found: Vec<&Value> = objects.nodes.values().filter(is_wanted).skip(from).collect();
         let more = if found.len() > PAGE { (from + PAGE).to_string() } else { String::new() };
         let items = if found.is_empty() { Value::Null } else { json!(found[..found.len().min(PAGE)]) };
         json!({

@@ -116,6 +116,21 @@ fn a_watch_that_ends_or_is_too_old_begins_anew_and_misses_nothing() {
     assert_eq!(bench.reasons(), ["the Node node1 is gone"]);
 }
 
+/// An API server that was restarted, and a Node that has not changed since.
+#[test]
+fn a_node_that_has_not_changed_for_long_is_watched_without_a_storm() {
+    let mut bench = bench();
+    assert_eq!(bench.reasons(), Vec::<String>::new());
+    bench.api.forget();
+    clock::sleep(Duration::from_millis(2500));
+    let watches = || bench.api.asked().iter().filter(|asked| asked.contains("watch=1")).count();
+    // The first one, and the one behind its end.
+    assert_eq!(watches(), 2, "{:?}", bench.api.asked());
+    let disable = json!({ "node-manager.deckhouse.io/fencing-disable": "" });
+    bench.api.edit("node1", |node| node["metadata"]["annotations"] = disable);
+    assert_eq!(bench.reasons(), ["annotation node-manager.deckhouse.io/fencing-disable"]);
+}
+
 #[test]
 fn the_group_is_listed_again_and_a_read_breaks_a_tie() {
     let mut bench = bench();
