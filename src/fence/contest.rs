@@ -23,8 +23,8 @@ use crate::os::clock::Deadline;
 /// The agent's process ends so long after its action at the latest.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
-/// Between two glances at a thread.
-const GLANCE: Duration = Duration::from_millis(5);
+/// A mark is used as often, so that no BMC takes it for idle.
+const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
 /// What a reset and its proof need at least.
 const RESERVE: Duration = Duration::from_secs(5);
@@ -46,6 +46,8 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
+    /// Since when the marks may be idle.
+    touched: Deadline,
     /// Whether a mark of the other node was seen at any time.
     has_met: bool,
     /// The target is proven off, and its marks are still to be taken down.
@@ -75,6 +77,7 @@ impl Contest {
             own,
             handle,
             is_won: false,
+            touched: Deadline::after(TOUCH),
             has_met: false,
             is_untidy: false,
             logged: String::new(),
@@ -111,9 +114,10 @@ impl Contest {
         Ok(())
     }
 
-    /// Has the BMCs in `open` do a step, and tells the race what it came to; `unanswered` where one is late.
+    /// Has the BMCs in `open` do a step, and gives the race what it came to; `unanswered` where one is late.
     fn ask(&mut self, open: Open, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
         let asked = Deadline::after(TARGET_LIMIT);
+        self.touched = Deadline::after(TOUCH);
         let lanes = [(Site::Target, &mut self.target, TARGET_LIMIT), (Site::Own, &mut self.own, OWN_LIMIT)];
         let mut lanes: Vec<_> = lanes.into_iter().filter(|(site, ..)| open.has(*site)).collect();
         for (_, lane, _) in &mut lanes {
@@ -148,8 +152,28 @@ impl Contest {
             log::info!("{line}");
             self.logged = line;
         }
-        deadline.sleep(time);
+        let end = Deadline::after(time.min(deadline.left()));
+        while !end.has_passed() {
+            end.sleep(TOUCH);
+            if !is_withdrawn && !end.has_passed() {
+                self.touch();
+            }
+        }
         Ok(())
+    }
+
+    /// Uses the marks once they have been idle for some time.
+    pub(super) fn touch(&mut self) {
+        if self.touched.elapsed() < TOUCH || (!self.handle.keeps_marks() && self.is_won) {
+            return;
+        }
+        self.touched = Deadline::after(TOUCH);
+        self.hear_late_answers();
+        for lane in [&mut self.target, &mut self.own] {
+            if !lane.is_busy() {
+                lane.start(Board::touch);
+            }
+        }
     }
 
     /// Returns what keeps this node from a reset at once.
@@ -237,7 +261,7 @@ impl Contest {
         for lane in [&mut self.target, &mut self.own] {
             lane.wait(patience.left());
             if lane.is_busy() {
-                log::warn!("race: a session may stay on {}, whose answer is late", lane.address());
+                log::warn!("race: a session may stay on {}: its answer is late", lane.address());
             }
         }
     }

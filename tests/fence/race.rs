@@ -335,6 +335,30 @@ fn a_refused_reset_takes_the_marks_down_and_one_without_an_end_leaves_them() {
 }
 
 #[test]
+fn a_mark_is_no_idle_session_while_a_reset_is_under_way() {
+    let idle = Some(Duration::from_secs(13));
+    let bmcs = [0, 1].map(|_| {
+        let mut world = World { sessions_idle: idle, ..World::with_sessions(SessionsAre::Shown) };
+        world.system().when_off = vec![(Duration::from_secs(16), "Off")];
+        Server::with_world(world.with(Fault::always("POST", "Reset", Misbehaviour::Ignored).after(1)))
+    });
+    let child = call(&bmcs, 0, "off").set("power_timeout", "40").start();
+    let patience = tandem::os::clock::Deadline::after(Duration::from_secs(40));
+    while !is_off(&bmcs[1]) && !patience.has_passed() {
+        patience.sleep(Duration::from_millis(50));
+        // Sessions end while the BMC is not asked, too.
+        if !bmcs[1].posted().is_empty() {
+            let asks =
+                crate::bmc::Request { method: "GET".to_owned(), path: SESSIONS.to_owned(), ..Default::default() };
+            bmcs.iter().for_each(|server| drop(server.world().answer(&asks)));
+            assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (1, 1), "{:?}", patience.elapsed());
+        }
+    }
+    fenced(&finish(child));
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
+}
+
+#[test]
 fn every_fault_of_the_options_has_its_sentence() {
     let bmcs = [shown(), shown()];
     let call = || call(&bmcs, 0, "off").set("verbose", "0");

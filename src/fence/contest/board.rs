@@ -112,6 +112,10 @@ impl Board {
         found
     }
 
+    pub(super) fn touch(&mut self) {
+        self.marks.touch();
+    }
+
     pub(super) fn lower(&mut self) {
         self.marks.lower();
     }
@@ -130,7 +134,7 @@ pub(super) struct Report {
     pub(super) is_clean: bool,
 }
 
-/// A board whose work a thread does, one job after the other. Each ends by itself, as each request has a limit.
+/// A board with a thread that does its work, one job after the other. Each ends by itself, as each request has a limit.
 #[derive(Debug)]
 pub(super) struct Lane {
     board: Arc<Mutex<Board>>,
