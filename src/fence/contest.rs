@@ -95,7 +95,7 @@ impl Contest {
                 RaceStep::Read(open) => self.ask(open, Board::read, |site| RaceEvent::Listed(site, None)),
                 RaceStep::Lower => {
                     log::info!("race: {}; withdrawing", self.seen());
-                    self.lower();
+                    self.lower(deadline)?;
                     self.race = self.race.after(RaceEvent::Lowered);
                 }
                 RaceStep::Wait(pause) => {
@@ -251,13 +251,13 @@ impl Contest {
             log::warn!("race: the marks stay until their sessions end, as a reset was sent and its end is not known");
             return;
         }
-        let patience = Deadline::after(FAREWELL);
         if self.is_untidy {
-            self.own.wait(patience.left());
+            self.own.wait(OWN_LIMIT);
             self.tidy();
         } else {
             self.begin_lowering();
         }
+        let patience = Deadline::after(FAREWELL);
         for lane in [&mut self.target, &mut self.own] {
             lane.wait(patience.left());
             if lane.is_busy() {
@@ -266,11 +266,13 @@ impl Contest {
         }
     }
 
-    fn lower(&mut self) {
+    /// Returns once no mark is up any more.
+    fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();
         for lane in [&mut self.target, &mut self.own] {
-            lane.finish();
+            lane.wait(deadline.left());
         }
+        if self.target.is_busy() || self.own.is_busy() { Err(self.out_of_time()) } else { Ok(()) }
     }
 
     fn begin_lowering(&mut self) {

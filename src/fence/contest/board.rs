@@ -174,13 +174,6 @@ impl Lane {
         self.last.event.take()
     }
 
-    /// Waits for the job to end.
-    pub(super) fn finish(&mut self) {
-        if let Some(Ok(report)) = self.job.take().map(|job| job.recv()) {
-            self.last = report;
-        }
-    }
-
     pub(super) fn is_busy(&self) -> bool {
         self.job.is_some()
     }
