@@ -65,10 +65,12 @@ impl Contest {
         handle: SessionHandle,
     ) -> Self {
         let name = MarkName::new(&with.target, total + AFTER_ACTION);
-        let board = |site, (client, login), limit| {
-            Lane::new(Board::new(site, MarkBoard::new(client, login, handle.clone(), limit), name.clone()))
+        let lane = |site, (client, login), limit, system| {
+            let marks = MarkBoard::new(client, login, handle.clone(), limit);
+            Lane::new(Board::new(site, marks, name.clone(), system))
         };
-        let (target, mut own) = (board(Site::Target, target, TARGET_LIMIT), board(Site::Own, own, OWN_LIMIT));
+        let target = lane(Site::Target, target, TARGET_LIMIT, None);
+        let mut own = lane(Site::Own, own, OWN_LIMIT, with.systems_uri.clone());
         own.start(Board::connect);
         Self {
             race: Race::new(with.is_preferred),

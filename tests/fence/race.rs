@@ -107,7 +107,7 @@ fn a_reboot_with_a_race_asks_the_target_three_times_more() {
     let bmcs = [shown(), shown()];
     let with = call(&bmcs, 0, "reboot").set("systems_uri", uri);
     assert_eq!(with.run().code, 0);
-    let number = |request: &str| request.starts_with("DELETE").then_some("DELETE").unwrap_or(request).to_owned();
+    let number = |request: &str| if request.starts_with("DELETE") { "DELETE" } else { request }.to_owned();
     let of_marks = |server: &Server| of_marks(server).iter().map(|request| number(request)).collect::<Vec<_>>();
     let (post, get) = (format!("POST {SESSIONS}"), format!("GET {SESSIONS}"));
     assert_eq!(of_marks(&bmcs[1]), [&*post, &get, "DELETE"]);
@@ -257,6 +257,25 @@ fn the_mark_of_a_killed_agent_is_passed_over_once_it_is_old() {
 }
 
 #[test]
+fn an_own_bmc_that_is_another_machines_proves_nothing() {
+    for (uri, power, words) in [
+        ("/redfish/v1/Systems/1", "On", None),
+        ("/redfish/v1/Systems/1", "Off", Some("/redfish/v1/Systems/1 is Off, and this node runs")),
+        ("/redfish/v1/Systems/2", "On", Some("/redfish/v1/Systems/2 is not there: race_with names")),
+    ] {
+        let bmcs = [shown(), shown()];
+        bmcs[0].world().system().power = power.into();
+        let own =
+            format!("127.0.0.1:{},systems_uri={uri},ca_file={}", bmcs[0].port, bmcs[0].authority.file().display());
+        let output = call(&bmcs, 0, "off").set("race_with", &own).run();
+        fenced(&output);
+        assert_eq!(waits(&output), usize::from(words.is_some()), "{output:?}");
+        assert!(words.is_none_or(|words| output.stderr.contains(words)), "{output:?}");
+        assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
+    }
+}
+
+#[test]
 fn sessions_of_others_are_no_marks() {
     let bmcs = [shown(), shown()];
     for server in &bmcs {
@@ -350,7 +369,9 @@ fn a_mark_is_no_idle_session_while_a_reset_is_under_way() {
         if !bmcs[1].posted().is_empty() {
             let asks =
                 crate::bmc::Request { method: "GET".to_owned(), path: SESSIONS.to_owned(), ..Default::default() };
-            bmcs.iter().for_each(|server| drop(server.world().answer(&asks)));
+            for server in &bmcs {
+                server.world().answer(&asks);
+            }
             assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (1, 1), "{:?}", patience.elapsed());
         }
     }

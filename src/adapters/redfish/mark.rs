@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::client::Client;
 use super::failure::{Failure, FailureKind};
 use super::request::{Credentials, Request};
-use super::resource::{self, Page};
+use super::resource::{self, Page, System};
 use super::session::{SessionHandle, Slot, log_in, log_out};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
@@ -233,6 +233,13 @@ impl MarkBoard {
         let (credentials, _) = self.session();
         let place = self.client.address().place(path)?;
         self.client.briefly().send(Request::delete(&place, &credentials)).map(drop)
+    }
+
+    /// Reads the system at `uri` as the session of the mark.
+    pub fn system(&self, uri: &str) -> Result<System, Failure> {
+        let place = self.client.address().place(uri)?;
+        let document = self.client.within(self.read_limit).get(&place, &self.session().0)?;
+        System::read(&document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{uri} {why}")))
     }
 
     /// Uses the session of the mark, which a BMC ends when it has been idle for long: for 30 s on some.
