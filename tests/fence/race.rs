@@ -127,19 +127,22 @@ fn a_reboot_with_a_race_asks_the_target_three_times_more() {
 
 #[test]
 fn a_reboot_with_a_race_takes_hardly_longer() {
-    let quickest = |call: &dyn Fn(&[Server; 2]) -> Call| {
-        let runs = (0..5).map(|_| {
-            let bmcs = [shown(), shown()];
-            let output = call(&bmcs).set("systems_uri", "/redfish/v1/Systems/1").run();
-            assert_eq!(output.code, 0, "{output:?}");
-            output.took
-        });
-        runs.min().unwrap()
+    let took = |call: &dyn Fn(&[Server; 2]) -> Call| {
+        let bmcs = [shown(), shown()];
+        let output = call(&bmcs).set("systems_uri", "/redfish/v1/Systems/1").run();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.took
     };
-    let without = quickest(&|bmcs| Call::new(&bmcs[1], "reboot").set("nodename", NAMES[1]));
-    let with = quickest(&|bmcs| call(bmcs, 0, "reboot"));
-    println!("{without:?} without, {with:?} with a race");
-    assert!(with < without + Duration::from_millis(60), "{without:?} without, {with:?} with a race");
+    let mut quickest = [Duration::MAX; 2];
+    // On a busy machine one run shows nothing.
+    for _ in 0..12 {
+        quickest[0] = quickest[0].min(took(&|bmcs| Call::new(&bmcs[1], "reboot").set("nodename", NAMES[1])));
+        quickest[1] = quickest[1].min(took(&|bmcs| call(bmcs, 0, "reboot")));
+        if quickest[1] < quickest[0] + Duration::from_millis(60) {
+            return println!("{quickest:?}: without, and with a race");
+        }
+    }
+    panic!("{quickest:?}: without, and with a race");
 }
 
 #[test]
