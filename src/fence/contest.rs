@@ -23,6 +23,8 @@ use crate::os::clock::Deadline;
 /// The agent's process ends so long after its action at the latest.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
+/// A mark is used as often, so that no BMC takes it for idle.
+const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
 /// What a reset and its proof need at least.
 const RESERVE: Duration = Duration::from_secs(5);
@@ -46,6 +48,8 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
+    /// Since when the marks may be idle.
+    touched: Deadline,
     /// Whether a mark of the other node was seen at any time.
     has_met: bool,
     /// The target is proven off, and its marks are still to be taken down.
@@ -63,10 +67,12 @@ impl Contest {
         handle: SessionHandle,
     ) -> Self {
         let name = MarkName::new(&with.target, total + AFTER_ACTION);
-        let board = |site, (client, login), limit| {
-            Lane::new(Board::new(site, MarkBoard::new(client, login, handle.clone(), limit), name.clone()))
+        let lane = |site, (client, login), limit, system| {
+            let marks = MarkBoard::new(client, login, handle.clone(), limit);
+            Lane::new(Board::new(site, marks, name.clone(), system))
         };
-        let (target, mut own) = (board(Site::Target, target, TARGET_LIMIT), board(Site::Own, own, OWN_LIMIT));
+        let target = lane(Site::Target, target, TARGET_LIMIT, None);
+        let mut own = lane(Site::Own, own, OWN_LIMIT, with.systems_uri.clone());
         own.start(Board::connect);
         Self {
             race: Race::new(with.is_preferred),
@@ -75,6 +81,7 @@ impl Contest {
             own,
             handle,
             is_won: false,
+            touched: Deadline::after(TOUCH),
             has_met: false,
             is_untidy: false,
             logged: String::new(),
@@ -95,7 +102,7 @@ impl Contest {
                 }
                 RaceStep::Lower => {
                     log::info!("race: {}; withdrawing", self.seen());
-                    self.lower();
+                    self.lower(deadline)?;
                     self.race = self.race.after(RaceEvent::Lowered);
                 }
                 RaceStep::Wait(pause) => {
@@ -114,9 +121,10 @@ impl Contest {
         Ok(())
     }
 
-    /// Has the BMCs in `open` do a step, and tells the race what it came to; `unanswered` where one is late, the target after `patience`.
+    /// Has the BMCs in `open` do a step, and gives the race what it came to; `unanswered` where one is late, the target after `patience`.
     fn ask(&mut self, open: Open, patience: Duration, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
         let asked = Deadline::after(patience);
+        self.touched = Deadline::after(TOUCH);
         let lanes = [(Site::Target, &mut self.target, patience), (Site::Own, &mut self.own, OWN_LIMIT)];
         let mut lanes: Vec<_> = lanes.into_iter().filter(|(site, ..)| open.has(*site)).collect();
         for (_, lane, _) in &mut lanes {
@@ -151,8 +159,28 @@ impl Contest {
             log::info!("{line}");
             self.logged = line;
         }
-        deadline.sleep(time);
+        let end = Deadline::after(time.min(deadline.left()));
+        while !end.has_passed() {
+            end.sleep(TOUCH);
+            if !is_withdrawn && !end.has_passed() {
+                self.touch();
+            }
+        }
         Ok(())
+    }
+
+    /// Uses the marks once they have been idle for some time.
+    pub(super) fn touch(&mut self) {
+        if self.touched.elapsed() < TOUCH || (!self.handle.keeps_marks() && self.is_won) {
+            return;
+        }
+        self.touched = Deadline::after(TOUCH);
+        self.hear_late_answers();
+        for lane in [&mut self.target, &mut self.own] {
+            if !lane.is_busy() {
+                lane.start(Board::touch);
+            }
+        }
     }
 
     /// Returns what keeps this node from a reset at once.
@@ -228,26 +256,28 @@ impl Contest {
             log::warn!("race: the marks stay until their sessions end, as a reset was sent and its end is not known");
             return;
         }
-        let patience = Deadline::after(FAREWELL);
         if self.is_untidy {
-            self.own.wait(patience.left());
+            self.own.wait(OWN_LIMIT);
             self.tidy();
         } else {
             self.begin_lowering();
         }
+        let patience = Deadline::after(FAREWELL);
         for lane in [&mut self.target, &mut self.own] {
             lane.wait(patience.left());
             if lane.is_busy() {
-                log::warn!("race: a session may stay on {}, whose answer is late", lane.address());
+                log::warn!("race: a session may stay on {}: its answer is late", lane.address());
             }
         }
     }
 
-    fn lower(&mut self) {
+    /// Returns once no mark is up any more.
+    fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();
         for lane in [&mut self.target, &mut self.own] {
-            lane.finish();
+            lane.wait(deadline.left());
         }
+        if self.target.is_busy() || self.own.is_busy() { Err(self.out_of_time()) } else { Ok(()) }
     }
 
     fn begin_lowering(&mut self) {

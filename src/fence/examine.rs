@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use super::act::Ending;
 use super::config::{ACTIONS, Action, Config, Environment};
-use super::{Error, LoggedIn, input};
+use super::{Curiosity, Error, LoggedIn, input};
+use crate::adapters::redfish::flag::Flag;
 use crate::os::clock;
 use crate::os::secret::Secret;
 use crate::records::bmc_note::BmcNote;
@@ -21,6 +22,8 @@ pub struct Examined {
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
+    /// By which flag an agent of another node would be seen, where that was asked for.
+    pub flag: Option<Flag>,
     /// Whether the options do not fit, so that no BMC was asked.
     pub misconfigured: bool,
     /// What the BMC said to the passwords that it was shown.
@@ -30,23 +33,30 @@ pub struct Examined {
 /// Looks at the system of the node `target`, which is called `plug` there. `options` are lines as on the agent's standard
 /// input, secrets included: nothing of a secret is in the answer.
 pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
-    device_within(LONGEST, options, target, plug)
+    device_within(LONGEST, false, options, target, plug)
 }
 
-/// As [`device`], within `limit`.
-pub fn device_within(limit: Duration, options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
+/// As [`device`], within `limit`, and with the proof of a flag, if `proves_flag`.
+pub fn device_within(
+    limit: Duration,
+    proves_flag: bool,
+    options: &[u8],
+    target: Option<&str>,
+    plug: Option<&str>,
+) -> Examined {
     let mut config = match config(options, target, plug) {
         Ok(config) => config,
         Err(why) => return Examined { misconfigured: true, ..failed(why) },
     };
     config.timing.total = config.timing.total.min(limit);
-    let run = super::examine(&config, |_| {});
+    let run = super::examine(&config, Curiosity { account: true, flag: proves_flag }, |_| {});
     let Some(note) = run.notes.into_iter().next().map(|noted| noted.note) else {
         return failed(run.ended.map_or_else(|error| error.to_string(), |ending| ending.text));
     };
     let account = run.account.and_then(Result::ok);
     Examined {
         note,
+        flag: run.flag,
         login: run.login,
         may_reset: account.as_ref().and_then(|account| account.may_reset),
         locked: account.as_ref().is_some_and(|account| account.locked),

@@ -37,7 +37,8 @@ use crate::adapters::redfish::account::Account;
 use crate::adapters::redfish::bmc::Bmc;
 use crate::adapters::redfish::client::{Client, Settings, Trace};
 use crate::adapters::redfish::failure::Failure;
-use crate::adapters::redfish::mark::MarkLogin;
+use crate::adapters::redfish::flag::{self, Flag};
+use crate::adapters::redfish::mark::{MarkBoard, MarkLogin};
 use crate::adapters::redfish::request::Credentials;
 use crate::adapters::redfish::service::Login;
 use crate::adapters::redfish::session::{OnSession, SessionHandle};
@@ -61,7 +62,18 @@ pub struct Run {
     pub notes: Vec<Noted>,
     /// Who we are to the BMC, where that was asked for and the action succeeded.
     pub account: Option<Result<Account, Failure>>,
+    /// By which flag an agent of another node would be seen, where that was asked for and the action succeeded.
+    pub flag: Option<Flag>,
     pub login: LoggedIn,
+}
+
+/// What an operator wants to know on top of an action.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Curiosity {
+    /// The account and its role.
+    pub account: bool,
+    /// Whether the BMC shows sessions to other clients, which is proven by two of them.
+    pub flag: bool,
 }
 
 /// What the BMC said to the lines of a password file, or to the one password that there is. Lines are counted from 0.
@@ -89,36 +101,46 @@ pub fn run_and_note(
     debug_file: Option<&str>,
     on_session: impl FnOnce(SessionHandle) + Send + 'static,
 ) -> Run {
-    carry_out(config, debug_file, Box::new(on_session), false)
+    carry_out(config, debug_file, Box::new(on_session), Curiosity::default())
 }
 
-/// A monitor, with what it found, and as whom: for an operator, who can wait for some requests more.
-pub fn examine(config: &Config, on_session: impl FnOnce(SessionHandle) + Send + 'static) -> Run {
-    carry_out(config, None, Box::new(on_session), true)
+/// A monitor, with what it found, and what was asked for: for an operator, as it costs some requests more.
+pub fn examine(config: &Config, asks: Curiosity, on_session: impl FnOnce(SessionHandle) + Send + 'static) -> Run {
+    carry_out(config, None, Box::new(on_session), asks)
 }
 
-fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, asks_who: bool) -> Run {
+fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, asks: Curiosity) -> Run {
     let deadline = Deadline::after(config.timing.total);
     if config.action == Action::ValidateAll {
         let checked = trust(&config.trust).and_then(|_| password::check(&config.password));
         let ended = checked.map(|()| Ending::success("")).map_err(Error::Here);
-        return Run { ended, notes: Vec::new(), account: None, login: LoggedIn::default() };
+        return Run { ended, notes: Vec::new(), account: None, flag: None, login: LoggedIn::default() };
     }
     let (mut bmc, keys, contest) = match connect(config, debug_file, deadline, on_session) {
         Ok(connected) => connected,
         Err(error) => {
             let notes = note::of(config, None, &ActorSeen::default(), Some(&error), deadline.elapsed());
-            return Run { ended: Err(error), notes, account: None, login: LoggedIn::default() };
+            return Run { ended: Err(error), notes, account: None, flag: None, login: LoggedIn::default() };
         }
     };
     let mut actor = Actor::new(config, &mut bmc, deadline, contest);
     let ended = actor.run().map_err(Error::from);
     let seen = actor.into_seen();
     let notes = note::of(config, Some(&bmc), &seen, ended.as_ref().err(), deadline.elapsed());
-    let account = (asks_who && ended.is_ok()).then(|| bmc.account(&config.redfish_uri));
+    let account = (asks.account && ended.is_ok()).then(|| bmc.account(&config.redfish_uri));
+    let flag = (asks.flag && ended.is_ok()).then(|| flag_of(&bmc, config));
     let login = keys.learn(&bmc);
     bmc.close();
-    Run { ended, notes, account, login }
+    Run { ended, notes, account, flag, login }
+}
+
+/// Proves by which flag another client is seen on `bmc`.
+fn flag_of(bmc: &Bmc, config: &Config) -> Flag {
+    let handle = SessionHandle::new(Box::new(|_| {}));
+    let client = bmc.client().within(contest::TARGET_LIMIT);
+    let board =
+        || MarkBoard::new(client.clone(), bmc.mark_login(&config.redfish_uri), handle.clone(), contest::TARGET_LIMIT);
+    flag::prove([&mut board(), &mut board()])
 }
 
 /// Gives the account of `config` the password `new` at its BMC, after a monitor has proven that it is the right one.

@@ -122,7 +122,7 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
         .default("1")),
     (Opt::RetryOn, row("retry_on", Integer(0, 100), "attempts", "Count of attempts to retry power on").default("1")),
     (Opt::ActionTimeout, row("action_timeout", Seconds(1, LONGEST), "seconds", "End every action by itself after X seconds (default: 50 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others, by hand 30). Raise it together with pcmk_off_timeout and its kind")),
-    (Opt::RaceWith, row("race_with", Text, "ip[:port][,key=value...]", "The BMC of the node that this device runs on. off and reboot then leave a session on both BMCs and read both lists of sessions first: of two nodes that fence each other, one resets, without pcmk_delay_base. Keys: fingerprint, ca_file, username, password_file; what is missing is as for ip")),
+    (Opt::RaceWith, row("race_with", Text, "ip[:port][,key=value...]", "The BMC of the node that this device runs on. off and reboot then leave a session on both BMCs and read both lists of sessions first: of two nodes that fence each other, one resets, without pcmk_delay_base. Keys: systems_uri (this node's system there, which has to be on), fingerprint, ca_file, username, password_file; what is missing is as for ip")),
     (Opt::RacePreferred, row("race_preferred", Text, "node", "With race_with: the node that wins where both nodes fence each other; the same name in both devices")),
     (Opt::RaceDelay, row("race_delay", Seconds(3, 60), "seconds", "With race_with: how long the node that is not preferred waits where it sees the other node's session, or where a BMC shows no sessions")
         .default("10")),

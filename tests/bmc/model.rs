@@ -128,6 +128,8 @@ pub struct World {
     pub own_name: &'static str,
     pub session_says: SessionSays,
     pub sessions_are: SessionsAre,
+    /// With `Some`, a session ends once it was idle for so long.
+    pub sessions_idle: Option<Duration>,
     /// The status of a reset that does not say, by `If-Match`, for which state of the system it is meant.
     pub wants_etag: Option<u16>,
     /// Whether its states have weak names, which fit nothing: then only `*` will do.
@@ -165,6 +167,7 @@ impl World {
             own_name: "",
             session_says: SessionSays::Header,
             sessions_are: SessionsAre::Shown,
+            sessions_idle: None,
             wants_etag: None,
             weak_etags: false,
             etags: None,
@@ -204,6 +207,7 @@ impl World {
     pub fn answer(&mut self, request: &Request) -> Reply {
         self.log.push(request.clone());
         self.systems.iter_mut().for_each(System::settle);
+        self.use_sessions(request);
         let fault = self.faults.iter_mut().find_map(|fault| {
             if fault.method != request.method || !request.path.contains(fault.path) {
                 return None;
@@ -299,7 +303,7 @@ impl World {
                     self.systems.iter().map(|system| json!({"@odata.id": system.uri()})).collect();
                 Reply::json(200, &[], &json!({"Members": members, "Members@odata.count": members.len()}).to_string())
             }
-            ("GET", path) if path.starts_with(SESSIONS) && self.access != Access::Basic => self.show_sessions(path),
+            ("GET", path) if path.starts_with(SESSIONS) && self.access != Access::Basic => self.show_sessions(request),
             ("PATCH", _) => self.patch_account(request, &path),
             ("GET", _) => self.resource(&path),
             ("POST", _) => self.reset(request, &path),

@@ -1,5 +1,7 @@
 //! The sessions of the BMC: opened, shown to each client that is logged in, and deleted.
 
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
 use super::http::{Reply, Request};
@@ -14,6 +16,7 @@ pub struct Session {
     pub context: Option<String>,
     /// The address of the client that opened it.
     pub origin: String,
+    pub used: Option<Instant>,
 }
 
 /// What the list of sessions shows.
@@ -26,6 +29,8 @@ pub enum SessionsAre {
     WithoutSuchProperty,
     /// The list is empty, always.
     Hidden,
+    /// The list has the session that it is read with.
+    OwnOnly,
 }
 
 impl World {
@@ -44,7 +49,20 @@ impl World {
             user: user.to_owned(),
             context: context.map(str::to_owned),
             origin: "192.0.2.77".to_owned(),
+            used: Some(Instant::now()),
         });
+    }
+
+    /// Ends the sessions that have been idle for too long, and uses the one of `request`.
+    pub(super) fn use_sessions(&mut self, request: &Request) {
+        let Some(longest) = self.sessions_idle else { return };
+        let now = Instant::now();
+        let is_idle = |session: &Session| session.used.is_some_and(|used| now.duration_since(used) > longest);
+        self.sessions.retain(|session| !is_idle(session));
+        let token = request.header("X-Auth-Token");
+        for session in self.sessions.iter_mut().filter(|session| Some(session.token.as_str()) == token) {
+            session.used = Some(now);
+        }
     }
 
     pub(super) fn log_in(&mut self, request: &Request) -> Reply {
@@ -81,10 +99,15 @@ impl World {
         Reply::json(201, &headers, &body.to_string())
     }
 
-    pub(super) fn show_sessions(&self, path: &str) -> Reply {
+    pub(super) fn show_sessions(&self, request: &Request) -> Reply {
+        let path = request.path.as_str();
         let shown = |session: &&Session| path == SESSIONS || path == format!("{SESSIONS}/{}", session.number);
         let is_hidden = self.sessions_are == SessionsAre::Hidden;
-        let shown: Vec<&Session> = self.sessions.iter().filter(shown).filter(|_| !is_hidden).collect();
+        let token = request.header("X-Auth-Token");
+        let is_visible =
+            |session: &&Session| self.sessions_are != SessionsAre::OwnOnly || Some(session.token.as_str()) == token;
+        let shown: Vec<&Session> =
+            self.sessions.iter().filter(shown).filter(is_visible).filter(|_| !is_hidden).collect();
         if path == SESSIONS {
             let link = |session: &&Session| json!({"@odata.id": format!("{SESSIONS}/{}", session.number)});
             let members: Vec<Value> = shown.iter().map(link).collect();

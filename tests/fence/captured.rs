@@ -13,7 +13,7 @@ fn fixtures() -> PathBuf {
 }
 
 /// The resources of a captured BMC, by URI.
-fn capture(name: &str) -> Vec<(String, String)> {
+pub(crate) fn capture(name: &str) -> Vec<(String, String)> {
     let root = fixtures().join(name);
     let mut found = Vec::new();
     let mut pending = vec![root.clone()];
@@ -33,15 +33,15 @@ fn capture(name: &str) -> Vec<(String, String)> {
 }
 
 /// A captured BMC, its systems' code for `status`, what `list` says, where `off` posts (without a selector), the allowed types.
-struct Captured {
-    name: &'static str,
+pub(crate) struct Captured {
+    pub(crate) name: &'static str,
     status: i32,
     list: &'static str,
     target: Option<&'static str>,
-    plug: Option<&'static str>,
+    pub(crate) plug: Option<&'static str>,
 }
 
-const CAPTURED: &[Captured] = &[
+pub(crate) const CAPTURED: &[Captured] = &[
     Captured {
         name: "dell-idrac9-r750",
         status: 0,

@@ -6,6 +6,7 @@ mod captured;
 mod certificates;
 mod check;
 mod contract;
+mod flags;
 mod hostile;
 mod login;
 mod lost_node;

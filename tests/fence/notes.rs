@@ -6,13 +6,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use tandem::fence::config::{Action, Config, Environment};
-use tandem::fence::{self, Run, input, note};
+use tandem::fence::{self, Curiosity, Run, input, note};
 use tandem::os::clock;
 use tandem::records::bmc_note::{self, BmcNote};
 
 use crate::bmc::agent::Call;
 use crate::bmc::model::Access;
 use crate::bmc::{Fault, Misbehaviour, Server, System, World};
+
+const WHO: Curiosity = Curiosity { account: true, flag: false };
 
 /// What `call` comes to, with its notes in `directory`.
 fn kept(call: &Call, action: &str, directory: &Path) -> Run {
@@ -160,13 +162,13 @@ fn who_we_are_is_asked_by_an_operators_look_only() {
     let config = Config::read(Action::Monitor, &given, Environment::default()).unwrap();
     assert!(fence::run_and_note(&config, None, |_| {}).account.is_none());
     assert_eq!(server.requests().len(), 3);
-    let account = fence::examine(&config, |_| {}).account.unwrap().unwrap();
+    let account = fence::examine(&config, WHO, |_| {}).account.unwrap().unwrap();
     assert_eq!((account.role.as_str(), account.may_reset, account.locked), ("ReadOnly", Some(false), false));
     assert!(server.posted().is_empty());
     let other = Server::start();
     let given = input::from_lines(&Call::new(&other, "monitor").input());
     let config = Config::read(Action::Monitor, &given, Environment::default()).unwrap();
-    let why = fence::examine(&config, |_| {}).account.unwrap().unwrap_err();
+    let why = fence::examine(&config, WHO, |_| {}).account.unwrap().unwrap_err();
     assert!(why.text.contains("it has no AccountService"), "{why}");
     assert!(other.requests().iter().all(|request| request.starts_with("GET ")));
 }

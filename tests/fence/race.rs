@@ -107,7 +107,7 @@ fn a_reboot_with_a_race_asks_the_target_three_times_more() {
     let bmcs = [shown(), shown()];
     let with = call(&bmcs, 0, "reboot").set("systems_uri", uri);
     assert_eq!(with.run().code, 0);
-    let number = |request: &str| request.starts_with("DELETE").then_some("DELETE").unwrap_or(request).to_owned();
+    let number = |request: &str| if request.starts_with("DELETE") { "DELETE" } else { request }.to_owned();
     let of_marks = |server: &Server| of_marks(server).iter().map(|request| number(request)).collect::<Vec<_>>();
     let (post, get) = (format!("POST {SESSIONS}"), format!("GET {SESSIONS}"));
     assert_eq!(of_marks(&bmcs[1]), [&*post, &get, "DELETE"]);
@@ -127,19 +127,22 @@ fn a_reboot_with_a_race_asks_the_target_three_times_more() {
 
 #[test]
 fn a_reboot_with_a_race_takes_hardly_longer() {
-    let quickest = |call: &dyn Fn(&[Server; 2]) -> Call| {
-        let runs = (0..5).map(|_| {
-            let bmcs = [shown(), shown()];
-            let output = call(&bmcs).set("systems_uri", "/redfish/v1/Systems/1").run();
-            assert_eq!(output.code, 0, "{output:?}");
-            output.took
-        });
-        runs.min().unwrap()
+    let took = |call: &dyn Fn(&[Server; 2]) -> Call| {
+        let bmcs = [shown(), shown()];
+        let output = call(&bmcs).set("systems_uri", "/redfish/v1/Systems/1").run();
+        assert_eq!(output.code, 0, "{output:?}");
+        output.took
     };
-    let without = quickest(&|bmcs| Call::new(&bmcs[1], "reboot").set("nodename", NAMES[1]));
-    let with = quickest(&|bmcs| call(bmcs, 0, "reboot"));
-    println!("{without:?} without, {with:?} with a race");
-    assert!(with < without + Duration::from_millis(60), "{without:?} without, {with:?} with a race");
+    let mut quickest = [Duration::MAX; 2];
+    // On a busy machine one run shows nothing.
+    for _ in 0..12 {
+        quickest[0] = quickest[0].min(took(&|bmcs| Call::new(&bmcs[1], "reboot").set("nodename", NAMES[1])));
+        quickest[1] = quickest[1].min(took(&|bmcs| call(bmcs, 0, "reboot")));
+        if quickest[1] < quickest[0] + Duration::from_millis(60) {
+            return println!("{quickest:?}: without, and with a race");
+        }
+    }
+    panic!("{quickest:?}: without, and with a race");
 }
 
 #[test]
@@ -257,6 +260,25 @@ fn the_mark_of_a_killed_agent_is_passed_over_once_it_is_old() {
 }
 
 #[test]
+fn an_own_bmc_that_is_another_machines_proves_nothing() {
+    for (uri, power, words) in [
+        ("/redfish/v1/Systems/1", "On", None),
+        ("/redfish/v1/Systems/1", "Off", Some("/redfish/v1/Systems/1 is Off, and this node runs")),
+        ("/redfish/v1/Systems/2", "On", Some("/redfish/v1/Systems/2 is not there: race_with names")),
+    ] {
+        let bmcs = [shown(), shown()];
+        bmcs[0].world().system().power = power.into();
+        let own =
+            format!("127.0.0.1:{},systems_uri={uri},ca_file={}", bmcs[0].port, bmcs[0].authority.file().display());
+        let output = call(&bmcs, 0, "off").set("race_with", &own).run();
+        fenced(&output);
+        assert_eq!(waits(&output), usize::from(words.is_some()), "{output:?}");
+        assert!(words.is_none_or(|words| output.stderr.contains(words)), "{output:?}");
+        assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
+    }
+}
+
+#[test]
 fn sessions_of_others_are_no_marks() {
     let bmcs = [shown(), shown()];
     for server in &bmcs {
@@ -361,6 +383,32 @@ fn a_refused_reset_takes_the_marks_down_and_one_without_an_end_leaves_them() {
         assert_eq!(output.code, 1, "{output:?}");
         assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (left, left));
     });
+}
+
+#[test]
+fn a_mark_is_no_idle_session_while_a_reset_is_under_way() {
+    let idle = Some(Duration::from_secs(13));
+    let bmcs = [0, 1].map(|_| {
+        let mut world = World { sessions_idle: idle, ..World::with_sessions(SessionsAre::Shown) };
+        world.system().when_off = vec![(Duration::from_secs(16), "Off")];
+        Server::with_world(world.with(Fault::always("POST", "Reset", Misbehaviour::Ignored).after(1)))
+    });
+    let child = call(&bmcs, 0, "off").set("power_timeout", "40").start();
+    let patience = tandem::os::clock::Deadline::after(Duration::from_secs(40));
+    while !is_off(&bmcs[1]) && !patience.has_passed() {
+        patience.sleep(Duration::from_millis(50));
+        // Sessions end while the BMC is not asked, too.
+        if !bmcs[1].posted().is_empty() {
+            let asks =
+                crate::bmc::Request { method: "GET".to_owned(), path: SESSIONS.to_owned(), ..Default::default() };
+            for server in &bmcs {
+                server.world().answer(&asks);
+            }
+            assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (1, 1), "{:?}", patience.elapsed());
+        }
+    }
+    fenced(&finish(child));
+    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::account::{self, Account};
 use super::client::{ACCEPTED, Client};
 use super::discovery::{self, Found, Pointer};
 use super::failure::{Failure, FailureKind};
+use super::mark::MarkLogin;
 use super::quirks::{self, ResetGoal};
 use super::reply::Answer;
 use super::request::{Credentials, Request};
@@ -231,6 +232,14 @@ impl Bmc {
     /// What it said to the passwords that it was shown.
     pub fn tried(&self) -> &Tried {
         self.service.tried()
+    }
+
+    /// The login of marks on this BMC: with the password that it has accepted.
+    pub fn mark_login(&self, redfish_uri: &str) -> MarkLogin {
+        let login = self.service.login();
+        let accepted = self.tried().accepted.unwrap_or_default();
+        let passwords = vec![login.password(accepted)];
+        MarkLogin { user: login.user.clone(), passwords, redfish_uri: redfish_uri.to_owned() }
     }
 
     /// The client that it is asked with.

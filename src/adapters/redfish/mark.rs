@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::client::Client;
 use super::failure::{Failure, FailureKind};
 use super::request::{Credentials, Request};
-use super::resource::{self, Page};
+use super::resource::{self, Page, System};
 use super::session::{SessionHandle, Slot, log_in, log_out};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
@@ -41,7 +41,7 @@ pub struct MarkBoard {
     takes_context: bool,
     /// For one request of a list.
     read_limit: Duration,
-    /// The `Context` of each session that was asked for without an answer: the BMC may have opened it all the same.
+    /// The `Context` of each session that was asked for without an answer: the BMC may have opened it.
     unanswered: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct Marks {
     /// Whether the BMC shows the `Context` of this board's session; asked where there are others only.
     pub keeps_context: bool,
     pub others: Vec<OtherSession>,
-    /// Where sessions of this board are whose answers were lost.
+    /// Where the sessions of this board are of which the answers were lost.
     pub strays: Vec<String>,
 }
 
@@ -235,6 +235,22 @@ impl MarkBoard {
         self.client.briefly().send(Request::delete(&place, &credentials)).map(drop)
     }
 
+    /// Reads the system at `uri` as the session of the mark.
+    pub fn system(&self, uri: &str) -> Result<System, Failure> {
+        let place = self.client.address().place(uri)?;
+        let document = self.client.within(self.read_limit).get(&place, &self.session().0)?;
+        System::read(&document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{uri} {why}")))
+    }
+
+    /// Uses the session of the mark, which a BMC ends when it has been idle for long: for 30 s on some.
+    pub fn touch(&self) {
+        let (credentials, Some(own)) = self.session() else { return };
+        let touched = self.client.address().place(&own).and_then(|place| self.client.get(&place, &credentials));
+        if let Err(failure) = touched {
+            log::info!("the session on the BMC could not be read: {failure}");
+        }
+    }
+
     /// Returns whether the mark is up, as far as is known.
     pub fn is_up(&self) -> bool {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
@@ -245,7 +261,7 @@ impl MarkBoard {
         self.session().1
     }
 
-    /// Takes the mark down, if there is one, and what the BMC shows of those whose answers were lost.
+    /// Takes the mark down, if there is one, and what the BMC shows of those that it opened without an answer.
     pub fn lower(&mut self) {
         if !self.unanswered.is_empty() {
             let strays = self.read_by(&self.client.briefly()).map(|marks| marks.strays).unwrap_or_default();

@@ -4,7 +4,7 @@
 //! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
 //! HTTP (a [`request`], its [`reply`]) over one TLS connection to one host (`crate::adapters::https`);
 //! [`service`] logs in and asks with that login, or with one of [`several`] passwords. With it [`discovery`] finds the system that is
-//! meant, and [`bmc`] puts them together. [`mark`] leaves a session that another client sees.
+//! meant, and [`bmc`] puts them together. [`mark`] leaves a session that another client sees, and [`flag`] proves that a BMC shows it.
 
 pub mod account;
 pub mod bmc;
@@ -13,6 +13,7 @@ pub mod complaint;
 pub mod discovery;
 pub mod explain;
 pub mod failure;
+pub mod flag;
 pub mod limits;
 pub mod mark;
 pub mod quirks;

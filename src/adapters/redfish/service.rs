@@ -251,6 +251,10 @@ impl Service {
         self.place(&self.redfish_uri)
     }
 
+    pub(super) fn login(&self) -> &Login {
+        &self.login
+    }
+
     /// As whom we log in.
     pub fn user(&self) -> &str {
         &self.login.user

@@ -231,3 +231,22 @@ fn location(client: &Client, sessions: &Location, answer: &Answer) -> Option<Loc
     let links = [in_header, said("@odata.id").map(str::to_owned), by_id];
     links.iter().flatten().find_map(|link| client.address().here(sessions, link))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_early_end_and_a_reset_exclude_each_other() {
+        let handle = SessionHandle::new(Box::new(|_| {}));
+        assert_eq!(handle.begin_reset(), Ok(false));
+        assert_eq!(handle.begin_reset(), Ok(true), "an earlier one is under way");
+        handle.delete();
+        assert!(handle.keeps_marks());
+        handle.settle_reset();
+        assert_eq!(handle.check_open(), Ok(()));
+        handle.delete();
+        handle.settle_reset();
+        assert!(handle.begin_reset().is_err() && handle.check_open().is_err(), "its marks are gone");
+    }
+}

@@ -20,12 +20,14 @@ use crate::operate::node::no_cluster;
 const HELP: &str = "\
 It asks each BMC from this node, as the fence agent would, with the options that the CIB has (the password is sent to the
 BMC, and shown nowhere), and counts what the collector of the other node published. That a reset works cannot be proven
-without one: the reset types that the BMC lists, the account's role and the last test are the evidence.
+without one: the reset types that the BMC lists, the account's role and the last test are the evidence. It opens two sessions on each
+BMC, reads the list of sessions and deletes both: that proves whether two nodes that fence each other can race without a delay.
 
 Exit codes: 0 all is well, 3 there are warnings, 4 a node could not be fenced now, 1 it is not known.
 
 With --json: at is when it was asked, in RFC 3339, and on which node (here); level is ok, warning, unknown or failure, of the worst
-finding; nodes and devices have each one's level and a sentence; findings are what is out of line, the worst first, each with a
+finding; nodes and devices have each one's level and a sentence; flags has for each device by what its BMC shows one node's fence
+agent to the other's; findings are what is out of line, the worst first, each with a
 stable id, its level, the node and the device that it is about (or null), a sentence (text) and what to type (command, or null).";
 
 /// Checks whether each node could be fenced now; no power is touched
@@ -52,12 +54,15 @@ pub(super) struct Answered {
 
 impl Report for Answered {
     fn text(&self) -> String {
-        let Checked { nodes, devices, findings, .. } = &self.checked;
+        let Checked { nodes, devices, flags, findings, .. } = &self.checked;
         let mut text = String::new();
         for (kind, standings) in [("node", nodes), ("device", devices)] {
             for (name, standing) in standings {
                 let _ = writeln!(text, "{kind:<7} {name:<16} {:<8} {}", word(standing.level), standing.text);
             }
+        }
+        for (device, flag) in flags {
+            let _ = writeln!(text, "{:<7} {device:<16} {flag}", "flag");
         }
         if !findings.is_empty() && !text.is_empty() {
             text.push('\n');

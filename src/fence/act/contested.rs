@@ -36,8 +36,10 @@ impl Actor<'_> {
     /// Waits until `at` of a phase that began at `began`. What the race left is tidied up in the pauses of powering on.
     pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
         let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
-        if let Some(contest) = self.contest.as_mut().filter(|_| goal == Goal::On) {
-            contest.tidy_in_pause(Deadline::after(left(self.deadline)));
+        match &mut self.contest {
+            Some(contest) if goal == Goal::On => contest.tidy_in_pause(Deadline::after(left(self.deadline))),
+            Some(contest) => contest.touch(),
+            None => {}
         }
         self.deadline.sleep(left(self.deadline));
     }

@@ -21,6 +21,8 @@ pub struct RaceWith {
     /// The device's own where it is not given.
     pub username: Option<String>,
     pub password_file: Option<PathBuf>,
+    /// The system of the node that the agent runs on, behind that BMC.
+    pub systems_uri: Option<String>,
     /// Whether the node that the agent runs on is preferred: it is where the target is not.
     pub is_preferred: bool,
     pub delay: Duration,
@@ -42,19 +44,21 @@ impl Reader<'_> {
         let mut parts = text.split(',').map(str::trim);
         let own = parts.next().unwrap_or_default();
         let own = Address::parse(own, PORT).map_err(|fault| self.fault(&format!("race_with: {fault}"))).ok();
-        let (mut username, mut password_file, mut ca_file, mut pins) = (None, None, None, Vec::new());
+        let (mut username, mut password_file, mut ca_file, mut systems_uri, mut pins) =
+            (None, None, None, None, Vec::new());
         for part in parts {
             match part.split_once('=') {
                 Some(("username", name)) if !name.is_empty() => username = Some(name.to_owned()),
                 Some(("password_file", file)) if file.starts_with('/') => password_file = Some(PathBuf::from(file)),
                 Some(("ca_file", file)) if file.starts_with('/') => ca_file = Some(PathBuf::from(file)),
+                Some(("systems_uri", uri)) if uri.starts_with('/') => systems_uri = Some(uri.to_owned()),
                 Some(("fingerprint", pin)) => match tls::parse_fingerprints(pin) {
                     Ok(more) => pins.extend(more),
                     Err(fault) => self.fault(&format!("race_with: {fault}")),
                 },
                 _ => self.fault(&format!(
-                    "race_with has '{part}' behind the address of this node's BMC: give fingerprint=, ca_file=/FILE, \
-                     username= or password_file=/FILE"
+                    "race_with has '{part}' behind the address of this node's BMC: give systems_uri=/URI, fingerprint=, \
+                     ca_file=/FILE, username= or password_file=/FILE"
                 )),
             }
         }
@@ -74,6 +78,7 @@ impl Reader<'_> {
             trust,
             username,
             password_file,
+            systems_uri,
             is_preferred: !node.is_empty() && node != preferred,
             delay: Duration::from_secs(delay),
             target: format!("{} {system} {node}", address?.full()),

@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::name::{MarkName, Rival};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::mark::{MarkBoard, Marks, OtherSession};
+use crate::adapters::redfish::quirks::PowerWord;
+use crate::adapters::redfish::resource::System;
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
 use crate::fence::sightings::Sightings;
 
@@ -19,6 +21,10 @@ pub(super) struct Board {
     site: Site,
     marks: MarkBoard,
     name: MarkName,
+    /// The system that this agent runs on, where it is known and was not read yet.
+    system: Option<String>,
+    /// Why this BMC is another machine's.
+    wrong: Option<String>,
     sightings: Sightings,
     silences: u8,
     /// Why the connection that was opened first could not be made.
@@ -36,11 +42,12 @@ pub(super) struct Board {
 }
 
 impl Board {
-    pub(super) fn new(site: Site, mut marks: MarkBoard, name: MarkName) -> Self {
+    /// A board of one BMC. `system` is that of this agent's own node there.
+    pub(super) fn new(site: Site, mut marks: MarkBoard, name: MarkName, system: Option<String>) -> Self {
         marks.hold();
         let sightings = Sightings::of(marks.client().address());
-        let (silences, unconnected, event, rival, why, swept, left) = Default::default();
-        Self { site, marks, name, sightings, silences, unconnected, event, rival, why, swept, left }
+        let (wrong, silences, unconnected, event, rival, why, swept, left) = Default::default();
+        Self { site, marks, name, system, wrong, sightings, silences, unconnected, event, rival, why, swept, left }
     }
 
     fn report(&mut self) -> Report {
@@ -74,6 +81,7 @@ impl Board {
             }
             Err(failure) => self.has_answered(&failure).then(Listing::default),
         };
+        let listing = listing.map(|listing| Listing { ours: listing.ours && self.is_right(), ..listing });
         self.event = Some(RaceEvent::Listed(self.site, listing));
     }
 
@@ -100,12 +108,38 @@ impl Board {
         Listing { ours: marks.ours, rivals: self.rival.is_some() }
     }
 
-    /// Looks for what the agent of the other node left, which is proven to be off: its next boot would have to wait for it.
+    /// Returns whether this BMC may be the one of its machine: the system that this agent runs on is on. A list of another machine's BMC
+    /// proves nothing, because the other node's agent reads none there.
+    fn is_right(&mut self) -> bool {
+        if let Some(uri) = &self.system {
+            self.wrong = match self.marks.system(uri) {
+                Ok(System { power, .. }) => power.is(PowerWord::Off).then(|| {
+                    format!("{uri} is {power}, and this node runs: race_with names the BMC of another machine")
+                }),
+                Err(failure) if failure.kind == FailureKind::Missing => {
+                    Some(format!("{uri} is not there: race_with names the BMC of another machine"))
+                }
+                Err(failure) => {
+                    self.why = Some(failure.to_string());
+                    return false;
+                }
+            };
+            self.system = None;
+        }
+        if self.wrong.is_some() {
+            self.why.clone_from(&self.wrong);
+        }
+        self.wrong.is_none()
+    }
+
+    /// Looks for what the agent of the other node left, which is proven to be off: its next boot would have to wait for it. Marks on another
+    /// machine's BMC are of others.
     pub(super) fn look_for_rivals(&mut self) {
         self.sightings.condemn();
-        let marks = if self.marks.is_up() { self.marks.read().ok() } else { None };
+        let marks = if self.marks.is_up() && self.wrong.is_none() { self.marks.read().ok() } else { None };
         let found = |marks: &Marks| marks.others.iter().any(|other| self.name.is_a_rivals(other));
-        self.swept = marks.as_ref().map(found);
+        // A list without this node's mark shows nothing of others either.
+        self.swept = marks.as_ref().and_then(|marks| marks.ours.then(|| found(marks)));
         self.left = marks.unwrap_or_default();
     }
 
@@ -122,6 +156,10 @@ impl Board {
                 log::info!("race: a mark stays until its session ends: {failure}");
             }
         }
+    }
+
+    pub(super) fn touch(&mut self) {
+        self.marks.touch();
     }
 
     pub(super) fn lower(&mut self) {
@@ -142,7 +180,7 @@ pub(super) struct Report {
     pub(super) is_clean: bool,
 }
 
-/// A board whose work a thread does, one job after the other. Each ends by itself, as each request has a limit.
+/// A board with a thread that does its work, one job after the other. Each ends by itself, as each request has a limit.
 #[derive(Debug)]
 pub(super) struct Lane {
     board: Arc<Mutex<Board>>,
@@ -163,7 +201,9 @@ impl Lane {
         let (board, before) = (self.board.clone(), self.job.take());
         let (sends, receives) = mpsc::sync_channel(1);
         std::thread::spawn(move || {
-            before.iter().for_each(|before| drop(before.recv()));
+            if let Some(before) = before {
+                let _ = before.recv();
+            }
             let mut board = board.lock().unwrap_or_else(PoisonError::into_inner);
             job(&mut board);
             let _ = sends.send(board.report());
@@ -180,13 +220,6 @@ impl Lane {
         }
         self.job = None;
         self.last.event.take()
-    }
-
-    /// Waits for the job to end.
-    pub(super) fn finish(&mut self) {
-        if let Some(Ok(report)) = self.job.take().map(|job| job.recv()) {
-            self.last = report;
-        }
     }
 
     pub(super) fn is_busy(&self) -> bool {

@@ -32,7 +32,10 @@ pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str
         .collect();
     std::thread::scope(|scope| {
         let options = &options;
-        let asked: Vec<_> = pairs.iter().map(|pair| scope.spawn(move || one(pair.0, pair.1, options))).collect();
+        let asked: Vec<_> = pairs
+            .iter()
+            .map(|pair| scope.spawn(move || one_within(examine::LONGEST, true, pair.0, pair.1, options)))
+            .collect();
         let hosts = scope.spawn(|| attached_hosts(configuration, resource));
         let mut unread = BTreeMap::new();
         let mut answers = Vec::new();
@@ -56,14 +59,11 @@ fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
     known.filter(|known| known.address == note.address).filter_map(|known| known.millis_to_off).max()
 }
 
-/// Asks one device about `target`; why its options, with which the fencer may well fence, cannot be read here.
-pub(super) fn one(device: &FenceDevice, target: &str, options: &Result<Devices, String>) -> Result<Answer, String> {
-    one_within(examine::LONGEST, device, target, options)
-}
-
-/// As [`one`], where the BMC has `limit` for its answers.
+/// Asks one device about `target`, where the BMC has `limit` for its answers, and with the proof of a flag, if `proves_flag`;
+/// why its options, with which the fencer may well fence, cannot be read here.
 pub(super) fn one_within(
     limit: Duration,
+    proves_flag: bool,
     device: &FenceDevice,
     target: &str,
     options: &Result<Devices, String>,
@@ -72,12 +72,12 @@ pub(super) fn one_within(
     let lines = options.as_ref().map_err(Clone::clone)?.lines_of(id).map_err(|error| error.to_string())?;
     let named = Some(target).filter(|target| !target.is_empty());
     let plug = device.plugs.get(target).map(String::as_str);
-    let Examined { mut note, role, may_reset, locked, misconfigured, .. } =
-        examine::device_within(limit, &lines, named, plug);
+    let Examined { mut note, role, may_reset, locked, flag, misconfigured, .. } =
+        examine::device_within(limit, proves_flag, &lines, named, plug);
     if note.address.is_empty() {
         note.address = device.resource.parameters.get("ip").cloned().unwrap_or_default();
     }
-    Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked, misconfigured })
+    Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked, flag, misconfigured })
 }
 
 /// Where there is no OpenShift, or no etcd that could be one's, there is nothing to ask.

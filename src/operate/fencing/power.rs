@@ -128,7 +128,7 @@ fn answers(
         fence_options::read(programs).map_err(|error| format!("the fence devices' options cannot be read: {error}"))?;
     let options = &Ok(options);
     Ok(thread::scope(|scope| {
-        let ask = |device| scope.spawn(move || ask::one_within(limit, device, node, options));
+        let ask = |device| scope.spawn(move || ask::one_within(limit, false, device, node, options));
         let asked: Vec<_> = devices.iter().map(ask).collect();
         let failed = || Err("the question failed".to_owned());
         asked.into_iter().map(|thread| thread.join().unwrap_or_else(|_| failed())).collect()

@@ -5,6 +5,7 @@ use zeroize::Zeroizing;
 
 use super::description::{Bmc, Node};
 use super::local::Secret;
+use crate::adapters::redfish::flag::Flag;
 use crate::fence::examine;
 use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
@@ -21,6 +22,8 @@ pub struct Looked {
     pub note: BmcNote,
     pub may_reset: Option<bool>,
     pub locked: bool,
+    /// By which flag an agent of another node would be seen, where a race is to decide a split.
+    pub flag: Option<Flag>,
 }
 
 /// The options of `bmc` as the fence agent reads them, with its password among them.
@@ -38,10 +41,10 @@ pub fn lines(bmc: &Bmc, password: &Secret) -> Secret {
     Secret(lines)
 }
 
-/// Asks the BMC of `node`.
-pub fn look(lines: &Secret, node: &str) -> Looked {
-    let found = examine::device(lines.0.as_bytes(), Some(node), None);
-    Looked { note: found.note, may_reset: found.may_reset, locked: found.locked }
+/// Asks the BMC of `node`. Where a race is to decide a split, two sessions on it prove that it can.
+pub fn look(lines: &Secret, node: &str, races: bool) -> Looked {
+    let found = examine::device_within(examine::LONGEST, races, lines.0.as_bytes(), Some(node), None);
+    Looked { note: found.note, may_reset: found.may_reset, locked: found.locked, flag: found.flag }
 }
 
 /// The fingerprint of a certificate that nobody signed, where both nodes were shown the same one and nothing was decided about it.
@@ -85,6 +88,11 @@ pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2],
         Some(power) => faults.push(format!(
             "the BMC of {name}, asked from {from}, says that the machine is {power}, and it is on: write its own BMC into the file"
         )),
+    }
+    if let Some(Flag::None(why)) = &looked.flag {
+        faults.push(format!(
+            "the BMC of {name}, asked from {from}, offers no flag for a race ({why}): write split = \"delay\" into the file"
+        ));
     }
     if looked.may_reset == Some(false) {
         faults.push(format!("the BMC of {name}: the account may not reset the machine: give it a role that may there"));
@@ -152,7 +160,7 @@ mod tests {
             fingerprint: Some("AB:CD".to_owned()),
             ..BmcNote::default()
         };
-        Looked { note, may_reset: Some(true), locked: false }
+        Looked { note, may_reset: Some(true), locked: false, flag: Some(Flag::SessionWithContext) }
     }
 
     fn judged(change: impl FnOnce(&mut Looked)) -> Vec<String> {
@@ -184,6 +192,10 @@ mod tests {
             ),
             (judged(|looked| looked.note.power = Some("Off".to_owned())), "says that the machine is Off"),
             (judged(|looked| looked.may_reset = Some(false)), "may not reset"),
+            (
+                judged(|looked| looked.flag = Some(Flag::None("no list".to_owned()))),
+                "(no list): write split = \"delay\"",
+            ),
             (
                 judged(|looked| looked.note.failure = Some("unable to log in".to_owned())),
                 "asked from node2: unable to log in",

@@ -149,7 +149,7 @@ impl Here {
                 Answer::Done
             }
             Request::Closed { ports, whoever } => Answer::Closed(ports::closed(other.address, &ports, &whoever)),
-            Request::Bmc { node, lines } => Answer::Bmc(Box::new(bmc::look(&lines, &node))),
+            Request::Bmc { node, lines } => Answer::Bmc(Box::new(bmc::look(&lines, &node, self.description.race))),
             Request::Find(question) => Answer::Found(Box::new(local::look(&self.programs, &question))),
             Request::Apply(_) if self.is_dry => {
                 Answer::Failed("nothing is changed with --dry-run: type it without".to_owned())

@@ -130,8 +130,8 @@ impl Search {
             "P reaches {:?}, N reaches {:?}, lists {:?}, late {:?}",
             reach[0],
             reach[1],
-            begin.bmcs.map(|bmc| bmc.lists),
-            begin.bmcs.map(|bmc| bmc.is_late)
+            begin.bmcs.map(|bmc| bmc.habits.lists),
+            begin.bmcs.map(|bmc| bmc.habits.is_late)
         )];
         for pair in numbers.windows(2) {
             let to = self.worlds[pair[1] as usize];

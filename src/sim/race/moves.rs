@@ -198,7 +198,7 @@ fn raise(world: &World, node: usize, site: Site, options: Options, mut found: im
         return found(Course::Normal, ", the answer is late", marked(world, known), Raised::Unanswered);
     }
     found(Course::Normal, "", marked(world, true), Raised::Acknowledged);
-    if !world.bmcs[place(node, site)].lists {
+    if !world.bmcs[place(node, site)].habits.lists {
         found(Course::Normal, ", which is refused", *world, Raised::Refused);
     }
     if let Some(world) = faulty(world) {
@@ -228,7 +228,10 @@ fn listing(world: &World, node: usize, site: Site, options: Options, stale: bool
     let bmc = &world.bmcs[place(node, site)];
     let marks = if stale { &bmc.stale } else { &bmc.marks };
     let ours_left = !options.context && marks[node].left != Left::None;
-    Listing { ours: bmc.lists && marks[node].known, rivals: bmc.lists && (marks[1 - node].any() || ours_left) }
+    Listing {
+        ours: bmc.habits.lists && marks[node].known,
+        rivals: bmc.habits.lists && (marks[1 - node].any() || ours_left),
+    }
 }
 
 /// Whether an agent takes another step before long, by itself.

@@ -17,7 +17,7 @@ pub enum Mutant {
     OwnBmcUnproven,
     /// The flag is a light that a node switches on at its target's BMC, and looks for at its own: no list shows both.
     Light,
-    /// A mark whose acknowledgement comes too late is never taken down.
+    /// A mark that is acknowledged too late is never taken down.
     LateForgotten,
     /// Marks go before the reset is answered and proven.
     LoweredEarly,

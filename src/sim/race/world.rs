@@ -42,6 +42,12 @@ pub(super) struct Bmc {
     pub(super) has_reset: bool,
     /// Whether a wait decided that reset, and no list.
     pub(super) by_wait: bool,
+    pub(super) habits: Habits,
+}
+
+/// What a BMC does always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Habits {
     /// Whether its list of sessions shows any.
     pub(super) lists: bool,
     /// Whether it does what its own node asks, and answers too late.
@@ -114,8 +120,7 @@ impl World {
             stale: [Marks::default(); 2],
             has_reset: false,
             by_wait: false,
-            lists: works(lists, at),
-            is_late: works(late, at),
+            habits: Habits { lists: works(lists, at), is_late: works(late, at) },
         };
         Self { nodes: [node(0), node(1)], bmcs: [bmc(0), bmc(1)], faults }
     }
@@ -126,7 +131,7 @@ impl World {
 
     /// Whether the answer of a BMC comes later than an agent waits.
     pub(super) fn is_late(&self, node: usize, site: Site) -> bool {
-        site == Site::Own && self.bmcs[node].is_late
+        site == Site::Own && self.bmcs[node].habits.is_late
     }
 
     pub(super) fn with_agent(mut self, node: usize, agent: Agent) -> Self {

@@ -59,6 +59,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Contest::wait", "a line of the log"),
     ("Contest::seen", "fills a hole"),
     ("MarkName::rival", "the same"),
+    ("Flag::fmt", "shows what was found"),
     ("Words::device", "fills a hole"),
     ("Words::timeout", "the same"),
     ("Examined::open", "a warning of the log"),

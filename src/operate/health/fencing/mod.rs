@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use self::cluster::voters_of;
 pub(super) use self::timing::longest;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
+use crate::adapters::redfish::flag::Flag;
 use crate::base::Fact;
 use crate::operate::cluster::Cluster;
 pub use crate::operate::health::bmc::is_ours;
@@ -65,6 +66,8 @@ pub struct Answer {
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
+    /// By which flag the BMC shows one node's agent to the other's; `None` where that was not asked for.
+    pub flag: Option<Flag>,
     /// Whether the device's options do not fit, so that no BMC was asked.
     pub misconfigured: bool,
 }
@@ -92,6 +95,8 @@ pub struct Checked {
     pub level: Level,
     pub nodes: BTreeMap<String, Standing>,
     pub devices: BTreeMap<String, Standing>,
+    /// By which flag each device's BMC shows one node's agent to the other's, where that was asked for.
+    pub flags: BTreeMap<String, String>,
     /// The worst first.
     pub findings: Vec<Finding>,
 }
@@ -200,6 +205,9 @@ fn conclude(case: Case<'_>) -> Checked {
             .collect();
         checked.nodes.insert(node.clone(), standing(found, format!("can be fenced by {}", by.join(" and "))));
     }
+    let flags =
+        asked.answers.iter().filter_map(|answer| Some((answer.device.clone(), answer.flag.as_ref()?.to_string())));
+    checked.flags = flags.filter(|(id, _)| checked.devices.contains_key(id)).collect();
     checked.level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
     checked.findings = findings;
     checked

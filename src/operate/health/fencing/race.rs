@@ -1,8 +1,9 @@
 //! Whether both fence devices are set up for one race: the same winner, the right BMCs, and one user on each.
 
-use super::{About, Case, Level};
+use super::{About, Answer, Case, Level};
 use crate::adapters::https::address::Address;
 use crate::adapters::pacemaker::seen::FenceDevice;
+use crate::adapters::redfish::flag::Flag;
 use crate::base::shell::command;
 
 const PORT: u16 = 443;
@@ -26,7 +27,28 @@ pub(super) fn decides(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -
         other_bmc(case, device, devices[1 - at].0);
         one_user(case, device, devices[1 - at].0, node);
     }
-    true
+    have_flags(case, devices)
+}
+
+/// Whether a flag is proven on both BMCs, as far as they were asked: without one, waits decide.
+fn have_flags(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -> bool {
+    let without = devices.into_iter().find_map(|(device, node)| {
+        let is_its = |answer: &&Answer| answer.device == device.resource.id && answer.target == node;
+        match case.asked.answers.iter().find(is_its)?.flag.as_ref()? {
+            Flag::None(why) => Some((node, why.clone())),
+            _ => None,
+        }
+    });
+    let Some((node, why)) = without else { return true };
+    for (device, _) in devices {
+        let id = &device.resource.id;
+        let text = format!(
+            "the BMC of {node} offers no flag ({why}): {id} waits there instead of a look, so a delay on one device is as good"
+        );
+        let command = command!("pcs stonith update {} race_with= race_preferred=", id);
+        case.add("race-flag", Level::Warning, About::Device(id), text, Some(command));
+    }
+    false
 }
 
 fn one_races(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {

@@ -30,6 +30,7 @@ pub(crate) fn asked() -> Asked {
         role: Some("Operator".to_owned()),
         may_reset: Some(true),
         locked: false,
+        flag: Some(Flag::SessionWithContext),
         misconfigured: false,
     };
     Asked { answers: vec![answer(1, "node1"), answer(2, "node2")], attached_hosts: Fact::Absent, ..Asked::default() }
@@ -258,6 +259,28 @@ fn two_that_race_need_no_delay() {
     let mut cluster = healthy();
     race(&mut cluster);
     assert_eq!(check(&cluster, &asked(), None).findings, []);
+}
+
+#[test]
+fn a_race_without_flags_needs_delays() {
+    let (mut cluster, mut asked) = (healthy(), asked());
+    race(&mut cluster);
+    answer(&mut asked).flag = Some(Flag::None("no list".to_owned()));
+    let ids = |cluster: &Cluster, asked: &Asked| {
+        let checked = check(cluster, asked, None);
+        checked.findings.into_iter().map(|one| (one.id, one.command.unwrap_or_default())).collect::<Vec<_>>()
+    };
+    let update = |device: &str, options: &str| format!("pcs stonith update {device} {options}");
+    let found = ids(&cluster, &asked);
+    let races =
+        ["fence-node1", "fence-node2"].map(|device| ("race-flag", update(device, "race_with= race_preferred=")));
+    assert_eq!(found[..2], races);
+    assert_eq!(found[2..], [("delays", update("fence-node1", "pcmk_delay_base=22s"))]);
+    set(&mut cluster, "pcmk_delay_base", "30s");
+    assert_eq!(ids(&cluster, &asked), races, "the delay decides");
+    // What was not asked is no fault.
+    answer(&mut asked).flag = None;
+    assert_eq!(ids(&cluster, &asked), []);
 }
 
 #[test]

@@ -132,6 +132,9 @@ fn race_with(node: &Node, own: &Node) -> String {
     let port = option(own, "ipport").map(|port| format!(":{port}")).unwrap_or_default();
     let is_bare_ipv6 = ip.parse::<std::net::Ipv6Addr>().is_ok();
     let mut parts = vec![if is_bare_ipv6 { format!("[{ip}]{port}") } else { format!("{ip}{port}") }];
+    if let Some(uri) = option(own, "systems_uri") {
+        parts.push(format!("systems_uri={uri}"));
+    }
     for pin in option(own, "ssl_fingerprint").iter().flat_map(|pins| pins.split(',')) {
         parts.push(format!("fingerprint={}", pin.trim()));
     }
@@ -189,4 +192,36 @@ fn failed(pacemaker: &Pacemaker, device: &Device) -> Option<String> {
         "{} does not work on {}: {why}: repair that, see '{} --help', type 'pcs stonith cleanup {}' and this again",
         device.id, failure.node, device.agent, device.id
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operate::setup::file;
+
+    fn of(description: &Description, at: usize, name: &str) -> Option<String> {
+        let word = Device::of(description)[at].options.iter().find(|option| option.name == name).map(Wanted::word);
+        word.map(|word| word.trim_start_matches(name).trim_start_matches('=').to_owned())
+    }
+
+    #[test]
+    fn devices_that_race_have_no_delay_and_know_the_bmc_of_their_own_node() {
+        let mut description = file::read(file::EXAMPLE).unwrap();
+        assert_eq!(of(&description, 0, "pcmk_delay_base").as_deref(), Some("10s"));
+        assert_eq!(of(&description, 0, "race_with"), None);
+        description.race = true;
+        for (at, [ip, name]) in [["203.0.113.2", "B"], ["203.0.113.1", "A"]].into_iter().enumerate() {
+            let own = &mut description.nodes[1 - at].bmc.options;
+            own.retain(|(known, _)| known != "systems_uri");
+            own.push(("systems_uri".to_owned(), format!("/redfish/v1/Systems/{name}")));
+            own.push(("ssl_fingerprint".to_owned(), "AB:CD".to_owned()));
+            let with = of(&description, at, "race_with").unwrap();
+            assert!(
+                with.starts_with(&format!("{ip},systems_uri=/redfish/v1/Systems/{name},fingerprint=AB:CD")),
+                "{with}"
+            );
+            assert_eq!(of(&description, at, "pcmk_delay_base").as_deref(), Some("0"));
+            assert_eq!(of(&description, at, "race_preferred"), Some(description.preferred.clone()));
+        }
+    }
 }

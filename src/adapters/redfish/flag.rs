@@ -1,0 +1,54 @@
+//! By what a BMC shows that another client is at work: proven by two sessions that look for each other in its list.
+
+use serde::{Deserialize, Serialize};
+
+use super::failure::{Failure, FailureKind};
+use super::mark::{MarkBoard, Marks};
+
+/// What the `Context` of the sessions begins with: no race takes them for marks.
+const PROOF: &str = "tandem-fencing-check";
+
+/// A flag that an agent can raise on a BMC, and another one sees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flag {
+    /// A session, which the BMC shows with its `Context`.
+    SessionWithContext,
+    /// A session, of which the BMC shows the user only.
+    SessionWithoutContext,
+    /// None, and why.
+    None(String),
+}
+
+impl std::fmt::Display for Flag {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::SessionWithContext => f.write_str("a session with its Context"),
+            Self::SessionWithoutContext => f.write_str("a session, shown without its Context"),
+            Self::None(why) => write!(f, "none ({why})"),
+        }
+    }
+}
+
+/// Opens two sessions on one BMC, reads its list as the second one, and deletes both.
+pub fn prove([one, other]: [&mut MarkBoard; 2]) -> Flag {
+    let proven = look(one, other);
+    one.lower();
+    other.lower();
+    proven.unwrap_or_else(|failure| Flag::None(failure.to_string()))
+}
+
+fn look(one: &mut MarkBoard, other: &mut MarkBoard) -> Result<Flag, Failure> {
+    one.raise(&format!("{PROOF} 1"))?;
+    other.raise(&format!("{PROOF} 2"))?;
+    let Marks { ours, others, .. } = other.read()?;
+    let missing = |why: &str| Failure::new(FailureKind::Missing, why);
+    if !ours {
+        return Err(missing("its list of sessions does not show a session that was just opened"));
+    }
+    let path = one.path().ok_or_else(|| missing("the BMC does not name the place of a session"))?;
+    let seen = others.iter().find(|session| session.path.trim_end_matches('/') == path.trim_end_matches('/'));
+    let seen = seen.ok_or_else(|| missing("its list of sessions does not show the sessions of another client"))?;
+    let is_kept = seen.context.as_deref().is_some_and(|context| context.starts_with(PROOF));
+    Ok(if is_kept { Flag::SessionWithContext } else { Flag::SessionWithoutContext })
+}
