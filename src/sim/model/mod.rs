@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub(in crate::sim) mod answers;
+pub mod blind;
 pub mod etcd;
 pub mod initial_states;
 pub mod log;

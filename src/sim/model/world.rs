@@ -3,6 +3,7 @@
 
 use std::hash::{Hash, Hasher};
 
+pub use super::blind::Blind;
 use super::log::Data;
 use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
@@ -263,26 +264,6 @@ impl Node {
 
 /// Pacemaker has counted as many failed starts as it takes, and starts no more here until somebody cleans up.
 pub const BANNED: u8 = 3;
-/// What the next look of an agent does not find out; each is a fault.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Blind {
-    #[default]
-    None,
-    Cib,
-    Note,
-    Disk,
-    Container,
-    OwnEtcd,
-    PeerEtcd,
-    /// The peer's own etcd, because an etcd of another cluster answers at its address.
-    Stranger,
-}
-
-impl Blind {
-    /// Each of them, but that nothing is hidden.
-    pub const ALL: [Self; 7] =
-        [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd, Self::Stranger];
-}
 
 /// State of a node's data after a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
