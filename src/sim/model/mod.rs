@@ -8,6 +8,7 @@ pub mod initial_states;
 pub mod log;
 pub mod members;
 pub mod pacemaker;
+pub mod reach;
 pub mod steps;
 pub(in crate::sim) mod swap;
 pub mod timing;

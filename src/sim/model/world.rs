@@ -43,6 +43,8 @@ pub struct World {
     pub tampered: bool,
     /// Whether the third voter's etcd runs and reaches whoever runs; always false where there is none.
     pub third_voter: bool,
+    /// Which machines users do not reach. Where the two reach each other, users reach each by the other.
+    pub lost_to_users: [bool; 2],
 }
 
 impl World {
@@ -97,6 +99,7 @@ impl World {
         faults: 0,
         tampered: false,
         third_voter: false,
+        lost_to_users: [false; 2],
     };
 }
 
@@ -144,6 +147,7 @@ impl Hash for World {
             faults,
             tampered: _,
             third_voter: _,
+            lost_to_users: _,
         } = self;
         for node in nodes {
             let Node {
