@@ -4,6 +4,7 @@
 pub(in crate::sim) use super::answers::{Heard, Told};
 use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, stranger, third_voter_url, told};
 use super::log::{self, CLUSTER, Conf, Mid};
+use super::reach::Links;
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, CibReached, Damage, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;
@@ -50,6 +51,8 @@ pub struct View {
     pub(in crate::sim) keeps_record: bool,
     /// What etcd tells without a leader, where it is asked for that.
     pub(in crate::sim) leaderless: Option<Told>,
+    /// What a detector of partitions reports, for strategies that have one.
+    pub(in crate::sim) links: Links,
 }
 
 /// The data dir, read offline.
@@ -137,6 +140,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         blind: *blind,
         keeps_record: *erased && remembers_a_voter(sim, *memory),
         leaderless: (peer_is_gone || remembers_a_voter(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
+        links: if sim.judges() { Links::Whole } else { Links::of(world, me) },
     }
 }
 

@@ -169,7 +169,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
 fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let serves = world.nodes[1 - n].etcd.is_led();
     let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });
-    let is_fenced = pacemaker::fence(world, n, sim.strategy.fences());
+    let is_fenced = pacemaker::fence(world, n, sim.strategy.has_pacemaker());
     if sim.judges() && is_fenced && serves && by_word {
         return Err(Violation::new(format!(
             "{}: a word that names no node that is on has its peer fenced, which serves",
