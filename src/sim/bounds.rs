@@ -58,6 +58,8 @@ pub struct Bounds {
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
     /// erase a node's record from the CIB.
     pub hides: bool,
+    /// Whether users may lose a node. No decision of Tandem's depends on that.
+    pub cuts_users: bool,
 }
 
 impl Bounds {
@@ -91,6 +93,7 @@ impl Bounds {
             hides: false,
             puts_back: false,
             terms: 0,
+            cuts_users: false,
         }
     }
 
@@ -124,6 +127,7 @@ impl Bounds {
             hides: true,
             puts_back: false,
             terms: 0,
+            cuts_users: true,
         }
     }
 }

@@ -222,6 +222,7 @@ impl Check {
             vote_proxies: !self.restart,
             third_voter: self.third_voter,
             hides: self.hide,
+            cuts_users: false,
         }
     }
 
@@ -288,7 +289,8 @@ pub(super) struct Explore {
 }
 
 fn run_explore(arguments: &Explore) -> Result<(), Failure> {
-    let mut sim = Sim::new(Bounds::for_scenarios(), arguments.mutant.get());
+    let bounds = Bounds { cuts_users: false, ..Bounds::for_scenarios() };
+    let mut sim = Sim::new(bounds, arguments.mutant.get());
     match explore::explore(&mut sim, arguments.seed, arguments.steps) {
         Ok(steps) => say(format_args!("{steps} moves, no violation")),
         Err((violation, trace)) => {

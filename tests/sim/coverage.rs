@@ -34,7 +34,10 @@ macro_rules! variants {
 variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
-    Hide, Erase, PutBack, RollBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage, CleanUp not because "it takes more faults than these searches have",
+    Hide, Erase, PutBack, RollBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage,
+    CutUsers not because "no rule reads what users reach: `tandem-sim compare` has it",
+    UsersBack not because "no rule reads what users reach: `tandem-sim compare` has it",
+    CleanUp not because "it takes more faults than these searches have",
 }
 
 variants! { name_of_begin, BEGINNINGS, Begin:

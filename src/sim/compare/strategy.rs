@@ -4,9 +4,10 @@
 
 use crate::base::Fact;
 use crate::decide;
-use crate::decide::evidence::{DataDir, DurableState, Evidence, Lineage, PeerAgent, PeerNode};
+use crate::decide::evidence::{DataDir, DurableState, Etcd, Evidence, Lineage, PeerAgent, PeerNode};
 use crate::decide::plan::{Decision, Effect, Exit, Phase, Plan, Progress, Request, RunMode};
 use crate::decide::reason::{Health, Reason};
+use crate::sim::model::reach::Links;
 
 /// The rules that decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -19,30 +20,48 @@ pub enum Strategy {
     /// with what etcd itself knows to be committed. Each node's index is a sample of up to 10 s ago, and the two nodes do
     /// not sample at once: under writes the second node's is the older one here.
     ShellAgent,
-    /// A node that does not see the other one continues at once, and when they meet again the configured primary's data wins.
+    /// A controller with a configured primary. A node that does not see the other one continues at once. When they meet again the
+    /// primary's data wins, and the primary gets leadership back.
     ActiveActive,
-    /// The configured primary continues at once; the other one waits for an operator.
-    ActivePassive,
+    /// The same, where one node is to lead at a time: the secondary waits where its detector reports a partition. A node that knows
+    /// that its own links are cut waits, too.
+    ActivePassive(Detector),
+}
+
+/// What reports to a controller whether the network has parted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Detector {
+    Right,
+    /// Takes a partition for a failure of the peer. A node knows its own links.
+    Wrong,
+    /// There is none: a silent peer has failed.
+    Off,
 }
 
 /// Each with its name in the table, and what it does.
-pub const ALL: [(Strategy, &str, &str); 5] = [
-    (Strategy::PlainRaft, "plain Raft", "two members of etcd and nobody who helps: one that is alone waits"),
+pub const ALL: [(Strategy, &str, &str); 7] = [
+    (Strategy::PlainRaft, "plain Raft", "two members of etcd without help: one that is alone waits"),
     (
         Strategy::ShellAgent,
         "shell agent",
-        "whoever has the higher index forces a new cluster, and drops what it does not know to be committed",
+        "the node with the higher index forces a new cluster, and drops what it does not know to be committed",
     ),
     (
         Strategy::ActiveActive,
-        "primary, active-active",
-        "a node that sees nobody goes on at once; where two meet, the primary's data wins",
+        "active-active",
+        "controllers with a primary: a node alone continues at once; where two meet, the primary's data wins",
     ),
     (
-        Strategy::ActivePassive,
-        "primary, active-passive",
-        "the configured primary goes on at once, the other one waits for an operator",
+        Strategy::ActivePassive(Detector::Right),
+        "active-passive, right",
+        "the same, but a secondary alone stands still where its detector reports a partition",
     ),
+    (
+        Strategy::ActivePassive(Detector::Wrong),
+        "active-passive, wrong",
+        "the same, with a detector that takes a partition for a failure of the peer",
+    ),
+    (Strategy::ActivePassive(Detector::Off), "active-passive, off", "the same, without a detector"),
     (
         Strategy::Tandem,
         "Tandem",
@@ -56,31 +75,37 @@ const PRIMARY: &str = "node1";
 const SAMPLE_IS_OLDER_BY: u64 = 5;
 
 impl Strategy {
-    /// Whether lost nodes are fenced. The older controllers take them for dead, and etcd by itself does not care.
-    pub fn fences(self) -> bool {
+    /// Returns whether Pacemaker runs the members: it fences lost nodes, and a node that boots alone waits for the other one. The
+    /// older controllers take silent nodes for dead, and etcd by itself does not care.
+    pub fn has_pacemaker(self) -> bool {
         matches!(self, Self::ShellAgent | Self::Tandem)
     }
 
-    /// One round's decision.
-    pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress) -> Decision {
+    fn is_controller(self) -> bool {
+        matches!(self, Self::ActiveActive | Self::ActivePassive(_))
+    }
+
+    /// One round's decision. `links` is what a right detector reports on this node.
+    pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress, links: Links) -> Decision {
         if self == Self::Tandem {
             return decide::decide(request, evidence, progress);
         }
-        Decision::around(self.plan(request, evidence, progress), request, evidence, progress)
+        Decision::around(self.plan(request, evidence, progress, links), request, evidence, progress)
     }
 
-    fn plan(self, request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
+    fn plan(self, request: Request, evidence: &Evidence, progress: &Progress, links: Links) -> Plan {
         let is_etcds_own = self == Self::PlainRaft;
         match request {
-            Request::Start => self.start(evidence, progress),
+            Request::Start => self.start(evidence, progress, links),
             Request::Stop if is_etcds_own || !own_is_led(evidence) => stop(evidence),
-            Request::Monitor => self.monitor(evidence, progress),
+            Request::Monitor => self.monitor(evidence, progress, links),
             Request::Notify if is_etcds_own || !own_is_led(evidence) => exit(Exit::Success),
+            Request::Notify if self.is_controller() && are_two_histories(evidence) => give_way(evidence),
             _ => decide::decide(request, evidence, progress).plan,
         }
     }
 
-    fn start(self, evidence: &Evidence, progress: &Progress) -> Plan {
+    fn start(self, evidence: &Evidence, progress: &Progress, links: Links) -> Plan {
         if evidence.container_may_run() {
             return exit(Exit::Success);
         }
@@ -95,14 +120,15 @@ impl Strategy {
             return decide::decide(Request::Start, evidence, progress).plan;
         }
         match voters(&record.disk) {
+            0 if self.may_bootstrap(evidence, links) => run(RunMode::Bootstrap),
             0 => exit(Exit::Retriable),
             1 if self != Self::ShellAgent => run(RunMode::Normally),
-            _ => self.begin(evidence, sample(&evidence.me.name, &record.disk)),
+            _ => self.begin(evidence, sample(&evidence.me.name, &record.disk), links),
         }
     }
 
     /// A voter's data, and no cluster that serves.
-    fn begin(self, evidence: &Evidence, own_index: u64) -> Plan {
+    fn begin(self, evidence: &Evidence, own_index: u64, links: Links) -> Plan {
         let Some(cib) = evidence.cib.known() else { return exit(Exit::Retriable) };
         let peer_is_gone = cib.peer_node != PeerNode::Online;
         let confirmed = evidence.confirmation.known().is_some();
@@ -122,18 +148,32 @@ impl Strategy {
                     Some(std::cmp::Ordering::Less) | None => exit(Exit::Retriable),
                 }
             }
-            Self::ActiveActive | Self::ActivePassive if peer_is_gone && self.may_go_on(evidence, confirmed) => {
-                force(evidence)
-            }
+            _ if self.is_controller() && peer_is_gone && self.may_go_on(evidence, links) => force_all(evidence),
             _ => run(RunMode::Normally),
         }
     }
 
-    fn may_go_on(self, evidence: &Evidence, confirmed: bool) -> bool {
-        self == Self::ActiveActive || evidence.me.name == PRIMARY || confirmed
+    /// Returns whether a controller without data begins a cluster: the primary does, and a node alone does in its place.
+    fn may_bootstrap(self, evidence: &Evidence, links: Links) -> bool {
+        let is_blank = evidence.published_state().is_some_and(|record| record.disk == DataDir::Blank);
+        let is_alone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
+        let may = if is_alone { self.may_go_on(evidence, links) } else { evidence.me.name == PRIMARY };
+        self.is_controller() && is_blank && may
     }
 
-    fn monitor(self, evidence: &Evidence, progress: &Progress) -> Plan {
+    /// Returns whether a controller continues without its peer.
+    fn may_go_on(self, evidence: &Evidence, links: Links) -> bool {
+        let has_detector = matches!(self, Self::ActivePassive(Detector::Right | Detector::Wrong));
+        let is_told = evidence.confirmation.known().is_some();
+        is_told
+            || match links {
+                Links::Whole => true,
+                Links::OwnCut => !has_detector,
+                Links::Parted => self != Self::ActivePassive(Detector::Right) || evidence.me.name == PRIMARY,
+            }
+    }
+
+    fn monitor(self, evidence: &Evidence, progress: &Progress, links: Links) -> Plan {
         let peer = evidence.peer_etcd.known().filter(|etcd| etcd.leader.is_some());
         if !evidence.container_may_run() {
             // The shell agent's crashed member waits until its peer runs standalone.
@@ -143,14 +183,14 @@ impl Strategy {
         match &evidence.own_etcd {
             _ if self == Self::PlainRaft => exit(Exit::Success),
             Fact::Known(own) if own.leader.is_some() => match peer {
-                // Two histories: the primary's wins.
-                Some(peer) if peer.has_one_voter() && own.has_one_voter() && evidence.me.name != PRIMARY => {
-                    let effects = vec![Effect::StopContainer { grace_s: 1 }, Effect::MoveDataAside];
-                    Plan::exit(effects, Exit::NotRunning, Reason::NothingToDo)
+                Some(_) if self.is_controller() && are_two_histories(evidence) => give_way(evidence),
+                Some(peer) if self.is_controller() && gives_back(evidence, own, peer) => {
+                    let effects = vec![Effect::MoveLeader { to: peer.member_id }];
+                    Plan::exit(effects, Exit::Success, Reason::NothingToDo)
                 }
                 _ => decide::decide(Request::Monitor, evidence, progress).plan,
             },
-            _ if peer.is_none() && self.claims(evidence) => {
+            _ if peer.is_none() && self.claims(evidence, links) => {
                 let claim = Effect::SetStandalone(Some(evidence.me.name.clone()));
                 Plan::exit(vec![claim, Effect::StopContainer { grace_s: 1 }], Exit::Retriable, Reason::NothingToDo)
             }
@@ -159,15 +199,36 @@ impl Strategy {
     }
 
     /// Whether a member that lost its leader is to be restarted alone.
-    fn claims(self, evidence: &Evidence) -> bool {
+    fn claims(self, evidence: &Evidence, links: Links) -> bool {
         let is_gone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
         let has_served = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
         let confirmed = evidence.confirmation.known().is_some();
         match self {
             Self::ShellAgent => has_served && (is_gone || evidence.peer_etcd.is_absent()),
-            _ => (has_served || confirmed) && is_gone && self.may_go_on(evidence, confirmed),
+            _ => (has_served || confirmed) && is_gone && self.may_go_on(evidence, links),
         }
     }
+}
+
+/// Returns whether both nodes lead, each the only voter of a cluster of its own.
+fn are_two_histories(evidence: &Evidence) -> bool {
+    let leads_alone = |etcd: &Etcd| etcd.leads() && etcd.has_one_voter();
+    evidence.own_etcd.known().is_some_and(leads_alone) && evidence.peer_etcd.known().is_some_and(leads_alone)
+}
+
+/// Of two histories the primary's stays: the secondary ends its etcd and begins anew.
+fn give_way(evidence: &Evidence) -> Plan {
+    if evidence.me.name == PRIMARY {
+        return exit(Exit::Success);
+    }
+    let effects = vec![Effect::StopContainer { grace_s: 1 }, Effect::MoveDataAside];
+    Plan::exit(effects, Exit::NotRunning, Reason::NothingToDo)
+}
+
+/// Returns whether the secondary leads and the primary follows it as a voter.
+fn gives_back(evidence: &Evidence, own: &Etcd, peer: &Etcd) -> bool {
+    let follows = !peer.is_learner && peer.leader == Some(own.member_id) && peer.member_id != own.member_id;
+    evidence.me.name != PRIMARY && own.leads() && follows
 }
 
 fn own_is_led(evidence: &Evidence) -> bool {
@@ -211,15 +272,24 @@ fn claim(evidence: &Evidence) -> Plan {
 /// What etcd itself makes of the data: entries that it does not know to be committed are dropped. That it went on is
 /// recorded, as the indices in the CIB tell it.
 fn force(evidence: &Evidence) -> Plan {
+    force_with(evidence, Vec::new())
+}
+
+/// The same, but for what a controller of its own keeps: a Raft leader that is elected keeps its log to the end.
+fn force_all(evidence: &Evidence) -> Plan {
+    force_with(evidence, vec![Effect::AdvanceCommit])
+}
+
+fn force_with(evidence: &Evidence, mut effects: Vec<Effect>) -> Plan {
     let mode = RunMode::ForceNewCluster;
     let forks = evidence.cib.known().map_or(0, |cib| cib.lineage.forks) + 1;
     let lineage = Lineage { forks, by: evidence.me.name.clone() };
-    let effects = vec![
+    effects.extend([
         Effect::WriteNote(DurableState { lineage: lineage.clone(), ..DurableState::default() }),
         Effect::PublishLineage(lineage),
         Effect::SetStandalone(Some(evidence.me.name.clone())),
         Effect::RunContainer(mode.clone()),
-    ];
+    ]);
     Plan::then_look(effects, 100, Progress::enter(Phase::Started(mode), 0), Reason::NothingToDo)
 }
 

@@ -3,11 +3,12 @@
 
 use std::collections::HashMap;
 
-use super::strategy::Strategy;
+use super::strategy::{ALL, Strategy};
+use crate::sim::model::initial_states::Beginning;
 use crate::sim::model::pacemaker::Begin;
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::world::{HISTORY, Run, Word, World};
-use crate::sim::model::{etcd, initial_states};
+use crate::sim::model::world::{HISTORY, NAMES, Word, World};
+use crate::sim::model::{etcd, reach};
 use crate::sim::moves::{self, Move};
 use crate::sim::reduce::symmetry::canonical;
 use crate::sim::report::story;
@@ -17,6 +18,8 @@ use crate::sim::{Bounds, Sim};
 #[derive(Clone, Debug)]
 pub struct Script {
     pub name: &'static str,
+    /// Whether both nodes are blank at first, and off.
+    pub is_new: bool,
     /// Milliseconds, and what happens then.
     pub events: Vec<(u64, Move)>,
     /// Whether clients write all the time; else only when an event says so.
@@ -44,6 +47,8 @@ pub struct Figures {
     pub manual: u32,
     /// Whether writes are taken at the end.
     pub serves: bool,
+    /// The node that leads at the end.
+    pub leader: Option<usize>,
 }
 
 /// How long a run is watched, and when an operator comes to look, in seconds.
@@ -55,7 +60,8 @@ const FAULT_MS: u64 = 20_050;
 /// The runs of the comparison. The first node leads, and what fails does so just after a write was acknowledged, when
 /// the follower has not heard of that yet.
 pub fn scripts() -> Vec<Script> {
-    let script = |name, events: &[(u64, Move)]| Script { name, events: events.to_vec(), clients: true };
+    let script = |name, events: &[(u64, Move)]| Script { name, is_new: false, events: events.to_vec(), clients: true };
+    let new = |name, events: &[(u64, Move)]| Script { is_new: true, ..script(name, events) };
     let (cut, back) = (Move::PowerCut, Move::Boot);
     vec![
         script("the leader loses power, and is back", &[(FAULT_MS, cut(0)), (60_000, back(0))]),
@@ -66,8 +72,23 @@ pub fn scripts() -> Vec<Script> {
             &[(FAULT_MS, cut(0)), (FAULT_MS, cut(1)), (60_000, back(0)), (60_000, back(1))],
         ),
         script("both lose power, one returns", &[(FAULT_MS, cut(0)), (FAULT_MS, cut(1)), (60_000, back(1))]),
+        script(
+            "the leader dies, its peer continues and dies, the leader returns",
+            &[(FAULT_MS, cut(0)), (60_000, cut(1)), (80_000, back(0))],
+        ),
         script("the network parts", &[(FAULT_MS, Move::CutLink), (80_000, Move::HealLink)]),
+        script(
+            "the leader is cut off from its peer and from users",
+            &[
+                (FAULT_MS, Move::CutUsers(0)),
+                (FAULT_MS, Move::CutLink),
+                (80_000, Move::HealLink),
+                (80_000, Move::UsersBack(0)),
+            ],
+        ),
         script("etcd crashes on the follower", &[(FAULT_MS, Move::KillEtcd(1))]),
+        new("a new pair, and the second node never starts", &[(0, back(0))]),
+        new("a new pair, and the second node starts first", &[(0, back(1)), (30_000, back(0))]),
     ]
 }
 
@@ -124,10 +145,12 @@ struct Timeline<'a> {
 pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<TimelineStep>, Figures) {
     let mut sim = Sim::new(Bounds::for_scenarios(), crate::sim::mutant::Mutant::None);
     sim.strategy = strategy;
-    let world = World { faults: u8::MAX, ..initial_states::healthy(&mut sim) };
+    // The first start of plain members has both in its configuration, so that both have the same data then.
+    let is_blank = script.is_new && strategy != Strategy::PlainRaft;
+    let world = if is_blank { Beginning::Blank } else { Beginning::Voters }.world(&mut sim);
     let mut run = Timeline {
         sim: &mut sim,
-        world,
+        world: World { faults: u8::MAX, ..world },
         now_ms: 0,
         due: HashMap::new(),
         stays_off: [false; 2],
@@ -136,6 +159,10 @@ pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<TimelineStep>, Fig
         figures: Figures::default(),
         steps: Vec::new(),
     };
+    if script.is_new {
+        run.happens(Move::PowerCut(0));
+        run.happens(Move::PowerCut(1));
+    }
     let mut events: Vec<(u64, Option<Move>)> =
         script.events.iter().map(|(at_ms, what)| (*at_ms, Some(*what))).collect();
     events.push((OPERATOR_S * 1_000, None));
@@ -183,14 +210,18 @@ impl Timeline<'_> {
     fn is_wanted(&self, what: Move) -> bool {
         match what {
             Move::Write => self.clients,
-            Move::HealLink | Move::Want(..) | Move::Unblock(_) => false,
+            Move::HealLink | Move::UsersBack(_) | Move::Want(..) | Move::Unblock(_) => false,
             Move::Boot(n) => !self.stays_off[n],
             _ => true,
         }
     }
 
+    fn takes_writes(&self) -> bool {
+        (0..2).any(|n| reach::takes_writes(&self.world, n))
+    }
+
     fn pass_to(&mut self, at_ms: u64) {
-        if etcd::leader(&self.world).is_none() {
+        if !self.takes_writes() {
             self.figures.without_writes_ms += at_ms.saturating_sub(self.now_ms);
         }
         self.now_ms = self.now_ms.max(at_ms);
@@ -198,21 +229,35 @@ impl Timeline<'_> {
 
     fn happens(&mut self, what: Move) {
         let why = story::reasons(self.sim, &self.world, what);
-        let before = self.world;
-        let Ok(Some(next)) = moves::apply(self.sim, &before, what) else { return };
-        self.world = World { faults: u8::MAX, ..next };
+        let (before, seen) = (self.world, self.as_clients_see_it(what));
+        let Ok(Some(next)) = moves::apply(self.sim, &seen, what) else { return };
+        let lost_to_users = if what == Move::Write { before.lost_to_users } else { next.lost_to_users };
+        self.world = World { faults: u8::MAX, lost_to_users, ..next };
         match what {
             Move::PowerCut(n) | Move::Destroy(n) => self.stays_off[n] = true,
-            Move::Boot(n) => self.stays_off[n] = false,
+            Move::Boot(n) => {
+                self.stays_off[n] = false;
+                // Without Pacemaker a node that boots alone waits for nothing.
+                self.world.nodes[n].quorum |= !self.sim.strategy.has_pacemaker();
+            }
             Move::Fence(by) => self.figures.fences += u32::from(before.nodes[1 - by].on && !next.nodes[1 - by].on),
             Move::Confirm(..) => self.figures.manual += 1,
             _ => {}
         }
         self.figures.acknowledged += (self.world.acked & !before.acked & !HISTORY).count_ones();
-        let writers = self.world.nodes.iter().filter(|node| node.etcd == Run::Leader).count();
+        let writers = (0..2).filter(|n| reach::takes_writes(&self.world, *n)).count();
         self.figures.writers = self.figures.writers.max(writers);
         self.steps.push(TimelineStep { at_ms: self.now_ms, what, why, world: self.world });
         self.free_numbers();
+    }
+
+    /// Clients are on both sides of a partition: of two leaders each takes every second write.
+    fn as_clients_see_it(&self, what: Move) -> World {
+        let mut world = self.world;
+        if what == Move::Write && (0..2).all(|n| reach::takes_writes(&world, n)) {
+            world.lost_to_users[usize::from(self.figures.acknowledged & 1 == 0)] = true;
+        }
+        world
     }
 
     /// There are few numbers for writes: a write that both nodes hold durably needs none, and two writes that the same
@@ -265,7 +310,8 @@ impl Timeline<'_> {
         let lost = self.world.acked & !kept;
         let weights = (0..7).filter(|number| lost & (1 << number) != 0).map(|number: usize| self.weights[number]);
         self.figures.lost = weights.sum();
-        self.figures.serves = leader.is_some();
+        self.figures.serves = self.takes_writes();
+        self.figures.leader = leader;
         (self.steps, self.figures)
     }
 }
@@ -273,23 +319,27 @@ impl Timeline<'_> {
 /// What the table is about, before it.
 const BEFORE_THE_TABLE: &str = "\
 One client writes once a second. What fails does so after 20 s, just after a write was acknowledged, and an operator comes
-to look after 240 s. The seconds are the model's own (a boot takes 40 s, fencing 4 to 10 s): they compare, and measure nothing.
+to look after 240 s. node1 leads at first, and is the configured primary of those that have one. The seconds are the model's
+own (a boot takes 40 s, fencing 4 to 10 s): they compare, and measure nothing.
 ";
-/// What its columns say, after it.
+/// What its columns mean, after it.
 const AFTER_THE_TABLE: &str = "\
 acknowledged      writes that the client was told are safe
-lost              how many of these are gone at the end
-s without writes  how long nobody took any
+lost              how many of these are gone at the end, also those that an operator gave up
+s without writes  how long no node took any
 writers           the most nodes that took writes at one time; two make two histories, and one of them is thrown away
 fences            running machines that fencing switched off
 manual            what an operator had to do
+leads             the node that leads at the end
 ";
+/// In place of the shell agent's figures for a new pair.
+const HAS_ITS_DATA: &str = "OpenShift's installer makes its first member";
 
 impl Figures {
     /// How it ended, in words.
     fn verdict(self) -> String {
         let said = [
-            ("takes no writes any more", !self.serves),
+            ("takes no writes", !self.serves),
             ("an operator acted", self.manual > 0),
             ("two histories", self.writers > 1),
             ("writes lost", self.lost > 0),
@@ -297,29 +347,35 @@ impl Figures {
         let said: Vec<&str> = said.into_iter().filter(|(_, is_so)| *is_so).map(|(words, _)| words).collect();
         if said.is_empty() { "serves".to_owned() } else { said.join(", ") }
     }
+
+    /// Its columns.
+    fn row(self) -> String {
+        let Self { acknowledged, lost, without_writes_ms, writers, fences, manual, leader, serves: _ } = self;
+        let (seconds, leader) = (without_writes_ms / 1_000, leader.map_or("none", |n| NAMES[n]));
+        let verdict = self.verdict();
+        format!("{acknowledged:>12}{lost:>6}{seconds:>18}{writers:>9}{fences:>8}{manual:>8}{leader:>7}  {verdict}")
+    }
 }
 
 /// The table for people who must choose.
 pub fn table() -> String {
     use std::fmt::Write;
     let mut text = format!("{BEFORE_THE_TABLE}\n");
-    for (_, name, about) in crate::sim::compare::strategy::ALL {
-        let _ = writeln!(text, "{name:<25}{about}");
+    for (_, name, about) in ALL {
+        let _ = writeln!(text, "{name:<23}{about}");
     }
     for script in scripts() {
         let _ = writeln!(
             text,
-            "\n{}\n  {:<24}{:>12}{:>6}{:>18}{:>9}{:>8}{:>8}  at the end",
-            script.name, "", "acknowledged", "lost", "s without writes", "writers", "fences", "manual"
+            "\n{}\n  {:<22}{:>12}{:>6}{:>18}{:>9}{:>8}{:>8}{:>7}  at the end",
+            script.name, "", "acknowledged", "lost", "s without writes", "writers", "fences", "manual", "leads"
         );
-        for (strategy, name, _) in crate::sim::compare::strategy::ALL {
-            let (_, _, figures) = play(&script, strategy);
-            let Figures { acknowledged, lost, without_writes_ms, writers, fences, manual, .. } = figures;
-            let (seconds, verdict) = (without_writes_ms / 1_000, figures.verdict());
-            let _ = writeln!(
-                text,
-                "  {name:<24}{acknowledged:>12}{lost:>6}{seconds:>18}{writers:>9}{fences:>8}{manual:>8}  {verdict}"
-            );
+        for (strategy, name, _) in ALL {
+            let row = match (script.is_new, strategy) {
+                (true, Strategy::ShellAgent) => format!("  {HAS_ITS_DATA}"),
+                _ => play(&script, strategy).2.row(),
+            };
+            let _ = writeln!(text, "  {name:<22}{row}");
         }
     }
     text + "\n" + AFTER_THE_TABLE

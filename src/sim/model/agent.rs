@@ -47,7 +47,8 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
     let progress = Progress { since_ms, ..progress.clone() };
     let mut evidence = view::evidence(sim, view, elapsed_ms);
     sim.mutant.blind(&mut evidence, &progress);
-    let Decision { plan, on_failure, when_over: _ } = sim.strategy.decide(view.request, &evidence, &progress);
+    let Decision { plan, on_failure, when_over: _ } =
+        sim.strategy.decide(view.request, &evidence, &progress, view.links);
     let plan = sim.mutant.bend(view.request, &evidence, &progress, plan);
     let canonical = |effect: &Effect| match (sim.judges(), sim.bounds.puts_back) {
         (false, _) => effect.clone(),

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 pub use self::starts::run;
 use super::log::{self, Conf, Data, Entry, THIRD_VOTER, bit};
+use super::reach;
 use super::world::{Run, Word, World};
 use crate::sim::Sim;
 
@@ -134,7 +135,7 @@ pub fn is_passing(sim: &Sim, world: &World) -> bool {
 pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     let Some(number) = (0..sim.bounds.writes).find(|number| world.writes & (1 << number) == 0) else { return false };
     let is_even = world.writes.count_ones() & 1 == 0;
-    let mut leaders = (0..2).filter(|n| world.nodes[*n].etcd == Run::Leader);
+    let mut leaders = (0..2).filter(|n| reach::takes_writes(world, *n));
     let (first, second) = (leaders.next(), leaders.next());
     let Some(n) = second.filter(|_| is_even).or(first) else { return false };
     world.writes |= 1 << number;

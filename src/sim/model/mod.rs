@@ -2,11 +2,13 @@
 
 pub mod agent;
 pub(in crate::sim) mod answers;
+pub mod blind;
 pub mod etcd;
 pub mod initial_states;
 pub mod log;
 pub mod members;
 pub mod pacemaker;
+pub mod reach;
 pub mod steps;
 pub(in crate::sim) mod swap;
 pub mod timing;

@@ -86,7 +86,9 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         faults: _,
         tampered: _,
         third_voter: _,
+        lost_to_users,
     } = world;
+    lost_to_users.swap(0, 1);
     *lagging = lagging.map(|node| 1 - node);
     for nodes in [words, unheard] {
         *nodes = swapped_set(*nodes);

@@ -4,6 +4,7 @@
 pub(in crate::sim) use super::answers::{Heard, Told};
 use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, stranger, third_voter_url, told};
 use super::log::{self, CLUSTER, Conf, Mid};
+use super::reach::Links;
 use super::timing::budget_ms;
 use super::world::{Action, Blind, Cib, CibReached, Damage, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;
@@ -50,6 +51,8 @@ pub struct View {
     pub(in crate::sim) keeps_record: bool,
     /// What etcd tells without a leader, where it is asked for that.
     pub(in crate::sim) leaderless: Option<Told>,
+    /// What a detector of partitions reports, for strategies that have one.
+    pub(in crate::sim) links: Links,
 }
 
 /// The data dir, read offline.
@@ -73,7 +76,7 @@ pub(in crate::sim) struct Disk {
 pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
     let World {
         nodes,
-        link,
+        link: _,
         joined: _,
         lagging: _,
         newer: _,
@@ -85,6 +88,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         faults: _,
         tampered: _,
         third_voter: _,
+        lost_to_users: _,
     } = world;
     let Node {
         cib,
@@ -132,15 +136,17 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         memory: *memory,
         word: *word,
         own: answer(sim, world, me),
-        peer: match (peer_is_gone, *link && nodes[1 - me].on) {
-            (true, _) => Heard::NotAsked,
-            (false, false) => Heard::Silent,
-            (false, true) => answer(sim, world, 1 - me),
-        },
+        peer: if peer_is_gone { Heard::NotAsked } else { across(sim, world, me) },
         blind: *blind,
         keeps_record: *erased && remembers_a_voter(sim, *memory),
         leaderless: (peer_is_gone || remembers_a_voter(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
+        links: if sim.judges() { Links::Whole } else { Links::of(world, me) },
     }
+}
+
+/// Returns what the peer of `me` answers.
+fn across(sim: &Sim, world: &World, me: usize) -> Heard {
+    if world.link && world.nodes[1 - me].on { answer(sim, world, 1 - me) } else { Heard::Silent }
 }
 
 /// Returns whether etcd ran as a voter in this boot. Its agent asks it without a leader, too, and asks the attribute manager for a record that

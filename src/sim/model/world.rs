@@ -3,6 +3,7 @@
 
 use std::hash::{Hash, Hasher};
 
+pub use super::blind::Blind;
 use super::log::Data;
 use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
@@ -42,6 +43,8 @@ pub struct World {
     pub tampered: bool,
     /// Whether the third voter's etcd runs and reaches whoever runs; always false where there is none.
     pub third_voter: bool,
+    /// Which machines users do not reach. Where the two reach each other, users reach each by the other.
+    pub lost_to_users: [bool; 2],
 }
 
 impl World {
@@ -96,6 +99,7 @@ impl World {
         faults: 0,
         tampered: false,
         third_voter: false,
+        lost_to_users: [false; 2],
     };
 }
 
@@ -143,6 +147,7 @@ impl Hash for World {
             faults,
             tampered: _,
             third_voter: _,
+            lost_to_users: _,
         } = self;
         for node in nodes {
             let Node {
@@ -263,26 +268,6 @@ impl Node {
 
 /// Pacemaker has counted as many failed starts as it takes, and starts no more here until somebody cleans up.
 pub const BANNED: u8 = 3;
-/// What the next look of an agent does not find out; each is a fault.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Blind {
-    #[default]
-    None,
-    Cib,
-    Note,
-    Disk,
-    Container,
-    OwnEtcd,
-    PeerEtcd,
-    /// The peer's own etcd, because an etcd of another cluster answers at its address.
-    Stranger,
-}
-
-impl Blind {
-    /// Each of them, but that nothing is hidden.
-    pub const ALL: [Self; 7] =
-        [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd, Self::Stranger];
-}
 
 /// State of a node's data after a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use super::kinds::{Move, is_pending};
 use super::possible::thinkable;
 use super::{faults, operators};
 use crate::sim::model::world::{BANNED, Blind, NAMES, Stack, Word, World};
-use crate::sim::model::{agent, etcd, pacemaker};
+use crate::sim::model::{agent, etcd, pacemaker, reach};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
@@ -153,6 +153,8 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::PromoteElsewhere => operators::promote(sim, world),
         Move::LoseThirdVoter => std::mem::replace(&mut world.third_voter, false),
         Move::ThirdVoterBack => etcd::third_voter_is_back(sim, world),
+        Move::CutUsers(n) => sim.bounds.cuts_users && reach::set_users(world, n, false),
+        Move::UsersBack(n) => reach::set_users(world, n, true),
         Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
         Move::Hide(n, what) => {
             let node = &mut world.nodes[n];
@@ -167,7 +169,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
 fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let serves = world.nodes[1 - n].etcd.is_led();
     let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });
-    let is_fenced = pacemaker::fence(world, n, sim.strategy.fences());
+    let is_fenced = pacemaker::fence(world, n, sim.strategy.has_pacemaker());
     if sim.judges() && is_fenced && serves && by_word {
         return Err(Violation::new(format!(
             "{}: a word that names no node that is on has its peer fenced, which serves",

@@ -73,6 +73,9 @@ pub enum Move {
     /// The third voter is lost to both nodes, and is back.
     LoseThirdVoter,
     ThirdVoterBack,
+    /// Users do not reach this node, and reach it again.
+    CutUsers(usize),
+    UsersBack(usize),
 }
 
 /// How many entries a log has at most in a search that puts disks back.
@@ -97,7 +100,7 @@ pub fn all() -> Vec<Move> {
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
         moves.extend([Move::Choose(n), Move::Tell(n), Move::Forget(n)]);
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
-        moves.push(Move::Erase(n));
+        moves.extend([Move::Erase(n), Move::CutUsers(n), Move::UsersBack(n)]);
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::PutBack(n, kept, note))));
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::RollBack(n, kept, note))));
         moves.extend([true, false].map(|with_note| Move::Copy(n, with_note)));
@@ -145,6 +148,7 @@ impl Move {
                 | Self::Hide(..)
                 | Self::Erase(_)
                 | Self::LoseThirdVoter
+                | Self::CutUsers(_)
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
     }
@@ -190,6 +194,8 @@ impl Move {
             Self::Erase(_) => 38,
             Self::PutBack(..) => 39,
             Self::RollBack(..) => 67,
+            Self::CutUsers(_) => 68,
+            Self::UsersBack(_) => 69,
             Self::Copy(..) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
@@ -246,6 +252,8 @@ impl Move {
             Self::Forget(n) => Self::Forget(1 - n),
             Self::Hide(n, what) => Self::Hide(1 - n, what),
             Self::Erase(n) => Self::Erase(1 - n),
+            Self::CutUsers(n) => Self::CutUsers(1 - n),
+            Self::UsersBack(n) => Self::UsersBack(1 - n),
             Self::Write
             | Self::Replicate
             | Self::Learn

@@ -8,10 +8,6 @@ use crate::sim::model::world::{Blind, NAMES, Wanted};
 impl Move {
     /// The line of a scenario.
     pub fn text(self) -> String {
-        let later = |moment: usize| {
-            let when = MOMENTS[moment].name;
-            if when.is_empty() { String::new() } else { format!(" {when}") }
-        };
         match self {
             Self::Write => "client writes".to_owned(),
             Self::Replicate => "etcd replicates".to_owned(),
@@ -65,6 +61,8 @@ impl Move {
             Self::CleanUp(n) => format!("operator cleans up on {}", NAMES[n]),
             Self::Choose(n) => format!("operator chooses the history of {}", NAMES[n]),
             Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),
+            Self::CutUsers(n) => format!("users do not reach {}", NAMES[n]),
+            Self::UsersBack(n) => format!("users reach {} again", NAMES[n]),
             Self::LoseThirdVoter => "guest is lost".to_owned(),
             Self::ThirdVoterBack => "guest is back".to_owned(),
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),
@@ -91,6 +89,12 @@ fn hidden(what: Blind) -> &'static str {
         Blind::PeerEtcd => "what its peer's etcd says",
         Blind::Stranger => "that another cluster's etcd answers for its peer",
     }
+}
+
+/// When in its action a decision is taken, where that is not at once.
+fn later(moment: usize) -> String {
+    let when = MOMENTS[moment].name;
+    if when.is_empty() { String::new() } else { format!(" {when}") }
 }
 
 fn begin_text(begin: Begin) -> &'static str {

@@ -35,13 +35,13 @@ pub(super) fn thinkable(
     tell_if(bounds.third_voter && !world.third_voter, Move::ThirdVoterBack);
     for (n, node) in world.nodes.iter().enumerate() {
         tell_if(node.damage == Damage::NotMounted, Move::Mount(n));
+        tell_if(world.lost_to_users[n] || may_fail && bounds.cuts_users, of_the_users(world, n));
         tell_if(may_fail && bounds.forgets && !world.joined, Move::Forget(n));
         if !node.on {
             tell_if(world.link || !boots_come_with_meetings(bounds, world), Move::Boot(n));
             continue;
         }
-        let (runs, has_plan) = (node.etcd.is_on(), node.has_plan());
-        let is_up = node.stack == Stack::Up;
+        let (runs, has_plan, is_up) = (node.etcd.is_on(), node.has_plan(), node.stack == Stack::Up);
         tell_if(may_fail && bounds.stacks && bounds.operators && is_up, Move::EndStack(n));
         tell_if(may_fail && bounds.stacks && is_up, Move::KillStack(n));
         tell_if(!is_up, Move::StackBack(n));
@@ -87,6 +87,11 @@ pub(super) fn thinkable(
             }
         }
     }
+}
+
+/// Users lose a node, or reach it again.
+fn of_the_users(world: &World, n: usize) -> Move {
+    if world.lost_to_users[n] { Move::UsersBack(n) } else { Move::CutUsers(n) }
 }
 
 /// What becomes of disks: put back to each length that the log may have had, or copied from a node that is off.

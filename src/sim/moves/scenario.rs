@@ -62,7 +62,7 @@ fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
         .take(6)
         .collect();
     let instead = if alike.is_empty() {
-        "a line that begins with client, etcd, power, agent, net, cib, pacemaker, another or operator".to_owned()
+        "a line that begins with client, etcd, power, agent, net, cib, pacemaker, users, guest, disk, another or operator".to_owned()
     } else {
         alike.join(" or ")
     };

@@ -102,6 +102,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
         blind,
         keeps_record,
         leaderless,
+        links,
     } = *view;
     let mut row = Row::default();
     add_request(&mut row, me, request as u64, vars);
@@ -129,6 +130,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     add_what_is_told(&mut row, cib);
     row.add(3, blind as u64);
     row.add(1, keeps_record);
+    row.add(2, links as u64);
     row.words
 }
 

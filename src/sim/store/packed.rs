@@ -262,6 +262,7 @@ impl<const READS: bool> Bits<READS> {
             faults: _,
             tampered,
             third_voter,
+            lost_to_users,
         } = world;
         self.flag(tampered);
         self.flag(link);
@@ -274,6 +275,9 @@ impl<const READS: bool> Bits<READS> {
         }
         for nodes in [words, unheard] {
             self.small(2, nodes);
+        }
+        for flag in lost_to_users {
+            self.flag(flag);
         }
     }
 
