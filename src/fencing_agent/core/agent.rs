@@ -262,13 +262,16 @@ impl Agent {
         let soon = self.timing.challenge_of_suspects();
         for name in due {
             let suspected = self.swim.roster.suspicion(&name).map(|found| found.incarnation);
+            // The names are most of a challenge. In a split, half of the members are challenged often and answer nothing.
+            let is_there = suspected.is_none() && self.swim.roster.is_present(&name);
             let is_in_its_round = self.has_rounds() && soon >= self.timing.challenge;
             let next = if is_in_its_round { self.round } else { now + a_little_sooner(soon, random()) };
             self.next.insert(name.clone(), next);
             for network in 0..self.contacts.networks() {
                 let nonce = random();
                 self.contacts.challenged(&name, network, nonce, now, now.saturating_sub(self.timing.window));
-                let message = Message::Challenge { nonce, suspected, accused: accused.clone() };
+                let accused = accused.iter().filter(|_| is_there).cloned().collect();
+                let message = Message::Challenge { nonce, suspected, accused };
                 outputs.push(self.send(name.clone(), network, message));
             }
         }

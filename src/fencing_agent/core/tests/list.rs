@@ -139,6 +139,23 @@ fn a_suspect_is_told_so_in_its_challenge() {
     assert_eq!(challenges, BTreeSet::from([("b".to_owned(), None), ("c".to_owned(), Some(0))]));
 }
 
+/// In a split of a hundred members, each of them challenges fifty that answer nothing.
+#[test]
+fn the_accused_are_named_to_members_that_answer_alone() {
+    let mut played = joined(4, &["b", "c"]);
+    played.there.remove("c");
+    played.until(|played, _| played.state("c") == MemberState::Lost);
+    let challenges = played.outputs.iter().filter_map(|(_, output)| match output {
+        Output::Send { to, payload, .. } => match Datagram::decode(payload).unwrap().message {
+            Message::Challenge { accused, .. } if !accused.is_empty() => Some((to.to_string(), accused)),
+            _ => None,
+        },
+        _ => None,
+    });
+    let challenges: BTreeSet<_> = challenges.collect();
+    assert_eq!(challenges, BTreeSet::from([("b".to_owned(), vec![Name::from("c")])]));
+}
+
 #[test]
 fn a_suspicion_of_this_node_is_refuted_once() {
     let mut played = joined(3, &["b", "c"]);
