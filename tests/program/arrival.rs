@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the script in a root of its own, whose tools end with `code`, and returns what they were called with.
+/// Runs the script in a root of its own with tools that end with `code`, and returns what they were called with.
 fn called(systemd_runs: bool, has_directories: bool, code: i32) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     let (log, tmpfiles) = (root.path().join("called"), root.path().join("usr/lib/tmpfiles.d"));

@@ -355,7 +355,7 @@ fn an_absent_member_is_challenged_as_often_as_a_suspect() {
         });
         sent.count()
     };
-    // One that is challenged because of an open probe has its turn with the others all the same.
+    // One that is challenged because of an open probe still has its turn with the others.
     assert!(to("c") >= 18 && to("b") <= 14, "{} {}", to("c"), to("b"));
 }
 
