@@ -175,8 +175,8 @@ fn judged(said: &Power, peer: &str, named: Option<&str>) -> Result<Bmc, Failure>
         Power::Unknown(_) => Ok(Bmc::Unknown),
         Power::On if named == Some(peer) => Ok(Bmc::On),
         Power::On => Err(Failure(format!(
-            "{peer}'s BMC says that it is on: it is probably serving, and only the network between the two nodes is cut. Look at it first (its \
-             console, 'ssh {peer}', 'tandem status' there). If it serves, mend the network, and nothing is lost. To give up what it has taken all \
+            "{peer}'s BMC says that it is on: it is probably serving, and only the network between the two nodes is cut. Look at it first: \
+             'tandem status' on {peer}'s console, or by another network. If it serves, mend the network, and nothing is lost. To give up what it has taken all \
              the same, and have it shot: 'tandem confirm-recovery --node-is-on {peer}'"
         ))),
     }

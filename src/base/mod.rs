@@ -2,6 +2,7 @@
 
 mod duration;
 mod fact;
+pub mod json;
 pub mod printable;
 pub mod shell;
 mod utc;

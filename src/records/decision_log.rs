@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::base::printable;
+use crate::base::{json, printable};
 use crate::decide::plan::RunMode;
 use crate::decide::{self, Effect, Evidence, Plan, Progress, Request};
 use crate::os::{appended, clock, directory as os_directory};
@@ -145,7 +145,7 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     }
     let entry = serde_json::from_slice::<Value>(written).and_then(|mut value| {
         clean(&mut value);
-        serde_json::from_value::<Entry>(value)
+        json::from_value::<Entry>(&value)
     });
     match entry {
         Ok(entry) if entry.version == VERSION => Ok(Line::Entry(Box::new(entry))),

@@ -19,6 +19,8 @@ use std::process::Command;
 const PACKAGES: [&str; 4] = ["tandem-common", "tandem", "tandem-fencing", "tandem-dropin"];
 /// Those with the script that keeps what Pacemaker needs. The daemons of the other one have nothing to do with it.
 const KEPT: [&str; 3] = ["tandem-common", "tandem", "tandem-dropin"];
+/// Those with units of systemd.
+const WITH_UNITS: [&str; 2] = ["tandem", "tandem-fencing"];
 /// The build of each package, as the file names have it. It counts on where files move from one package to another.
 const REVISION: &str = "2";
 /// What the packages add to what is installed: their own documentation, named by each distribution.
@@ -213,26 +215,34 @@ fn each_package_holds_what_is_installed_and_nothing_else() {
     }
 }
 
-/// One script, before a removal, which `tests/program/removal.rs` runs; nothing else runs, when a package comes or goes: none enables a
-/// unit, and no upgrade restarts one.
+/// Two scripts, which `tests/program/removal.rs` and `arrival.rs` run: one before a removal, and one after units came. Nothing else runs when a
+/// package comes or goes: none enables a unit, and no upgrade restarts one.
 #[test]
-fn nothing_runs_but_what_keeps_a_package_that_pacemaker_needs() {
-    let script = fs::read_to_string(root().join("deb/scripts/prerm")).unwrap();
+fn nothing_runs_but_what_keeps_a_package_and_has_systemd_read_its_units() {
+    let script = |path: &str| fs::read_to_string(root().join("deb").join(path)).unwrap();
+    let scripts = [
+        ("postinst", "postinstall", script("scripts-fencing/postinst"), &WITH_UNITS[..]),
+        ("prerm", "preuninstall", script("scripts/prerm"), &KEPT[..]),
+    ];
     for name in PACKAGES {
-        let kept = KEPT.contains(&name);
+        let wanted: Vec<_> = scripts.iter().filter(|(.., packages)| packages.contains(&name)).collect();
         let shown = said("rpm", &["--query", "--package", "--scripts", "--triggers", &rpm(name)]);
-        let expected = format!("preuninstall scriptlet (using /bin/sh):\n{}", script.trim_end());
-        assert_eq!(shown.trim_end(), if kept { &expected } else { "" }, "the RPM {name}");
+        let expected: Vec<String> = wanted
+            .iter()
+            .map(|(_, kind, script, _)| format!("{kind} scriptlet (using /bin/sh):\n{}", script.trim_end()))
+            .collect();
+        assert_eq!(shown.trim_end(), expected.join("\n"), "the RPM {name}");
         let control = tempfile::tempdir().unwrap();
         said("dpkg-deb", &["--control", &deb(name), control.path().to_str().unwrap()]);
-        let files: Vec<String> = fs::read_dir(control.path())
+        let mut files: Vec<String> = fs::read_dir(control.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
             .filter(|name| !["control", "md5sums"].contains(&name.as_str()))
             .collect();
-        assert_eq!(files, if kept { vec!["prerm"] } else { vec![] }, "the Debian package {name}");
-        if kept {
-            assert_eq!(fs::read_to_string(control.path().join("prerm")).unwrap(), script, "{name}");
+        files.sort();
+        assert_eq!(files, wanted.iter().map(|(file, ..)| *file).collect::<Vec<_>>(), "the Debian package {name}");
+        for (file, _, script, _) in wanted {
+            assert_eq!(fs::read_to_string(control.path().join(file)).unwrap(), *script, "{name}");
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The program as it is called: by its names, with its actions, by Pacemaker, a package manager or ShellSpec; and what it
 //! prints of itself.
 
+mod arrival;
 mod boundaries;
 mod dispatch;
 mod etcdctl;

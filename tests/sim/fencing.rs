@@ -72,8 +72,8 @@ fn each_broken_rule_is_caught() {
     for seed in 1..=8 {
         assert_eq!(run(&base(seed)).fault, None, "without a broken rule, seed {seed}");
     }
-    // One that passes on another's suspicion is seen in few runs.
-    let seeds = 1..=24;
+    // One that passes on another's suspicion is seen in one run of twenty-four.
+    let seeds = 1..=64;
     for (name, mutant) in ALL {
         let words = expected.iter().find(|(known, _)| *known == name).map(|(_, words)| *words).unwrap();
         let caught = seeds

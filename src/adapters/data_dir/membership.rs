@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::database::Members;
 use super::proto::{ConfChange, ConfChangeV2, ConfState};
+use crate::base::json;
 
 /// What a change does; etcd's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +224,7 @@ impl Store {
         let Some(cluster) = cluster else { return Self::default() };
         let id = |key: &str| u64::from_str_radix(key, 16).ok();
         let urls = |member: Directory<Member>| {
-            let context = serde_json::from_str::<Context>(&member.children?.raft?.value).ok()?;
+            let context = json::from_text::<Context>(&member.children?.raft?.value).ok()?;
             context.peer_urls
         };
         let members = cluster.members.and_then(|members| members.children).unwrap_or_default();

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::settings::{self, Setting};
 use super::version::Version;
+use crate::base::json;
 use crate::decide::plan::RunMode;
 
 /// What the configuration says besides how to start.
@@ -151,7 +152,7 @@ pub fn address(text: &str) -> Option<IpAddr> {
 
 fn value(text: &str, key: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?.trim();
-    serde_json::from_str(line).ok().or_else(|| Some(line.to_owned()))
+    json::from_text(line).ok().or_else(|| Some(line.to_owned()))
 }
 
 /// The place that a configuration says, which may be one of the shell agent's.

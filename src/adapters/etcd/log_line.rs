@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::base::json;
+
 /// What the Go runtime writes before the stacks of a program that broke down.
 const BREAKDOWNS: [&str; 2] = ["panic: ", "fatal error: "];
 /// What etcd breaks down over, too, and is around its data: room, rights, memory, ports, an older version than before.
@@ -41,7 +43,7 @@ pub fn most_telling(log: &str) -> Option<String> {
     let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let newest = |counts: &dyn Fn(&Value) -> bool| {
         lines.iter().rev().find_map(|line| {
-            let entry: Value = serde_json::from_str(line).ok()?;
+            let entry: Value = json::from_text(line).ok()?;
             counts(&entry).then(|| sentence(&entry))
         })
     };

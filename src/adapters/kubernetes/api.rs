@@ -16,6 +16,7 @@ use crate::adapters::https::address::{Address, HTTPS_PORT};
 use crate::adapters::https::tls::{self, Identity, Trust};
 use crate::adapters::https::transport::TlsConnector;
 use crate::adapters::https::wrong::{self, Names, Wrong};
+use crate::base::json;
 
 /// More than the list of a two-node cluster's Machines can be.
 pub(crate) const BODY_LIMIT: u64 = 8 * 1024 * 1024;
@@ -29,7 +30,7 @@ pub(crate) const TRIES: usize = 5;
 /// The items of a list; an API that the cluster does not have has none.
 pub(crate) fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Vec<Value>, String> {
     let Some(body) = body(agent, access, path)? else { return Ok(Vec::new()) };
-    let document: Value = serde_json::from_str(&body).map_err(|error| error.to_string())?;
+    let document: Value = json::from_text(&body).map_err(|error| error.to_string())?;
     Ok(document.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
 }
 

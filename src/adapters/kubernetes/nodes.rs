@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::api::{self, authorised, words};
 use super::kubeconfig::Access;
+use crate::base::json;
 
 const NODES: &str = "/api/v1/nodes";
 /// How many Nodes one answer has.
@@ -130,13 +131,13 @@ impl Watch {
             return Err(Failure::None("the watch ended in the middle of a change".to_owned()));
         }
         let event: Event = parsed(&String::from_utf8_lossy(&line))?;
-        let object = || serde_json::from_value::<Object>(event.object.clone()).map_err(|_| not_understood());
+        let object = || json::from_value::<Object>(&event.object).map_err(|_| not_understood());
         match event.kind.as_str() {
             "ADDED" | "MODIFIED" => Ok(Some(Change::Is(Box::new(Node::from(object()?))))),
             "DELETED" => Ok(Some(Change::Gone(Node::from(object()?).version))),
             "BOOKMARK" => Ok(Some(Change::Version(Node::from(object()?).version))),
             "ERROR" => {
-                let status: Status = serde_json::from_value(event.object).map_err(|_| not_understood())?;
+                let status: Status = json::from_value(&event.object).map_err(|_| not_understood())?;
                 Err(status.failure(0))
             }
             kind => Err(Failure::None(format!("the watch shows a change of the kind '{}'", short(kind)))),
@@ -256,7 +257,7 @@ fn called(agent: &ureq::Agent, access: &Access, path: &str) -> Result<ureq::http
         return Ok(answer);
     }
     let body = answer.body_mut().with_config().limit(LINE_LIMIT).read_to_string().unwrap_or_default();
-    Err(serde_json::from_str::<Status>(&body).unwrap_or_default().failure(status.as_u16()))
+    Err(json::from_text::<Status>(&body).unwrap_or_default().failure(status.as_u16()))
 }
 
 fn answered(agent: &ureq::Agent, access: &Access, path: &str) -> Result<String, Failure> {
@@ -266,7 +267,7 @@ fn answered(agent: &ureq::Agent, access: &Access, path: &str) -> Result<String, 
 }
 
 fn parsed<T: for<'a> Deserialize<'a>>(text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text).map_err(|_| not_understood())
+    json::from_text(text).map_err(|_| not_understood())
 }
 
 fn not_understood() -> Failure {

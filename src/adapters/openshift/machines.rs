@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::adapters::kubernetes::api::{CONFLICT, TRIES, authorised, body, connect, list, words};
 use crate::adapters::kubernetes::kubeconfig::Access;
+use crate::base::json;
 
 /// The hook's key on a Machine of the Cluster API.
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
@@ -107,7 +108,7 @@ impl Machines {
     /// Returns whether the Node `node` is there and has one of these addresses.
     fn is_at(&self, node: &str, names: &[&str]) -> bool {
         let read = body(&self.agent, &self.access, &format!("{NODES}{node}")).ok().flatten();
-        let node: Option<Value> = read.and_then(|text| serde_json::from_str(&text).ok());
+        let node: Option<Value> = read.and_then(|text| json::from_text(&text).ok());
         node.is_some_and(|node| has_address(&node, names))
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::adapters::etcd::settings::{self, Setting};
+use crate::base::json;
 use crate::os::regular_file;
 
 /// Where the container finds the certificates, and where they are on the node.
@@ -60,7 +61,7 @@ impl Manifest {
 
     /// Reads a manifest for the node `node`.
     pub fn parse(text: &str, node: &str) -> Result<Self, Error> {
-        let document: Value = serde_json::from_str(text).map_err(|error| Error::NotJson(error.to_string()))?;
+        let document: Value = json::from_text(text).map_err(|error| Error::NotJson(error.to_string()))?;
         let container = container(&document).ok_or(Error::NoContainer)?;
         let environment: BTreeMap<String, String> = entries(container, "env")
             .filter_map(|entry| Some((text_of(entry, "name")?.to_owned(), for_node(text_of(entry, "value")?, node))))
@@ -117,7 +118,7 @@ impl Manifest {
 
 /// Whether a container made from the one serves for the other: whether they differ in their version only.
 pub fn are_alike(one: &str, other: &str) -> bool {
-    let (Ok(one), Ok(other)) = (serde_json::from_str(one), serde_json::from_str(other)) else { return false };
+    let (Ok(one), Ok(other)) = (json::from_text(one), json::from_text(other)) else { return false };
     without_version(one) == without_version(other)
 }
 

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 
 use super::fencing_secret::find;
 use crate::adapters::kubernetes::api::{body, connect};
-use crate::base::Fact;
+use crate::base::{Fact, json};
 
 pub(super) const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
 pub(super) const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
@@ -44,7 +44,7 @@ pub fn jobs(kubeconfig: &Path, patience: Duration) -> Fact<Vec<String>> {
 }
 
 fn of_the_operator(json: &str) -> Result<Vec<String>, String> {
-    let document: Value = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    let document: Value = json::from_text(json).map_err(|error| error.to_string())?;
     let jobs = document.get("items").and_then(Value::as_array).ok_or("the API's list of jobs is none")?;
     let names = jobs.iter().filter_map(|job| job.pointer("/metadata/name")?.as_str());
     let names = names.filter(|name| name.starts_with(OF_THE_OPERATOR)).map(str::to_owned);
@@ -86,7 +86,7 @@ struct Data {
 
 /// What cannot be read is not repeated: it may be the password.
 fn read(json: &str) -> Result<Credentials, String> {
-    let secret: Secret = serde_json::from_str(json)
+    let secret: Secret = json::from_text(json)
         .map_err(|_| "it needs address, username, password and certificateVerification".to_owned())?;
     let data = secret.data;
     let text = |name: &str, value: &str| {

@@ -13,7 +13,7 @@ use super::cib_document::CibDocument;
 use super::element::{child, children};
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
-use crate::base::{Fact, printable};
+use crate::base::{Fact, json, printable};
 use crate::decide::evidence::{
     Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, START_OPERATION, ThirdVoter,
 };
@@ -71,7 +71,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_alarm: node_state(cib, node)
             .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(cleaned)),
         own_image: node_state(cib, node)
-            .and_then(|state| serde_json::from_str(attribute(child(state, "transient_attributes")?, IMAGE)?).ok()),
+            .and_then(|state| json::from_text(attribute(child(state, "transient_attributes")?, IMAGE)?).ok()),
         peer_identity: peer.and_then(|peer| nodes(cib).find(|entry| is_named(*entry, peer))).and_then(identity),
         redundancy: said(cib, REDUNDANCY),
         reached: said(cib, REACHED),
@@ -119,7 +119,7 @@ fn said<T: FromStr<Err = ()>>(cib: Node<'_, '_>, name: &str) -> Fact<T> {
 
 /// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
 fn record(state: Node<'_, '_>) -> Option<PublishedState> {
-    serde_json::from_str(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
+    json::from_text(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
 }
 
 /// By operation. Pacemaker writes "INFINITY" once it has given up; that is many, too.

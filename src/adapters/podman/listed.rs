@@ -7,6 +7,7 @@ use serde::Deserialize;
 use super::{Error, Inspected, State, succeeded};
 use crate::adapters::command::Programs;
 use crate::adapters::pace::Question;
+use crate::base::json;
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -26,7 +27,7 @@ pub(super) fn find(programs: &Programs, name: &str) -> Result<Option<Inspected>,
 }
 
 fn named(name: &str, json: &str) -> Result<Option<Inspected>, serde_json::Error> {
-    let all: Vec<Listed> = serde_json::from_str(json)?;
+    let all: Vec<Listed> = json::from_text(json)?;
     let Some(found) = all.into_iter().find(|container| container.names.iter().any(|own| own == name)) else {
         return Ok(None);
     };

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::adapters::command::{self, Output, Programs};
 use crate::adapters::pace::{Limit, Question};
-use crate::base::Fact;
+use crate::base::{Fact, json};
 use crate::os::clock::Deadline;
 use container_lock::ContainerLock;
 
@@ -120,7 +120,7 @@ pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Err
         return Ok(None);
     }
     match succeeded("container inspect", output) {
-        Ok(stdout) => Ok(Some(serde_json::from_str(stdout.trim())?)),
+        Ok(stdout) => Ok(Some(json::from_text(stdout.trim())?)),
         // Where its storage is damaged, podman does not inspect a container, but lists it.
         Err(error) => listed::find(programs, name).ok().flatten().map(Some).ok_or(error),
     }

@@ -10,7 +10,7 @@ use super::output::{Change, ChangeKind, Output, Weight};
 use super::quorum::{Quorum, Reach};
 use super::snapshot::{MemberState, MemberView, Snapshot};
 use super::swim::Swim;
-use super::timing::Timing;
+use super::timing::{FEW, Timing};
 use super::wire::{Datagram, MOST_ACCUSED, Message};
 
 /// This node was held up when it wakes by so much too late.
@@ -36,6 +36,8 @@ pub(crate) struct Agent {
     feeding: Feeding,
     /// When each member is challenged next.
     next: BTreeMap<Name, Duration>,
+    /// When all of few members are challenged next.
+    round: Duration,
     wakes_at: Option<Duration>,
     /// When this node dropped itself from its list, for want of a quorum.
     dropped_at: Option<Duration>,
@@ -58,6 +60,7 @@ impl Agent {
             swim: Swim::new(me, number, timing, settings.lifeguard, settings.adaptive_threshold),
             feeding: Feeding::new(settings.on_quorum_loss, settings.watchdog.clone()),
             next: BTreeMap::new(),
+            round: now,
             wakes_at: None,
             dropped_at: None,
             dropped: BTreeMap::new(),
@@ -91,8 +94,8 @@ impl Agent {
         }
         outputs.extend(fed);
         if !self.feeding.has_ended() {
-            let wakes =
-                [self.swim.wake_at(&self.contacts), self.next.values().min().copied(), self.feeding.wake_at(now)];
+            let challenges = self.next.values().copied().chain(self.has_rounds().then_some(self.round)).min();
+            let wakes = [self.swim.wake_at(&self.contacts), challenges, self.feeding.wake_at(now)];
             let soonest = wakes.into_iter().flatten().min().unwrap_or(now + LONGEST_SLEEP);
             let at = soonest.clamp(now + Duration::from_millis(1), now + LONGEST_SLEEP);
             self.wakes_at = Some(at);
@@ -213,9 +216,16 @@ impl Agent {
         }
     }
 
+    /// Returns whether all members are challenged at the same moment. That this node wakes costs more than the datagrams; but the answers of
+    /// many at once might not fit into the socket.
+    fn has_rounds(&self) -> bool {
+        (1..FEW).contains(&self.others.len())
+    }
+
     /// Has a member that has answered wait for its turn: until it answers, it is challenged as a suspect is.
     fn postpone(&mut self, name: &Name, sent: Duration, random: u64) {
-        let turn = sent + a_little_sooner(self.timing.challenge, random);
+        let own = sent + a_little_sooner(self.timing.challenge, random);
+        let turn = if self.has_rounds() { self.round } else { own };
         self.next.entry(name.clone()).and_modify(|at| *at = turn.max(*at));
     }
 
@@ -237,20 +247,31 @@ impl Agent {
             let soon = now + self.timing.challenge_of_suspects();
             self.next.entry(name).and_modify(|at| *at = soon.min(*at));
         }
-        let due: Vec<Name> = self.next.iter().filter(|(_, at)| **at <= now).map(|(name, _)| name.clone()).collect();
+        let is_round = self.has_rounds() && self.round <= now;
+        if is_round {
+            self.round = now + a_little_sooner(self.timing.challenge, random());
+        }
+        let is_due = |at: &Duration| is_round || *at <= now;
+        let due: Vec<Name> = self.next.iter().filter(|(_, at)| is_due(at)).map(|(name, _)| name.clone()).collect();
         let mut accused = self.swim.roster.accused();
         if accused.len() > MOST_ACCUSED {
             let first = usize::try_from(random() % accused.len() as u64).unwrap_or_default();
             accused.rotate_left(first);
             accused.truncate(MOST_ACCUSED);
         }
+        let soon = self.timing.challenge_of_suspects();
         for name in due {
             let suspected = self.swim.roster.suspicion(&name).map(|found| found.incarnation);
-            self.next.insert(name.clone(), now + a_little_sooner(self.timing.challenge_of_suspects(), random()));
+            // The names are most of a challenge. In a split, half of the members are challenged often and answer nothing.
+            let is_there = suspected.is_none() && self.swim.roster.is_present(&name);
+            let is_in_its_round = self.has_rounds() && soon >= self.timing.challenge;
+            let next = if is_in_its_round { self.round } else { now + a_little_sooner(soon, random()) };
+            self.next.insert(name.clone(), next);
             for network in 0..self.contacts.networks() {
                 let nonce = random();
                 self.contacts.challenged(&name, network, nonce, now, now.saturating_sub(self.timing.window));
-                let message = Message::Challenge { nonce, suspected, accused: accused.clone() };
+                let accused = accused.iter().filter(|_| is_there).cloned().collect();
+                let message = Message::Challenge { nonce, suspected, accused };
                 outputs.push(self.send(name.clone(), network, message));
             }
         }

@@ -7,7 +7,7 @@ use super::input::TimingOverrides;
 /// How long between two challenges of the same member, as long as there are at most [`FEW`] of them.
 const CHALLENGE: Duration = Duration::from_millis(250);
 /// Above this number of members a window has [`CHALLENGES_A_WINDOW`].
-const FEW: usize = 32;
+pub(crate) const FEW: usize = 32;
 const CHALLENGES_A_WINDOW: u32 = 4;
 /// A member is suspected without a probe once so many challenges in a row have no answer.
 const UNANSWERED: u32 = 4;

@@ -18,6 +18,7 @@ use super::report::Report;
 use crate::adapters::command::Programs;
 use crate::adapters::watchdog::refusal::Words;
 use crate::adapters::watchdog::{self, Device, Wanted};
+use crate::base::json;
 use crate::fencing_agent::config::Watchdog;
 use crate::os::clock;
 
@@ -282,7 +283,7 @@ pub(crate) fn is_socket(path: &std::path::Path) -> bool {
 /// Returns the time-out of the multiplexer's device, from its state.
 pub(crate) fn mux_timeout(state: &std::path::Path) -> Option<Duration> {
     let text = crate::os::regular_file::text_of_at_most(state, 256 * 1024).ok()?;
-    let state: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let state: serde_json::Value = json::from_text(&text).ok()?;
     state.get("timeout")?.as_u64().map(Duration::from_secs)
 }
 

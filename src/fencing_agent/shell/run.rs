@@ -1,6 +1,8 @@
 //! The loop: events into the core, and what it returns carried out.
 
+mod alarm;
 mod changes;
+mod draws;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,9 +10,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use self::alarm::Alarm;
+use self::draws::Draws;
 use super::feeder::Feeder;
 use super::grpc::hub::Hub;
 use super::grpc::messages;
@@ -58,6 +61,7 @@ pub(crate) struct Shell {
 pub(crate) struct Work {
     addresses: BTreeMap<Name, Vec<SocketAddr>>,
     wake: Duration,
+    draws: Draws,
     events: Vec<messages::Event>,
     sent: Vec<u64>,
     received: Vec<u64>,
@@ -88,6 +92,7 @@ impl Shell {
         self.list();
         let mut next_tick = now();
         let mut buffer = vec![0; LONGEST];
+        let mut alarm = Alarm::new();
         let mut is_end = self.handle(Event::Wake);
         let mut is_ready = false;
         while !is_end {
@@ -100,7 +105,7 @@ impl Shell {
                 }
                 continue;
             }
-            is_end = match self.wait(next_tick, &mut buffer).await {
+            is_end = match self.wait(next_tick, &mut alarm, &mut buffer).await {
                 Found::Datagram { network, length } => self.receive(network, length, &mut buffer).await,
                 Found::Report(report) => self.reported(report),
                 Found::Time => self.handle(Event::Wake),
@@ -109,15 +114,14 @@ impl Shell {
         self.end();
     }
 
-    async fn wait(&mut self, next_tick: Duration, buffer: &mut [u8]) -> Found {
-        let wake = self.work.wake.min(next_tick);
-        let left = wake.saturating_sub(now());
+    async fn wait(&mut self, next_tick: Duration, alarm: &mut Alarm, buffer: &mut [u8]) -> Found {
+        alarm.set(self.work.wake.min(next_tick));
         // Reports are few, so that a flood of datagrams holds up none. An answer that waits is not made too late by the time that has come.
         tokio::select! {
             biased;
             Some(report) = self.reports.recv() => Found::Report(report),
             (network, length) = self.networks.receive(buffer) => Found::Datagram { network, length },
-            () = tokio::time::sleep(left) => Found::Time,
+            () = alarm.rings() => Found::Time,
         }
     }
 
@@ -187,13 +191,8 @@ impl Shell {
 
     /// Carries out what follows from `event`, and returns whether that is the end.
     fn handle(&mut self, event: Event) -> bool {
-        let random = SystemRandom::new();
-        let mut draw = || {
-            let mut bytes = [0; 8];
-            // Where the kernel has none, the time is a number that did not come before.
-            random.fill(&mut bytes).map_or_else(|_| clock::boot_nanoseconds(), |()| u64::from_ne_bytes(bytes))
-        };
-        let outputs = self.agent.handle(now(), event, &mut draw);
+        let draws = &mut self.work.draws;
+        let outputs = self.agent.handle(now(), event, &mut || draws.next());
         let mut is_end = false;
         let mut answers = Vec::new();
         for output in outputs {

@@ -12,7 +12,7 @@ use super::error::NotPublished;
 use crate::adapters::command::{Output, Programs};
 use crate::adapters::pace::limits::Limits;
 use crate::adapters::pacemaker::exit_code::{DISCONNECTED, NO_ATTRIBUTE};
-use crate::base::Fact;
+use crate::base::{Fact, json};
 use crate::os::clock;
 use crate::records::events::cut;
 
@@ -84,9 +84,9 @@ fn understood(value: &str, now: u64) -> Result<Collected, String> {
     if value.len() > LIMIT {
         return Err(format!("it has {} bytes", value.len()));
     }
-    let mut value: Value = serde_json::from_str(value).map_err(|error| error.to_string())?;
+    let mut value: Value = json::from_text(value).map_err(|error| error.to_string())?;
     clean(&mut value)?;
-    let collected: Collected = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let collected: Collected = json::from_value(&value).map_err(|error| error.to_string())?;
     match collected.at.checked_sub(now) {
         Some(ahead) if ahead > CLOCKS_DIFFER => Err(format!("it is {ahead} s ahead of this node's clock")),
         _ => Ok(collected),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::json;
 use crate::operate::metrics::FencingTests;
 use crate::os::regular_file;
 use crate::records::state_file;
@@ -86,7 +87,7 @@ pub fn seconds(time: Duration) -> f64 {
 /// The last test of `node` that the file at `path` knows. Lines that cannot be read are passed over.
 pub fn before(path: &Path, node: &str) -> Option<Record> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).ok()?;
-    text.lines().rev().filter_map(|line| serde_json::from_str::<Record>(line).ok()).find(|record| record.node == node)
+    text.lines().rev().filter_map(|line| json::from_text::<Record>(line).ok()).find(|record| record.node == node)
 }
 
 /// Adds a test to the file at `path`.

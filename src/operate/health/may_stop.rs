@@ -3,7 +3,7 @@
 use super::view;
 use crate::adapters::pacemaker::attributes;
 use crate::adapters::pacemaker::seen::{Node, Pacemaker};
-use crate::base::Fact;
+use crate::base::{Fact, json};
 use crate::decide::evidence::{DataDir, PublishedState, ThirdVoter};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
 use crate::operate::cluster::{Cluster, Etcd};
@@ -44,7 +44,7 @@ pub fn third_voter(cluster: &Cluster) -> Option<ThirdVoter> {
 /// How many voters the agent of `node` has published that there are.
 pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
     let record = cluster.configuration.known()?.transient.get(node)?.get(attributes::RECORD)?;
-    match serde_json::from_str::<PublishedState>(record).ok()?.disk {
+    match json::from_text::<PublishedState>(record).ok()?.disk {
         DataDir::Present(history) => Some(history.voters.len()),
         DataDir::Blank | DataDir::Broken { .. } => None,
     }
@@ -68,7 +68,7 @@ fn claims(cluster: &Cluster, node: &str) -> Fact<bool> {
     let Some(record) = attributes.and_then(|attributes| attributes.get(attributes::RECORD)) else {
         return Fact::Absent;
     };
-    match serde_json::from_str::<PublishedState>(record) {
+    match json::from_text::<PublishedState>(record) {
         Ok(record) => Fact::Known(record.claims),
         Err(error) => Fact::Unknown(format!("its record is not understood: {error}")),
     }

@@ -2,7 +2,7 @@
 
 use crate::adapters::pacemaker::attributes;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice, History, Instance, Node, Pacemaker, Resource};
-use crate::base::Fact;
+use crate::base::{Fact, json};
 use crate::decide::evidence::RunningImage;
 use crate::operate::cluster::{Cluster, Collected, Etcd, Power};
 
@@ -188,7 +188,7 @@ pub(crate) fn clone_id(cluster: &Cluster) -> String {
 /// The image that a node's etcd runs from, as its agent published it.
 pub(crate) fn running_image(cluster: &Cluster, name: &str) -> Option<RunningImage> {
     let published = cluster.configuration.known()?.transient.get(name)?;
-    serde_json::from_str(published.get(attributes::IMAGE)?).ok()
+    json::from_text(published.get(attributes::IMAGE)?).ok()
 }
 
 /// What a resource's instances and histories look like in Pacemaker's eyes, and its configuration beside them.

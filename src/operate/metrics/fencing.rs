@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::page::Page;
 use crate::adapters::pacemaker::attributes::FENCING_TESTED;
 use crate::adapters::pacemaker::seen::FenceDevice;
+use crate::base::json;
 use crate::operate::cluster::Cluster;
 use crate::records::bmc_note::BmcNote;
 
@@ -36,7 +37,7 @@ pub struct FencingTests {
 impl FencingTests {
     pub fn read(lines: &str) -> Self {
         let mut tests = Self::default();
-        lines.lines().filter_map(|line| serde_json::from_str(line).ok()).for_each(|test| tests.add(test));
+        lines.lines().filter_map(|line| json::from_text(line).ok()).for_each(|test| tests.add(test));
         tests
     }
 

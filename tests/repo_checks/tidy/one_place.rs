@@ -9,6 +9,11 @@ const ONLY_IN: &[(&str, &str, &str)] = &[
     ("\"true\" |", "src/adapters/options/yes_no.rs", "choose one of the vocabularies in options::yes_no"),
 ];
 
+/// Readers of JSON that would each be another copy in the binary of what reads a type, and the files that read by them nothing but a `Value`, or
+/// what is secret. Others take `crate::base::json`.
+const OTHER_READERS: [&str; 3] = ["serde_json::from_str", "serde_json::from_value", "serde_json::from_reader"];
+const READ_BY_OTHERS: [&str; 2] = ["src/adapters/kubernetes/kubeconfig.rs", "src/adapters/redfish/reply.rs"];
+
 /// Where etcd's container can put anything under any name, and the functions that follow a link there, wait for a FIFO or open a device.
 const IN_THE_DATA_DIR: [&str; 6] = [
     "src/adapters/data_dir",
@@ -63,6 +68,21 @@ fn what_has_its_place_is_nowhere_else() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn types_are_read_from_json_by_one_reader() {
+    let is_test = |name: &str| ["/tests", "/fake_", "/samples.rs"].iter().any(|part| name.contains(part));
+    let found: Vec<String> = rust_files(&root().join("src"))
+        .into_iter()
+        .filter_map(|path| {
+            let name = path.strip_prefix(root()).unwrap().display().to_string();
+            let text = std::fs::read_to_string(&path).unwrap();
+            let count: usize = OTHER_READERS.iter().map(|reader| count(&text, reader)).sum();
+            (count > 0 && !is_test(&name)).then_some(name)
+        })
+        .collect();
+    assert_eq!(found, READ_BY_OTHERS, "take crate::base::json");
 }
 
 /// This counts, and no lint of clippy does: `disallowed-methods` has one list for the whole crate, so that each other wing, each test and

@@ -8,6 +8,7 @@ use super::super::duration;
 use super::Error;
 use super::table::{CIPHER_SUITES, LOG_STREAMS, UINT32, ValueKind};
 use crate::adapters::options::yes_no;
+use crate::base::json;
 
 pub(super) fn typed(name: &str, value: &str, kind: ValueKind) -> Result<Value, Error> {
     let checked = match kind {
@@ -77,7 +78,7 @@ pub(super) fn is_retention(value: &str) -> bool {
 }
 
 pub(super) fn is_json_object(value: &str) -> bool {
-    serde_json::from_str::<Map<String, Value>>(value).is_ok()
+    json::from_text::<Map<String, Value>>(value).is_ok()
 }
 
 /// URLs of a scheme, a host and a port, and nothing else.

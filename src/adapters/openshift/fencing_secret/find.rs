@@ -8,6 +8,7 @@ use zeroize::Zeroize as _;
 use super::{decoded, host_of};
 use crate::adapters::kubernetes::api::{body, list};
 use crate::adapters::kubernetes::kubeconfig::Access;
+use crate::base::json;
 
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets";
 const PREFIX: &str = "fencing-credentials-";
@@ -64,7 +65,7 @@ pub(in super::super) fn search(
 /// The names that Secrets have after the MAC addresses of `node`.
 fn macs(agent: &ureq::Agent, access: &Access, node: &str) -> Result<Vec<String>, String> {
     let Some(text) = body(agent, access, &format!("{NODES}{node}"))? else { return Ok(Vec::new()) };
-    let node: Value = serde_json::from_str(&text).map_err(|_| "the API's Node is not understood".to_owned())?;
+    let node: Value = json::from_text(&text).map_err(|_| "the API's Node is not understood".to_owned())?;
     let macs = node.pointer(MAC_ADDRESSES).and_then(Value::as_str).unwrap_or_default();
     let name = |mac: &str| {
         let plain = mac.trim().to_ascii_lowercase().replace([':', '-'], "");

@@ -7,6 +7,7 @@ use super::*;
 #[test]
 fn the_deadline_is_the_contact_that_completes_the_quorum_and_a_window() {
     let mut played = Played::armed(settings(5), &["b", "c", "d", "e"]);
+    played.pass(1);
     let cut = played.now;
     played.there = BTreeSet::from(["b"]);
     played.until(|played, _| played.logged("quorum lost"));

@@ -57,11 +57,12 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
         return;
     }
     if given("system_uuid").is_none() && device.targets.len() < 2 {
+        let (first, found) = found_uuid(case, device);
         let text = format!(
-            "{id} does not say which machine it is for: a BMC that is recabled, or has another address, is taken for it"
+            "{id} does not say which machine it is for: a BMC that is recabled, or has another address, is taken for it{first}"
         );
-        let command = command!("pcs stonith update {} system_uuid={}", id, compared(case, device).unwrap_or("UUID"));
-        case.add("no-system-uuid", Level::Warning, About::Device(id), text, Some(command));
+        let command = found.map(|found| command!("pcs stonith update {} system_uuid={}", id, found));
+        case.add("no-system-uuid", Level::Warning, About::Device(id), text, command);
     }
     let insecure = given("ssl_insecure").and_then(yes_no::of_fence_agents) == Some(true);
     if insecure {
@@ -73,11 +74,27 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Returns the UUID of the machine that a device fences, where its BMC and its firmware report the same one.
-fn compared<'a>(case: &Case<'a>, device: &FenceDevice) -> Option<&'a str> {
-    let answer = case.asked.answers.iter().find(|answer| answer.device == device.resource.id)?;
-    let own = view::collected(case.cluster, &answer.target)?.dmi_uuid.as_deref()?;
-    answer.note.uuid.as_deref().filter(|theirs| uuid::same(own, theirs)).map(|_| own)
+/// Returns the UUID of the machine that a device fences, as its BMC reports it, and what comes before it is set. With one that the BMC does
+/// not report, the device would refuse every action.
+fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a str>) {
+    let answer = case.asked.answers.iter().find(|answer| answer.device == device.resource.id);
+    let Some((target, theirs)) = answer.and_then(|answer| {
+        let reported = answer.note.uuid.as_deref().filter(|reported| uuid::is_valid(reported))?;
+        Some((answer.target.as_str(), reported))
+    }) else {
+        return ("; which UUID it has, its BMC has not shown".to_owned(), None);
+    };
+    match view::collected(case.cluster, target).and_then(|collected| collected.dmi_uuid.as_deref()) {
+        Some(own) if uuid::same(own, theirs) => (String::new(), Some(own)),
+        // Another machine's, which is a finding of its own.
+        Some(_) => (String::new(), None),
+        None => {
+            let shown = format!(
+                "; its BMC shows the UUID {theirs}: 'cat /sys/class/dmi/id/product_uuid' on {target} has to show the same one"
+            );
+            (shown, Some(theirs))
+        }
+    }
 }
 
 /// What a certificate that was only seen is to be compared with: whatever answers at the address shows one. Where `said` has its fingerprint,

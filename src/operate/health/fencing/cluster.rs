@@ -7,7 +7,7 @@ use crate::adapters::options::yes_no;
 use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd};
-use crate::operate::health::problems::{on, way_back};
+use crate::operate::health::problems::{on, way_back, way_there};
 use crate::operate::health::view;
 
 /// Whatever runs a node's half of the cluster has to come back with the node.
@@ -39,7 +39,10 @@ fn nodes(case: &mut Case<'_>) {
                 if node.is_some_and(|node| node.online && !node.unclean && !node.pending) {
                     continue;
                 }
-                let text = format!("{name} is not online, so it was not asked, and could not fence");
+                let text = format!(
+                    "{name} is not online, so it was not asked, and could not fence{}",
+                    way_there(case.cluster, name)
+                );
                 let command = Some(way_back(case.cluster, name));
                 case.add("node-not-online", Level::Warning, About::Node(name), text, command);
             }

@@ -31,7 +31,7 @@ fn each_node_has_one(case: &mut Case<'_>) {
         let text = format!("no fence device is for {node}: it cannot be fenced");
         let command = command!(
             "pcs stonith create fence-{} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE \
-             system_uuid=UUID pcmk_host_list={}",
+             pcmk_host_list={}",
             node,
             node
         );

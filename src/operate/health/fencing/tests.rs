@@ -232,7 +232,7 @@ fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
 
 /// Whatever answers at a BMC's address shows a certificate, and a UUID.
 #[test]
-fn what_was_only_seen_is_to_be_compared_and_in_no_command() {
+fn what_was_only_seen_is_to_be_compared() {
     let (mut cluster, mut asked) = (healthy(), asked());
     answer(&mut asked).note.failure = Some("the certificate is not the pinned one".to_owned());
     let found = &check(&cluster, &asked, None).findings[0];
@@ -241,8 +241,28 @@ fn what_was_only_seen_is_to_be_compared_and_in_no_command() {
     asked = self::asked();
     set(&mut cluster, "system_uuid", "");
     collected(&mut cluster, "node2").dmi_uuid = None;
+    let theirs = answer(&mut asked).note.uuid.clone().unwrap();
     let found = &check(&cluster, &asked, None).findings[0];
-    assert_eq!(found.command.as_deref(), Some("pcs stonith update fence-node2 system_uuid=UUID"));
+    let compared = format!(
+        "; its BMC shows the UUID {theirs}: 'cat /sys/class/dmi/id/product_uuid' on node2 has to show the same one"
+    );
+    assert!(found.text.ends_with(&compared), "{found:?}");
+    assert_eq!(found.command, Some(format!("pcs stonith update fence-node2 system_uuid={theirs}")));
+}
+
+/// With a UUID that its BMC does not report, a device refuses every action.
+#[test]
+fn no_command_sets_a_uuid_that_the_bmc_does_not_show() {
+    let mut cluster = healthy();
+    set(&mut cluster, "system_uuid", "");
+    for shown in [None, Some(""), Some("None"), Some("00000000-0000-0000-0000-000000000000")] {
+        let mut asked = asked();
+        answer(&mut asked).note.uuid = shown.map(str::to_owned);
+        let findings = check(&cluster, &asked, None).findings;
+        let found = findings.iter().find(|one| one.id == "no-system-uuid").unwrap();
+        assert!(found.text.ends_with("; which UUID it has, its BMC has not shown"), "{found:?}");
+        assert_eq!(found.command, None);
+    }
 }
 
 #[test]

@@ -43,30 +43,62 @@ fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
     }
 }
 
-/// So long after its fencing a machine may still boot.
-const BOOTS: u64 = 600;
+/// So many seconds after its fencing a machine may still boot.
+const BOOTS: u64 = 300;
+/// A fencing is so many seconds later no reason any more why a node is away.
+const LONG_AGO: u64 = 24 * 3_600;
 
-/// Returns how long ago Pacemaker fenced a node that is on again, in seconds, while it may still boot.
-fn boots_since(cluster: &Cluster, name: &str) -> Option<u64> {
+/// Returns how long ago Pacemaker fenced a node that is on again, in seconds, where that may be why it is away.
+fn fenced_since(cluster: &Cluster, name: &str) -> Option<u64> {
     let last = cluster.pacemaker.known()?.fencing.iter().find(|fencing| fencing.target == name)?;
     let age = cluster.at.saturating_sub(last.completed?);
     let is_on = view::power(cluster, name) == Some(&Power::On);
-    (is_on && last.status == "success" && last.action != "off" && age < BOOTS).then_some(age)
+    (is_on && last.status == "success" && last.action != "off" && age < LONG_AGO).then_some(age)
 }
 
 fn offline(cluster: &Cluster, name: &str, found: &mut Found) {
-    if let Some(age) = boots_since(cluster, name) {
+    let fenced = fenced_since(cluster, name);
+    if let Some(age) = fenced.filter(|age| *age < BOOTS) {
         let text =
             format!("{name} was fenced {age} s ago, is on again as its BMC says, and boots: nothing to type yet");
         return found.warning("node-offline", Some(name), text).typed(attempts::WATCH);
     }
     let text = match view::power(cluster, name) {
         Some(Power::Off) => format!("{name} is off, as its BMC says, and Pacemaker knows it"),
-        Some(Power::On) => format!("{name} is on, as its BMC says, and its cluster is stopped or still starts"),
+        Some(Power::On) => {
+            let since = fenced
+                .map(|age| format!("; it was fenced {} min ago: look on its console whether it has booted", age / 60));
+            let (there, since) = (power::way_there(cluster, name), since.unwrap_or_default());
+            format!("{name} is on, as its BMC says, and its cluster is stopped or still starts{since}{there}")
+        }
         Some(Power::Unknown(why)) => format!(
             "{name} is off or its cluster is stopped, and Pacemaker knows it; its BMC does not say whether it is on ({why})"
         ),
         None => format!("{name} is off or its cluster is stopped, and Pacemaker knows it"),
     };
     found.warning("node-offline", Some(name), text).typed(power::way_back(cluster, name));
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::operate::health::{assess, samples};
+
+    /// Its cluster may be stopped for good.
+    #[test]
+    fn a_node_that_was_fenced_boots_for_five_minutes() {
+        let found = |seconds: u64| {
+            let mut cluster = samples::read("peer-boots");
+            cluster.at += seconds;
+            let problems = assess(&cluster).problems;
+            let found = problems.into_iter().find(|problem| problem.id == "node-offline").unwrap();
+            (found.text, found.command)
+        };
+        let (text, command) = found(0);
+        assert!(text.ends_with("and boots: nothing to type yet"), "{text}");
+        assert_eq!(command.as_deref(), Some("tandem status --watch"));
+        let (text, command) = found(300);
+        let wanted = "and its cluster is stopped or still starts; it was fenced 5 min ago: look on its console whether it has booted";
+        assert!(text.ends_with(wanted), "{text}");
+        assert_eq!(command.as_deref(), Some("pcs cluster start node2"));
+    }
 }

@@ -14,7 +14,7 @@ mod resource;
 mod stack;
 
 pub(in crate::operate) use self::etcd::NEARLY_FULL;
-pub(super) use self::power::way_back;
+pub(super) use self::power::{way_back, way_there};
 use super::{Problem, Severity, view};
 use crate::base::shell;
 use crate::operate::cluster::Cluster;

@@ -16,3 +16,12 @@ pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> Str
         Some(Power::Unknown(_)) | None => command!("tandem power status {}", name),
     }
 }
+
+/// Returns what to add where [`way_back`] goes by ssh, which may take the network that is cut.
+pub(in crate::operate::health) fn way_there(cluster: &Cluster, name: &str) -> String {
+    if view::power(cluster, name) == Some(&Power::On) && !view::is_down(cluster, name) {
+        format!("; where ssh does not reach {name}, type 'tandem status' on its console, or take another network")
+    } else {
+        String::new()
+    }
+}

@@ -76,7 +76,8 @@ fn waits_for(cluster: &Cluster, here: &str, peer: &str, found: &mut Found) {
     let text = match view::power(cluster, peer) {
         Some(Power::On) => format!(
             "{here} came up alone, and Corosync waits for {peer} (wait_for_all). {peer}'s BMC says: On: it is probably serving, and only the \
-             network between the two is cut, or its cluster is stopped"
+             network between the two is cut, or its cluster is stopped{}",
+            power::way_there(cluster, peer)
         ),
         Some(Power::Off) => format!(
             "{here} came up alone, and Corosync waits for {peer} (wait_for_all). {peer}'s BMC says: Off: switch {peer} on, and nothing is \

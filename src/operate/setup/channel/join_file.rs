@@ -9,6 +9,7 @@ use zeroize::Zeroizing;
 
 use super::Error as Channel;
 use super::tls::{self, Identity};
+use crate::base::json;
 use crate::operate::setup::description::Description;
 use crate::operate::setup::found_file::digest;
 use crate::os::wiped;
@@ -170,11 +171,11 @@ pub fn parse(bytes: &[u8]) -> Result<Join, Unusable> {
     }
     let own = env!("CARGO_PKG_VERSION");
     // Another version may have other fields: its own name is one that each has.
-    let version = serde_json::from_str::<Version>(body).map_err(|_| Unusable::Foreign)?.tandem;
+    let version = json::from_text::<Version>(body).map_err(|_| Unusable::Foreign)?.tandem;
     if version != own {
         return Err(Unusable::Version(version, own));
     }
-    serde_json::from_str(body).map_err(|_| Unusable::Foreign)
+    json::from_text(body).map_err(|_| Unusable::Foreign)
 }
 
 #[derive(Deserialize)]

@@ -7,6 +7,8 @@ use base64::Engine as _;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
+use crate::base::json;
+
 /// Where pcs, run by root, keeps them.
 pub(super) const FILE: &str = "/var/lib/pcsd/known-hosts";
 const PORT: u64 = 2224;
@@ -15,7 +17,7 @@ const PORT: u64 = 2224;
 /// both nodes have accepted is there still, no other token counts: pcs takes any, and asks nobody.
 pub(super) fn parse(json: &str, accepted: Option<&[u8]>) -> Result<BTreeMap<String, IpAddr>, String> {
     // What is wrong with it is not repeated: tokens are in it.
-    let document: Value = serde_json::from_str(json).map_err(|_| "it is no JSON".to_owned())?;
+    let document: Value = json::from_text(json).map_err(|_| "it is no JSON".to_owned())?;
     let hosts = document.get("known_hosts").and_then(Value::as_object).ok_or("it has no known_hosts")?;
     // As pcs keeps it.
     let accepted = accepted.map(|token| Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(token)));
