@@ -211,7 +211,7 @@ bench-agent: setup build ## the shell agent and both ways of a recovery side by 
 fencing-nightly: ## fencing agents in larger groups, and in halves (root)
 	$(CARGO) test --quiet --test fencing_agent -- --ignored nightly
 	tests/fencing_agent/apiserver
-	TANDEM_KUBE_APISERVER=$(abspath $(TARGET))/fencing/kubernetes/kube-apiserver $(CARGO) test --quiet --lib adapters::kubernetes::nodes::real -- --ignored
+	$(CARGO) test --quiet --lib adapters::kubernetes::nodes::tests::real -- --ignored
 
 .PHONY: bench-fencing
 bench-fencing: setup build ## fencing-agent next to Debian's serf: how soon a cut is known, false ones at 10 % loss, CPU (root; MINUTES=10)

@@ -288,7 +288,4 @@ fn short(text: &str) -> String {
 pub(crate) mod stand_in;
 
 #[cfg(test)]
-mod real;
-
-#[cfg(test)]
 mod tests;

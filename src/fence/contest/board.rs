@@ -76,7 +76,7 @@ impl Board {
     pub(super) fn read(&mut self) {
         let listing = match self.marks.read() {
             Ok(marks) => {
-                self.delete(&marks, |name, other| name.is_left_behind(other));
+                self.delete(&marks, MarkName::is_left_behind);
                 Some(self.judge(&marks))
             }
             Err(failure) => self.has_answered(&failure).then(Listing::default),

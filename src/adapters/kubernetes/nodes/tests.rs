@@ -1,5 +1,7 @@
 //! Lists, reads and watches against a stand-in of the API.
 
+mod real;
+
 use std::net::TcpListener;
 use std::time::Duration;
 

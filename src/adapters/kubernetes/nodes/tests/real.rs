@@ -1,4 +1,4 @@
-//! The stand-in beside a kube-apiserver 1.20: both show the same for the same changes. `make fencing-nightly` builds that server and runs this.
+//! The stand-in and a kube-apiserver 1.20 show the same for the same changes. `make fencing-nightly` builds that server and runs this.
 
 #![expect(clippy::disallowed_methods, reason = "the server is a program of its own, and its tests wait for it")]
 
@@ -12,12 +12,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use super::stand_in::StandIn;
-use super::{Change, Failure, Node, begin, list, read, watch};
 use crate::adapters::kubernetes::api;
 use crate::adapters::kubernetes::kubeconfig::Access;
+use crate::adapters::kubernetes::nodes::stand_in::StandIn;
+use crate::adapters::kubernetes::nodes::{Change, Failure, Node, begin, list, read, watch};
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// `tests/fencing_agent/apiserver` builds it.
+const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/fencing/kubernetes/kube-apiserver");
 const LABEL: &str = "node.deckhouse.io/group=test";
 const ADDRESS: &str = "192.0.2.1";
 
@@ -284,8 +286,7 @@ fn course(api: &dyn Api) -> Vec<String> {
 #[test]
 #[ignore = "needs a kube-apiserver: make fencing-nightly"]
 fn a_kube_apiserver_shows_what_the_stand_in_shows() {
-    let program = std::env::var("TANDEM_KUBE_APISERVER").expect("the path of a kube-apiserver");
-    let server = Server::start(&program);
+    let server = Server::start(PROGRAM);
     let stand_in = StandIn::start(TcpListener::bind("127.0.0.1:0").unwrap());
     assert_eq!(course(&server), course(&stand_in));
     refuses(&server, &stand_in);
