@@ -294,22 +294,6 @@ fn sessions_of_others_are_no_marks() {
 }
 
 #[test]
-fn what_a_killed_agent_left_goes_with_the_next_run_of_its_node() {
-    let bmcs = [shown(), shown()];
-    bmcs[0].world().add_session("admin", Some(FOREIGN));
-    let child = call(&bmcs, 0, "off").start();
-    let patience = tandem::os::clock::Deadline::after(Duration::from_secs(10));
-    while (sessions(&bmcs[0]), sessions(&bmcs[1])) != (2, 1) && !patience.has_passed() {
-        patience.sleep(Duration::from_millis(5));
-    }
-    end(&child, Signal::SIGKILL);
-    finish(child);
-    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (2, 1));
-    fenced(&call(&bmcs, 0, "off").run());
-    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
-}
-
-#[test]
 fn a_list_is_waited_for_as_long_as_each_answer_comes() {
     let bmcs = [shown(), shown()];
     for _ in 0..3 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::name::{MarkName, Rival};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
-use crate::adapters::redfish::mark::{MarkBoard, Marks, OtherSession};
+use crate::adapters::redfish::mark::{MarkBoard, Marks};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::System;
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
@@ -75,10 +75,7 @@ impl Board {
 
     pub(super) fn read(&mut self) {
         let listing = match self.marks.read() {
-            Ok(marks) => {
-                self.delete(&marks, MarkName::is_left_behind);
-                Some(self.judge(&marks))
-            }
+            Ok(marks) => Some(self.judge(&marks)),
             Err(failure) => self.has_answered(&failure).then(Listing::default),
         };
         let listing = listing.map(|listing| Listing { ours: listing.ours && self.is_right(), ..listing });
@@ -146,16 +143,12 @@ impl Board {
     /// Deletes what [`Self::look_for_rivals`] has found, and takes the mark down.
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.left);
-        self.delete(&left, MarkName::is_a_rivals);
-        self.marks.lower();
-    }
-
-    fn delete(&self, marks: &Marks, which: fn(&MarkName, &OtherSession) -> bool) {
-        for other in marks.others.iter().filter(|other| which(&self.name, other)) {
+        for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
             if let Err(failure) = self.marks.delete(&other.path) {
-                log::info!("race: a mark stays until its session ends: {failure}");
+                log::info!("race: a mark of the other node stays until its session ends: {failure}");
             }
         }
+        self.marks.lower();
     }
 
     pub(super) fn touch(&mut self) {

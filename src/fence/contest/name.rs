@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::adapters::redfish::mark::{Marks, OtherSession};
-use crate::os::{clock, proc};
+use crate::os::clock;
 
 /// What the `Context` of each mark begins with.
 const PREFIX: &str = "tandem-fence-race";
@@ -14,55 +14,6 @@ pub(in crate::fence) struct MarkName {
     longest: Duration,
     /// Differs between both nodes, and is the same in each run of one.
     id: String,
-    /// This process, in this boot of this node.
-    owner: Owner,
-}
-
-/// The process that left a mark.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Owner {
-    boot: u32,
-    pid: i32,
-    started: u64,
-}
-
-impl Owner {
-    fn myself() -> Self {
-        let pid = i32::try_from(std::process::id()).unwrap_or_default();
-        Self { boot: this_boot(), pid, started: started(pid).unwrap_or_default() }
-    }
-
-    fn read(word: &str) -> Option<Self> {
-        let mut parts = word.split('.');
-        let boot = u32::from_str_radix(parts.next()?, 16).ok()?;
-        let (pid, started) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        parts.next().is_none().then_some(Self { boot, pid, started })
-    }
-
-    fn word(&self) -> String {
-        format!("{:08x}.{}.{}", self.boot, self.pid, self.started)
-    }
-
-    /// Whether a process of this node has ended, with its boot or by itself.
-    fn has_ended(&self) -> bool {
-        self.boot != this_boot() || started(self.pid) != Some(self.started)
-    }
-}
-
-/// Differs from boot to boot, and between machines that share a kernel.
-fn this_boot() -> u32 {
-    let hash = fnv(&format!("{} {}", proc::boot_id(), started(1).unwrap_or_default()));
-    u32::try_from(hash >> 32).unwrap_or_default()
-}
-
-fn started(pid: i32) -> Option<u64> {
-    proc::stat(pid).map(|process| process.started)
-}
-
-/// FNV-1a: what is compared is what this node itself wrote.
-fn fnv(text: &str) -> u64 {
-    text.bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// A session that may be a mark of the other node.
@@ -75,22 +26,16 @@ pub(super) struct Rival {
 
 impl MarkName {
     pub(in crate::fence) fn new(target: &str, longest: Duration) -> Self {
-        Self { longest, id: format!("{:016x}", fnv(target)), owner: Owner::myself() }
+        // FNV-1a: what is compared is what this node itself wrote.
+        let id = target
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        Self { longest, id: format!("{id:016x}") }
     }
 
-    /// The `Context` of a new mark: how long it may stand, what it is for, its process, and a number that no other mark of this node has.
+    /// The `Context` of a new mark: how long it may stand, what it is for, and a number that no other mark of this node has.
     pub(in crate::fence) fn context(&self) -> String {
-        format!("{PREFIX} {} {} {} {:x}", self.longest.as_secs(), self.id, self.owner.word(), clock::boot_nanoseconds())
-    }
-
-    /// Returns whether a session is a mark that this node left, by a process that has ended since.
-    pub(super) fn is_left_behind(&self, other: &OtherSession) -> bool {
-        let Some(rest) = other.context.as_deref().and_then(|context| context.strip_prefix(PREFIX)) else {
-            return false;
-        };
-        let mut words = rest.split_whitespace().skip(1);
-        let is_of_this_node = words.next() == Some(self.id.as_str());
-        is_of_this_node && words.next().and_then(Owner::read).is_some_and(|owner| owner.has_ended())
+        format!("{PREFIX} {} {} {:x}", self.longest.as_secs(), self.id, clock::boot_nanoseconds())
     }
 
     /// Returns whether a session's `Context` names it a mark of the other node.
@@ -146,28 +91,11 @@ mod tests {
         assert_eq!(seen(&session("admin", None), &kept), None, "an operator's");
         assert_eq!(seen(&session("admin", None), &dropped), Some(54));
         assert_eq!(seen(&OtherSession::default(), &dropped), Some(54), "one that may not be read");
-        assert!(!ours.is_left_behind(&session("admin", Some(&ours.context()))), "this process runs");
-        assert!(!ours.is_left_behind(&session("admin", Some(&theirs.context()))), "whatever its process");
         let created = |created: Option<&str>| {
             let other = OtherSession { created: created.map(str::to_owned), ..session("admin", None) };
             ours.rival(&other, &dropped, "admin").and_then(|rival| rival.key)
         };
         assert_eq!(created(None), None, "its path may be another session's later");
         assert_eq!(created(Some("2026-11-29T00:00:00Z")).as_deref(), Some("/s/7 2026-11-29T00:00:00Z"));
-    }
-
-    #[test]
-    fn a_mark_of_a_process_or_a_boot_that_has_ended_is_left_behind() {
-        let ours = MarkName::new("192.0.2.2:443  node2", Duration::from_secs(54));
-        let left = |change: fn(&mut Owner)| {
-            let mut earlier = ours.clone();
-            change(&mut earlier.owner);
-            ours.is_left_behind(&session("admin", Some(&earlier.context())))
-        };
-        assert!(left(|owner| owner.boot ^= 1), "of an earlier boot");
-        assert!(left(|owner| owner.started += 1), "its number is another process's now");
-        assert!(!left(|_| {}));
-        let cut_off = format!("{PREFIX} 54 {}", ours.id);
-        assert!(!ours.is_left_behind(&session("admin", Some(&cut_off))), "its process is not known");
     }
 }

@@ -13,6 +13,7 @@ use crate::net;
 use crate::node::{NODES, Node};
 use crate::power;
 use crate::random::Random;
+use crate::redundant;
 use crate::sh::{self, Result};
 use crate::state::{self, Lab};
 use crate::up::Wish;
@@ -91,6 +92,8 @@ fn partition(lab: &Lab, chance: &mut Random, writers: &Writers, round: u64) -> R
         bmc::set_late(lab, node, late)?;
         sessions::set_taken(lab, node, without != Some(node))?;
     }
+    // A node that has voted for less than a second has not announced it: as a survivor it refuses.
+    redundant::wait(lab)?;
     std::thread::sleep(chance.up_to(LATEST));
     let (before, began) = (steps::power_cuts(lab), state::since_epoch());
     set_cut(lab, cut, true)?;
