@@ -314,8 +314,10 @@ fn a_race_takes_the_place_of_the_delays() {
     own.options.push(("ssl_fingerprint".to_owned(), "AB:CD,EF:01".to_owned()));
     own.password_file = "/etc/tandem/other".into();
     let of = |node: &str| to_do(&variant, &blank(), &format!("fence-{node}"))[0].clone();
-    assert!(of("node1").contains("pcmk_delay_base=0 race_with=10.98.0.102,password_file="), "{}", of("node1"));
-    let pinned = "race_with=10.98.0.101,fingerprint=AB:CD,fingerprint=EF:01,password_file=/etc/tandem/other";
+    let own = "pcmk_delay_base=0 race_with=10.98.0.102,systems_uri=/redfish/v1/Systems/1,password_file=";
+    assert!(of("node1").contains(own), "{}", of("node1"));
+    let pinned = "race_with=10.98.0.101,systems_uri=/redfish/v1/Systems/1,fingerprint=AB:CD,fingerprint=EF:01,\
+                  password_file=/etc/tandem/other";
     assert!(of("node2").contains(pinned) && of("node2").ends_with("race_preferred=node1"), "{}", of("node2"));
 }
 

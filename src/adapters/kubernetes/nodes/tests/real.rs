@@ -1,7 +1,5 @@
 //! The stand-in and a kube-apiserver 1.20 show the same for the same changes. `make fencing-nightly` builds that server and runs this.
 
-#![expect(clippy::disallowed_methods, reason = "the server is a program of its own, and its tests wait for it")]
-
 use std::cell::RefCell;
 use std::fs;
 use std::net::TcpListener;
@@ -16,6 +14,7 @@ use crate::adapters::kubernetes::api;
 use crate::adapters::kubernetes::kubeconfig::Access;
 use crate::adapters::kubernetes::nodes::stand_in::StandIn;
 use crate::adapters::kubernetes::nodes::{Change, Failure, Node, begin, list, read, watch};
+use crate::os::clock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 /// `tests/fencing_agent/apiserver` builds it.
@@ -143,7 +142,7 @@ impl Server {
         while list(&self.access, LABEL, PATIENCE).is_err() {
             let log = fs::read_to_string(self.dir.path().join("server.log")).unwrap_or_default();
             assert!(began.elapsed() < Duration::from_secs(120), "it does not answer: {log}");
-            std::thread::sleep(Duration::from_millis(300));
+            clock::sleep(Duration::from_millis(300));
         }
     }
 
