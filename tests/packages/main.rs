@@ -227,10 +227,8 @@ fn nothing_runs_but_what_keeps_a_package_and_has_systemd_read_its_units() {
     for name in PACKAGES {
         let wanted: Vec<_> = scripts.iter().filter(|(.., packages)| packages.contains(&name)).collect();
         let shown = said("rpm", &["--query", "--package", "--scripts", "--triggers", &rpm(name)]);
-        let expected: Vec<String> = wanted
-            .iter()
-            .map(|(_, kind, script, _)| format!("{kind} scriptlet (using /bin/sh):\n{script}"))
-            .collect();
+        let expected: Vec<String> =
+            wanted.iter().map(|(_, kind, script, _)| format!("{kind} scriptlet (using /bin/sh):\n{script}")).collect();
         assert_eq!(shown.trim_end(), expected.join("\n").trim_end(), "the RPM {name}");
         let control = tempfile::tempdir().unwrap();
         said("dpkg-deb", &["--control", &deb(name), control.path().to_str().unwrap()]);
