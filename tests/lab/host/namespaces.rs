@@ -122,7 +122,7 @@ pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Res
     done
 }
 
-/// Freezes every process of the host, which stays on: as a machine whose kernel hangs. Only its power button ends that.
+/// Freezes every process of the host. Its BMC still reports On, as for a machine with a kernel that hangs, and only the power button ends that.
 pub fn hang(lab: &Lab, node: Node) -> Result<()> {
     sh::write(&cgroup(lab, node)?.join("cgroup.freeze"), "1")
 }
