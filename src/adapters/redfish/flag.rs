@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, FailureKind};
-use super::mark::{MarkBoard, Marks};
+use super::mark::{MarkBoard, Marks, same};
 
 /// What the `Context` of the sessions begins with: no race takes them for marks.
 const PROOF: &str = "tandem-fencing-check";
@@ -47,7 +47,7 @@ fn look(one: &mut MarkBoard, other: &mut MarkBoard) -> Result<Flag, Failure> {
         return Err(missing("its list of sessions does not show a session that was just opened"));
     }
     let path = one.path().ok_or_else(|| missing("the BMC does not name the place of a session"))?;
-    let seen = others.iter().find(|session| session.path.trim_end_matches('/') == path.trim_end_matches('/'));
+    let seen = others.iter().find(|session| same(&session.path, &path));
     let seen = seen.ok_or_else(|| missing("its list of sessions does not show the sessions of another client"))?;
     let is_kept = seen.context.as_deref().is_some_and(|context| context.starts_with(PROOF));
     Ok(if is_kept { Flag::SessionWithContext } else { Flag::SessionWithoutContext })

@@ -290,7 +290,8 @@ fn is_dislike(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::Disliked | FailureKind::ValueRefused | FailureKind::Refused)
 }
 
-fn same(one: &str, other: &str) -> bool {
+/// Returns whether two paths are those of one session.
+pub(super) fn same(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }
 

@@ -27,7 +27,7 @@ const fn met(site: Site) -> RaceEvent {
 }
 
 fn after(preferred: bool, events: &[RaceEvent]) -> Race {
-    events.iter().fold(Race::new(preferred), |race, event| race.after(*event))
+    Race::new(preferred).then(events)
 }
 
 impl Race {

@@ -57,7 +57,8 @@ fn outage(lab: &Lab) -> Result<()> {
     if cuts <= 1 { Ok(()) } else { Err(format!("{cuts} power cuts, where both nodes were well").into()) }
 }
 
-fn cut_everything(lab: &Lab, on: bool) -> Result<()> {
+/// Cuts the hosts off from each other and from both BMCs, or has all of it back at once.
+pub(super) fn cut_everything(lab: &Lab, on: bool) -> Result<()> {
     net::set_partition(lab, on)?;
     NODES.into_iter().try_for_each(|node| bmc::set_mode(lab, node, if on { "unreachable" } else { "ok" }))
 }

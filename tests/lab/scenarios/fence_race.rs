@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::all_returns_at_once::cut_everything;
 use super::steps;
 use super::table::{Scenario, scenario};
 use crate::bmc::{self, sessions};
@@ -152,9 +153,4 @@ fn switch_restarts(lab: &Lab, chance: &mut Random, round: u64) -> Result<()> {
     let cuts = steps::power_cuts(lab) - before;
     println!("   {}: away for {:.1} s, {cuts} reset", round + 1, outage.as_secs_f64());
     if cuts <= 1 { Ok(()) } else { Err(format!("{cuts} resets, where both nodes were well").into()) }
-}
-
-fn cut_everything(lab: &Lab, on: bool) -> Result<()> {
-    net::set_partition(lab, on)?;
-    NODES.into_iter().try_for_each(|node| bmc::set_mode(lab, node, if on { "unreachable" } else { "ok" }))
 }

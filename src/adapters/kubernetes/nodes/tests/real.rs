@@ -64,7 +64,6 @@ impl Api for StandIn {
 /// A kube-apiserver and its etcd, on this machine alone.
 struct Server {
     etcd: Child,
-    program: String,
     args: Vec<String>,
     running: RefCell<Child>,
     access: Access,
@@ -90,7 +89,7 @@ fn spawned(program: &str, args: &[String], log: &Path) -> Child {
 }
 
 impl Server {
-    fn start(program: &str) -> Self {
+    fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name);
         let path = |name: &str| file(name).display().to_string();
@@ -123,7 +122,7 @@ impl Server {
             format!("--service-account-signing-key-file={}", path("key")),
         ];
         let etcd = spawned("etcd", &etcd, &file("etcd.log"));
-        let running = RefCell::new(spawned(program, &args, &file("server.log")));
+        let running = RefCell::new(spawned(PROGRAM, &args, &file("server.log")));
         let access = Access {
             file: "kubeconfig".to_owned(),
             server: format!("https://localhost:{port}"),
@@ -131,7 +130,7 @@ impl Server {
             identity: None,
             token: Some(Zeroizing::new("admin".to_owned())),
         };
-        let this = Self { etcd, program: program.to_owned(), args, running, access, dir };
+        let this = Self { etcd, args, running, access, dir };
         this.wait();
         this
     }
@@ -211,7 +210,7 @@ impl Api for Server {
         let mut running = self.running.borrow_mut();
         running.kill().unwrap();
         running.wait().unwrap();
-        *running = spawned(&self.program, &self.args, &self.dir.path().join("server.log"));
+        *running = spawned(PROGRAM, &self.args, &self.dir.path().join("server.log"));
         drop(running);
         self.wait();
     }
@@ -285,7 +284,7 @@ fn course(api: &dyn Api) -> Vec<String> {
 #[test]
 #[ignore = "needs a kube-apiserver: make fencing-nightly"]
 fn a_kube_apiserver_shows_what_the_stand_in_shows() {
-    let server = Server::start(PROGRAM);
+    let server = Server::start();
     let stand_in = StandIn::start(TcpListener::bind("127.0.0.1:0").unwrap());
     assert_eq!(course(&server), course(&stand_in));
     refuses(&server, &stand_in);
