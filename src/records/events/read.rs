@@ -23,12 +23,11 @@ pub fn all(directory: &Path) -> io::Result<Vec<Event>> {
     }
     let last = events.last().map_or(0, |last| last.number);
     if newer.first().is_some_and(|first| first.number <= last) {
-        // The newer one became the older one in between, or its numbers began anew.
-        let known: HashSet<(u64, String)> = events.iter().map(|event| (event.number, event.cause.clone())).collect();
-        events.extend(newer.into_iter().filter(|event| !known.contains(&(event.number, event.cause.clone()))));
-    } else {
-        events.extend(newer);
+        // The newer one became the older one in between, or its numbers began anew. The last line of the newer one stays the last.
+        let known: HashSet<(u64, &str)> = newer.iter().map(|event| (event.number, event.cause.as_str())).collect();
+        events.retain(|event| !known.contains(&(event.number, event.cause.as_str())));
     }
+    events.extend(newer);
     Ok(events)
 }
 
@@ -67,32 +66,58 @@ pub(super) fn first_number(path: &Path) -> Option<u64> {
     serde_json::from_slice::<Event>(&line).ok().map(|event| event.number)
 }
 
-/// What has not been seen yet, each time it is asked: over a file that becomes the older one, and one that begins anew.
-#[derive(Clone, Copy, Debug)]
+/// Reads what was not read before, each time it is asked: over a file that becomes the older one, and one that begins anew.
+#[derive(Clone, Debug)]
 pub struct Follower {
-    seen: u64,
+    seen: Option<Seen>,
+}
+
+/// The event that was read last. A line of others can have the number of a later event, so the cause is compared too, once it is
+/// known.
+#[derive(Clone, Debug)]
+struct Seen {
+    number: u64,
+    cause: Option<String>,
+}
+
+impl Seen {
+    fn is(&self, event: &Event) -> bool {
+        event.number == self.number && self.cause.as_ref().is_none_or(|cause| *cause == event.cause)
+    }
 }
 
 impl Follower {
-    /// Goes on behind the event with this number.
+    /// Follows behind the event with this number; from the first one where it is 0.
     pub fn after(number: u64) -> Self {
-        Self { seen: number }
+        Self { seen: (number > 0).then_some(Seen { number, cause: None }) }
     }
 
-    /// What came since.
+    /// Reads what came since.
     pub fn next(&mut self, directory: &Path) -> io::Result<Vec<Event>> {
         // Most of the time nothing came, and the end of the file says so.
-        let newest = tail(&path(directory), 16 * 1024)?.last().map_or(0, |last| last.number);
-        if newest == self.seen || newest == 0 {
+        let Some(newest) = tail(&path(directory), 16 * 1024)?.pop() else { return Ok(Vec::new()) };
+        if self.seen.as_ref().is_some_and(|seen| seen.is(&newest)) {
             return Ok(Vec::new());
         }
-        if newest < self.seen {
-            self.seen = 0;
+        let events = self.unseen(all(directory)?, newest.number);
+        if let Some(last) = events.last() {
+            self.seen = Some(Seen { number: last.number, cause: Some(last.cause.clone()) });
         }
-        let mut events = all(directory)?;
-        events.retain(|event| event.number > self.seen);
-        self.seen = events.last().map_or(self.seen, |last| last.number);
         Ok(events)
+    }
+
+    /// Keeps what stands behind the event that was read last. Where that event is no longer kept, the numbers decide, unless they
+    /// began anew.
+    fn unseen(&self, mut events: Vec<Event>, newest: u64) -> Vec<Event> {
+        let Some(seen) = &self.seen else { return events };
+        match events.iter().rposition(|event| seen.is(event)) {
+            Some(at) => events.split_off(at + 1),
+            None if newest <= seen.number => events,
+            None => {
+                events.retain(|event| event.number > seen.number);
+                events
+            }
+        }
     }
 }
 
@@ -136,5 +161,25 @@ mod tests {
         std::fs::remove_file(older(dir.path())).unwrap();
         tell(dir.path(), "e");
         seen(&["e"]);
+    }
+
+    #[test]
+    fn a_number_of_others_hides_no_event_from_a_follower() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut follower = Follower::after(0);
+        let mut seen =
+            || -> Vec<String> { follower.next(dir.path()).unwrap().into_iter().map(|event| event.cause).collect() };
+        tell(dir.path(), "a");
+        tell(dir.path(), "b");
+        assert_eq!(seen(), ["a", "b"]);
+        // The number before the next one, so that the next event has the number of the event that was read last.
+        let hostile =
+            Event { number: 1, ..Event::new(1, Type::Normal, reason::TEST, "n", String::new(), "x".to_owned()) };
+        let mut text = std::fs::read_to_string(path(dir.path())).unwrap();
+        text.push_str(&serde_json::to_string(&hostile).unwrap());
+        std::fs::write(path(dir.path()), text).unwrap();
+        tell(dir.path(), "c");
+        assert_eq!(seen(), ["x", "c"]);
+        assert!(seen().is_empty());
     }
 }
