@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, SocketAddr};
-use std::task::Poll;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::task::{Context, Poll, ready};
 
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
-use tokio::io::ReadBuf;
-use tokio::net::UdpSocket;
+use tokio::io::unix::AsyncFd;
 
+use super::readable::readable;
 use crate::fencing_agent::config::refusal::Refusal;
 
 /// The longest datagram.
@@ -36,9 +36,9 @@ pub(crate) fn own_interfaces(addresses: &[SocketAddr]) -> Result<Vec<String>, Re
 }
 
 /// Binds one socket for each address.
-pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<std::net::UdpSocket>, Refusal> {
+pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<UdpSocket>, Refusal> {
     let bound = addresses.iter().map(|address| {
-        let socket = std::net::UdpSocket::bind(address).and_then(|socket| {
+        let socket = UdpSocket::bind(address).and_then(|socket| {
             socket.set_nonblocking(true)?;
             Ok(socket)
         });
@@ -50,25 +50,26 @@ pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<std::net::UdpSocket>,
     bound.collect()
 }
 
-/// The sockets, by network.
+/// The sockets, by network. Only what can be read wakes the loop: a socket of the runtime would wake it once more for each datagram that has
+/// been sent.
 #[derive(Debug)]
 pub(crate) struct Networks {
-    sockets: Vec<UdpSocket>,
+    sockets: Vec<AsyncFd<UdpSocket>>,
     /// Which one is read from first, so that none holds up the others.
     turn: usize,
 }
 
 impl Networks {
-    /// Needs a runtime.
-    pub(super) fn new(sockets: Vec<std::net::UdpSocket>) -> io::Result<Self> {
-        let sockets = sockets.into_iter().map(UdpSocket::from_std).collect::<io::Result<_>>()?;
+    /// Needs a runtime, and sockets that do not block.
+    pub(super) fn new(sockets: Vec<UdpSocket>) -> io::Result<Self> {
+        let sockets = sockets.into_iter().map(readable).collect::<io::Result<_>>()?;
         Ok(Self { sockets, turn: 0 })
     }
 
     /// Sends without waiting. An error is a datagram that is lost.
     pub(super) fn send(&self, network: usize, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let socket = self.sockets.get(network).ok_or(Errno::ENETUNREACH)?;
-        socket.try_send_to(datagram, to).map(drop)
+        socket.get_ref().send_to(datagram, to).map(drop)
     }
 
     /// Waits for a datagram, and returns its network and length. Errors of the kernel about what was sent are passed over.
@@ -78,21 +79,24 @@ impl Networks {
             for step in 0..sockets.len() {
                 let at = (*turn + step) % sockets.len();
                 let Some(socket) = sockets.get(at) else { continue };
-                loop {
-                    let mut read = ReadBuf::new(buffer);
-                    match socket.poll_recv_from(context, &mut read) {
-                        Poll::Ready(Ok(_)) => {
-                            *turn = at + 1;
-                            return Poll::Ready((at, read.filled().len()));
-                        }
-                        // An answer of the kernel to an earlier datagram, such as "port unreachable".
-                        Poll::Ready(Err(_)) => {}
-                        Poll::Pending => break,
-                    }
+                if let Poll::Ready(length) = poll_receive(socket, context, buffer) {
+                    *turn = at + 1;
+                    return Poll::Ready((at, length));
                 }
             }
             Poll::Pending
         })
         .await
     }
+}
+
+fn poll_receive(socket: &AsyncFd<UdpSocket>, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<usize> {
+    // The runtime is there as long as the loop is, so the socket stays registered.
+    while let Ok(mut readable) = ready!(socket.poll_read_ready(context)) {
+        // An error is an answer of the kernel to an earlier datagram, such as "port unreachable"; or there is nothing to read any more.
+        if let Ok(Ok((length, _))) = readable.try_io(|socket| socket.get_ref().recv_from(buffer)) {
+            return Poll::Ready(length);
+        }
+    }
+    Poll::Pending
 }

@@ -1,6 +1,6 @@
 //! The loop: events into the core, and what it returns carried out.
 
-mod alarm;
+pub(super) mod alarm;
 mod changes;
 mod draws;
 
@@ -42,6 +42,7 @@ pub(crate) struct Shell {
     pub(crate) agent: Agent,
     pub(crate) sealer: Sealer,
     pub(crate) networks: Networks,
+    pub(crate) alarm: Alarm,
     /// This node's interface on each network.
     pub(crate) interfaces: Vec<String>,
     pub(crate) feeder: Feeder,
@@ -92,7 +93,6 @@ impl Shell {
         self.list();
         let mut next_tick = now();
         let mut buffer = vec![0; LONGEST];
-        let mut alarm = Alarm::new();
         let mut is_end = self.handle(Event::Wake);
         let mut is_ready = false;
         while !is_end {
@@ -105,7 +105,7 @@ impl Shell {
                 }
                 continue;
             }
-            is_end = match self.wait(next_tick, &mut alarm, &mut buffer).await {
+            is_end = match self.wait(next_tick, &mut buffer).await {
                 Found::Datagram { network, length } => self.receive(network, length, &mut buffer).await,
                 Found::Report(report) => self.reported(report),
                 Found::Time => self.handle(Event::Wake),
@@ -114,14 +114,14 @@ impl Shell {
         self.end();
     }
 
-    async fn wait(&mut self, next_tick: Duration, alarm: &mut Alarm, buffer: &mut [u8]) -> Found {
-        alarm.set(self.work.wake.min(next_tick));
+    async fn wait(&mut self, next_tick: Duration, buffer: &mut [u8]) -> Found {
+        self.alarm.set(self.work.wake.min(next_tick));
         // Reports are few, so that a flood of datagrams holds up none. An answer that waits is not made too late by the time that has come.
         tokio::select! {
             biased;
             Some(report) = self.reports.recv() => Found::Report(report),
             (network, length) = self.networks.receive(buffer) => Found::Datagram { network, length },
-            () = alarm.rings() => Found::Time,
+            () = self.alarm.rings() => Found::Time,
         }
     }
 

@@ -16,6 +16,7 @@ use super::lists::Lists;
 use super::network::{self, Networks};
 use super::place::{Armed, Kept, make};
 use super::report::Report;
+use super::run::alarm::Alarm;
 use super::run::{Shell, Work};
 use super::seal::Sealer;
 use crate::adapters::chronicle::Chronicle;
@@ -103,6 +104,7 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
         agent,
         sealer,
         networks: Networks::new(sockets).map_err(thread)?,
+        alarm: Alarm::new().map_err(thread)?,
         interfaces,
         feeder,
         reports: reported,
