@@ -55,7 +55,7 @@ impl Node {
     }
 
     fn holder(&self) -> Holder {
-        Holder { node: self.name.to_owned(), addresses: vec![LOCAL] }
+        Holder { node: self.name.to_owned(), reached_at: vec![LOCAL.to_string()] }
     }
 
     fn options(&self) -> Vec<String> {

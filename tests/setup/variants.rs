@@ -39,6 +39,7 @@ pub(crate) fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 
 fn node(number: u8, options: &[(&str, &str)]) -> Node {
     Node {
+        names: Vec::new(),
         name: format!("node{number}"),
         address: format!("10.99.0.{number}").parse().unwrap(),
         links: Vec::new(),

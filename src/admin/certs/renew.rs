@@ -137,9 +137,8 @@ fn due(
     if there.ends.saturating_sub(now) <= there.ends.saturating_sub(there.begins) / 3 {
         return Ok(Some("due"));
     }
-    let has = there.addresses();
-    let lacks = leaf == Leaf::Etcd && holder.addresses.iter().any(|address| !has.contains(address));
-    Ok(lacks.then_some("it lacked an address"))
+    let lacks = leaf == Leaf::Etcd && holder.reached_at.iter().any(|name| !there.names.contains(name));
+    Ok(lacks.then_some("it lacked an address or a name"))
 }
 
 #[cfg(test)]

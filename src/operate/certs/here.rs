@@ -85,22 +85,21 @@ impl Here {
     }
 
     pub(crate) fn holder(&self) -> Holder {
-        let mut addresses = vec![self.address];
-        addresses.extend(links(&self.context.programs, &self.node));
-        Holder { node: self.node.clone(), addresses }
+        let addresses = std::iter::once(self.address).chain(links(&self.context.programs, &self.node));
+        Holder { node: self.node.clone(), reached_at: addresses.map(|address| address.to_string()).collect() }
     }
 }
 
 /// Who this node's certificate is for: as the cluster has it, and whatever the certificate that is there has beyond that.
 pub(crate) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failure> {
     let there = files.leaf(Leaf::Etcd)?;
-    let named = there.as_ref().and_then(|leaf| Some(Holder { node: leaf.name()?.to_owned(), addresses: Vec::new() }));
+    let named = there.as_ref().and_then(|leaf| Some(Holder { node: leaf.name()?.to_owned(), reached_at: Vec::new() }));
     let unknown =
         || Failure("Pacemaker does not say who this node is: type 'pcs cluster start', and the same again".to_owned());
     let mut holder = here.map(Here::holder).or(named).ok_or_else(unknown)?;
-    holder.addresses.extend(there.iter().flat_map(pki::Certificate::addresses));
-    holder.addresses.sort();
-    holder.addresses.dedup();
+    holder.reached_at.extend(there.into_iter().flat_map(|leaf| leaf.names));
+    holder.reached_at.sort();
+    holder.reached_at.dedup();
     Ok(holder)
 }
 

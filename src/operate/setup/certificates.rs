@@ -33,15 +33,16 @@ pub(super) fn paths(certificates: &Certificates) -> Vec<PathBuf> {
     }
 }
 
-/// Every address of a node that etcd may be asked at.
-fn addresses(node: &Node) -> Vec<IpAddr> {
+/// Returns every address and DNS name of a node that etcd may be asked at.
+fn reached_at(node: &Node) -> Vec<String> {
     let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-    std::iter::once(node.address).chain(node.links.iter().copied()).chain(loopback).collect()
+    let addresses = std::iter::once(node.address).chain(node.links.iter().copied()).chain(loopback);
+    addresses.map(|address| address.to_string()).chain(node.names.iter().cloned()).collect()
 }
 
-/// Whether `chain`, a PEM with the leaf first, is signed by `ca`, and good for a client and, at `addresses`, for a server; else why
-/// not.
-fn is_good(chain: &str, ca: &str, addresses: &[IpAddr], now: u64) -> Result<(), String> {
+/// Checks that `chain`, a PEM with the leaf first, is signed by `ca`, and good for a client and, at `reached_at`, for a server; else
+/// returns why not.
+fn is_good(chain: &str, ca: &str, reached_at: &[String], now: u64) -> Result<(), String> {
     let read = |text: &str| -> Vec<CertificateDer<'static>> {
         CertificateDer::pem_slice_iter(text.as_bytes()).flatten().collect()
     };
@@ -49,7 +50,7 @@ fn is_good(chain: &str, ca: &str, addresses: &[IpAddr], now: u64) -> Result<(), 
     if chain.is_empty() {
         return Err("it holds no certificate".to_owned());
     }
-    let mut uses = std::iter::once(Use::Client).chain(addresses.iter().copied().map(Use::Server));
+    let mut uses = std::iter::once(Use::Client).chain(reached_at.iter().map(|name| Use::Server(name)));
     uses.try_for_each(|wanted| is_der_trusted(&chain, &bundle, wanted, now))
 }
 
@@ -74,13 +75,14 @@ pub(super) fn given(node: &Node, files: [&Path; 3], found: &Files, now: u64) -> 
             key.display()
         ));
     }
-    match is_good(text(cert), text(ca), &[node.address], now) {
+    let asked_at: Vec<String> = std::iter::once(node.address.to_string()).chain(node.names.iter().cloned()).collect();
+    match is_good(text(cert), text(ca), &asked_at, now) {
         Ok(()) => State::Done,
         Err(why) => State::Refused(format!(
-            "{}: the other node would not trust {} for {} ({why}): issue one there with that address in it, signed by {}",
+            "{}: a client would not trust {} for {} ({why}): issue one there with all of that in it, signed by {}",
             node.name,
             cert.display(),
-            node.address,
+            asked_at.join(", "),
             ca.display()
         )),
     }
@@ -141,8 +143,8 @@ pub(super) fn ours(authority: &Authority, node: &Node, found: &Files, now: u64) 
     }
     work.file(pki::CA_CERT, "the authority's certificate", ca.as_bytes(), node);
     let failed = |error: pki::Error| format!("{}: {error}: type this again", node.name);
-    let pairs: [(&str, &str, &str, Vec<IpAddr>); 2] = [
-        (pki::ETCD_KEY, pki::ETCD_CERT, "etcd's", addresses(node)),
+    let pairs: [(&str, &str, &str, Vec<String>); 2] = [
+        (pki::ETCD_KEY, pki::ETCD_CERT, "etcd's", reached_at(node)),
         (pki::CLIENT_KEY, pki::CLIENT_CERT, "etcdctl's", Vec::new()),
     ];
     for (key, certificate, whose, addresses) in pairs {
@@ -325,6 +327,9 @@ mod tests {
         assert_eq!((differences.len(), actions.len()), (4, 6));
         assert_eq!(ours(&other, &node, &after(&files, &actions), NOW).unwrap(), State::Done);
         assert!(matches!(ours(&authority, &node, &files, NOW + 2 * YEAR).unwrap(), State::Differs { .. }));
+        let named = Node { names: vec!["192.0.2.10".to_owned(), "etcd.example.com".to_owned()], ..node.clone() };
+        let State::Differs { actions, .. } = ours(&authority, &named, &files, NOW).unwrap() else { panic!() };
+        assert_eq!(ours(&authority, &named, &after(&files, &actions), NOW).unwrap(), State::Done);
         let mut moved = node.clone();
         moved.address = "192.0.2.77".parse().unwrap();
         assert!(matches!(ours(&authority, &moved, &files, NOW).unwrap(), State::Differs { .. }));

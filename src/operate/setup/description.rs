@@ -32,6 +32,9 @@ pub struct Node {
     pub address: IpAddr,
     /// Corosync's further links.
     pub links: Vec<IpAddr>,
+    /// Further addresses and DNS names that clients reach etcd at, such as an address that follows the leader: those of both nodes.
+    #[serde(default)]
+    pub names: Vec<String>,
     pub bmc: Bmc,
 }
 

@@ -17,7 +17,7 @@ fn world() -> World {
     let authority = Authority::new("demo", NOW).unwrap();
     files.write(pki::CA_CERT, authority.certificate_pem()).unwrap();
     files.write(pki::CA_KEY, authority.key_pem()).unwrap();
-    let holder = Holder { node: "node1".to_owned(), addresses: vec!["192.0.2.1".parse().unwrap()] };
+    let holder = Holder { node: "node1".to_owned(), reached_at: vec!["192.0.2.1".to_owned()] };
     for leaf in [Leaf::Etcd, Leaf::Client] {
         files.renew(leaf, &authority, &holder, NOW).unwrap();
     }
@@ -60,8 +60,8 @@ fn an_address_that_is_new_and_a_pair_that_is_mixed_or_gone_are_due() {
     let mut world = world();
     let renewed = |world: &World| world.due_at(NOW).renewed.iter().map(|one| one.why.clone()).collect::<Vec<_>>();
     assert!(renewed(&world).is_empty());
-    world.holder.addresses.push("192.0.2.9".parse().unwrap());
-    assert_eq!(renewed(&world), ["it lacked an address"]);
+    world.holder.reached_at.push("192.0.2.9".to_owned());
+    assert_eq!(renewed(&world), ["it lacked an address or a name"]);
     // Cut off between the two renames of a new key.
     let client = world.bytes(pki::CLIENT_KEY);
     world.files.write(pki::ETCD_KEY, &client).unwrap();

@@ -17,7 +17,7 @@ fn certificates_are_told_by_what_they_are_and_by_who_has_read_them() {
     let authority = Authority::new("demo", NOW).unwrap();
     let ca = authority.certificate();
     let leaf = |now| {
-        let pair = authority.node("node1", &["192.0.2.1".parse().unwrap()], now).unwrap();
+        let pair = authority.node("node1", &["192.0.2.1".to_owned()], now).unwrap();
         pki::first(&pair.certificate_pem, "it").unwrap()
     };
     let (shown, renewed) = (leaf(NOW), leaf(NOW + 1));

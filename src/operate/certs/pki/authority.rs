@@ -89,16 +89,19 @@ impl Authority {
 
     /// What the etcd of node `name` shows, and dials its peer with: etcd takes a peer's certificate only if it is good for the
     /// address that the peer comes from, so all of the node's addresses belong in it.
-    pub fn node(&self, name: &str, addresses: &[IpAddr], now: u64) -> Result<Pair> {
+    ///
+    /// `reached_at` has addresses and DNS names.
+    pub fn node(&self, name: &str, reached_at: &[String], now: u64) -> Result<Pair> {
         let key = new_key()?;
-        Ok(Pair { certificate_pem: self.node_with_key(name, addresses, &key, now)?, key_pem: key })
+        Ok(Pair { certificate_pem: self.node_with_key(name, reached_at, &key, now)?, key_pem: key })
     }
 
     /// The same for a key that is there: its certificate alone.
-    pub fn node_with_key(&self, name: &str, addresses: &[IpAddr], key_pem: &str, now: u64) -> Result<String> {
-        let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
-        let addresses: BTreeSet<String> = addresses.iter().chain(&local).map(IpAddr::to_string).collect();
-        let names = [name.to_owned(), "localhost".to_owned()].into_iter().chain(addresses).collect();
+    pub fn node_with_key(&self, name: &str, reached_at: &[String], key_pem: &str, now: u64) -> Result<String> {
+        let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].map(|local| local.to_string());
+        let own = [name.to_owned(), "localhost".to_owned()];
+        let more: BTreeSet<&String> = reached_at.iter().chain(&local).filter(|more| !own.contains(more)).collect();
+        let names = own.iter().chain(more).cloned().collect();
         let usages = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         self.issue(name, names, &usages, key_pem, now)
     }
@@ -199,7 +202,7 @@ mod tests {
     const NOW: u64 = 1_795_400_000;
 
     fn node(authority: &Authority, now: u64) -> Certificate {
-        let pair = authority.node("node1", &["192.0.2.1".parse().unwrap()], now).unwrap();
+        let pair = authority.node("node1", &["192.0.2.1".to_owned()], now).unwrap();
         certificate::first(&pair.certificate_pem, "it").unwrap()
     }
 
@@ -214,6 +217,10 @@ mod tests {
         assert_eq!(leaf.names, ["node1", "localhost", "127.0.0.1", "192.0.2.1", "::1"]);
         assert_eq!((leaf.issuer.as_str(), leaf.name()), (ca.subject.as_str(), Some("node1")));
         assert!(leaf.for_servers && leaf.for_clients && !leaf.is_ca);
+        let more = ["etcd.example.org", "node1", "192.0.2.10"].map(str::to_owned);
+        let pair = authority.node("node1", &more, NOW).unwrap();
+        let leaf = certificate::first(&pair.certificate_pem, "it").unwrap();
+        assert_eq!(leaf.names, ["node1", "localhost", "127.0.0.1", "192.0.2.10", "::1", "etcd.example.org"]);
         let client = authority.client("root", NOW).unwrap();
         let client = certificate::first(&client.certificate_pem, "it").unwrap();
         assert!(!client.for_servers && client.for_clients && client.names.is_empty());

@@ -3,7 +3,6 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write as _};
-use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -65,8 +64,8 @@ impl Leaf {
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub node: String,
-    /// Each one that the node may be reached at, or come from.
-    pub addresses: Vec<IpAddr>,
+    /// Each address and DNS name that the node may be reached at, or come from.
+    pub reached_at: Vec<String>,
 }
 
 /// The directory.
@@ -252,7 +251,7 @@ impl Files {
 
 fn certificate(leaf: Leaf, authority: &Authority, holder: &Holder, key: &str, now: u64) -> Made<String> {
     match leaf {
-        Leaf::Etcd => authority.node_with_key(&holder.node, &holder.addresses, key, now),
+        Leaf::Etcd => authority.node_with_key(&holder.node, &holder.reached_at, key, now),
         Leaf::Client => authority.client_with_key(super::CLIENT, key, now),
     }
 }

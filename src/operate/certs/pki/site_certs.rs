@@ -166,7 +166,7 @@ fn belong_together(given: &Given<'_>, chain: &[Certificate]) -> Result<(), Unfit
 
 /// As what is shown, and as what is dialled with.
 fn trusted_by_both(chain: &[Certificate], address: IpAddr, bundle: &[Certificate], now: u64) -> Result<(), String> {
-    is_trusted(chain, bundle, Use::Server(address), now)?;
+    is_trusted(chain, bundle, Use::Server(&address.to_string()), now)?;
     is_trusted(chain, bundle, Use::Client, now)
 }
 

@@ -1,6 +1,5 @@
 //! Whether a chain is trusted: what etcd, or its client, would make of it at a given time.
 
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,15 +13,15 @@ use crate::adapters::https::tls;
 
 /// What a certificate is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    /// It is shown to a client.
-    Server(IpAddr),
+pub enum Use<'a> {
+    /// It is shown to a client that asks at this address or DNS name.
+    Server(&'a str),
     /// It is shown to a server.
     Client,
 }
 
 /// Whether who trusts `bundle` takes `chain`, the leaf first, for `wanted` at `now`; else why not.
-pub fn is_trusted(chain: &[Certificate], bundle: &[Certificate], wanted: Use, now: u64) -> Result<(), String> {
+pub fn is_trusted(chain: &[Certificate], bundle: &[Certificate], wanted: Use<'_>, now: u64) -> Result<(), String> {
     let ders = |certificates: &[Certificate]| certificates.iter().map(der).collect::<Vec<_>>();
     is_der_trusted(&ders(chain), &ders(bundle), wanted, now)
 }
@@ -31,15 +30,17 @@ pub fn is_trusted(chain: &[Certificate], bundle: &[Certificate], wanted: Use, no
 pub fn is_der_trusted(
     chain: &[CertificateDer<'static>],
     bundle: &[CertificateDer<'static>],
-    wanted: Use,
+    wanted: Use<'_>,
     now: u64,
 ) -> Result<(), String> {
     let Some((leaf, intermediates)) = chain.split_first() else { return Err("there is no certificate".to_owned()) };
     let at = UnixTime::since_unix_epoch(Duration::from_secs(now));
     let answer = match wanted {
-        Use::Server(address) => {
+        Use::Server(name) => {
+            let name =
+                ServerName::try_from(name).map_err(|_| format!("{name} is neither an address nor a DNS name"))?;
             let verifier = tls::verifier(tls::Trust::Listed(bundle.to_vec()));
-            verifier.verify_server_cert(leaf, intermediates, &ServerName::from(address), &[], at).map(drop)
+            verifier.verify_server_cert(leaf, intermediates, &name, &[], at).map(drop)
         }
         Use::Client => {
             let mut roots = RootCertStore::empty();
@@ -81,9 +82,9 @@ mod tests {
             is_der_trusted(std::slice::from_ref(&one), std::slice::from_ref(bundle), wanted, clock::wall_seconds())
                 .is_ok()
         };
-        for wanted in [Use::Server(IpAddr::from([127, 0, 0, 1])), Use::Client] {
+        for wanted in [Use::Server("127.0.0.1"), Use::Client] {
             assert!(is_trusted(&one, wanted) && !is_trusted(&other, wanted), "{wanted:?}");
         }
-        assert!(!is_trusted(&one, Use::Server(IpAddr::from([127, 0, 0, 2]))));
+        assert!(!is_trusted(&one, Use::Server("127.0.0.2")));
     }
 }

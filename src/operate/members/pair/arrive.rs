@@ -1,6 +1,7 @@
 //! The new node comes: it can be fenced, it has what a node has, it is in the cluster, and its etcd votes.
 
 use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -164,6 +165,8 @@ impl Work {
         } else {
             Certificates::Given { ca: ca.clone(), cert: cert.clone(), key: key.clone() }
         };
+        let own = look.links(&self.change.here.name).into_iter().chain([self.change.here.address]);
+        let names = if is_own { further_names(own, &self.change.here.name) } else { Vec::new() };
         let new = self.new_node()?;
         Ok(Description {
             cluster: look.corosync.name.clone(),
@@ -172,6 +175,7 @@ impl Work {
                     name: place.name.clone(),
                     address: place.address,
                     links,
+                    names: names.clone(),
                     bmc: Bmc { options: Vec::new(), password_file: self.password_file(look, &place.name) },
                 },
             ),
@@ -300,6 +304,15 @@ fn refused(Refusal(faults): Refusal) -> Failure {
 
 pub(super) fn goes_on(Failure(why): Failure) -> Failure {
     Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
+}
+
+/// Returns what the certificate of etcd here has beyond the addresses of its own node: an address that follows the leader, say.
+fn further_names(own: impl Iterator<Item = IpAddr>, node: &str) -> Vec<String> {
+    let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    let own: Vec<String> = own.chain(local).map(|address| address.to_string()).collect();
+    let is_own = |name: &String| name == node || name == "localhost" || own.contains(name);
+    let leaf = pki::Files::at(pki::DIR).leaf(pki::Leaf::Etcd).ok().flatten();
+    leaf.into_iter().flat_map(|leaf| leaf.names).filter(|name| !is_own(name)).collect()
 }
 
 #[cfg(test)]

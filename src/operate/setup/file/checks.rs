@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::path::{Component, PathBuf};
 
+use rustls_pki_types::DnsName;
+
 use super::reader::{Placed, Reader, shown};
 
 /// As pcs takes it without a warning.
@@ -63,6 +65,22 @@ pub(super) fn address(reader: &mut Reader<'_>, key: &str, (text, at): Placed) ->
         return None;
     }
     Some(address)
+}
+
+/// Reads an address or a DNS name, as a certificate has it.
+pub(super) fn name(reader: &mut Reader<'_>, (text, at): Placed) -> Option<String> {
+    let address = text.parse().ok().map(|address: IpAddr| address.to_string());
+    let name = text.to_ascii_lowercase();
+    let is_name = !name.ends_with('.') && DnsName::try_from(name.as_str()).is_ok();
+    let found = address.or_else(|| is_name.then_some(name));
+    if found.is_none() {
+        let shown = shown(&text);
+        reader.fault(
+            at,
+            format!("the name {shown} is no address and no DNS name: write one such as \"etcd.example.com\""),
+        );
+    }
+    found
 }
 
 /// An absolute path of one way to write it.

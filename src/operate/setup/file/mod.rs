@@ -63,12 +63,13 @@ pub fn read(text: &str) -> Result<Description, Vec<Fault>> {
     }
 }
 
-const TOP: &[&str] = &["cluster", "preferred", "split", "token", "clone", "node", "etcd", "certificates"];
+const TOP: &[&str] = &["cluster", "preferred", "split", "token", "clone", "node", "etcd", "certificates", "names"];
 
 fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> {
     reader.known(top, TOP);
     let cluster = reader.text(top, "cluster").and_then(|name| checks::cluster_name(reader, name));
-    let nodes = node::both(reader, top);
+    let names = node::names(reader, top);
+    let nodes = node::both(reader, top, names.as_deref().unwrap_or_default());
     let preferred = preferred(reader, top, nodes.as_ref());
     let race = race(reader, top);
     let token = token(reader, top);
@@ -77,7 +78,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
     let certificates = certificates(reader, top);
     Some(Description {
         cluster: cluster?,
-        nodes: nodes?,
+        nodes: names.and(nodes)?,
         preferred: preferred?,
         race: race?,
         token: token?,

@@ -12,7 +12,9 @@ use crate::operate::setup::description::Node;
 const LINKS: usize = 8;
 
 /// Both of them, which have to be two.
-pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<[Node; 2]> {
+///
+/// `names` are further names of both.
+pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>, names: &[String]) -> Option<[Node; 2]> {
     const TABLES: &str = "write two tables [[node]], one for each machine";
     let Some(value) = top.get("node") else {
         reader.fault(0..0, format!("the nodes are missing: {TABLES}"));
@@ -29,7 +31,7 @@ pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<[No
             return None;
         };
         let section = Section::new(&format!("node {}", at + 1), one.span(), table);
-        nodes.push((node(reader, &section), section));
+        nodes.push((node(reader, &section, names), section));
     }
     if nodes.len() != 2 {
         let at = nodes.get(2).map_or(value.span(), |(_, section)| section.at());
@@ -41,13 +43,32 @@ pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<[No
     differ(reader, &nodes, &section).then_some(nodes)
 }
 
-fn node(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Node> {
+/// Reads the addresses and DNS names that clients reach etcd at, and which are of no node.
+pub(super) fn names(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Vec<String>> {
+    const LIST: &str = "write a list of addresses and DNS names, names = [\"...\"]";
+    let Some(value) = top.get("names") else { return Some(Vec::new()) };
+    let DeValue::Array(list) = value.get_ref() else {
+        reader.fault(value.span(), format!("names is {}: {LIST}", kind_of(value.get_ref())));
+        return None;
+    };
+    let mut found = Vec::new();
+    for one in list {
+        let Some(text) = one.get_ref().as_str() else {
+            reader.fault(one.span(), format!("a name is {}: {LIST}", kind_of(one.get_ref())));
+            return None;
+        };
+        found.push(checks::name(reader, (text.trim().to_owned(), one.span()))?);
+    }
+    Some(found)
+}
+
+fn node(reader: &mut Reader<'_>, section: &Section<'_, '_>, names: &[String]) -> Option<Node> {
     reader.known(section, &["name", "address", "links", "bmc"]);
     let name = reader.text(section, "name").and_then(|name| checks::node_name(reader, name));
     let address = reader.text(section, "address").and_then(|text| checks::address(reader, "address", text));
     let links = links(reader, section);
     let bmc = reader.table(section, "bmc").and_then(|section| bmc::read(reader, &section));
-    Some(Node { name: name?, address: address?, links: links?, bmc: bmc? })
+    Some(Node { name: name?, address: address?, links: links?, names: names.to_vec(), bmc: bmc? })
 }
 
 fn links(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<IpAddr>> {

@@ -45,6 +45,14 @@ fn every_setting_that_the_example_explains_is_one() {
 }
 
 #[test]
+fn names_are_those_of_both_nodes_as_certificates_have_them() {
+    let text = example(&[("# names = [", "names = [\"2001:DB8::0:1\", \"Etcd.Example.ORG\", ")]);
+    for node in read(&text).unwrap().nodes {
+        assert_eq!(node.names, ["2001:db8::1", "etcd.example.org", "192.0.2.10", "etcd.example.com"]);
+    }
+}
+
+#[test]
 fn openshifts_form_of_an_address_is_that_of_the_agent() {
     let text = example(&[
         ("ip = \"203.0.113.1\"", "address = \"redfish+https://203.0.113.1:8443/redfish/v1/Systems/1\""),
@@ -85,6 +93,17 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("address = \"192.0.2.2\"", "address = \"192.0.2.2/24\"", "without port and mask"),
     ("address = \"192.0.2.2\"", "address = \"127.0.0.1\"", "reaches no other machine"),
     ("# links = [\"198.51.100.2\"]", "links = [\"198.51.100.2\"]", "node1 has 0 links and node2 has 1"),
+    (
+        "# names = [",
+        "names = [\"a b\", ",
+        "the name a b is no address and no DNS name: write one such as \"etcd.example.com\"",
+    ),
+    ("# names = [", "names = [7, ", "write a list of addresses and DNS names"),
+    (
+        "# names = [\"192.0.2.10\", \"etcd.example.com\"]",
+        "names = \"etcd.example.com\"",
+        "write a list of addresses and DNS names",
+    ),
     ("# links = [\"198.51.100.2\"]", "links = \"198.51.100.2\"", "write a list of addresses"),
     ("ip = \"203.0.113.2\"", "ip = \"203.0.113.1\"", "node1 and node2 have one and the same BMC"),
     ("ip = \"203.0.113.2\"", "", "fence_redfish_rs does not take this BMC"),

@@ -22,7 +22,7 @@ struct World {
 }
 
 fn holder(at: usize) -> Holder {
-    Holder { node: NODES[at].to_owned(), addresses: vec![address(at)] }
+    Holder { node: NODES[at].to_owned(), reached_at: vec![address(at).to_string()] }
 }
 
 fn address(at: usize) -> std::net::IpAddr {
@@ -74,7 +74,7 @@ impl World {
             let bundles = [self.loaded.borrow()[other].clone(), Some(self.files[other].bundle().unwrap())];
             for (bundle, which) in bundles.into_iter().zip(["has read", "would read"]) {
                 let Some(bundle) = bundle else { continue };
-                for wanted in [Use::Server(address(at)), Use::Client] {
+                for wanted in [Use::Server(&address(at).to_string()), Use::Client] {
                     let trusted = is_trusted(std::slice::from_ref(&leaf), &bundle, wanted, NOW + 100);
                     assert!(
                         trusted.is_ok(),
