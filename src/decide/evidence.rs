@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use cib::{
-    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION, ThirdVoter,
+    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Redundancy, START_OPERATION, ShownRole,
+    ThirdVoter,
 };
 pub use disk::{Backup, DataDir, History, Room};
 pub use durable_state::{BootState, Confirmation, DataOwner, DurableState, RunningVoter};

@@ -26,7 +26,7 @@ pub use plan::{
 pub use reason::Reason;
 pub use running::notify::is_heeded;
 
-use running::{erased, monitor, notify, reload, roles, stop};
+use running::{erased, monitor, notify, reload, roles, shown, stop};
 use start::{begin, container_lock};
 
 /// Decides a round: what is done, and how the action is answered where that fails or takes too long.
@@ -58,7 +58,7 @@ fn plan(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
     if let Some(plan) = container_lock::wait(request, evidence, progress) {
         return plan;
     }
-    match request {
+    let plan = match request {
         Request::Start => begin::decide(evidence, progress),
         Request::Stop => stop::decide(evidence, progress),
         Request::Monitor => monitor::decide(evidence, progress),
@@ -67,5 +67,6 @@ fn plan(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
         Request::Promote => roles::decide_promote(evidence, progress),
         Request::Demote => roles::decide_demote(evidence),
         Request::Reload => reload::decide(evidence, progress),
-    }
+    };
+    shown::with(plan, request, evidence)
 }

@@ -187,6 +187,10 @@ pub enum Effect {
     SetAlarm(Option<String>),
     /// Publishes the image that etcd runs from, and the one that follows; `None` takes it back.
     PublishImage(Option<RunningImage>),
+    /// Shows as an attribute of this node whether its etcd leads; `None` takes the attribute back.
+    ShowLeader(Option<bool>),
+    /// Shows as an attribute of this node that its fence agent waits before it switches the peer off, or takes that back.
+    ShowFenceWait(bool),
     /// Says in the CIB that from now on there are two voters, or are not.
     SetRedundancy(bool),
     /// Publishes how far etcd has reached, for good.

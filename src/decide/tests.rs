@@ -28,6 +28,7 @@ mod recovery;
 mod redundancy;
 mod reload;
 mod room;
+mod shown;
 mod slow;
 mod start;
 mod start_alone;

@@ -223,6 +223,16 @@ pub fn pid(lab: &Lab, node: Node) -> Option<String> {
     Some(said.trim().to_owned()).filter(|pid| !pid.is_empty() && pid != "0")
 }
 
+/// Has the etcd of `from`, which leads, hand leadership to the other one.
+pub fn move_leader(lab: &Lab, from: Node, to: Node) -> Result<()> {
+    let id = wait_view(lab, to)?.member;
+    let tls = tls(lab)?;
+    lab.event(&format!("etcd on {from} is asked to hand leadership to {to}"));
+    as_client(lab, move || {
+        runtime()?.block_on(async { Ok(connect(&tls, from).await?.move_leader(id).await.map(drop)?) })
+    })
+}
+
 /// SIGKILL to the etcd process of the host's container.
 pub fn kill(lab: &Lab, node: Node) -> Result<()> {
     let pid = pid(lab, node).ok_or_else(|| format!("no etcd runs on {node}"))?;

@@ -58,6 +58,8 @@ variants! { name_of_effect, EFFECTS, Effect:
     ConsumeConfirmation,
     SetAlarm not because "no etcd in the model raises an alarm",
     PublishImage not because "it is for people, and no decision rests on it",
+    ShowFenceWait not because "the model fences after any time",
+    ShowLeader not because "it is for other programs, and no decision rests on it",
     SetReached,
     SetRedundancy not because "it is for people, and no agent of the model looks whether it was said",
     ForgetPrimary,

@@ -28,6 +28,10 @@ pub const MEMBER_CHANGE: &str = "etcd_member_change";
 pub const FENCING_UPDATED: &str = "etcd_fencing_updated";
 /// The alarms that a node's etcd raises; transient.
 pub const ALARM: &str = "etcd_alarm";
+/// Whether a node's etcd leads, for other resources and programs: `1` leads, `0` runs and does not; transient.
+pub const LEADER: &str = "etcd_leader";
+/// So many seconds the fence agent of a node waits before it switches the other node off; transient. `fence_redfish_rs` reads it.
+pub const FENCE_WAIT: &str = "etcd_fence_wait";
 /// The image that a node's etcd runs from, and the one that follows; transient.
 pub const IMAGE: &str = "etcd_image";
 /// A node's cluster id, decimal; permanent.
@@ -48,6 +52,9 @@ pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
 /// The node whose next stop is half of a restart; transient.
 pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
 
+/// Longer than a voter that lives needs to fence this node: the loss of a token, its delay, and the reset.
+pub const FENCE_WAIT_SECONDS: u64 = 30;
+
 /// Publishes `record` for `node`, in one write.
 pub fn publish_record(programs: &Programs, node: &str, record: &PublishedState) -> Result<(), Error> {
     let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
@@ -56,20 +63,40 @@ pub fn publish_record(programs: &Programs, node: &str, record: &PublishedState) 
 
 /// Shows what alarms `node`'s etcd raises, or takes them back.
 pub fn show_alarm(programs: &Programs, node: &str, alarm: Option<&str>) -> Result<(), Error> {
-    let args = match alarm {
-        Some(alarm) => vec!["--node", node, "--name", ALARM, "--update", alarm],
-        None => vec!["--node", node, "--name", ALARM, "--delete"],
-    };
-    run(programs, "attrd_updater", &args).map(drop)
+    set_transient(programs, node, ALARM, alarm)
+}
+
+/// Shows whether `node`'s etcd leads, or takes that back.
+pub fn show_leader(programs: &Programs, node: &str, leads: Option<bool>) -> Result<(), Error> {
+    set_transient(programs, node, LEADER, leads.map(|leads| if leads { "1" } else { "0" }))
+}
+
+/// Reads the value that [`show_leader`] writes.
+pub fn parse_leader(value: &str) -> Option<bool> {
+    match value {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Shows that the fence agent of `node` is to wait, or takes that back.
+pub fn show_fence_wait(programs: &Programs, node: &str, waits: bool) -> Result<(), Error> {
+    let seconds = FENCE_WAIT_SECONDS.to_string();
+    set_transient(programs, node, FENCE_WAIT, waits.then_some(seconds.as_str()))
 }
 
 /// Publishes the image that `node`'s etcd runs from, or takes it back.
 pub fn publish_image(programs: &Programs, node: &str, image: Option<&RunningImage>) -> Result<(), Error> {
-    let Some(image) = image else {
-        return run(programs, "attrd_updater", &["--node", node, "--name", IMAGE, "--delete"]).map(drop);
-    };
-    let value = serde_json::to_string(image).map_err(|error| Error::Parse(error.to_string()))?;
-    run(programs, "attrd_updater", &["--node", node, "--name", IMAGE, "--update", &value]).map(drop)
+    let value = image.map(serde_json::to_string).transpose().map_err(|error| Error::Parse(error.to_string()))?;
+    set_transient(programs, node, IMAGE, value.as_deref())
+}
+
+/// Sets a transient attribute of `node`, or deletes it.
+fn set_transient(programs: &Programs, node: &str, name: &str, value: Option<&str>) -> Result<(), Error> {
+    let of_node = ["--node", node, "--name", name];
+    let change = value.map_or_else(|| vec!["--delete"], |value| vec!["--update", value]);
+    run(programs, "attrd_updater", &[of_node.as_slice(), &change].concat()).map(drop)
 }
 
 /// Publishes `lineage` for `node`, for good.

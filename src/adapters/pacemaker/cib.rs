@@ -6,8 +6,8 @@ use std::str::FromStr;
 use roxmltree::Node;
 
 use super::attributes::{
-    self, ALARM, CLUSTER_ID, IMAGE, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, REACHED, RECORD, REDUNDANCY,
-    STANDALONE_NODE, THIRD_VOTER,
+    self, ALARM, CLUSTER_ID, FENCE_WAIT, IMAGE, LEADER, LEARNER_NODE, LINEAGE, MEMBER_ID, PRIMARY, REACHED, RECORD,
+    REDUNDANCY, STANDALONE_NODE, THIRD_VOTER,
 };
 use super::cib_document::CibDocument;
 use super::element::{child, children};
@@ -15,7 +15,7 @@ use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
 use crate::base::{Fact, json, printable};
 use crate::decide::evidence::{
-    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, START_OPERATION, ThirdVoter,
+    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, START_OPERATION, ShownRole, ThirdVoter,
 };
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
@@ -68,10 +68,12 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         own_promotion_score: node_state(cib, node)
             .and_then(|state| attribute(state, &attributes::promotion_score(resource))?.parse().ok()),
         own_identity: nodes(cib).find(|entry| is_named(*entry, node)).and_then(identity),
-        own_alarm: node_state(cib, node)
-            .and_then(|state| attribute(child(state, "transient_attributes")?, ALARM).map(cleaned)),
-        own_image: node_state(cib, node)
-            .and_then(|state| json::from_text(attribute(child(state, "transient_attributes")?, IMAGE)?).ok()),
+        own_alarm: transient_of(cib, node, ALARM).map(cleaned),
+        own_image: transient_of(cib, node, IMAGE).and_then(|image| json::from_text(image).ok()),
+        own_shown: Some(ShownRole {
+            leads: transient_of(cib, node, LEADER).and_then(attributes::parse_leader),
+            fence_wait: transient_of(cib, node, FENCE_WAIT).is_some(),
+        }),
         peer_identity: peer.and_then(|peer| nodes(cib).find(|entry| is_named(*entry, peer))).and_then(identity),
         redundancy: said(cib, REDUNDANCY),
         reached: said(cib, REACHED),
@@ -91,6 +93,11 @@ fn is_named(node: Node<'_, '_>, name: &str) -> bool {
 
 fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
+}
+
+/// Returns the value of a transient attribute of the node called `name`.
+fn transient_of<'a>(cib: Node<'a, '_>, name: &str, attribute_name: &str) -> Option<&'a str> {
+    attribute(child(node_state(cib, name)?, "transient_attributes")?, attribute_name)
 }
 
 /// The value of an nvpair below `node`, whichever set it is in.

@@ -14,6 +14,7 @@ pub use reload::reload;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::adapters::command::Programs;
 use crate::adapters::data_dir;
 use crate::adapters::etcd::blocking;
 use crate::adapters::etcd::client::{self, Credentials, Endpoint};
@@ -22,7 +23,7 @@ use crate::adapters::pacemaker::{self, attributes, erased};
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
-use crate::decide::evidence::FailedStarts;
+use crate::decide::evidence::{DurableState, FailedStarts};
 use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
 use crate::records::own_dir;
@@ -56,6 +57,26 @@ impl Error {
     }
 }
 
+fn write_note(context: &Context, note: &DurableState) -> Result<(), Error> {
+    let dir = context.data_dir();
+    own_dir::write(dir, own_dir::NOTE, note)
+        .map_err(|source| Error::file(&own_dir::path(dir, own_dir::NOTE), source))?;
+    #[cfg(feature = "lab-faults")]
+    crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_NOTE);
+    Ok(())
+}
+
+/// Sets what `node` shows of itself for people and for other programs.
+fn show(programs: &Programs, node: &str, effect: &Effect) -> Result<(), pacemaker::Error> {
+    match effect {
+        Effect::SetAlarm(alarm) => attributes::show_alarm(programs, node, alarm.as_deref()),
+        Effect::PublishImage(image) => attributes::publish_image(programs, node, image.as_ref()),
+        Effect::ShowLeader(leads) => attributes::show_leader(programs, node, *leads),
+        Effect::ShowFenceWait(waits) => attributes::show_fence_wait(programs, node, *waits),
+        _ => Ok(()),
+    }
+}
+
 /// Performs one effect.
 pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     if matches!(effect, Effect::RunContainer(_) | Effect::AdvanceCommit | Effect::MoveDataAside) {
@@ -82,14 +103,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::SetFailures { operation, count } => {
             Ok(attributes::set_failures(programs, &context.resource, node, operation, *count)?)
         }
-        Effect::WriteNote(note) => {
-            let dir = context.data_dir();
-            own_dir::write(dir, own_dir::NOTE, note)
-                .map_err(|source| Error::file(&own_dir::path(dir, own_dir::NOTE), source))?;
-            #[cfg(feature = "lab-faults")]
-            crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_NOTE);
-            Ok(())
-        }
+        Effect::WriteNote(note) => write_note(context, note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
         Effect::NoteFailedStart(failed) => note_failed_start(context, failed),
         Effect::ForgetFailedStarts => {
@@ -107,8 +121,9 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::MoveHistoryAside => move_history_aside(context),
         Effect::DropBackups(names) => Ok(data_dir::drop_backups(context.data_dir(), names)?),
         Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
-        Effect::SetAlarm(alarm) => Ok(attributes::show_alarm(programs, node, alarm.as_deref())?),
-        Effect::PublishImage(image) => Ok(attributes::publish_image(programs, node, image.as_ref())?),
+        Effect::SetAlarm(_) | Effect::PublishImage(_) | Effect::ShowLeader(_) | Effect::ShowFenceWait(_) => {
+            Ok(show(programs, node, effect)?)
+        }
         Effect::SetRedundancy(is_redundant) => Ok(attributes::say_redundancy(programs, *is_redundant)?),
         Effect::SetReached(reached) => Ok(attributes::say_reached(programs, reached)?),
         Effect::ForgetPrimary => Ok(attributes::set_property(programs, attributes::PRIMARY, None)?),

@@ -123,6 +123,9 @@ impl<'a> Watch<'a> {
             if *effect == Effect::MoveHistoryAside {
                 own::tell(directory, own::of_kept_history(node, evidence, &plan.because));
             }
+            if *effect == Effect::ShowLeader(Some(true)) {
+                own::tell(directory, evidence.own_etcd.known().map(|etcd| own::of_leader(node, etcd)));
+            }
         }
         // Who was alone has something to write down where there are two voters again: that it remembers it.
         if *done > 0 {

@@ -55,6 +55,10 @@ pub struct Cib {
     /// The image that this node published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_image: Option<RunningImage>,
+    /// What this node shows for other programs. Not asked for where a decision was recorded before there were such attributes, and
+    /// nothing is written then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_shown: Option<ShownRole>,
     /// Whether the cluster property says that there are two voters, and since when. Nobody asked for it where a decision was
     /// recorded before there was one, and nothing is written then.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
@@ -73,6 +77,15 @@ pub struct Cib {
     /// What this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,
+}
+
+/// The attributes of a node for other programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ShownRole {
+    /// Whether its etcd leads; `None` where it shows neither.
+    pub leads: Option<bool>,
+    /// Whether its fence agent is to wait.
+    pub fence_wait: bool,
 }
 
 /// A member at none of the two nodes, as the cluster property `etcd_guest` names it: the pair's third voter, or on its way to be.

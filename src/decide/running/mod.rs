@@ -9,5 +9,6 @@ pub(super) mod others;
 pub(super) mod reached;
 pub(super) mod reload;
 pub(super) mod roles;
+pub(super) mod shown;
 pub(super) mod stop;
 pub(super) mod upkeep;

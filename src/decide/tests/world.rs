@@ -47,6 +47,7 @@ pub(super) fn at_rest() -> Evidence {
             own_identity: Some(Identity { cluster_id: CLUSTER, member_id: ME }),
             own_alarm: None,
             own_image: None,
+            own_shown: None,
             peer_identity: None,
             redundancy: Fact::NotAsked,
             reached: Fact::NotAsked,

@@ -120,6 +120,8 @@ pub mod reason {
     pub const ALONE: &str = "EtcdAlone";
     /// Two voters again.
     pub const REDUNDANT: &str = "EtcdRedundant";
+    /// The etcd of a node leads now.
+    pub const LEADER: &str = "EtcdLeader";
     pub const REFUSED: &str = "EtcdRefused";
     pub const ALARM: &str = "EtcdAlarm";
     pub const ALARM_GONE: &str = "EtcdAlarmGone";
@@ -151,6 +153,7 @@ pub mod reason {
         HEALTHY,
         ALONE,
         REDUNDANT,
+        LEADER,
         REFUSED,
         ALARM,
         ALARM_GONE,

@@ -44,6 +44,13 @@ pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) ->
     }
 }
 
+/// Returns the event of an etcd on `node` that leads since this term.
+pub fn of_leader(node: &str, etcd: &Etcd) -> Told {
+    let message = format!("the etcd of {node} leads, in term {}", etcd.term);
+    let cause = format!("{} {node} {:x} {}", reason::LEADER, etcd.cluster_id, etcd.term);
+    (Event::new(clock::wall_millis(), Type::Normal, reason::LEADER, node, message, cause), Repeat::Never)
+}
+
 /// Returns the event of a history that this node keeps for good as it joins the other node's: how far it reaches, and since when it is one of its own.
 pub fn of_kept_history(node: &str, evidence: &Evidence, because: &Reason) -> Option<Told> {
     let DataDir::Present(history) = evidence.disk.known()? else { return None };

@@ -218,6 +218,8 @@ impl EffectStep {
             }
             Effect::SetAlarm(_)
             | Effect::PublishImage(_)
+            | Effect::ShowLeader(_)
+            | Effect::ShowFenceWait(_)
             | Effect::SetRedundancy(_)
             | Effect::DropBackups(_)
             | Effect::NoteFailedStart(_)

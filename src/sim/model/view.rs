@@ -356,6 +356,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         own_image: None,
+        own_shown: None,
         redundancy: Fact::NotAsked,
         reached: reached(sim, view),
         primary: cib.primary.map(name),

@@ -140,6 +140,8 @@ impl Renaming {
             Effect::ConsumeConfirmation
             | Effect::SetAlarm(_)
             | Effect::PublishImage(_)
+            | Effect::ShowLeader(_)
+            | Effect::ShowFenceWait(_)
             | Effect::SetRedundancy(_)
             | Effect::SetReached(_)
             | Effect::EndLaunch

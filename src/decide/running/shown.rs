@@ -1,0 +1,69 @@
+//! Shows two attributes of this node for other programs: whether its etcd leads, and whether its fence agent waits. No decision
+//! rests on them.
+
+use crate::base::Fact;
+use crate::decide::evidence::{DataDir, Etcd, Evidence};
+use crate::decide::plan::{Effect, Exit, Next, Plan, Request, RunMode};
+use crate::decide::standing::{Standing, classify};
+
+/// Adds to a plan what the attributes are to show from now on.
+///
+/// An action that fails changes nothing, because Pacemaker then stops etcd, and the stop takes both attributes back.
+pub(in crate::decide) fn with(plan: Plan, request: Request, evidence: &Evidence) -> Plan {
+    let shows = matches!(request, Request::Start | Request::Monitor | Request::Notify | Request::Stop);
+    let succeeds = matches!(plan.next, Next::Exit(Exit::Success | Exit::Promoted));
+    let launches = request == Request::Start && matches!(plan.next, Next::Reobserve { .. });
+    if !shows || !(succeeds || launches) {
+        return plan;
+    }
+    let wait = fence_wait_as_seen(request, evidence, &plan);
+    let leader = leader_as_seen(request, evidence).filter(|_| succeeds);
+    let mut effects = plan.effects;
+    // The fence agent waits before the learner runs. An effect that fails ends the round, so all others come first.
+    let runs = |effect: &Effect| matches!(effect, Effect::RunContainer(_));
+    let at = effects.iter().position(runs).unwrap_or(effects.len());
+    effects.splice(at..at, wait);
+    effects.extend(leader);
+    Plan { effects, ..plan }
+}
+
+fn leader_as_seen(request: Request, evidence: &Evidence) -> Option<Effect> {
+    let shown = evidence.cib.known()?.own_shown?.leads;
+    let leads = leads(request, evidence);
+    (leads != shown).then_some(Effect::ShowLeader(leads))
+}
+
+/// Returns whether etcd leads; `None` where it is stopped or rejects this agent, and so shows nothing of itself. An etcd that waits
+/// for its first leader does not lead.
+fn leads(request: Request, evidence: &Evidence) -> Option<bool> {
+    if request == Request::Stop || !evidence.container_may_run() || evidence.serves_unseen() {
+        return None;
+    }
+    Some(evidence.own_etcd.known().is_some_and(Etcd::leads))
+}
+
+fn fence_wait_as_seen(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Effect> {
+    let shown = evidence.cib.known()?.own_shown?.fence_wait;
+    let waits = holds_no_vote(request, evidence, plan)?;
+    (waits != shown).then_some(Effect::ShowFenceWait(waits))
+}
+
+/// Returns whether this node holds no vote: it joins, or learns. A survivor without a vote refuses to run standalone, so a network that
+/// parts must not leave it as the survivor. `None` where nothing is known yet.
+fn holds_no_vote(request: Request, evidence: &Evidence, plan: &Plan) -> Option<bool> {
+    if request == Request::Stop {
+        return Some(false);
+    }
+    if let Fact::Known(etcd) = &evidence.own_etcd {
+        return Some(etcd.is_learner);
+    }
+    let joins = |effect: &Effect| match effect {
+        Effect::PublishRecord(record) => record.joins,
+        Effect::RunContainer(RunMode::JoinAsLearner { .. }) => true,
+        _ => false,
+    };
+    let is_learner = |disk: &DataDir| classify(disk) == Standing::Learner;
+    let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref()).is_some_and(|record| record.joins);
+    let learns = evidence.disk.known().is_some_and(is_learner);
+    (published || learns || plan.effects.iter().any(joins)).then_some(true)
+}
