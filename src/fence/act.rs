@@ -2,6 +2,7 @@
 
 mod contested;
 mod contradiction;
+mod list;
 mod seen;
 
 use std::time::Duration;
@@ -9,15 +10,15 @@ use std::time::Duration;
 pub(super) use self::seen::{ActorSeen, Fenced};
 use super::config::{Action, Config, Method, Timing};
 use super::contest::Contest;
+use super::fence_wait::FenceWait;
 use super::limits;
 use super::outage::Outage;
 use super::plan::{self, Event, FenceStep, Goal, Limits, Moment, Plan, Reached};
 use crate::adapters::redfish::bmc::{Bmc, Target};
-use crate::adapters::redfish::discovery::Pointer;
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::{PowerWord, ResetGoal};
 use crate::adapters::redfish::resource::Power;
-use crate::adapters::redfish::select::{self, Candidate, Wanted};
+use crate::adapters::redfish::select::{self, Candidate};
 use crate::os::clock::Deadline;
 
 /// How an action ended that did not fail.
@@ -40,6 +41,8 @@ const IS_OFF: u8 = 2;
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
 /// How long a BMC may take to power a system on again in the middle of a cycle.
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
+/// A node that holds no vote reads the target's power as often while it waits.
+const YIELD_POLL: Duration = Duration::from_secs(1);
 /// An action at work.
 #[derive(Debug)]
 pub struct Actor<'a> {
@@ -54,6 +57,8 @@ pub struct Actor<'a> {
     outage: Option<Outage>,
     /// With the agent of the other node.
     contest: Option<Contest>,
+    /// Of a node that may hold no vote.
+    wait: Option<FenceWait>,
 }
 
 impl<'a> Actor<'a> {
@@ -62,7 +67,8 @@ impl<'a> Actor<'a> {
         // A race is decided after the BMC is back, whenever the try began.
         let gives_way = config.environment.under_fencer && contest.is_none();
         let outage = gives_way.then(|| Outage::with(&config.address, deadline.elapsed()));
-        Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage, contest }
+        let wait = config.wait_attribute.as_deref().map(FenceWait::of);
+        Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage, contest, wait }
     }
 
     /// What the action came to see.
@@ -131,57 +137,6 @@ impl<'a> Actor<'a> {
             }
         }
         Ok(Ending::success(""))
-    }
-
-    fn list(&mut self, with_status: bool) -> Result<Ending, Failure> {
-        let candidates = self.candidates()?;
-        let separator = &self.config.separator;
-        let mut lines = Vec::new();
-        for (at, system) in select::resettable(&candidates) {
-            let uri = candidates.get(at).map_or("", |candidate| candidate.uri.trim_end_matches('/'));
-            let id = system.id.clone().unwrap_or_else(|| uri.rsplit('/').next().unwrap_or_default().to_owned());
-            let name = system.name.clone().unwrap_or_else(|| id.clone());
-            let mut line = format!("{id}{separator}{name}");
-            if with_status {
-                line.push_str(separator);
-                line.push_str(word_for_list(&system.power));
-            }
-            // One line for one system, whatever its name holds.
-            lines.push(
-                line.chars().map(|character| if character.is_control() { ' ' } else { character }).collect::<String>(),
-            );
-        }
-        if lines.is_empty() { Err(none_to_reset()) } else { Ok(Ending::success(lines.join("\n"))) }
-    }
-
-    fn candidates(&mut self) -> Result<Vec<Candidate>, Failure> {
-        let pointer = self.config.systems.first().cloned().unwrap_or_else(|| Pointer {
-            redfish_uri: self.config.redfish_uri.clone(),
-            systems_uri: None,
-            wanted: Wanted::Any,
-            uuid: None,
-            confirm_missing: false,
-        });
-        let plan = self.plan(Goal::Know, Vec::new());
-        let mut history = Vec::new();
-        let began = self.deadline.elapsed();
-        loop {
-            let failure = match self.bmc.list(&pointer) {
-                Ok(candidates) => return Ok(candidates),
-                Err(failure) => failure,
-            };
-            let now = self.deadline.elapsed().saturating_sub(began);
-            let event = Event::Unread(failure);
-            self.missed(&history, &event);
-            history.push(Moment { at: now, event });
-            match plan.next(&history, now) {
-                FenceStep::Read { not_before } => self.deadline.sleep(not_before.saturating_sub(now)),
-                FenceStep::Fail(failure) => return Err(failure),
-                FenceStep::Post { .. } | FenceStep::AskChassis | FenceStep::Done(_) | FenceStep::GiveWay => {
-                    return Err(Failure::new(FailureKind::Refused, "nothing to do"));
-                }
-            }
-        }
     }
 
     fn on(&mut self) -> Result<Ending, Failure> {
@@ -314,6 +269,10 @@ impl<'a> Actor<'a> {
                         None => self.observe(at, goal),
                     }
                 }
+                FenceStep::Post { .. } if self.yields(goal, &history) => {
+                    self.pause(goal, began, now + YIELD_POLL);
+                    self.observe(at, goal)
+                }
                 FenceStep::Post { reset_type } => self.post_if_won(at, &reset_type, goal)?,
                 FenceStep::AskChassis => self.ask_chassis(at),
                 FenceStep::Done(reached) => {
@@ -436,12 +395,4 @@ fn conclude(goal: Goal, path: Option<&str>, history: &[Moment]) {
 
 fn worked(before: Reached, now: Reached) -> Reached {
     if before == Reached::ByUs { before } else { now }
-}
-
-fn word_for_list(power: &Power) -> &'static str {
-    match power {
-        Power::Known(PowerWord::Off, _) => "OFF",
-        Power::Known(PowerWord::On, _) => "ON",
-        _ => "UNKNOWN",
-    }
 }

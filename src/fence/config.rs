@@ -138,6 +138,8 @@ pub struct Config {
     pub environment: Environment,
     /// The race with the other node's agent, for an action that switches off.
     pub race: Option<RaceWith>,
+    /// The attribute of this node that has how long an action waits which switches off under the fencer.
+    pub wait_attribute: Option<String>,
 }
 
 /// What tells us who started us.

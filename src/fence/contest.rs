@@ -88,6 +88,13 @@ impl Contest {
         }
     }
 
+    /// Makes this node the one that is not preferred, before it marks anything, because it holds no vote. Its wait is longer than that of
+    /// a peer that is not preferred either, so that the two do not withdraw and return at the same time.
+    pub(super) fn yield_to_marks(&mut self) {
+        self.race = Race::new(false);
+        self.delay *= 2;
+    }
+
     /// Returns once this node may reset the target, with its marks up. An action that runs out of time before fails.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();

@@ -9,6 +9,7 @@ pub mod act;
 pub mod config;
 mod contest;
 pub mod examine;
+mod fence_wait;
 pub mod input;
 mod limits;
 mod login_memory;

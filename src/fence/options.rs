@@ -4,6 +4,7 @@ use crate::adapters::options::OptionKind::{self, Integer, OneOf, Seconds, Secret
 use crate::adapters::options::OptionRow;
 /// A truth value, as a fence agent takes it.
 pub use crate::adapters::options::yes_no::of_fence_agents as truth;
+use crate::adapters::pacemaker::attributes::FENCE_WAIT;
 
 /// No time-out or delay needs to be longer than a day, in seconds.
 const LONGEST: i64 = 24 * 60 * 60;
@@ -53,6 +54,7 @@ pub enum Opt {
     RaceWith,
     RacePreferred,
     RaceDelay,
+    WaitAttribute,
 }
 
 const fn row(name: &'static str, kind: OptionKind, value: &'static str, help: &'static str) -> OptionRow {
@@ -121,16 +123,18 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
     (Opt::StatusSleep, row("stonith_status_sleep", Seconds(0, LONGEST), "seconds", "Sleep at most X seconds between status calls during a STONITH action")
         .default("1")),
     (Opt::RetryOn, row("retry_on", Integer(0, 100), "attempts", "Count of attempts to retry power on").default("1")),
-    (Opt::ActionTimeout, row("action_timeout", Seconds(1, LONGEST), "seconds", "End every action by itself after X seconds (default: 50 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others, by hand 30). Raise it together with pcmk_off_timeout and its kind")),
+    (Opt::ActionTimeout, row("action_timeout", Seconds(1, LONGEST), "seconds", "End every action by itself after X seconds (default: 55 for on, off, reboot and diag, or as long as delay and power_timeout need; 15 for the others, by hand 30). Raise it together with pcmk_off_timeout and its kind")),
     (Opt::RaceWith, row("race_with", Text, "ip[:port][,key=value...]", "The BMC of the node that this device runs on. off and reboot then leave a session on both BMCs and read both lists of sessions first: of two nodes that fence each other, one resets, without pcmk_delay_base. Keys: systems_uri (this node's system there, which has to be on), fingerprint, ca_file, username, password_file; what is missing is as for ip")),
     (Opt::RacePreferred, row("race_preferred", Text, "node", "With race_with: the node that wins where both nodes fence each other; the same name in both devices")),
     (Opt::RaceDelay, row("race_delay", Seconds(3, 60), "seconds", "With race_with: how long the node that is not preferred waits where it sees the other node's session, or where a BMC shows no sessions")
         .default("10")),
+    (Opt::WaitAttribute, row("wait_attribute", Text, "name", "Node attribute of the node that this device runs on: so many seconds off and reboot wait under the fencer while the target is on. podman-etcd sets etcd_fence_wait while its etcd holds no vote, so that a learner does not fence its voter. none: never wait")
+        .default(FENCE_WAIT)),
 ];
 
 /// Fails the build where the table does not have each option at its place.
 const _: () = {
-    assert!(OPTIONS.len() == Opt::RaceDelay as usize + 1);
+    assert!(OPTIONS.len() == Opt::WaitAttribute as usize + 1);
     let mut at = 0;
     while at < OPTIONS.len() {
         assert!(OPTIONS[at].0 as usize == at);

@@ -10,6 +10,8 @@ mod flags;
 mod hostile;
 mod login;
 mod lost_node;
+#[path = "../namespaces/mod.rs"]
+mod namespaces;
 mod notes;
 mod one_process;
 mod options;
@@ -22,3 +24,4 @@ mod systems;
 mod tree;
 mod two_passwords;
 mod update;
+mod yields;

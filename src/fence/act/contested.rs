@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::Actor;
 use crate::adapters::redfish::failure::Failure;
-use crate::fence::plan::{Event, Goal};
+use crate::adapters::redfish::quirks::PowerWord;
+use crate::fence::plan::{Event, Goal, Moment};
 use crate::os::clock::Deadline;
 
 impl Actor<'_> {
@@ -23,6 +24,21 @@ impl Actor<'_> {
             }
         }
         Ok(event)
+    }
+
+    /// Returns whether a reset has to wait because this node holds no vote. A target that reports Off is no voter that lives.
+    pub(super) fn yields(&mut self, goal: Goal, history: &[Moment]) -> bool {
+        let last = history.last().map(|last| &last.event);
+        let is_off = matches!(last, Some(Event::Read { power, .. }) if power.is(PowerWord::Off));
+        let Some(wait) = self.wait.as_mut().filter(|_| !is_off && matches!(goal, Goal::Off | Goal::Cycle)) else {
+            return false;
+        };
+        if wait.begin(self.deadline.left()) == Some(true)
+            && let Some(contest) = &mut self.contest
+        {
+            contest.yield_to_marks();
+        }
+        wait.goes_on()
     }
 
     /// Every system is proven off: no reset is under way, and no agent of the other node runs.

@@ -17,7 +17,7 @@ use crate::os::secret::Secret;
 use crate::os::uuid;
 
 /// What the fencer grants an action by default is 60 s, and 20 s for a monitor.
-const ACTING: u64 = 50;
+const ACTING: u64 = 55;
 const ASKING_UNDER_FENCER: u64 = 15;
 const ASKING_BY_HAND: u64 = 30;
 /// What an action needs beside waiting for the power: finding the system, two confirmations, a session.
@@ -64,6 +64,7 @@ impl<'a> Reader<'a> {
             if self.value::<String>(Opt::Method).as_deref() == Some("cycle") { Method::Cycle } else { Method::OnOff };
         let timing = self.timing(action, environment);
         let race = self.race(address.as_ref(), trust.as_ref());
+        let wait_attribute = self.wait_attribute().filter(|_| action.switches_off() && environment.under_fencer);
         Some(Config {
             action,
             auth,
@@ -76,6 +77,7 @@ impl<'a> Reader<'a> {
             timing,
             environment,
             race,
+            wait_attribute,
             address: address?,
             username: username?,
             password: password?,
@@ -218,6 +220,15 @@ impl<'a> Reader<'a> {
             ));
         }
         seconds
+    }
+
+    fn wait_attribute(&mut self) -> Option<String> {
+        let name = self.text_or_default(Opt::WaitAttribute);
+        let is_name = |character: char| character.is_ascii_alphanumeric() || "_-.#".contains(character);
+        if name.starts_with('-') || !name.chars().all(is_name) {
+            self.faults.push("wait_attribute is no name of a node attribute: give etcd_fence_wait, or none".to_owned());
+        }
+        Some(name).filter(|name| name != "none")
     }
 
     /// Notes what is wrong.

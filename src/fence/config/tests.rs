@@ -98,16 +98,30 @@ fn the_nodes_name_is_no_selection() {
 #[test]
 fn an_action_ends_before_the_fencer_does() {
     let total = |action, more: &str, environment| read(action, more, environment).unwrap().timing.total.as_secs();
-    assert_eq!(total(Action::Off, "", FENCER), 50);
-    assert_eq!(total(Action::Reboot, "", FENCER), 50);
+    assert_eq!(total(Action::Off, "", FENCER), 55);
+    assert_eq!(total(Action::Reboot, "", FENCER), 55);
     assert_eq!(total(Action::Monitor, "", FENCER), 15);
     assert_eq!(total(Action::Status, "", BY_HAND), 30);
-    assert_eq!(total(Action::Off, "delay=15\n", FENCER), 50);
+    assert_eq!(total(Action::Off, "delay=15\n", FENCER), 55);
     assert_eq!(total(Action::Off, "delay=40\n", FENCER), 70);
     assert_eq!(total(Action::Off, "power_timeout=120\n", FENCER), 135);
     assert_eq!(total(Action::Reboot, "power_timeout=60\nretry_on=2\n", BY_HAND), 195);
     assert_eq!(total(Action::Off, "action_timeout=5\n", BY_HAND), 5);
     assert!(fault("action_timeout=5\ndelay=5\n").contains("leaves nothing"));
+}
+
+#[test]
+fn a_node_attribute_is_waited_for_under_the_fencer_where_the_target_is_switched_off() {
+    let wait = |action, more: &str, environment| read(action, more, environment).unwrap().wait_attribute;
+    for action in [Action::Off, Action::Reboot] {
+        assert_eq!(wait(action, "", FENCER).as_deref(), Some("etcd_fence_wait"));
+        assert_eq!(wait(action, "wait_attribute=yields\n", FENCER).as_deref(), Some("yields"));
+        assert_eq!(wait(action, "wait_attribute=none\n", FENCER), None);
+        assert_eq!(wait(action, "", BY_HAND), None);
+    }
+    assert_eq!(wait(Action::On, "", FENCER), None);
+    assert!(fault("wait_attribute=--delete\n").contains("no name of a node attribute"));
+    assert!(fault("wait_attribute=a b\n").contains("give etcd_fence_wait, or none"));
 }
 
 #[test]

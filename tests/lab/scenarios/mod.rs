@@ -35,6 +35,7 @@ mod ipv6_addresses;
 mod knowing;
 mod known_states;
 mod kubelet_failure;
+mod leader_address;
 mod left_behind;
 mod member;
 mod mixed_pair;

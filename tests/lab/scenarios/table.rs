@@ -31,6 +31,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         knowing::SCENARIOS,
         SCENARIOS,
         fence_race::SCENARIOS,
+        leader_address::SCENARIOS,
+        voter_wins_the_race::SCENARIOS,
         cut_at_random::SCENARIOS,
         parameters_change::SCENARIOS,
         attributes::SCENARIOS,
@@ -310,12 +312,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     )
     .needs(Needs::Promotable)
     .nightly(),
-    scenario(
-        "voter_wins_the_race",
-        "the hosts lose each other while one is a learner: its voter survives (priority-fencing-delay)",
-        voter_wins_the_race::run,
-    )
-    .needs(Needs::Promotable),
     scenario("contracts", "pcs, crm_resource and ocf-tester find in both agents what they look for", contracts::run),
     scenario("disk_full", "the file system of one data dir runs full, and is given room again", disk_full::run)
         .leaves_a_mess(),

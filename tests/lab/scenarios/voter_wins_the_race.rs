@@ -2,11 +2,12 @@
 //! `priority-fencing-delay`, Pacemaker lets the node with the promoted instance win, although the fence devices' own
 //! delays favour the other one.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::steps;
-use crate::check::eventually;
-use crate::cluster::ETCD_CLONE;
+use super::table::{Needs, Scenario, scenario};
+use crate::check::{eventually, must};
+use crate::cluster::{self, ETCD_CLONE};
 use crate::etcd;
 use crate::host;
 use crate::net;
@@ -18,19 +19,41 @@ use crate::story::{Story, StoryStep};
 use crate::up::Wish;
 use crate::writer::Writers;
 
+pub(super) const SCENARIOS: &[Scenario] = &[
+    scenario(
+        "learner_yields",
+        "the hosts lose each other while one is a learner: its fence agent waits, and its voter survives",
+        learner_yields,
+    ),
+    scenario(
+        "learner_waits_in_vain",
+        "the machine of a learner's voter hangs: it is fenced once the learner's fence agent has waited",
+        learner_waits_in_vain,
+    )
+    .nightly(),
+    scenario(
+        "voter_wins_the_race",
+        "the hosts lose each other while one is a learner: its voter survives (priority-fencing-delay)",
+        run,
+    )
+    .needs(Needs::Promotable),
+];
+
+/// The attribute by which a node's fence agent yields.
+const FENCE_WAIT: &str = "etcd_fence_wait";
 /// How long a promotion takes that has begun.
 const UNDER_WAY: Duration = Duration::from_secs(1);
 /// Without priorities this one wins: the device that would fence it has the longer delay.
 const LEARNER: Node = Node::One;
 
-pub fn run(lab: &Lab, _: Wish) -> Result<()> {
+fn run(lab: &Lab, _: Wish) -> Result<()> {
     let voter = LEARNER.other();
     pcs::run(lab, voter, &["property", "set", "priority-fencing-delay=10s"])?;
     pcs::run(lab, voter, &["resource", "meta", ETCD_CLONE, "priority=10"])?;
     let mut writers = super::writing(lab)?;
     eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;
     let raced = race(lab, &writers);
-    // Mended also after a failure, so that the logs show how it went on.
+    // Mended also after a failure, so that the logs show what followed.
     net::set_partition(lab, false)?;
     raced?;
     super::ends_well(lab, &mut writers)?;
@@ -58,6 +81,35 @@ fn learner_is_held(lab: &Lab) -> Result<bool> {
         etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     }
     Ok(is_held)
+}
+
+/// The same of a plain clone, without any priority: the learner's fence agent yields.
+fn learner_yields(lab: &Lab, _: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;
+    let shown = || cluster::attribute(lab, LEARNER, "reboot", FENCE_WAIT);
+    eventually("the learner shows how long its fence agent waits", shown, |shown| shown.as_deref() == Some("30"))?;
+    let raced = race(lab, &writers);
+    net::set_partition(lab, false)?;
+    raced?;
+    super::ends_well(lab, &mut writers)?;
+    eventually("a voter shows no wait", shown, Option::is_none).map(drop)
+}
+
+/// A learner's voter that hangs is fenced all the same, once the learner has waited.
+fn learner_waits_in_vain(lab: &Lab, _: Wish) -> Result<()> {
+    let voter = LEARNER.other();
+    let mut writers = super::writing(lab)?;
+    eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;
+    let began = Instant::now();
+    host::namespaces::hang(lab, voter)?;
+    let cuts = steps::power_cuts(lab);
+    let is_reset = || (steps::power_cuts(lab) > cuts).then_some(());
+    sh::wait_for("the voter to be reset", Duration::from_secs(90), Duration::from_millis(100), is_reset)?;
+    let waited = began.elapsed();
+    println!("   {voter} was reset {:.1} s after it hung", waited.as_secs_f64());
+    must("the learner's agent has waited", waited, |waited| *waited >= Duration::from_secs(30))?;
+    super::ends_well(lab, &mut writers)
 }
 
 fn race(lab: &Lab, writers: &Writers) -> Result<()> {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{About, Answer, Case, Level, race, seconds};
+use crate::adapters::pacemaker::attributes::FENCE_WAIT_SECONDS;
 use crate::adapters::pacemaker::duration::millis;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
@@ -13,7 +14,7 @@ use crate::operate::health::bmc;
 /// Pacemaker's own defaults, and the fence agent's.
 const STONITH_TIMEOUT: Duration = Duration::from_secs(60);
 const MONITOR_TIMEOUT: Duration = Duration::from_secs(20);
-const ACTING: Duration = Duration::from_secs(50);
+const ACTING: Duration = Duration::from_secs(55);
 const ASKING: Duration = Duration::from_secs(15);
 /// What a fencing takes next to the time to Off: the login, the way back to On, and Pacemaker's own steps.
 const BESIDE: Duration = Duration::from_secs(6);
@@ -93,7 +94,7 @@ fn slow_off(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         ("action_timeout", Some(time(device, "action_timeout").unwrap_or(ACTING))),
     ];
     let Some((name, limit)) = least(limits) else { return };
-    let needed = Duration::from_millis(to_off) + time(device, "delay").unwrap_or_default();
+    let needed = Duration::from_millis(to_off) + time(device, "delay").unwrap_or_default() + fence_wait(device);
     if needed * 4 <= limit * 3 {
         return;
     }
@@ -112,6 +113,13 @@ fn slow_off(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         longer + 10
     );
     case.add("slow-off", Level::Warning, About::Both(id, &answer.target), text, Some(command));
+}
+
+/// Returns how long a node that holds no vote waits before it fences with `device`.
+fn fence_wait(device: &FenceDevice) -> Duration {
+    let waits =
+        bmc::is_ours(device) && device.resource.parameters.get("wait_attribute").is_none_or(|name| name != "none");
+    if waits { Duration::from_secs(FENCE_WAIT_SECONDS) } else { Duration::ZERO }
 }
 
 /// Where the way to the BMC is the way to the peer, one broken switch takes both: the peer is lost and cannot be fenced.

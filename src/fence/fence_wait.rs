@@ -1,0 +1,126 @@
+//! Lets the agent of a node that holds no vote wait before it switches the other node off.
+//!
+//! `podman-etcd` shows an attribute of its node while its etcd joins or learns. Such a node refuses to run standalone, because it may
+//! lack writes. If it fenced its voter in a partition, no etcd would be left. So its agent waits, and the voter's agent fences first.
+//! A voter that hangs is fenced after the wait.
+
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use crate::adapters::command::Programs;
+use crate::os::clock::Deadline;
+
+/// So long the local attribute manager may take for its answer. No answer is no wait.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// So much of an action is left for its reset and its proof.
+const AFTER_WAIT: Duration = Duration::from_secs(20);
+/// No wait is longer, whatever the attribute has.
+const LONGEST: u64 = 300;
+
+/// A wait that begins with its action.
+#[derive(Debug)]
+pub(super) struct FenceWait {
+    name: String,
+    answer: Receiver<Option<u64>>,
+    began: Deadline,
+    /// When it ends, once the attribute is known.
+    end: Option<Deadline>,
+}
+
+impl FenceWait {
+    /// Asks the local attribute manager for `name`, without waiting for the answer.
+    pub(super) fn of(name: &str) -> Self {
+        let (sends, answer) = mpsc::sync_channel(1);
+        let asked = name.to_owned();
+        std::thread::spawn(move || sends.send(ask(&asked)));
+        Self { name: name.to_owned(), answer, began: Deadline::after(PATIENCE), end: None }
+    }
+
+    /// Waits until the attribute is known, and returns whether this node holds no vote. `left` is the action's time. `None` where that was
+    /// asked before.
+    pub(super) fn begin(&mut self, left: Duration) -> Option<bool> {
+        if self.end.is_some() {
+            return None;
+        }
+        let seconds = self.answer.recv_timeout(self.began.left()).ok().flatten();
+        let wait = Duration::from_secs(seconds.unwrap_or(0).min(LONGEST)).saturating_sub(self.began.elapsed());
+        let wait = wait.min(left.saturating_sub(AFTER_WAIT));
+        self.end = Some(Deadline::after(wait));
+        if let Some(seconds) = seconds {
+            log::info!(
+                "this node holds no vote ({}={seconds}): waiting {:.0} s, in which the other node may fence it",
+                self.name,
+                wait.as_secs_f64()
+            );
+        }
+        Some(seconds.is_some())
+    }
+
+    /// Returns whether the action still has to wait.
+    pub(super) fn goes_on(&self) -> bool {
+        self.end.is_some_and(|end| !end.has_passed())
+    }
+}
+
+fn ask(name: &str) -> Option<u64> {
+    match Programs::default().run("attrd_updater", &["--query", "--name", name], PATIENCE) {
+        Ok(output) => seconds(&output.stdout),
+        Err(error) => {
+            log::debug!("{name} is not known here, so nothing is waited for: {error}");
+            None
+        }
+    }
+}
+
+/// Reads a line such as `name="etcd_fence_wait" host="node1" value="30"`.
+fn seconds(said: &str) -> Option<u64> {
+    said.lines().find_map(|line| line.split('"').nth(5)?.parse().ok()).filter(|seconds| *seconds > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_number_of_seconds_is_waited_for() {
+        for (said, expected) in [
+            ("name=\"etcd_fence_wait\" host=\"node1\" value=\"30\"\n", Some(30)),
+            ("name=\"etcd_fence_wait\" host=\"node1\" value=\"\"\n", None),
+            ("name=\"etcd_fence_wait\" host=\"node1\" value=\"0\"\n", None),
+            ("name=\"etcd_fence_wait\" host=\"node1\" value=\"-3\"\n", None),
+            ("Could not query value of etcd_fence_wait: attribute does not exist\n", None),
+            ("", None),
+        ] {
+            assert_eq!(seconds(said), expected, "{said}");
+        }
+    }
+
+    fn with(answer: Option<u64>) -> FenceWait {
+        let (sends, answer_of) = mpsc::sync_channel(1);
+        sends.send(answer).unwrap();
+        FenceWait { name: "etcd_fence_wait".to_owned(), answer: answer_of, began: Deadline::after(PATIENCE), end: None }
+    }
+
+    #[test]
+    fn a_wait_leaves_time_for_the_reset() {
+        for (answer, left, holds_no_vote, waits) in [
+            (Some(30), Duration::from_secs(55), true, true),
+            (Some(30), AFTER_WAIT, true, false),
+            (None, Duration::from_secs(55), false, false),
+        ] {
+            let mut wait = with(answer);
+            assert!(!wait.goes_on(), "it has not begun");
+            assert_eq!((wait.begin(left), wait.goes_on()), (Some(holds_no_vote), waits));
+            assert_eq!(wait.begin(left), None);
+        }
+    }
+
+    #[test]
+    fn an_attribute_manager_that_hangs_is_waited_for_a_second() {
+        let (_sends, answer) = mpsc::sync_channel(1);
+        let began = Deadline::after(PATIENCE);
+        let mut hangs = FenceWait { name: String::new(), answer, began, end: None };
+        assert_eq!((hangs.begin(Duration::from_secs(55)), hangs.goes_on()), (Some(false), false));
+        assert!((PATIENCE..PATIENCE * 3).contains(&began.elapsed()));
+    }
+}

@@ -1,0 +1,68 @@
+//! The agent of a node that holds no vote waits, by an attribute of its node, before it switches the other node off. A program in the place of
+//! Pacemaker's answers for the attribute manager. Needs root.
+
+#![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::bmc::agent::Call;
+use crate::bmc::{Server, World};
+use crate::namespaces::{self, program};
+
+const ATTRD: &str = "/usr/sbin/attrd_updater";
+
+/// Has the attribute manager do as `script` does.
+fn attribute_manager(dir: &Path, script: &str) {
+    let file = dir.join("attrd_updater");
+    fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_learner_waits_and_then_fences() {
+    namespaces::run(module_path!(), "a_learner_waits_and_then_fences", 120, || {
+        let dir = tempfile::tempdir().unwrap();
+        attribute_manager(dir.path(), "exit 105");
+        assert!(program("ip").args(["link", "set", "lo", "up"]).status().unwrap().success());
+        let fake = dir.path().join("attrd_updater");
+        assert!(program("mount").arg("--bind").arg(&fake).arg(ATTRD).status().unwrap().success(), "needs pacemaker");
+        let server = Server::with_world(World::one_system());
+        let off = |call: Call| {
+            server.world().system().power = json!("On");
+            let output = call.under_fencer().set("verbose", "1").run();
+            assert_eq!((output.code, output.stdout.trim()), (0, "Success: Powered OFF"), "{output:?}");
+            output
+        };
+        let call = || Call::new(&server, "off");
+        let says = |value: &str| {
+            format!(
+                "[ \"$*\" = '--query --name etcd_fence_wait' ] || exit 1\necho 'name=\"x\" host=\"n\" value=\"{value}\"'"
+            )
+        };
+
+        fs::write(&fake, format!("#!/bin/sh\n{}\n", says("5"))).unwrap();
+        let waited = off(call());
+        waited.within(5.0, 10.0);
+        assert!(waited.stderr.contains("this node holds no vote (etcd_fence_wait=5): waiting"), "{waited:?}");
+        off(call().set("wait_attribute", "none")).within(0.0, 4.0);
+        // Another attribute is not there.
+        off(call().set("wait_attribute", "yields")).within(0.0, 4.0);
+        // The action's time is kept for the reset.
+        off(call().set("action_timeout", "22")).within(1.5, 5.0);
+
+        // A target that is off is no voter that lives.
+        server.world().system().power = json!("Off");
+        fs::write(&fake, format!("#!/bin/sh\n{}\n", says("30"))).unwrap();
+        call().under_fencer().run().succeeds("Success: Already OFF").within(0.0, 15.0);
+        // Nor is a person asked to wait.
+        server.world().system().power = json!("On");
+        call().run().succeeds("Success: Powered OFF").within(0.0, 4.0);
+
+        fs::write(&fake, "#!/bin/sh\nexec sleep 60\n").unwrap();
+        off(call()).within(0.9, 4.5);
+    });
+}
