@@ -38,6 +38,8 @@ pub(crate) struct Agent {
     next: BTreeMap<Name, Duration>,
     /// When all of few members are challenged next.
     round: Duration,
+    /// Challenges that are still to be answered: of which member, on which network, and the nonce.
+    owed: Vec<(Name, usize, u64)>,
     wakes_at: Option<Duration>,
     /// When this node dropped itself from its list, for want of a quorum.
     dropped_at: Option<Duration>,
@@ -61,6 +63,7 @@ impl Agent {
             feeding: Feeding::new(settings.on_quorum_loss, settings.watchdog.clone()),
             next: BTreeMap::new(),
             round: now,
+            owed: Vec::new(),
             wakes_at: None,
             dropped_at: None,
             dropped: BTreeMap::new(),
@@ -149,7 +152,7 @@ impl Agent {
     fn take(&mut self, now: Duration, event: Event, outputs: &mut Vec<Output>) {
         match event {
             Event::Wake => {}
-            Event::Received { from, network, payload } => self.receive(now, &from, network, &payload, outputs),
+            Event::Received { from, network, payload } => self.receive(now, &from, network, &payload),
             Event::Listed(members) => self.list(now, &members),
             Event::Maintenance(reasons) => self.feeding.hold(reasons),
             Event::Opened { identity, timeout, has_magic_close } => {
@@ -184,7 +187,7 @@ impl Agent {
         });
     }
 
-    fn receive(&mut self, now: Duration, from: &Name, network: usize, payload: &[u8], outputs: &mut Vec<Output>) {
+    fn receive(&mut self, now: Duration, from: &Name, network: usize, payload: &[u8]) {
         if !self.swim.roster.is_listed(from) || network >= self.contacts.networks() {
             return self.drop("unlisted");
         }
@@ -194,25 +197,43 @@ impl Agent {
         }
         match message {
             Message::Challenge { nonce, suspected, accused } => {
-                if let Some(incarnation) = suspected {
-                    self.swim.suspected(now, incarnation, &self.contacts);
-                }
-                for name in &accused {
-                    self.swim.roster.confirm(name, from);
-                }
-                self.challenge_back(now, from);
-                let answer = Message::Answer { nonce, incarnation: self.swim.incarnation() };
-                outputs.push(self.send(from.clone(), network, answer));
+                self.challenged(now, (from, network), nonce, suspected, &accused);
             }
-            Message::Answer { nonce, incarnation } => match self.contacts.answered(from, network, nonce, now) {
-                None => self.drop("unknown answer"),
-                Some(sent) => {
-                    self.swim.answered(now, (from, number), incarnation, sent, &self.contacts);
-                    self.postpone(from, sent, nonce);
-                }
-            },
+            Message::Answer { nonce, incarnation } => self.answered(now, (from, network, number), nonce, incarnation),
+            Message::AnswerAndChallenge { answered, incarnation, nonce, suspected, accused } => {
+                self.answered(now, (from, network, number), answered, incarnation);
+                self.challenged(now, (from, network), nonce, suspected, &accused);
+            }
             Message::Leave => self.swim.leaves(now, from, number, &self.contacts),
             Message::Swim(body) => self.swim.receive(now, from, number, &body, &self.contacts),
+        }
+    }
+
+    fn challenged(
+        &mut self,
+        now: Duration,
+        (from, network): (&Name, usize),
+        nonce: u64,
+        suspected: Option<u16>,
+        accused: &[Name],
+    ) {
+        if let Some(incarnation) = suspected {
+            self.swim.suspected(now, incarnation, &self.contacts);
+        }
+        for name in accused {
+            self.swim.roster.confirm(name, from);
+        }
+        self.challenge_back(now, from);
+        self.owed.push((from.clone(), network, nonce));
+    }
+
+    fn answered(&mut self, now: Duration, (from, network, number): (&Name, usize, u64), nonce: u64, incarnation: u16) {
+        match self.contacts.answered(from, network, nonce, now) {
+            None => self.drop("unknown answer"),
+            Some(sent) => {
+                self.swim.answered(now, (from, number), incarnation, sent, &self.contacts);
+                self.postpone(from, sent, nonce);
+            }
         }
     }
 
@@ -238,7 +259,7 @@ impl Agent {
         }
     }
 
-    /// Challenges on each network the members that are due.
+    /// Answers the challenges that are owed, and challenges on each network the members that are due.
     fn challenge(&mut self, now: Duration, random: &mut dyn FnMut() -> u64, outputs: &mut Vec<Output>) {
         for name in std::mem::take(&mut self.swim.challenges) {
             self.next.entry(name).and_modify(|at| *at = now);
@@ -247,34 +268,64 @@ impl Agent {
             let soon = now + self.timing.challenge_of_suspects();
             self.next.entry(name).and_modify(|at| *at = soon.min(*at));
         }
-        let is_round = self.has_rounds() && self.round <= now;
-        if is_round {
-            self.round = now + a_little_sooner(self.timing.challenge, random());
-        }
-        let is_due = |at: &Duration| is_round || *at <= now;
-        let due: Vec<Name> = self.next.iter().filter(|(_, at)| is_due(at)).map(|(name, _)| name.clone()).collect();
         let mut accused = self.swim.roster.accused();
         if accused.len() > MOST_ACCUSED {
             let first = usize::try_from(random() % accused.len() as u64).unwrap_or_default();
             accused.rotate_left(first);
             accused.truncate(MOST_ACCUSED);
         }
+        for (name, network, answered) in std::mem::take(&mut self.owed) {
+            let incarnation = self.swim.incarnation();
+            let message = if self.rides_along(now, &name) {
+                self.next.insert(name.clone(), now + self.timing.challenge);
+                let (nonce, suspected, accused) = self.challenge_of(now, &name, network, random(), &accused);
+                Message::AnswerAndChallenge { answered, incarnation, nonce, suspected, accused }
+            } else {
+                Message::Answer { nonce: answered, incarnation }
+            };
+            outputs.push(self.send(name, network, message));
+        }
+        let is_round = self.has_rounds() && self.round <= now;
+        if is_round {
+            self.round = now + a_little_sooner(self.timing.challenge, random());
+        }
+        // A challenge that rode along a moment ago was that of this round.
+        let until = if is_round { now + self.timing.challenge / 2 } else { now };
+        let due: Vec<Name> = self.next.iter().filter(|(_, at)| **at <= until).map(|(name, _)| name.clone()).collect();
         let soon = self.timing.challenge_of_suspects();
         for name in due {
-            let suspected = self.swim.roster.suspicion(&name).map(|found| found.incarnation);
-            // The names are most of a challenge. In a split, half of the members are challenged often and answer nothing.
-            let is_there = suspected.is_none() && self.swim.roster.is_present(&name);
             let is_in_its_round = self.has_rounds() && soon >= self.timing.challenge;
             let next = if is_in_its_round { self.round } else { now + a_little_sooner(soon, random()) };
             self.next.insert(name.clone(), next);
             for network in 0..self.contacts.networks() {
-                let nonce = random();
-                self.contacts.challenged(&name, network, nonce, now, now.saturating_sub(self.timing.window));
-                let accused = accused.iter().filter(|_| is_there).cloned().collect();
-                let message = Message::Challenge { nonce, suspected, accused };
-                outputs.push(self.send(name.clone(), network, message));
+                let (nonce, suspected, accused) = self.challenge_of(now, &name, network, random(), &accused);
+                outputs.push(self.send(name.clone(), network, Message::Challenge { nonce, suspected, accused }));
             }
         }
+    }
+
+    /// Returns whether a challenge of `name` goes with an answer to it: it would be due within half an interval anyway. Over several
+    /// networks, each is challenged by itself.
+    fn rides_along(&self, now: Duration, name: &Name) -> bool {
+        let is_there = self.swim.roster.suspicion(name).is_none() && self.swim.roster.is_present(name);
+        let is_due_soon = self.next.get(name).is_some_and(|at| *at <= now + self.timing.challenge / 2);
+        self.contacts.networks() == 1 && is_there && is_due_soon
+    }
+
+    /// Notes a challenge that is sent now, and returns what it holds.
+    fn challenge_of(
+        &mut self,
+        now: Duration,
+        name: &Name,
+        network: usize,
+        nonce: u64,
+        accused: &[Name],
+    ) -> (u64, Option<u16>, Vec<Name>) {
+        let suspected = self.swim.roster.suspicion(name).map(|found| found.incarnation);
+        // The names are most of a challenge. In a split, half of the members are challenged often and answer nothing.
+        let is_there = suspected.is_none() && self.swim.roster.is_present(name);
+        self.contacts.challenged(name, network, nonce, now, now.saturating_sub(self.timing.window));
+        (nonce, suspected, accused.iter().filter(|_| is_there).cloned().collect())
     }
 
     /// With `notify`, drops from the list what a node without a quorum cannot vouch for: itself, and all that it does not reach.

@@ -94,7 +94,7 @@ impl Played {
             let event = match &self.outputs[self.done].1 {
                 Output::Send { to, network, payload } if self.there.contains(&**to) => {
                     match Datagram::decode(payload).unwrap().message {
-                        Message::Challenge { nonce, .. } => {
+                        Message::Challenge { nonce, .. } | Message::AnswerAndChallenge { nonce, .. } => {
                             let message = Message::Answer { nonce, incarnation: 0 };
                             let payload = Datagram { number: self.number, message }.encode();
                             Some(Event::Received { from: to.clone(), network: *network, payload })

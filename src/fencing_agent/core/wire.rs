@@ -2,7 +2,8 @@
 //!
 //! All numbers are big-endian. Version, kind, number of the sender's start (8 bytes), and by kind: a challenge has its nonce (8), the
 //! incarnation at which the receiver is suspected (a flag, 2) and the names that the sender itself failed to reach (a count, and
-//! each a length and its bytes); an answer has the nonce (8) and the sender's incarnation (2); a SWIM message has its bytes.
+//! each a length and its bytes); an answer has the nonce (8) and the sender's incarnation (2); an answer and a challenge in one have all of the answer, and then of the
+//! challenge; a SWIM message has its bytes.
 
 use super::input::Name;
 
@@ -33,6 +34,14 @@ pub(crate) enum Message {
         nonce: u64,
         incarnation: u16,
     },
+    /// An answer to the challenge `answered`, and a challenge of the sender's own.
+    AnswerAndChallenge {
+        answered: u64,
+        incarnation: u16,
+        nonce: u64,
+        suspected: Option<u16>,
+        accused: Vec<Name>,
+    },
     /// The sender leaves in order.
     Leave,
     /// A message of SWIM, as `swim_wire` reads it.
@@ -45,20 +54,19 @@ impl Datagram {
         bytes.extend(self.number.to_be_bytes());
         bytes[1] = match &self.message {
             Message::Challenge { nonce, suspected, accused } => {
-                bytes.extend(nonce.to_be_bytes());
-                bytes.push(u8::from(suspected.is_some()));
-                bytes.extend(suspected.unwrap_or_default().to_be_bytes());
-                let accused = &accused[..accused.len().min(MOST_ACCUSED)];
-                bytes.push(u8::try_from(accused.len()).unwrap_or_default());
-                for name in accused {
-                    put_name(&mut bytes, name);
-                }
+                put_challenge(&mut bytes, *nonce, *suspected, accused);
                 1
             }
             Message::Answer { nonce, incarnation } => {
                 bytes.extend(nonce.to_be_bytes());
                 bytes.extend(incarnation.to_be_bytes());
                 2
+            }
+            Message::AnswerAndChallenge { answered, incarnation, nonce, suspected, accused } => {
+                bytes.extend(answered.to_be_bytes());
+                bytes.extend(incarnation.to_be_bytes());
+                put_challenge(&mut bytes, *nonce, *suspected, accused);
+                5
             }
             Message::Leave => 3,
             Message::Swim(body) => {
@@ -79,19 +87,18 @@ impl Datagram {
         let number = u64::from_be_bytes(take(&mut rest)?);
         let message = match kind {
             1 => {
-                let nonce = u64::from_be_bytes(take(&mut rest)?);
-                let [is_suspected] = take(&mut rest)?;
-                let incarnation = u16::from_be_bytes(take(&mut rest)?);
-                let [count] = take(&mut rest)?;
-                if is_suspected > 1 || usize::from(count) > MOST_ACCUSED {
-                    return None;
-                }
-                let accused = (0..count).map(|_| take_name(&mut rest)).collect::<Option<_>>()?;
-                Message::Challenge { nonce, suspected: (is_suspected == 1).then_some(incarnation), accused }
+                let (nonce, suspected, accused) = take_challenge(&mut rest)?;
+                Message::Challenge { nonce, suspected, accused }
             }
             2 => {
                 let nonce = u64::from_be_bytes(take(&mut rest)?);
                 Message::Answer { nonce, incarnation: u16::from_be_bytes(take(&mut rest)?) }
+            }
+            5 => {
+                let answered = u64::from_be_bytes(take(&mut rest)?);
+                let incarnation = u16::from_be_bytes(take(&mut rest)?);
+                let (nonce, suspected, accused) = take_challenge(&mut rest)?;
+                Message::AnswerAndChallenge { answered, incarnation, nonce, suspected, accused }
             }
             3 => Message::Leave,
             4 => return Some(Self { number, message: Message::Swim(rest.to_vec()) }),
@@ -99,6 +106,29 @@ impl Datagram {
         };
         rest.is_empty().then_some(Self { number, message })
     }
+}
+
+fn put_challenge(bytes: &mut Vec<u8>, nonce: u64, suspected: Option<u16>, accused: &[Name]) {
+    bytes.extend(nonce.to_be_bytes());
+    bytes.push(u8::from(suspected.is_some()));
+    bytes.extend(suspected.unwrap_or_default().to_be_bytes());
+    let accused = &accused[..accused.len().min(MOST_ACCUSED)];
+    bytes.push(u8::try_from(accused.len()).unwrap_or_default());
+    for name in accused {
+        put_name(bytes, name);
+    }
+}
+
+fn take_challenge(rest: &mut &[u8]) -> Option<(u64, Option<u16>, Vec<Name>)> {
+    let nonce = u64::from_be_bytes(take(rest)?);
+    let [is_suspected] = take(rest)?;
+    let incarnation = u16::from_be_bytes(take(rest)?);
+    let [count] = take(rest)?;
+    if is_suspected > 1 || usize::from(count) > MOST_ACCUSED {
+        return None;
+    }
+    let accused = (0..count).map(|_| take_name(rest)).collect::<Option<_>>()?;
+    Some((nonce, (is_suspected == 1).then_some(incarnation), accused))
 }
 
 /// Appends a name: its length and its bytes.
@@ -131,7 +161,8 @@ mod tests {
     fn all() -> Vec<Datagram> {
         let accused = vec![Name::from("node2"), Name::from("node3")];
         [
-            Message::Challenge { nonce: u64::MAX, suspected: Some(7), accused },
+            Message::Challenge { nonce: u64::MAX, suspected: Some(7), accused: accused.clone() },
+            Message::AnswerAndChallenge { answered: 42, incarnation: 3, nonce: 7, suspected: None, accused },
             Message::Challenge { nonce: 0, suspected: None, accused: Vec::new() },
             Message::Answer { nonce: 42, incarnation: 3 },
             Message::Leave,

@@ -69,8 +69,16 @@ impl Mutant {
         }
         let Some(mut datagram) = Datagram::decode(&payload) else { return payload };
         match &mut datagram.message {
-            Message::Answer { nonce, .. } if self == Self::NoNonce => *nonce = newest.unwrap_or(*nonce),
-            Message::Challenge { accused, .. } if self == Self::EchoConfirms => *accused = suspects(),
+            Message::Answer { nonce: answered, .. } | Message::AnswerAndChallenge { answered, .. }
+                if self == Self::NoNonce =>
+            {
+                *answered = newest.unwrap_or(*answered);
+            }
+            Message::Challenge { accused, .. } | Message::AnswerAndChallenge { accused, .. }
+                if self == Self::EchoConfirms =>
+            {
+                *accused = suspects();
+            }
             _ => return payload,
         }
         datagram.encode()

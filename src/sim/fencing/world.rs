@@ -194,7 +194,9 @@ impl World {
         let suspects = || self.suspects_of(from);
         let payload = self.options.mutant.arriving(payload, newest, suspects);
         let sent = match Datagram::decode(&payload).map(|datagram| datagram.message) {
-            Some(Message::Answer { nonce, .. }) => self.machines[at].sent.remove(&nonce),
+            Some(Message::Answer { nonce: answered, .. } | Message::AnswerAndChallenge { answered, .. }) => {
+                self.machines[at].sent.remove(&answered)
+            }
             _ => None,
         };
         self.machines[at].under_way = sent.map_or(Duration::ZERO, |sent| self.now.saturating_sub(sent));
@@ -311,7 +313,7 @@ impl World {
         self.outcome.datagrams += 1;
         self.machines[at].bytes.0 += payload.len() as u64 + AROUND;
         let kind = Datagram::decode(&payload).map(|datagram| datagram.message);
-        if let Some(Message::Challenge { nonce, .. }) = kind {
+        if let Some(Message::Challenge { nonce, .. } | Message::AnswerAndChallenge { nonce, .. }) = kind {
             let machine = &mut self.machines[at];
             let oldest = self.now.saturating_sub(self.judge.timing.window);
             if machine.sent.len() > 64 * self.options.members {
@@ -326,7 +328,8 @@ impl World {
             return;
         }
         let delay = self.random.between(self.options.delay / 2, self.options.delay);
-        if matches!(kind, Some(Message::Challenge { .. } | Message::Answer { .. })) && self.random.below(COPIES) == 0 {
+        let may_be_copied = kind.is_some_and(|kind| !matches!(kind, Message::Leave | Message::Swim(_)));
+        if may_be_copied && self.random.below(COPIES) == 0 {
             let later = self.random.between(Duration::from_millis(500), Duration::from_secs(15));
             self.after(delay + later, Happening::Arrives { at: other, from: at, payload: payload.clone() });
         }

@@ -166,7 +166,8 @@ fn a_suspicion_of_this_node_is_refuted_once() {
     played.gossip("c", about("a", 5, 1, foca::State::Down));
     let answers = played.outputs.iter().filter_map(|(_, output)| match output {
         Output::Send { payload, .. } => match Datagram::decode(payload).unwrap().message {
-            Message::Answer { nonce: 9, incarnation } => Some(incarnation),
+            Message::Answer { nonce: 9, incarnation }
+            | Message::AnswerAndChallenge { answered: 9, incarnation, .. } => Some(incarnation),
             _ => None,
         },
         _ => None,
@@ -377,6 +378,45 @@ fn a_challenge_of_an_absent_member_is_returned_at_once() {
         played.hear("c", 1, Message::Challenge { nonce: 1, suspected: None, accused: Vec::new() });
         assert_eq!(played.when(is_challenge).is_some(), is_returned, "{later} ms later");
     }
+}
+
+#[test]
+fn a_challenge_that_is_due_soon_goes_with_an_answer_and_not_once_more_in_its_round() {
+    let mut played = joined(3, &["b", "c"]);
+    let sent_to_b = |played: &Played| -> Vec<Message> {
+        let messages = played.outputs.iter().filter_map(|(_, output)| match output {
+            Output::Send { to, payload, .. } if &**to == "b" => Some(Datagram::decode(payload).unwrap().message),
+            _ => None,
+        });
+        messages.filter(|message| !matches!(message, Message::Swim(_))).collect()
+    };
+    let challenge = || Message::Challenge { nonce: 77, suspected: None, accused: Vec::new() };
+    let is_round = |output: &Output| match output {
+        Output::Send { to, payload, .. } if &**to == "c" => {
+            matches!(Datagram::decode(payload).unwrap().message, Message::Challenge { .. })
+        }
+        _ => false,
+    };
+    let next_round = |played: &mut Played| {
+        played.forget();
+        played.until(|played, _| played.when(is_round).is_some());
+    };
+    next_round(&mut played);
+    for (later, rides) in [(50, false), (110, true)] {
+        played.forget();
+        played.now += Duration::from_millis(later);
+        played.hear("b", 1, challenge());
+        let own = match &sent_to_b(&played)[..] {
+            [Message::Answer { nonce: 77, .. }] => false,
+            [Message::AnswerAndChallenge { answered: 77, .. }] => true,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(own, rides, "{later} ms later");
+    }
+    next_round(&mut played);
+    assert_eq!(sent_to_b(&played), [], "it was challenged with the answer");
+    next_round(&mut played);
+    assert!(matches!(sent_to_b(&played)[..], [Message::Challenge { .. }, ..]), "it challenges no more by itself");
 }
 
 /// A host wakes for each moment, not for each datagram.
