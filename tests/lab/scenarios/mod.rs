@@ -17,6 +17,7 @@ mod cib_hangs;
 mod clients_over_a_cut;
 mod cold_boot;
 mod contracts;
+mod corosync_parts;
 mod cut_at_random;
 mod database_damaged;
 mod disk_full;

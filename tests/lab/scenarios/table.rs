@@ -30,6 +30,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
     let topics = [
         knowing::SCENARIOS,
         SCENARIOS,
+        corosync_parts::SCENARIOS,
         fence_race::SCENARIOS,
         leader_address::SCENARIOS,
         voter_wins_the_race::SCENARIOS,
