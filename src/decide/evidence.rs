@@ -5,6 +5,7 @@ mod disk;
 mod durable_state;
 mod etcd;
 mod image;
+mod leading;
 mod pace;
 mod position;
 mod version;
@@ -20,6 +21,7 @@ pub use disk::{Backup, DataDir, History, Room};
 pub use durable_state::{BootState, Confirmation, DataOwner, DurableState, RunningVoter};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use image::{NextImage, RunningImage};
+pub use leading::{Cause, HandOver, Leading};
 pub use pace::Pace;
 pub use position::{DataEnd, LogPosition, Reached};
 pub use version::Version;
@@ -86,6 +88,9 @@ pub struct Evidence {
     /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
+    /// Which node is to lead, where the parameters say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leading: Option<Box<Leading>>,
     /// How slow this machine is, where it is slow.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: Pace,

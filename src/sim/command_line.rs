@@ -11,6 +11,7 @@ use super::check::{self, Outcome};
 use super::mutant::{self, Mutant};
 use super::scenario::Trace;
 use super::search::Limits;
+use super::world::NAMES;
 use super::{Bounds, Sim, explore, fencing, members, page, race, scenario, story, timeline};
 use crate::os::output;
 
@@ -174,6 +175,9 @@ pub(super) struct Check {
     not_mounted: bool,
     #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
     restart: bool,
+    #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
+    #[arg(help = "Has this node lead, lets users lose a node, and asks that the primary leads in the end (configured_primary)")]
+    primary: Option<String>,
     /// Ends with the first violation
     #[arg(long)]
     first: bool,
@@ -222,7 +226,8 @@ impl Check {
             vote_proxies: !self.restart,
             third_voter: self.third_voter,
             hides: self.hide,
-            cuts_users: false,
+            cuts_users: self.primary.is_some(),
+            primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
         }
     }
 

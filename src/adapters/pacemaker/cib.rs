@@ -10,8 +10,9 @@ use super::attributes::{
     STANDALONE_NODE, THIRD_VOTER,
 };
 use super::cib_document::CibDocument;
-use super::element::{child, children};
-use super::{Error, run, wishes};
+use super::element::child;
+use super::nodes::{attribute, is_named, node_state, nodes};
+use super::{Error, maintenance, run, wishes};
 use crate::adapters::command::Programs;
 use crate::base::{Fact, json, printable};
 use crate::decide::evidence::{
@@ -22,8 +23,18 @@ use crate::decide::evidence::{
 ///
 /// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named, whether or not it
 /// is asked with `--local`, which 3.0 has deprecated.
-pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
-    let cib = parse(&run(programs, "cibadmin", &["--query"])?, resource, node, peer)?;
+///
+/// `reach` is the node attribute that is 0 where users do not reach a node.
+pub fn query(
+    programs: &Programs,
+    resource: &str,
+    node: &str,
+    peer: Option<&str>,
+    reach: Option<&str>,
+) -> Result<Cib, Error> {
+    let xml = run(programs, "cibadmin", &["--query"])?;
+    let cib = parse(&xml, resource, node, peer)?;
+    let cib = reach.map_or(Ok(cib.clone()), |name| with_reach(cib, &xml, name, node, peer))?;
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, ..cib })
 }
 
@@ -33,6 +44,19 @@ pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<
     let peer = other_node(&xml, node)?;
     let cib = parse(&xml, resource, node, peer.as_deref())?;
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer.as_deref())?, ..cib })
+}
+
+/// Adds whether users reach both nodes, by the attribute of this name.
+fn with_reach(cib: Cib, xml: &str, name: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
+    let document = CibDocument::parse(xml).map_err(Error::Parse)?;
+    let root = document.root();
+    let value = |node: &str| {
+        let transient = node_state(root, node).and_then(|state| child(state, "transient_attributes"));
+        let permanent = || nodes(root).find(|entry| is_named(*entry, node));
+        transient.and_then(|set| attribute(set, name)).or_else(|| attribute(permanent()?, name))
+    };
+    let reached = |node: &str| value(node).map_or(Fact::Absent, |value| Fact::Known(value.trim() != "0"));
+    Ok(Cib { own_reach: reached(node), peer_reach: peer.map_or(Fact::Absent, reached), ..cib })
 }
 
 fn other_node(xml: &str, node: &str) -> Result<Option<String>, Error> {
@@ -77,28 +101,12 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         reached: said(cib, REACHED),
         primary: property(cib, PRIMARY),
         third_voter: property(cib, THIRD_VOTER).map(|text| ThirdVoter::parse(&text)),
+        own_reach: Fact::NotAsked,
+        peer_reach: Fact::NotAsked,
+        in_maintenance: maintenance::applies(cib, resource, node, peer),
+        peer_leaves: peer.is_some_and(|peer| maintenance::leaves(cib, peer)),
         others: others(cib, node, peer_there),
     })
-}
-
-fn nodes<'a, 'i>(cib: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
-    child(cib, "configuration").into_iter().flat_map(|configuration| children(configuration, "nodes", "node"))
-}
-
-fn is_named(node: Node<'_, '_>, name: &str) -> bool {
-    node.attribute("uname") == Some(name)
-}
-
-fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
-    child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
-}
-
-/// The value of an nvpair below `node`, whichever set it is in.
-fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
-    node.descendants()
-        .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))
-        .and_then(|pair| pair.attribute("value"))
-        .filter(|value| !value.is_empty())
 }
 
 fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {

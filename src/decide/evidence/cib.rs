@@ -13,6 +13,7 @@ use crate::base::Fact;
 pub const START_OPERATION: &str = "start_0";
 
 /// The part of the CIB that matters here.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker has")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cib {
     /// How Pacemaker sees the peer's machine.
@@ -70,6 +71,17 @@ pub struct Cib {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "guest")]
     pub third_voter: Option<ThirdVoter>,
+    /// Whether users reach this node, and the peer, by the node attribute that `reach_attribute` names.
+    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
+    pub own_reach: Fact<bool>,
+    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
+    pub peer_reach: Fact<bool>,
+    /// Whether Pacemaker leaves etcd's resource alone, on either node.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_maintenance: bool,
+    /// Whether the peer is on standby, or is about to shut down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub peer_leaves: bool,
     /// What this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,

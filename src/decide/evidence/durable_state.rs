@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataEnd, Lineage, LogPosition, MemberId, NodeName};
+use super::{DataEnd, HandOver, Lineage, LogPosition, MemberId, NodeName};
 
 /// The durable note beside the data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,6 +55,9 @@ pub struct BootState {
     /// Where the data ended at the last stop of this boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DataEnd>,
+    /// A hand-over of leadership that is due, on the leader's node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_over: Option<HandOver>,
 }
 
 /// The operator's confirmation, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was

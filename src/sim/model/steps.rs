@@ -45,6 +45,8 @@ pub struct Steps {
     pub forces: bool,
     /// Whether a vote proxy votes.
     pub stands_in: bool,
+    /// Whether leadership moves.
+    pub hands_over: bool,
 }
 
 /// What follows the effects: the action's answer, or another round with this progress.
@@ -153,6 +155,7 @@ impl Sim {
                 moves_aside: steps.contains(&EffectStep::MoveDataAside),
                 forces: steps.contains(&EffectStep::RunContainer(Mode::Force)),
                 stands_in: steps.contains(&EffectStep::VoteProxyVotes),
+                hands_over: steps.contains(&EffectStep::MoveLeader),
                 steps,
                 then,
                 on_failure: todo.on_failure,
@@ -314,7 +317,11 @@ impl EffectStep {
                     world.override_by_word(n);
                 }
             }
-            Self::Remember(memory) => world.nodes[n].memory = memory,
+            Self::Remember(memory) => {
+                let before = std::mem::replace(&mut world.nodes[n].memory, memory);
+                let is_counted_anew = sim.memories.get(before).hand_over != sim.memories.get(memory).hand_over;
+                world.delay_over[n] &= !is_counted_anew;
+            }
             Self::ConsumeConfirmation => world.nodes[n].word = Word::None,
             Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
             Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
@@ -346,7 +353,11 @@ impl EffectStep {
             Self::SettleConfig => world.nodes[n].forces = false,
             Self::ForgetFailures => world.nodes[n].failures = 0,
             Self::EndLaunch => world.nodes[n].launching = None,
-            Self::MoveLeader => return Ok(if etcd::hand_over(sim, world, n) { Reply::Done } else { Reply::Failed }),
+            Self::MoveLeader => {
+                // The next try waits for a delay of its own.
+                world.delay_over[n] = false;
+                return Ok(if etcd::hand_over(sim, world, n) { Reply::Done } else { Reply::Failed });
+            }
             Self::Remove(..) | Self::Promote(..) | Self::AddLearner(..) | Self::ForPeople { .. } => {}
         }
         Ok(Reply::Done)

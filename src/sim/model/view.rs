@@ -10,7 +10,7 @@ use super::world::{Action, Blind, Cib, CibReached, Damage, NAMES, Node, Vars, Wo
 use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Leading, Lineage, LogPosition,
     NodeAddress, NodeName, Notify, Reached, Recovery, ThirdVoter,
 };
 use crate::sim::Sim;
@@ -53,6 +53,10 @@ pub struct View {
     pub(in crate::sim) leaderless: Option<Told>,
     /// What a detector of partitions reports, for strategies that have one.
     pub(in crate::sim) links: Links,
+    /// Whether the delay is over of a hand-over that this boot remembers, and whether users do not reach this node, and the peer; only
+    /// where a node is to lead.
+    pub(in crate::sim) delay_over: bool,
+    pub(in crate::sim) reach: [bool; 2],
 }
 
 /// The data dir, read offline.
@@ -88,7 +92,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         faults: _,
         tampered: _,
         third_voter: _,
-        lost_to_users: _,
+        lost_to_users,
+        delay_over,
     } = world;
     let Node {
         cib,
@@ -141,6 +146,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         keeps_record: *erased && remembers_a_voter(sim, *memory),
         leaderless: (peer_is_gone || remembers_a_voter(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
         links: if sim.judges() { Links::Whole } else { Links::of(world, me) },
+        delay_over: delay_over[me],
+        reach: if sim.bounds.primary.is_some() { [lost_to_users[me], lost_to_users[1 - me]] } else { [false; 2] },
     }
 }
 
@@ -231,12 +238,26 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         peer_refuses: None,
         own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
         recovery: if sim.bounds.vote_proxies { Recovery::VoteProxy } else { Recovery::Restart },
+        leading: leading(sim, view).map(Box::new),
         // The model's machines are quick.
         pace: evidence::Pace::default(),
         nonce: nonce(sim, view),
     };
     hide(&mut evidence, view.blind);
     evidence
+}
+
+/// Which node is to lead. Each delay is over at any time, by a move of its own, and each try is the first one.
+fn leading(sim: &Sim, view: &View) -> Option<Leading> {
+    let primary = sim.bounds.primary?;
+    let is_counted = view.memory != 0 && sim.memories.get(view.memory).hand_over.is_some();
+    let ready_for_s = is_counted.then_some(if view.delay_over { u64::MAX } else { 0 });
+    Some(Leading { primary: Some(name(primary)), failback: true, delay_s: 60, ready_for_s, boot_s: 0 })
+}
+
+/// Returns whether users reach this node and the peer, where an agent asks.
+fn reach(sim: &Sim, view: &View) -> [Fact<bool>; 2] {
+    view.reach.map(|is_lost| if sim.bounds.primary.is_some() { Fact::Known(!is_lost) } else { Fact::NotAsked })
 }
 
 /// As many as are enough, and none of the words that they ended with.
@@ -337,6 +358,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     {
         history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
     }
+    let [own_reach, peer_reach] = reach(sim, view);
     evidence::Cib {
         own_failures: view.has_failures.then(|| (evidence::START_OPERATION.to_owned(), u64::MAX)).into_iter().collect(),
         own_promotion_score: cib.score[me].then_some(SCORE),
@@ -360,6 +382,10 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         reached: reached(sim, view),
         primary: cib.primary.map(name),
         third_voter: sim.bounds.third_voter.then(third_voter),
+        own_reach,
+        peer_reach,
+        in_maintenance: false,
+        peer_leaves: false,
         others: evidence::Others {
             force_on_me: cib.told[me],
             force_on_peer: cib.told[peer],

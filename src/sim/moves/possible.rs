@@ -37,6 +37,8 @@ pub(super) fn thinkable(
         tell_if(node.damage == Damage::NotMounted, Move::Mount(n));
         tell_if(world.lost_to_users[n] || may_fail && bounds.cuts_users, of_the_users(world, n));
         tell_if(may_fail && bounds.forgets && !world.joined, Move::Forget(n));
+        // Only a leader reads it.
+        tell_if(bounds.primary.is_some() && node.etcd == Run::Leader && !world.delay_over[n], Move::DelayOver(n));
         if !node.on {
             tell_if(world.link || !boots_come_with_meetings(bounds, world), Move::Boot(n));
             continue;
