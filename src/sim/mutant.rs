@@ -62,13 +62,14 @@
 //! | the lead goes back to a voter alone, | `learner-is-to-lead` |
 //! | which lacks nothing, | `laggard-is-to-lead` |
 //! | and was well for the delay | `led-before-the-delay` |
+//! | and it does go back | `lead-never-given-back` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 mod forged;
 
 use self::forged::{
     believe_the_stranger, bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory,
-    overlook_the_third_voter, pass_for_restored, take_the_learner_for_a_voter, take_the_peer_for_close,
+    overlook_the_third_voter, pass_for_restored, take_the_peer_for_close,
 };
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode};
@@ -133,10 +134,11 @@ pub enum Mutant {
     LearnerIsToLead,
     LaggardIsToLead,
     LedBeforeTheDelay,
+    LeadNeverGivenBack,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 52] = [
+pub const ALL: [(&str, Mutant); 53] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -189,6 +191,7 @@ pub const ALL: [(&str, Mutant); 52] = [
     ("learner-is-to-lead", Mutant::LearnerIsToLead),
     ("laggard-is-to-lead", Mutant::LaggardIsToLead),
     ("led-before-the-delay", Mutant::LedBeforeTheDelay),
+    ("lead-never-given-back", Mutant::LeadNeverGivenBack),
 ];
 
 impl Mutant {
@@ -205,8 +208,8 @@ impl Mutant {
                 evidence.disk = Fact::Known(DataDir::Blank);
             }
             Self::StrangerBelieved => believe_the_stranger(evidence),
-            Self::LearnerIsToLead => take_the_learner_for_a_voter(evidence),
             Self::LaggardIsToLead => take_the_peer_for_close(evidence),
+            Self::LeadNeverGivenBack => evidence.leading.iter_mut().for_each(|to| to.failback = false),
             Self::LedBeforeTheDelay => evidence.leading.iter_mut().for_each(|to| to.ready_for_s = Some(u64::MAX)),
             Self::LaunchIgnored => evidence.launching = Fact::Known(false),
             Self::FailedStartsIgnored => evidence.local.failed_starts = None,
@@ -274,6 +277,13 @@ impl Mutant {
             Self::FailuresAddUp => plan.effects.retain(|effect| !matches!(effect, Effect::SetFailures { .. })),
             Self::PeersForkNotKept => {
                 plan.effects.retain(|effect| !matches!(effect, Effect::PublishPeerLineage(_)));
+            }
+            Self::LearnerIsToLead if request == Request::Monitor && evidence.leading.is_some() => {
+                for effect in &mut plan.effects {
+                    if let Effect::PromoteMember { id, .. } = *effect {
+                        *effect = Effect::MoveLeader { to: id };
+                    }
+                }
             }
             Self::DataNotMovedAside => plan.effects.retain(|effect| *effect != Effect::MoveDataAside),
             Self::LearnerNeverPromoted => {

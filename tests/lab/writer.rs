@@ -222,6 +222,11 @@ impl Writers {
         self.longest_beside(&self.stalls.seen())
     }
 
+    /// As [`Self::longest_wait`], between two moments.
+    pub fn longest_wait_between(&self, from: Duration, to: Duration) -> Duration {
+        history::longest_beside(&self.acknowledged(), from, to, &self.stalls.seen()).0
+    }
+
     fn longest_beside(&self, stalls: &[Span]) -> (Duration, Duration) {
         let acks = self.acknowledged();
         let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();

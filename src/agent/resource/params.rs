@@ -18,8 +18,8 @@ use crate::adapters::options::OptionRow;
 use crate::base::printable;
 use crate::decide::evidence::Recovery;
 use leading::Leading;
-pub use read::image as image_fits;
-use read::{given, list, node_ip_map, text, value};
+use read::{given, list, text, value};
+pub use read::{image as image_fits, node_ip_map};
 use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
     DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MAX_BACKUP_SNAPSHOTS,

@@ -27,18 +27,6 @@ pub(super) fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> 
     }
 }
 
-/// As if a learner that follows this leader had a vote, where a node is to lead.
-pub(super) fn take_the_learner_for_a_voter(evidence: &mut Evidence) {
-    let (Some(_), Fact::Known(own), Fact::Known(peer)) = (&evidence.leading, &mut evidence.own_etcd, &mut evidence.peer_etcd)
-    else {
-        return;
-    };
-    if own.leads() && peer.is_learner {
-        own.members.iter_mut().for_each(|member| member.is_learner = false);
-        (peer.is_learner, peer.members) = (false, own.members.clone());
-    }
-}
-
 /// As if the peer had all that this leader has, where a node is to lead.
 pub(super) fn take_the_peer_for_close(evidence: &mut Evidence) {
     if let (Some(_), Fact::Known(own), Fact::Known(peer)) = (&evidence.leading, &evidence.own_etcd, &mut evidence.peer_etcd) {
