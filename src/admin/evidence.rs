@@ -5,11 +5,11 @@ use std::fmt::Write;
 use crate::adapters::data_dir::DataDir;
 use crate::base::Fact;
 use crate::base::utc;
-use crate::decide::outlook;
 use crate::decide::evidence::{
     BootState, Cib, Container, DurableState, Etcd, Evidence, Leaderless, LogPosition, MemberId, Pace, PeerAgent,
     PeerNode, PublishedState,
 };
+use crate::decide::outlook;
 
 /// The evidence as lines of text.
 pub(crate) fn text(evidence: &Evidence) -> String {
@@ -276,13 +276,17 @@ mod tests {
     #[test]
     fn the_node_that_is_to_lead_is_named_with_when_it_does() {
         let mut evidence = golden::recorded().evidence;
-        let leading = |primary: &str| Leading { primary: Some(primary.to_owned()), failback: true, delay_s: 60, ..Leading::default() };
+        let leading = |primary: &str| Leading {
+            primary: Some(primary.to_owned()),
+            failback: true,
+            delay_s: 60,
+            ..Leading::default()
+        };
         evidence.leading = Some(Box::new(leading("node9")));
         assert_eq!(leadership(&evidence).as_deref(), Some("node9, the configured primary"));
         evidence.leading = None;
         assert_eq!(leadership(&evidence), None);
     }
-
 
     #[test]
     fn how_slow_this_machine_is_is_told_in_words() {

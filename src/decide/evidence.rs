@@ -88,7 +88,7 @@ pub struct Evidence {
     /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
-    /// Which node is to lead, where the parameters say so.
+    /// The node that is to lead, where a parameter names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leading: Option<Box<Leading>>,
     /// How slow this machine is, where it is slow.

@@ -100,7 +100,7 @@ impl Bounds {
         }
     }
 
-    /// Returns whether rules tell the nodes apart by their names: in which order two blank nodes begin, and which one is to lead.
+    /// Returns whether rules read the nodes' names: in which order two blank nodes begin, and which one is to lead.
     pub fn names_nodes(&self) -> bool {
         self.blank || self.primary.is_some()
     }

@@ -175,8 +175,8 @@ pub(super) struct Check {
     not_mounted: bool,
     #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
     restart: bool,
+    /// Has this node lead (`configured_primary`)
     #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
-    #[arg(help = "Has this node lead, lets users lose a node, and asks that the primary leads in the end (configured_primary)")]
     primary: Option<String>,
     /// Ends with the first violation
     #[arg(long)]
@@ -294,8 +294,7 @@ pub(super) struct Explore {
 }
 
 fn run_explore(arguments: &Explore) -> Result<(), Failure> {
-    let bounds = Bounds { cuts_users: false, ..Bounds::for_scenarios() };
-    let mut sim = Sim::new(bounds, arguments.mutant.get());
+    let mut sim = Sim::new(Bounds { cuts_users: false, ..Bounds::for_scenarios() }, arguments.mutant.get());
     match explore::explore(&mut sim, arguments.seed, arguments.steps) {
         Ok(steps) => say(format_args!("{steps} moves, no violation")),
         Err((violation, trace)) => {
@@ -431,13 +430,10 @@ fn check_race(arguments: &Race) -> Result<(), Failure> {
 }
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {
+    let Outcome { states, transitions, violations, dead, .. } = outcome;
+    let seconds = outcome.elapsed.as_secs_f64();
     say(format_args!(
-        "{} states, {} transitions, {:.1} s: {} violations, {} dead states",
-        outcome.states,
-        outcome.transitions,
-        outcome.elapsed.as_secs_f64(),
-        outcome.violations,
-        outcome.dead
+        "{states} states, {transitions} transitions, {seconds:.1} s: {violations} violations, {dead} dead states"
     ))?;
     match &outcome.cut_short {
         Some(why) => say(format_args!("not complete: {why}; dead states are not counted")),

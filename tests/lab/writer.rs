@@ -118,7 +118,7 @@ async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
 pub struct Writers {
     pub(crate) lab: Lab,
     shared: Arc<Shared>,
-    stalls: Stalls,
+    pub(crate) stalls: Stalls,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
@@ -220,11 +220,6 @@ impl Writers {
     /// As [`Self::longest_gap`], less what the machine itself stood still: what etcd and its agents kept clients waiting.
     pub fn longest_wait(&self) -> (Duration, Duration) {
         self.longest_beside(&self.stalls.seen())
-    }
-
-    /// As [`Self::longest_wait`], between two moments.
-    pub fn longest_wait_between(&self, from: Duration, to: Duration) -> Duration {
-        history::longest_beside(&self.acknowledged(), from, to, &self.stalls.seen()).0
     }
 
     fn longest_beside(&self, stalls: &[Span]) -> (Duration, Duration) {

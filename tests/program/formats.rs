@@ -14,8 +14,8 @@ use serde_json::Value;
 use tandem::adapters::etcd::version::Version;
 use tandem::adapters::pacemaker::attributes::parse_lineage;
 use tandem::decide::evidence::{
-    BootState, Cause, Confirmation, DataDir, DataEnd, DataOwner, DurableState, HandOver, History, Lineage, LogPosition, PublishedState,
-    Reached, Redundancy, RunningVoter, ThirdVoter,
+    BootState, Cause, Confirmation, DataDir, DataEnd, DataOwner, DurableState, HandOver, History, Lineage, LogPosition,
+    PublishedState, Reached, Redundancy, RunningVoter, ThirdVoter,
 };
 use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;

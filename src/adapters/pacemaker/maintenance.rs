@@ -6,8 +6,7 @@ use super::element::{child, nvpairs};
 use super::nodes::{attribute, is_named, node_state, nodes};
 use crate::adapters::options::yes_no;
 
-/// Returns whether the whole cluster, either node, or the resource itself is in maintenance or not managed. A notification and a monitor run
-/// there all the same.
+/// Returns whether the whole cluster, either node, or the resource itself is in maintenance or not managed. A monitor may run there.
 pub(super) fn applies(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> bool {
     let Some(configuration) = child(cib, "configuration") else { return false };
     let property = |name| child(configuration, "crm_config").and_then(|config| attribute(config, name));
@@ -25,7 +24,8 @@ fn of_resource(configuration: Node<'_, '_>, resource: &str) -> bool {
         .descendants()
         .find(|entry| entry.has_tag_name("primitive") && entry.attribute("id") == Some(resource));
     let rests = |entry: Node<'_, '_>| {
-        let is = |name: &str| nvpairs(entry, "meta_attributes").find(|(known, _)| *known == name).map(|(_, value)| value);
+        let is =
+            |name: &str| nvpairs(entry, "meta_attributes").find(|(known, _)| *known == name).map(|(_, value)| value);
         is_yes(is("maintenance")) || is_no(is("is-managed"))
     };
     primitive.is_some_and(|primitive| primitive.ancestors().any(rests))
@@ -58,7 +58,8 @@ mod tests {
     /// What [`parse`] has of `TWO_VOTERS` with `new` behind the first `behind`.
     fn seen(behind: &str, new: &str) -> (bool, bool) {
         assert!(TWO_VOTERS.contains(behind), "{behind}");
-        let cib = parse(&TWO_VOTERS.replacen(behind, &format!("{behind}{new}"), 1), "etcd", "node2", Some("node1")).unwrap();
+        let cib =
+            parse(&TWO_VOTERS.replacen(behind, &format!("{behind}{new}"), 1), "etcd", "node2", Some("node1")).unwrap();
         (cib.in_maintenance, cib.peer_leaves)
     }
 

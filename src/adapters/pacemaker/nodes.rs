@@ -16,7 +16,7 @@ pub(super) fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'
     child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
 }
 
-/// The value of an nvpair below `node`, whichever set it is in.
+/// Returns the value of an nvpair below `node`, whichever set it is in.
 pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     node.descendants()
         .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))

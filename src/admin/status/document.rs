@@ -56,7 +56,7 @@ pub(super) struct Overall {
     pub(super) maintenance: Option<bool>,
     pub(super) stonith_enabled: Option<bool>,
     pub(super) dc: Option<String>,
-    /// The node whose etcd leads, and the one that is to.
+    /// The node that leads, and the one that is to.
     pub(super) leader: Option<String>,
     pub(super) primary: Option<String>,
 }

@@ -77,7 +77,7 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     }
 }
 
-/// Returns which node is to lead, where a parameter says so, and for how long a hand-over has been due.
+/// Returns which node is to lead, where a parameter names one, and for how long a hand-over has been due.
 fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leading>> {
     let wanted = Some(&context.params.leading).filter(|leading| leading.is_wanted())?;
     let boot_s = clock::boot_nanoseconds() / 1_000_000_000;
@@ -190,7 +190,13 @@ fn query_cib(context: &Context, boot_memory: &Fact<BootState>) -> Fact<Cib> {
 
 fn ask_for_the_cib(context: &Context) -> Fact<Cib> {
     let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
-    match cib::query(&context.programs, &context.resource, &context.me.name, peer, context.params.leading.reach.as_deref()) {
+    match cib::query(
+        &context.programs,
+        &context.resource,
+        &context.me.name,
+        peer,
+        context.params.leading.reach.as_deref(),
+    ) {
         Ok(cib) => Fact::Known(cib),
         Err(error) => Fact::Unknown(error.to_string()),
     }

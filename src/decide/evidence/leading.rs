@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::NodeName;
 
-/// Which node is to lead, by the parameters, and what is known beside both etcds. There is none where no parameter asks for one.
+/// The parameters about the node that is to lead, and how long a hand-over has been due. There is none where no parameter asks for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Leading {
     /// The node that is to lead.
@@ -33,7 +33,7 @@ pub enum Cause {
     Reach,
 }
 
-/// What a leader remembers of a hand-over that is due: nothing stands in its way since then.
+/// What a leader remembers of a hand-over that is due: nothing has obstructed it since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HandOver {
     pub cause: Cause,

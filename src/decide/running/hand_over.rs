@@ -11,9 +11,7 @@ use std::collections::BTreeSet;
 use super::alarm;
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use crate::base::Fact;
-use crate::decide::evidence::{
-    BootState, Cause, Cib, Etcd, Evidence, HandOver, Leading, Member, PeerAgent, PeerNode,
-};
+use crate::decide::evidence::{BootState, Cause, Cib, Etcd, Evidence, HandOver, Leading, Member, PeerAgent, PeerNode};
 use crate::decide::plan::{Effect, Exit, Plan, Progress};
 use crate::decide::reason::{Held, Reason, ReasonStep, Wait};
 use crate::decide::recovery::slow;
@@ -47,7 +45,7 @@ pub(super) fn decide(evidence: &Evidence, progress: &Progress, etcd: &Etcd, exit
     Some(Plan::exit(effects, exit, because))
 }
 
-/// Returns what this boot is to remember of a hand-over that is due: since when nothing stands in its way.
+/// Returns what this boot is to remember of a hand-over that is due: since when nothing obstructs it.
 pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     let leading = evidence.leading.as_deref()?;
     let cause = cause(evidence, etcd).filter(|_| held(evidence, etcd).is_none())?;
@@ -56,7 +54,7 @@ pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
     Some(counts.unwrap_or(HandOver { cause, since_s: leading.boot_s, tries: 0 }))
 }
 
-/// Returns why leadership is to leave this node, whatever stands in the way: half of F1, and F7.
+/// Returns why leadership is to leave this node, whatever obstructs that: half of F1, and F7.
 fn cause(evidence: &Evidence, etcd: &Etcd) -> Option<Cause> {
     let leading = evidence.leading.as_deref().filter(|_| etcd.leads())?;
     let peer = evidence.peer.as_ref()?;
@@ -109,13 +107,13 @@ pub enum Outlook {
     NotWanted,
     /// In so many seconds, if nothing comes in the way.
     In { cause: Cause, seconds: u64 },
-    /// Nothing is counted while this stands in the way.
+    /// Nothing is counted while this is so.
     Held { cause: Cause, by: Held },
     /// As many tries as are made were in vain.
     Rests { cause: Cause },
 }
 
-/// Returns where leadership is to go; none where no node is to lead, or nothing is known of who does.
+/// Returns where leadership is to go; none where no node is to lead, or no leader is known.
 pub fn outlook(evidence: &Evidence) -> Option<Outlook> {
     let leading = evidence.leading.as_deref()?;
     let etcd = evidence.own_etcd.known().filter(|etcd| etcd.leader.is_some())?;

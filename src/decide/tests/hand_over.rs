@@ -52,7 +52,7 @@ fn ready() -> Evidence {
     counting(due(Cause::Primary, 0), DELAY_S)
 }
 
-/// What a monitor plans whose first look found the peer close.
+/// The second round of a monitor that has found the peer close.
 fn second(evidence: &Evidence) -> Plan {
     decide(Request::Monitor, evidence, &Progress { polls_caught_up: 1, ..Progress::default() })
 }
@@ -98,7 +98,10 @@ fn the_lead_goes_back_to_the_primary_once_it_was_well_for_the_delay() {
     // F2: two looks.
     let looks = first(Request::Monitor, &ready());
     assert_eq!(looks.because, Reason::Waiting(Wait::SecondLook { peer: "node2".to_owned() }));
-    assert!(looks.effects.is_empty() && matches!(&looks.next, Next::Reobserve { progress, .. } if progress.polls_caught_up == 1));
+    assert!(
+        looks.effects.is_empty()
+            && matches!(&looks.next, Next::Reobserve { progress, .. } if progress.polls_caught_up == 1)
+    );
     let hands_over = second(&ready());
     assert!(moves(&hands_over));
     assert_eq!(exit(&hands_over), Some(Exit::Success));
@@ -148,10 +151,7 @@ fn in_the_way() -> Vec<InTheWay> {
         ("F3: the two disagree", peer(ready(), |peer| members(peer, &[ME, PEER, 3], &[])), Some(Held::MembersChange)),
         (
             "F3: its Machine is deleted",
-            Evidence {
-                local: Local { machine_is_deleted: Fact::Known(true), ..ready().local },
-                ..ready()
-            },
+            Evidence { local: Local { machine_is_deleted: Fact::Known(true), ..ready().local }, ..ready() },
             Some(Held::MembersChange),
         ),
     ]);
@@ -164,7 +164,11 @@ fn f1_and_f2() -> Vec<InTheWay> {
         Evidence { leading: Some(Box::new(leading)), ..ready() }
     };
     vec![
-        ("F1: this node does not lead", own(peer(ready(), |peer| peer.leader = Some(PEER)), |own| own.leader = Some(PEER)), None),
+        (
+            "F1: this node does not lead",
+            own(peer(ready(), |peer| peer.leader = Some(PEER)), |own| own.leader = Some(PEER)),
+            None,
+        ),
         ("F1: this node is the primary", primary(Some("node1"), true), None),
         ("F1: no primary", primary(None, false), None),
         ("F1: no failback", primary(Some("node2"), false), None),
@@ -221,7 +225,8 @@ fn a_try_counts_before_it_is_made_and_the_third_is_the_last_one() {
 #[test]
 fn a_try_that_fails_is_no_failure_of_the_monitor() {
     assert_eq!(on_failure(Request::Monitor, &ready()), OnFailure::Answer(Exit::Success));
-    let decision = crate::decide::decide(Request::Monitor, &ready(), &Progress { polls_caught_up: 1, ..Progress::default() });
+    let decision =
+        crate::decide::decide(Request::Monitor, &ready(), &Progress { polls_caught_up: 1, ..Progress::default() });
     assert!(moves(&decision.plan));
     assert_eq!(decision.on_failure, OnFailure::Answer(Exit::Success));
 }
@@ -237,7 +242,9 @@ fn a_leader_that_users_do_not_reach_hands_over_to_a_peer_that_they_reach() {
     let [yes, no] = [true, false].map(Fact::Known);
     assert!(moves(&second(&cut_off(no.clone(), yes.clone(), Cause::Reach, 10))));
     assert!(!moves(&second(&cut_off(no.clone(), yes.clone(), Cause::Reach, 9))));
-    for (own, peer) in [(no.clone(), no.clone()), (no.clone(), Fact::Absent), (yes.clone(), yes.clone()), (Fact::Absent, yes.clone())] {
+    for (own, peer) in
+        [(no.clone(), no.clone()), (no.clone(), Fact::Absent), (yes.clone(), yes.clone()), (Fact::Absent, yes.clone())]
+    {
         let plan = second(&cut_off(own.clone(), peer.clone(), Cause::Reach, 100));
         assert!(!moves(&plan) && remembered(&plan) == Some(None), "{own:?} {peer:?}");
     }
@@ -253,7 +260,10 @@ fn a_leader_that_users_do_not_reach_hands_over_to_a_peer_that_they_reach() {
 #[test]
 fn only_a_monitor_hands_over_and_only_where_nothing_else_is_to_be_done() {
     let notified = ready().notified(Moment::Post, Operation::Start, &["node2"], &[]);
-    assert!(!moves(&second(&Evidence { notify: notified.notify.clone(), ..ready() }.cib_with(|cib| cib.standalone_node = Some("x".to_owned())))));
+    assert!(!moves(&second(
+        &Evidence { notify: notified.notify.clone(), ..ready() }
+            .cib_with(|cib| cib.standalone_node = Some("x".to_owned()))
+    )));
     for polls_caught_up in [0, 1] {
         let progress = Progress { polls_caught_up, ..Progress::default() };
         for request in [Request::Notify, Request::Start, Request::Probe, Request::Promote, Request::Reload] {

@@ -68,7 +68,7 @@ pub struct Cluster {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueHandOver {
     pub cause: Cause,
-    /// For how many seconds nothing has stood in its way.
+    /// For how many seconds nothing has obstructed it.
     pub for_s: u64,
     /// How many tries were in vain.
     pub tries: u8,

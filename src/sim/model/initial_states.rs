@@ -1,10 +1,10 @@
 //! The initial states of a search, and what counts as a good state to end in.
 
 use super::answers::mids as mids_of;
-use super::{etcd, leading};
 use super::log::{CLUSTER, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{CibReached, HISTORY, NAMES, Run, Wanted, World};
+use super::{etcd, leading};
 use crate::decide::evidence::{
     BootState, DataDir, DataOwner, DurableState, History, Lineage, PeerAgent, PublishedState, RunningVoter,
 };

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::etcd;
+use super::leading;
 use super::log::{Data, Entry, Mid, bit};
 use super::members::{self, Reply};
 use super::pacemaker;
@@ -317,11 +318,7 @@ impl EffectStep {
                     world.override_by_word(n);
                 }
             }
-            Self::Remember(memory) => {
-                let before = std::mem::replace(&mut world.nodes[n].memory, memory);
-                let is_counted_anew = sim.memories.get(before).hand_over != sim.memories.get(memory).hand_over;
-                world.delay_over[n] &= !is_counted_anew;
-            }
+            Self::Remember(memory) => leading::remember(sim, world, n, memory),
             Self::ConsumeConfirmation => world.nodes[n].word = Word::None,
             Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
             Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
@@ -353,11 +350,7 @@ impl EffectStep {
             Self::SettleConfig => world.nodes[n].forces = false,
             Self::ForgetFailures => world.nodes[n].failures = 0,
             Self::EndLaunch => world.nodes[n].launching = None,
-            Self::MoveLeader => {
-                // The next try waits for a delay of its own.
-                world.delay_over[n] = false;
-                return Ok(if etcd::hand_over(sim, world, n) { Reply::Done } else { Reply::Failed });
-            }
+            Self::MoveLeader => return Ok(if leading::hand_over(sim, world, n) { Reply::Done } else { Reply::Failed }),
             Self::Remove(..) | Self::Promote(..) | Self::AddLearner(..) | Self::ForPeople { .. } => {}
         }
         Ok(Reply::Done)

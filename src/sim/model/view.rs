@@ -2,16 +2,19 @@
 //! situations are decided once.
 
 pub(in crate::sim) use super::answers::{Heard, Told};
-use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, stranger, third_voter_url, told};
-use super::log::{self, CLUSTER, Conf, Mid};
+use super::answers::{
+    THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, reached, stranger, third_voter_url, told,
+};
+use super::leading;
+use super::log::{self, Conf, Mid};
 use super::reach::Links;
 use super::timing::budget_ms;
-use super::world::{Action, Blind, Cib, CibReached, Damage, NAMES, Node, Vars, Word, World};
+use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
-    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Leading, Lineage, LogPosition,
-    NodeAddress, NodeName, Notify, Reached, Recovery, ThirdVoter,
+    self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
+    NodeAddress, NodeName, Notify, Recovery, ThirdVoter,
 };
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
@@ -53,8 +56,7 @@ pub struct View {
     pub(in crate::sim) leaderless: Option<Told>,
     /// What a detector of partitions reports, for strategies that have one.
     pub(in crate::sim) links: Links,
-    /// Whether the delay is over of a hand-over that this boot remembers, and whether users do not reach this node, and the peer; only
-    /// where a node is to lead.
+    /// Whether the delay is over of a hand-over that this boot remembers, and whether users have lost this node, and the peer.
     pub(in crate::sim) delay_over: bool,
     pub(in crate::sim) reach: [bool; 2],
 }
@@ -238,26 +240,13 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         peer_refuses: None,
         own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
         recovery: if sim.bounds.vote_proxies { Recovery::VoteProxy } else { Recovery::Restart },
-        leading: leading(sim, view).map(Box::new),
+        leading: leading::known(sim, view.memory, view.delay_over).map(Box::new),
         // The model's machines are quick.
         pace: evidence::Pace::default(),
         nonce: nonce(sim, view),
     };
     hide(&mut evidence, view.blind);
     evidence
-}
-
-/// Which node is to lead. Each delay is over at any time, by a move of its own, and each try is the first one.
-fn leading(sim: &Sim, view: &View) -> Option<Leading> {
-    let primary = sim.bounds.primary?;
-    let is_counted = view.memory != 0 && sim.memories.get(view.memory).hand_over.is_some();
-    let ready_for_s = is_counted.then_some(if view.delay_over { u64::MAX } else { 0 });
-    Some(Leading { primary: Some(name(primary)), failback: true, delay_s: 60, ready_for_s, boot_s: 0 })
-}
-
-/// Returns whether users reach this node and the peer, where an agent asks.
-fn reach(sim: &Sim, view: &View) -> [Fact<bool>; 2] {
-    view.reach.map(|is_lost| if sim.bounds.primary.is_some() { Fact::Known(!is_lost) } else { Fact::NotAsked })
 }
 
 /// As many as are enough, and none of the words that they ended with.
@@ -294,21 +283,6 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
             evidence.container = Fact::Unknown(why());
             evidence.data_in_use = if runs { Fact::Unknown(why()) } else { Fact::Known(false) };
         }
-    }
-}
-
-/// How far etcd has reached, where positions count. All data of the model is of one cluster then.
-fn reached(sim: &Sim, view: &View) -> Fact<Reached> {
-    let CibReached { forks, term, index, is_redundant } = view.cib.reached;
-    match (sim.bounds.puts_back, index) {
-        (false, _) => Fact::NotAsked,
-        (true, 0) => Fact::Absent,
-        (true, _) => Fact::Known(Reached {
-            cluster_id: CLUSTER.into(),
-            forks: forks.into(),
-            position: LogPosition { term: term.into(), index: index.into() },
-            is_redundant,
-        }),
     }
 }
 
@@ -358,7 +332,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     {
         history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
     }
-    let [own_reach, peer_reach] = reach(sim, view);
+    let [own_reach, peer_reach] = leading::reach(sim, view.reach);
     evidence::Cib {
         own_failures: view.has_failures.then(|| (evidence::START_OPERATION.to_owned(), u64::MAX)).into_iter().collect(),
         own_promotion_score: cib.score[me].then_some(SCORE),
@@ -379,7 +353,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_alarm: None,
         own_image: None,
         redundancy: Fact::NotAsked,
-        reached: reached(sim, view),
+        reached: reached(sim, view.cib.reached),
         primary: cib.primary.map(name),
         third_voter: sim.bounds.third_voter.then(third_voter),
         own_reach,

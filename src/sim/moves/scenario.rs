@@ -38,8 +38,7 @@ const PRIMARY: &str = "the primary is ";
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
-    let mut trace =
-        Trace { begin: Beginning::Voters, vote_proxies: false, terms: 0, primary: None, moves: Vec::new() };
+    let mut trace = Trace { begin: Beginning::Voters, vote_proxies: false, terms: 0, primary: None, moves: Vec::new() };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
         if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {

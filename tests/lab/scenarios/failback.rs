@@ -1,4 +1,4 @@
-//! A configured primary leads, and gets the lead back: with a pause that clients hardly notice, and not while anything stands in the way.
+//! A configured primary leads, and gets the lead back: with a pause that clients hardly notice, and not while anything obstructs that.
 
 use std::time::{Duration, Instant};
 
@@ -9,6 +9,7 @@ use super::{alarm, steps};
 use crate::check::must;
 use crate::cluster::{self, CloneKind};
 use crate::etcd;
+use crate::history;
 use crate::host;
 use crate::node::{NODES, Node};
 use crate::pcs;
@@ -23,8 +24,12 @@ pub const SCENARIOS: &[Scenario] = &[
     }),
     scenario("failback_twenty", "the same twenty times", |lab, _| hand_overs(lab, 20)).nightly(),
     scenario("failback_refused", "the primary hangs, has an alarm, is on standby, learns: the lead stays", refused),
-    scenario("primary_first_boot", "a new pair: whichever node boots it, the primary leads after the delay", first_boot)
-        .needs(Needs::NoEtcd),
+    scenario(
+        "primary_first_boot",
+        "a new pair: whichever node boots it, the primary leads after the delay",
+        first_boot,
+    )
+    .needs(Needs::NoEtcd),
 ];
 
 /// As short as the parameter may be.
@@ -53,7 +58,8 @@ fn hand_overs(lab: &Lab, count: usize) -> Result<()> {
         let seen = wait_leads(lab, &writers, primary)?;
         must("the lead moves after the delay", asked.elapsed(), |took| *took >= DELAY)?;
         std::thread::sleep(AROUND);
-        let gap = writers.longest_wait_between(seen.saturating_sub(AROUND), seen + AROUND);
+        let (from, to) = (seen.saturating_sub(AROUND), seen + AROUND);
+        let (gap, _) = history::longest_beside(&writers.acknowledged(), from, to, &writers.stalls.seen());
         println!("   {primary} leads, no write was acknowledged for {:.3} s", gap.as_secs_f64());
         gaps.push(gap);
     }
@@ -90,7 +96,7 @@ fn has_an_alarm(lab: &Lab, writers: &Writers, members: [u64; 2]) -> Result<()> {
     wait_leads(lab, writers, primary).map(drop)
 }
 
-/// Its etcd says nothing, so that two voters have no majority, and is restarted. Either may be elected then; nothing is handed over.
+/// Its etcd hangs, so that two voters have no majority, and is restarted. Either may be elected then; nothing is handed over.
 fn hangs(lab: &Lab, writers: &Writers) -> Result<()> {
     let first = leader(lab)?;
     let primary = first.other();

@@ -1,4 +1,4 @@
-//! Which node is to lead, by the parameters. What is wrong with them fails a check of the parameters alone: a running etcd works as if none of
+//! The parameters about the node that is to lead. What is wrong with them fails a check of the parameters alone: a running etcd works as if none of
 //! them were there.
 
 use super::NodeIp;
@@ -60,7 +60,9 @@ pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], 
         return Some(sentence);
     }
     let reach = parameter(REACH_ATTRIBUTE.name).filter(|name| !is_a_name(name))?;
-    Some(format!("reach_attribute={reach} names no node attribute: write letters, digits, '-', '_' and '.', such as pingd"))
+    Some(format!(
+        "reach_attribute={reach} names no node attribute: write letters, digits, '-', '_' and '.', such as pingd"
+    ))
 }
 
 fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, String> {

@@ -254,15 +254,21 @@ fn a_manifest_that_is_not_an_absolute_path_is_told_so() {
     assert!(invalid.sentence.contains("pod_manifest=pod.yaml is not an absolute path"), "{}", invalid.sentence);
 }
 
-/// A parameter that is wrong, or does not go with another one, and what a check says of it.
+/// A parameter that is wrong, or does not fit another one, and the sentence of a check.
 const NO_PRIMARY: &[(&[(&str, &str)], &str)] = &[
     (&[("configured_primary", "node3")], "configured_primary=node3 is none of the nodes: write node1 or node2"),
     (
         &[("failback_to_primary", "1")],
         "failback_to_primary=1 without configured_primary: 'pcs resource update etcd configured_primary=NODE'",
     ),
-    (&[("configured_primary", "node1"), ("failback_to_primary", "maybe")], "failback_to_primary=maybe is neither yes nor no"),
-    (&[("configured_primary", "node1"), ("failback_delay", "5")], "failback_delay=5 is not a whole number from 10 to 3600"),
+    (
+        &[("configured_primary", "node1"), ("failback_to_primary", "maybe")],
+        "failback_to_primary=maybe is neither yes nor no",
+    ),
+    (
+        &[("configured_primary", "node1"), ("failback_delay", "5")],
+        "failback_delay=5 is not a whole number from 10 to 3600",
+    ),
     (&[("reach_attribute", "a b")], "reach_attribute=a b names no node attribute: write letters, digits"),
 ];
 

@@ -6,10 +6,10 @@ use crate::agent::resource::params::leading::{self, Leading};
 use crate::agent::resource::params::{self, NodeIp};
 use crate::base::shell::command;
 use crate::decide::evidence::Cause;
-use crate::operate::cluster::Cluster;
+use crate::operate::cluster::{Cluster, DueHandOver};
 use crate::operate::health::view;
 
-/// A configured parameter, and the nodes of the map that it goes with.
+/// The resource, and the nodes of its map.
 struct Configured<'a> {
     etcd: &'a Resource,
     nodes: Vec<NodeIp>,
@@ -56,11 +56,15 @@ fn follows(cluster: &Cluster, wanted: &Leading, found: &mut Found) {
         return;
     }
     let due = cluster.hand_over.filter(|due| due.cause == Cause::Primary && *leader == cluster.here);
-    let when = match due {
-        Some(due) if due.tries > 0 && due.for_s >= wanted.delay_s => "tries to hand it back were in vain".to_owned(),
-        Some(due) => format!("leadership goes back to it in {} s", wanted.delay_s.saturating_sub(due.for_s)),
-        None => format!("leadership goes back to it once it has been well for {} s", wanted.delay_s),
-    };
+    let when = when(due, wanted.delay_s);
     let text = format!("{leader} leads in the place of {primary}, the configured primary: {when}");
     found.notice("primary-follows", Some(primary), text).typed(on(cluster, leader, "tandem explain"));
+}
+
+fn when(due: Option<DueHandOver>, delay_s: u64) -> String {
+    match due {
+        Some(due) if due.tries > 0 && due.for_s >= delay_s => "tries to hand it back were in vain".to_owned(),
+        Some(due) => format!("leadership goes back to it in {} s", delay_s.saturating_sub(due.for_s)),
+        None => format!("leadership goes back to it once it has been well for {delay_s} s"),
+    }
 }

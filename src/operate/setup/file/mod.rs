@@ -106,7 +106,7 @@ fn preferred(
     match primary {
         Some(primary) if primary != name => {
             let text = format!(
-                "preferred = \"{name}\" beside primary = \"{primary}\": the node that is to lead is the one that is to win a split; write \"{primary}\", or leave it out"
+                "preferred = \"{name}\" is not primary = \"{primary}\": the node that is to lead is the one that is to win a split; write \"{primary}\", or leave it out"
             );
             reader.fault(at, text);
             None

@@ -82,11 +82,15 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("cluster = \"tandem\"", "cluster = \"my cluster\"", "is no name for a cluster: write 1 to 32 letters"),
     ("cluster = \"tandem\"", "cluster = \"a\\nb\"", "control character or a line break"),
     ("preferred = \"node1\"", "preferred = \"node3\"", "is none of the nodes: write \"node1\" or \"node2\""),
-    ("# primary = \"node1\"", "primary = \"node3\"", "primary = \"node3\" is none of the nodes: write \"node1\" or \"node2\""),
+    (
+        "# primary = \"node1\"",
+        "primary = \"node3\"",
+        "primary = \"node3\" is none of the nodes: write \"node1\" or \"node2\"",
+    ),
     (
         "# primary = \"node1\"",
         "primary = \"node2\"",
-        "preferred = \"node1\" beside primary = \"node2\": the node that is to lead is the one that is to win a split; write \"node2\"",
+        "preferred = \"node1\" is not primary = \"node2\": the node that is to lead is the one that is to win a split; write \"node2\"",
     ),
     ("# token = \"3s\"", "token = \"3x\"", "is no time from 1s to 60s"),
     ("# token = \"3s\"", "token = \"100ms\"", "is no time from 1s to 60s"),
