@@ -100,6 +100,7 @@ pub(crate) fn all() -> Vec<Variant> {
     let pem = |name: &str| PathBuf::from("/etc/pki/etcd").join(name);
     certificates.description.certificates =
         Certificates::Given { ca: pem("ca.pem"), cert: pem("node.pem"), key: pem("node.key") };
+    certificates.description.primary = Some("node1".to_owned());
     certificates.description.etcd.data_dir = PathBuf::from("/srv/etcd");
     certificates.description.etcd.settings = pairs(&[("heartbeat-interval", "200"), ("election-timeout", "2000")]);
 

@@ -288,6 +288,26 @@ mod tests {
     }
 
     #[test]
+    fn a_node_attribute_says_whether_users_reach_a_node_and_none_says_nothing() {
+        let node = "<node id=\"1\" uname=\"node1\">";
+        let pair = |value: &str| format!("<nvpair id=\"r\" name=\"users-reach\" value=\"{value}\"/>");
+        let reach = |xml: &str| {
+            let cib = with_reach(seen(xml), xml, "users-reach", "node2", Some("node1")).unwrap();
+            (cib.own_reach, cib.peer_reach)
+        };
+        assert_eq!(reach(TWO_VOTERS), (Fact::Absent, Fact::Absent));
+        for (value, is_reached) in [("0", false), (" 0", false), ("1000", true), ("yes", true)] {
+            let set = format!("{node}<instance_attributes id=\"s\">{}</instance_attributes>", pair(value));
+            assert_eq!(reach(&TWO_VOTERS.replacen(node, &set, 1)), (Fact::Absent, Fact::Known(is_reached)), "{value}");
+        }
+        // The first transient attributes in the document are node2's, and count before permanent ones.
+        let transient = "<transient_attributes id=\"2\">";
+        let set = format!("{transient}<instance_attributes id=\"t\">{}</instance_attributes>", pair("0"));
+        assert_eq!(reach(&TWO_VOTERS.replacen(transient, &set, 1)), (Fact::Known(false), Fact::Absent));
+        assert_eq!(seen(TWO_VOTERS).peer_reach, Fact::NotAsked);
+    }
+
+    #[test]
     fn another_resources_pending_start_is_not_ours() {
         assert!(PEER_JOINING.contains("op-status=\"-1\""));
         assert_eq!(seen(PEER_JOINING).peer_agent, PeerAgent::NoHistory);

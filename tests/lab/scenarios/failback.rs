@@ -25,6 +25,11 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("failback_twenty", "the same twenty times", |lab, _| hand_overs(lab, 20)).nightly(),
     scenario("failback_refused", "the primary hangs, has an alarm, is on standby, learns: the lead stays", refused),
     scenario(
+        "failback_reach",
+        "users do not reach the leader, by a node attribute: the lead goes, and comes back",
+        reach,
+    ),
+    scenario(
         "primary_first_boot",
         "a new pair: whichever node boots it, the primary leads after the delay",
         first_boot,
@@ -125,6 +130,32 @@ fn is_on_standby_and_learns(lab: &Lab, writers: &Writers) -> Result<()> {
     wait_leads(lab, writers, primary)?;
     must("a new voter leads after the delay", votes.elapsed(), |took| *took + AROUND >= DELAY)?;
     must("one hand-over was enough", handed_over(lab), |now| *now == before + 1).map(drop)
+}
+
+/// No ping is in the lab: the attribute is set as one would. The primary loses the lead with its users, and gets it back with them.
+fn reach(lab: &Lab, _: Wish) -> Result<()> {
+    let primary = leader(lab)?;
+    let mut writers = super::writing(lab)?;
+    for node in NODES {
+        set_reach(lab, node, "1000")?;
+    }
+    pcs::run(lab, primary, &["resource", "update", cluster::ETCD, "reach_attribute=users-reach"])?;
+    name(lab, primary)?;
+    stays(lab, primary, HOLDS)?;
+    set_reach(lab, primary, "0")?;
+    let lost = Instant::now();
+    wait_leads(lab, &writers, primary.other())?;
+    must("the leader hands over after ten seconds", lost.elapsed(), |took| *took >= Duration::from_secs(10))?;
+    stays(lab, primary.other(), HOLDS)?;
+    set_reach(lab, primary, "1000")?;
+    wait_leads(lab, &writers, primary)?;
+    unnamed(lab)?;
+    pcs::run_and_wait(lab, primary, &["resource", "update", cluster::ETCD, "reach_attribute="])?;
+    super::ends_well(lab, &mut writers)
+}
+
+fn set_reach(lab: &Lab, node: Node, value: &str) -> Result<()> {
+    cluster::set_attribute(lab, NODES[0], node, "reboot", "users-reach", value)
 }
 
 fn first_boot(lab: &Lab, _: Wish) -> Result<()> {
