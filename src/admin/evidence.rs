@@ -101,9 +101,9 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
         let next = running.next.as_ref().map(|next| format!(", and {} is named", next.image)).unwrap_or_default();
         line("etcd_image", format!("{}{next}", running.image));
     }
-    if !cib.own_reach.is_not_asked() {
-        let reach = |reach: &Fact<bool>| fact(reach, "not known", |is| if *is { "yes" } else { "no" }.to_owned());
-        line("users reach", format!("this node: {}, {peer}: {}", reach(&cib.own_reach), reach(&cib.peer_reach)));
+    if let Some(reach) = &cib.reach {
+        let is = |reach: &Fact<bool>| fact(reach, "not known", |is| if *is { "yes" } else { "no" }.to_owned());
+        line("users reach", format!("this node: {}, {peer}: {}", is(&reach.own), is(&reach.peer)));
     }
     line("standalone_node", cib.standalone_node.clone().unwrap_or_else(|| "not set".to_owned()));
 }

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::admin::report::golden;
     use crate::base::Fact;
-    use crate::decide::evidence::{BootState, Cause, Container, Etcd, HandOver, Leading, PeerAgent, PeerNode};
+    use crate::decide::evidence::{BootState, Cause, Container, Etcd, HandOver, Leading, PeerAgent, PeerNode, Reach};
 
     /// node1 leads, and node2 is to: two thirds of the delay are over.
     fn with_a_primary() -> Evidence {
@@ -124,7 +124,7 @@ mod tests {
         evidence.leading = Some(Box::new(Leading { primary, failback: true, delay_s: 60, ready_for_s, boot_s: 918 }));
         if let Fact::Known(cib) = &mut evidence.cib {
             (cib.peer_node, cib.peer_agent) = (PeerNode::Online, PeerAgent::Active);
-            (cib.own_reach, cib.peer_reach) = (Fact::Known(true), Fact::Absent);
+            cib.reach = Some(Box::new(Reach { own: Fact::Known(true), peer: Fact::Absent }));
         }
         evidence
     }

@@ -21,7 +21,7 @@ pub use disk::{Backup, DataDir, History, Room};
 pub use durable_state::{BootState, Confirmation, DataOwner, DurableState, RunningVoter};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use image::{NextImage, RunningImage};
-pub use leading::{Cause, HandOver, Leading};
+pub use leading::{Cause, HandOver, Leading, Reach};
 pub use pace::Pace;
 pub use position::{DataEnd, LogPosition, Reached};
 pub use version::Version;

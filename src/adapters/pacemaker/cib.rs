@@ -16,7 +16,7 @@ use super::{Error, maintenance, run, wishes};
 use crate::adapters::command::Programs;
 use crate::base::{Fact, json, printable};
 use crate::decide::evidence::{
-    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, START_OPERATION, ThirdVoter,
+    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Reach, START_OPERATION, ThirdVoter,
 };
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
@@ -56,7 +56,8 @@ fn with_reach(cib: Cib, xml: &str, name: &str, node: &str, peer: Option<&str>) -
         transient.and_then(|set| attribute(set, name)).or_else(|| attribute(permanent()?, name))
     };
     let reached = |node: &str| value(node).map_or(Fact::Absent, |value| Fact::Known(value.trim() != "0"));
-    Ok(Cib { own_reach: reached(node), peer_reach: peer.map_or(Fact::Absent, reached), ..cib })
+    let reach = Reach { own: reached(node), peer: peer.map_or(Fact::Absent, reached) };
+    Ok(Cib { reach: Some(Box::new(reach)), ..cib })
 }
 
 fn other_node(xml: &str, node: &str) -> Result<Option<String>, Error> {
@@ -101,8 +102,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         reached: said(cib, REACHED),
         primary: property(cib, PRIMARY),
         third_voter: property(cib, THIRD_VOTER).map(|text| ThirdVoter::parse(&text)),
-        own_reach: Fact::NotAsked,
-        peer_reach: Fact::NotAsked,
+        reach: None,
         in_maintenance: maintenance::applies(cib, resource, node, peer),
         peer_leaves: peer.is_some_and(|peer| maintenance::leaves(cib, peer)),
         others: others(cib, node, peer_there),
@@ -293,7 +293,7 @@ mod tests {
         let pair = |value: &str| format!("<nvpair id=\"r\" name=\"users-reach\" value=\"{value}\"/>");
         let reach = |xml: &str| {
             let cib = with_reach(seen(xml), xml, "users-reach", "node2", Some("node1")).unwrap();
-            (cib.own_reach, cib.peer_reach)
+            cib.reach.map(|reach| (reach.own, reach.peer)).unwrap()
         };
         assert_eq!(reach(TWO_VOTERS), (Fact::Absent, Fact::Absent));
         for (value, is_reached) in [("0", false), (" 0", false), ("1000", true), ("yes", true)] {
@@ -304,7 +304,7 @@ mod tests {
         let transient = "<transient_attributes id=\"2\">";
         let set = format!("{transient}<instance_attributes id=\"t\">{}</instance_attributes>", pair("0"));
         assert_eq!(reach(&TWO_VOTERS.replacen(transient, &set, 1)), (Fact::Known(false), Fact::Absent));
-        assert_eq!(seen(TWO_VOTERS).peer_reach, Fact::NotAsked);
+        assert_eq!(seen(TWO_VOTERS).reach, None);
     }
 
     #[test]

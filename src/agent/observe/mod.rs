@@ -80,14 +80,14 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
 /// Returns which node is to lead, where a parameter names one, and for how long a hand-over has been due.
 fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leading>> {
     let wanted = Some(&context.params.leading).filter(|leading| leading.is_wanted())?;
-    let boot_s = clock::boot_nanoseconds() / 1_000_000_000;
+    let boot_s = u32::try_from(clock::boot_nanoseconds() / 1_000_000_000).unwrap_or(u32::MAX);
     let of_this_boot = boot_memory.known().filter(|memory| memory.boot_id == context.boot_id);
     let due = of_this_boot.and_then(|memory| memory.hand_over);
     Some(Box::new(Leading {
         primary: wanted.primary.clone(),
         failback: wanted.failback,
         delay_s: wanted.delay_s,
-        ready_for_s: due.map(|due| boot_s.saturating_sub(due.since_s)),
+        ready_for_s: due.map(|due| boot_s.saturating_sub(due.since_s).into()),
         boot_s,
     }))
 }

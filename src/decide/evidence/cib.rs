@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataDir, MemberId, NodeName, Reached, RunningImage};
+use super::{DataDir, MemberId, NodeName, Reach, Reached, RunningImage};
 use crate::base::Fact;
 
 /// How Pacemaker calls a start where it counts failures.
@@ -72,10 +72,8 @@ pub struct Cib {
     #[serde(rename = "guest")]
     pub third_voter: Option<ThirdVoter>,
     /// Whether users reach this node, and the peer, by the node attribute that `reach_attribute` names.
-    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
-    pub own_reach: Fact<bool>,
-    #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
-    pub peer_reach: Fact<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Box<Reach>>,
     /// Whether Pacemaker leaves etcd's resource alone, on either node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_maintenance: bool,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::NodeName;
+use crate::base::Fact;
 
 /// The parameters about the node that is to lead, and how long a hand-over has been due. There is none where no parameter asks for one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,7 +21,14 @@ pub struct Leading {
     pub ready_for_s: Option<u64>,
     /// The seconds since this boot as this round began, which a new [`HandOver`] counts from.
     #[serde(default)]
-    pub boot_s: u64,
+    pub boot_s: u32,
+}
+
+/// Whether users reach this node, and the peer, as a detector has it; absent where it has nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Reach {
+    pub own: Fact<bool>,
+    pub peer: Fact<bool>,
 }
 
 /// Why leadership is to move.
@@ -38,7 +46,7 @@ pub enum Cause {
 pub struct HandOver {
     pub cause: Cause,
     /// When that was first seen, or the last try was made, in seconds since this boot.
-    pub since_s: u64,
+    pub since_s: u32,
     /// How many tries were in vain.
     #[serde(default)]
     pub tries: u8,

@@ -188,12 +188,7 @@ impl fmt::Display for ReasonStep {
                 write!(f, "{peer} has caught up ({lag} entries behind in two polls): promoting it to a voter")
             }
             Self::HandOverLeadership { peer } => write!(f, "handing leadership to {peer} before leaving"),
-            Self::GiveLeadership { peer, cause: Cause::Primary } => {
-                write!(f, "handing leadership back to {peer}, the configured primary, which is well")
-            }
-            Self::GiveLeadership { peer, cause: Cause::Reach } => {
-                write!(f, "handing leadership to {peer}, which users reach: they do not reach this node")
-            }
+            Self::GiveLeadership { peer, cause } => f.write_str(&given(peer, *cause)),
             Self::LeaveBeforeStop { peer } => {
                 write!(f, "leaving the member list before stopping, so that {peer} runs standalone without a pause")
             }
@@ -262,6 +257,13 @@ impl fmt::Display for Health {
 
 /// etcd's word for a database that has reached its quota.
 const NO_SPACE: &str = "NOSPACE";
+
+fn given(peer: &str, cause: Cause) -> String {
+    match cause {
+        Cause::Primary => format!("handing leadership back to {peer}, the configured primary, which is well"),
+        Cause::Reach => format!("handing leadership to {peer}, which users reach: they do not reach this node"),
+    }
+}
 
 impl Held {
     /// Returns it as a sentence about the peer.

@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use super::alarm;
 use super::membership::{has_caught_up, lag_behind, polls_caught_up};
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, Cause, Cib, Etcd, Evidence, HandOver, Leading, Member, PeerAgent, PeerNode};
+use crate::decide::evidence::{
+    BootState, Cause, Etcd, Evidence, HandOver, Leading, Member, PeerAgent, PeerNode, Reach,
+};
 use crate::decide::plan::{Effect, Exit, Plan, Progress};
 use crate::decide::reason::{Held, Reason, ReasonStep, Wait};
 use crate::decide::recovery::slow;
@@ -58,8 +60,8 @@ pub(super) fn counted(evidence: &Evidence, etcd: &Etcd) -> Option<HandOver> {
 fn cause(evidence: &Evidence, etcd: &Etcd) -> Option<Cause> {
     let leading = evidence.leading.as_deref().filter(|_| etcd.leads())?;
     let peer = evidence.peer.as_ref()?;
-    let is_cut_off = |cib: &Cib| cib.own_reach == Fact::Known(false) && cib.peer_reach == Fact::Known(true);
-    if evidence.cib.known().is_some_and(is_cut_off) {
+    let is_cut_off = |reach: &Reach| reach.own == Fact::Known(false) && reach.peer == Fact::Known(true);
+    if evidence.cib.known().and_then(|cib| cib.reach.as_deref()).is_some_and(is_cut_off) {
         return Some(Cause::Reach);
     }
     (leading.failback && leading.primary.as_ref() == Some(&peer.name)).then_some(Cause::Primary)
@@ -77,7 +79,7 @@ fn held(evidence: &Evidence, etcd: &Etcd) -> Option<Held> {
         (peer.is_learner || !etcd.members.iter().any(is_voter), Held::NoVoter),
         (peer.cluster_id != etcd.cluster_id || peer.leader != Some(etcd.member_id), Held::AnotherLeader),
         (lag > evidence.promote_max_lag, Held::Lags { lag }),
-        (cib.peer_reach == Fact::Known(false), Held::NotReached),
+        (cib.reach.as_ref().is_some_and(|reach| reach.peer == Fact::Known(false)), Held::NotReached),
         (alarm::raised(etcd).is_some() || alarm::raised(peer).is_some(), Held::Alarm),
         (cib.peer_node != PeerNode::Online || cib.peer_agent != PeerAgent::Active, Held::NotActive),
         (cib.peer_leaves, Held::Leaves),
@@ -132,9 +134,8 @@ pub fn outlook(evidence: &Evidence) -> Option<Outlook> {
     let primary = leading.primary.as_ref()?;
     let is_here = *primary == evidence.me.name;
     match (etcd.leads(), is_here) {
-        (true, true) => Some(Outlook::PrimaryLeads),
+        (true, true) | (false, false) => Some(Outlook::PrimaryLeads),
         (false, true) if leading.failback => Some(Outlook::PeerHandsOver { delay_s: leading.delay_s }),
-        (false, false) => Some(Outlook::PrimaryLeads),
         (false, true) | (true, false) => Some(Outlook::NotWanted),
     }
 }

@@ -62,6 +62,7 @@ fn moves(plan: &Plan) -> bool {
 }
 
 /// What the plan remembers of a hand-over, where it remembers anything.
+#[expect(clippy::option_option, reason = "nothing is remembered, nothing is due, something is")]
 fn remembered(plan: &Plan) -> Option<Option<HandOver>> {
     plan.effects.iter().find_map(|effect| match effect {
         Effect::Remember(memory) => Some(memory.hand_over),
@@ -81,6 +82,10 @@ fn own(evidence: Evidence, change: impl FnOnce(&mut Etcd)) -> Evidence {
     let mut answer = leader();
     change(&mut answer);
     Evidence { own_etcd: Fact::Known(answer), ..evidence }
+}
+
+fn peer_reach(cib: &mut Cib, peer: Fact<bool>) {
+    cib.reach = Some(Box::new(Reach { own: Fact::Absent, peer }));
 }
 
 fn alarm(etcd: &mut Etcd) {
@@ -132,7 +137,7 @@ fn in_the_way() -> Vec<InTheWay> {
         etcd.members = Etcd::of_test(ME, Some(ME), voters, learners).members;
     };
     let mut f1_f2 = f1_and_f2();
-    f1_f2.extend([
+    f1_f2.extend(vec![
         ("F3: an alarm", own(ready(), alarm), Some(Held::Alarm)),
         ("F3: an alarm that the peer alone reports", peer(ready(), alarm), Some(Held::Alarm)),
         ("F3: its agent stops", ready().peer_is(PeerNode::Online, PeerAgent::Stopping), Some(Held::NotActive)),
@@ -185,7 +190,7 @@ fn f1_and_f2() -> Vec<InTheWay> {
         ("F2: it lags", peer(ready(), |peer| peer.index = 899), Some(Held::Lags { lag: 101 })),
         (
             "F2: users do not reach it",
-            ready().cib_with(|cib| cib.peer_reach = Fact::Known(false)),
+            ready().cib_with(|cib| peer_reach(cib, Fact::Known(false))),
             Some(Held::NotReached),
         ),
         ("no CIB", Evidence { cib: Fact::Unknown("no answer".to_owned()), ..ready() }, Some(Held::CibUnknown)),
@@ -196,7 +201,7 @@ fn f1_and_f2() -> Vec<InTheWay> {
 fn it_lacks_at_most_what_a_learner_may_lack_and_an_unknown_reach_holds_nothing_up() {
     assert!(moves(&second(&peer(ready(), |peer| peer.index = 900))));
     for reach in [Fact::Absent, Fact::Known(true)] {
-        assert!(moves(&second(&ready().cib_with(|cib| cib.peer_reach = reach.clone()))));
+        assert!(moves(&second(&ready().cib_with(|cib| peer_reach(cib, reach.clone())))));
     }
 }
 
@@ -237,7 +242,7 @@ fn a_leader_that_users_do_not_reach_hands_over_to_a_peer_that_they_reach() {
     let cut_off = |own: Fact<bool>, peer: Fact<bool>, cause, ready_for_s| {
         let mut evidence = counting(due(cause, 0), ready_for_s);
         evidence.leading = Some(Box::new(Leading { primary: Some("node1".to_owned()), ..leading(Some(ready_for_s)) }));
-        evidence.cib_with(|cib| (cib.own_reach, cib.peer_reach) = (own, peer))
+        evidence.cib_with(|cib| cib.reach = Some(Box::new(Reach { own, peer })))
     };
     let [yes, no] = [true, false].map(Fact::Known);
     assert!(moves(&second(&cut_off(no.clone(), yes.clone(), Cause::Reach, 10))));
@@ -281,15 +286,14 @@ fn a_stop_forgets_it_and_so_does_a_start() {
     assert_eq!(remembered(&first(Request::Start, &ready())), Some(None));
 }
 
-#[test]
-fn people_are_told_who_is_to_lead_and_when() {
-    let told = |evidence: &Evidence| outlook(evidence).map(|outlook| outlook.sentence("node1", "node2"));
+/// Each situation, and what people read of it.
+fn told_situations() -> Vec<(Evidence, &'static str)> {
     let primary = |primary: &str, failback, evidence: Evidence| {
         let leading = Leading { primary: Some(primary.to_owned()), failback, ..leading(None) };
         Evidence { leading: Some(Box::new(leading)), ..evidence }
     };
     let follows = || own(healthy(), |own| own.leader = Some(PEER));
-    for (evidence, sentence) in [
+    vec![
         (counting(due(Cause::Primary, 0), 18), "leadership goes back to node2 in 42 s"),
         (healthy(), "leadership goes back to node2 in 60 s"),
         (peer(ready(), |peer| peer.index = 0), "leadership goes back to node2 later: node2 lacks 1000 entries"),
@@ -298,8 +302,14 @@ fn people_are_told_who_is_to_lead_and_when() {
         (primary("node2", true, follows()), "it leads"),
         (primary("node1", true, follows()), "node2 hands leadership back once this node has been well for 60 s"),
         (primary("node2", false, healthy()), "it follows, and gets no leadership back: failback_to_primary is off"),
-    ] {
-        assert_eq!(told(&evidence).as_deref(), Some(sentence));
+    ]
+}
+
+#[test]
+fn people_are_told_who_is_to_lead_and_when() {
+    for (evidence, sentence) in told_situations() {
+        let told = outlook(&evidence).map(|outlook| outlook.sentence("node1", "node2"));
+        assert_eq!(told.as_deref(), Some(sentence));
     }
     assert_eq!(outlook(&Evidence { leading: None, ..healthy() }), None);
 }

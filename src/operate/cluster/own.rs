@@ -108,7 +108,7 @@ pub(super) fn hand_over(configuration: &Configuration) -> Option<DueHandOver> {
 
 fn due(path: &Path, boot_id: &str, now_s: u64) -> Option<DueHandOver> {
     let memory = state_file::read::<BootState>(path).known().filter(|memory| memory.boot_id == boot_id)?.hand_over?;
-    Some(DueHandOver { cause: memory.cause, for_s: now_s.saturating_sub(memory.since_s), tries: memory.tries })
+    Some(DueHandOver { cause: memory.cause, for_s: now_s.saturating_sub(memory.since_s.into()), tries: memory.tries })
 }
 
 /// What this node's fence devices wrote down; what cannot be read tells nothing.

@@ -3,7 +3,7 @@
 use super::etcd;
 use super::world::{NAMES, Run, World};
 use crate::base::Fact;
-use crate::decide::evidence::Leading;
+use crate::decide::evidence::{Leading, Reach};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
@@ -49,8 +49,9 @@ pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool) -> Option<Leading> 
 }
 
 /// Returns whether users reach this node and the peer, where an agent asks.
-pub(super) fn reach(sim: &Sim, lost: [bool; 2]) -> [Fact<bool>; 2] {
-    lost.map(|is_lost| if sim.bounds.primary.is_some() { Fact::Known(!is_lost) } else { Fact::NotAsked })
+pub(super) fn reach(sim: &Sim, lost: [bool; 2]) -> Option<Box<Reach>> {
+    let [own, peer] = lost.map(|is_lost| Fact::Known(!is_lost));
+    sim.bounds.primary.map(|_| Box::new(Reach { own, peer }))
 }
 
 /// Returns whether the node leads that is to, where one is.

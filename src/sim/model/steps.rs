@@ -37,6 +37,7 @@ pub struct Plans(Vec<Steps>);
 
 /// A plan.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something of its own that a plan does")]
 pub struct Steps {
     pub steps: Vec<EffectStep>,
     pub then: Then,

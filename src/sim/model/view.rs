@@ -79,7 +79,7 @@ pub(in crate::sim) struct Disk {
 
 /// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
 /// somebody has decided about it.
-pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
+pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progress, plan: _ }: Action) -> View {
     let World {
         nodes,
         link: _,
@@ -123,7 +123,6 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         lingers: _,
         erased,
     } = &nodes[me];
-    let Action { request, notify, progress, plan: _ } = action;
     let is_not_mounted = *damage == Damage::NotMounted;
     let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
     View {
@@ -332,7 +331,6 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     {
         history.last_index = view.disk.is_some_and(|disk| disk.has_tail).into();
     }
-    let [own_reach, peer_reach] = leading::reach(sim, view.reach);
     evidence::Cib {
         own_failures: view.has_failures.then(|| (evidence::START_OPERATION.to_owned(), u64::MAX)).into_iter().collect(),
         own_promotion_score: cib.score[me].then_some(SCORE),
@@ -356,8 +354,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         reached: reached(sim, view.cib.reached),
         primary: cib.primary.map(name),
         third_voter: sim.bounds.third_voter.then(third_voter),
-        own_reach,
-        peer_reach,
+        reach: leading::reach(sim, view.reach),
         in_maintenance: false,
         peer_leaves: false,
         others: evidence::Others {

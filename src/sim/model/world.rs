@@ -202,8 +202,7 @@ impl Hash for World {
                 primary: _,
                 reached: _,
             } = cib;
-            let [machine, agent] = [machine.map(|one| one as u8), agent.map(|one| one as u8)];
-            let seen = [machine, agent].map(u16::from_le_bytes);
+            let seen = [machine.map(|one| one as u8), agent.map(|one| one as u8)].map(u16::from_le_bytes);
             state.write_u64(word([low(record[0]), low(record[1]), seen[0], seen[1]]));
         }
         state.write_u32(u32::from_le_bytes([(*link).into(), (*joined).into(), *writes, *faults]));

@@ -75,6 +75,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("is_no_permission", "takes etcd's words apart"),
     ("grant", "fills a hole"),
     ("some_of", "fills a hole"),
+    ("src/decide/reason/words.rs given", "a step on the way"),
     ("Held::about", "why leadership stays where it is, for now: part of tandem explain"),
     ("Outlook::sentence", "when leadership moves: part of tandem explain"),
     ("src/operate/health/problems/leading.rs when", "fills a hole"),
