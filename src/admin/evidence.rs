@@ -9,6 +9,7 @@ use crate::decide::evidence::{
     BootState, Cib, Container, DurableState, Etcd, Evidence, Leaderless, LogPosition, MemberId, Pace, PeerAgent,
     PeerNode, PublishedState,
 };
+use crate::decide::outlook;
 
 /// The evidence as lines of text.
 pub(crate) fn text(evidence: &Evidence) -> String {
@@ -17,11 +18,14 @@ pub(crate) fn text(evidence: &Evidence) -> String {
         let _ = writeln!(lines, "  {what:<18} {fact}");
     };
     let peer = evidence.peer_name();
-    line("own etcd", fact(&evidence.own_etcd, "does not run", etcd));
+    line("own etcd", fact(&evidence.own_etcd, "does not run", |own| etcd(evidence, own)));
     if !evidence.own_leaderless.is_not_asked() {
         line("without a leader", fact(&evidence.own_leaderless, "does not run", leaderless));
     }
-    line(&format!("{peer}'s etcd"), fact(&evidence.peer_etcd, "does not run", etcd));
+    line(&format!("{peer}'s etcd"), fact(&evidence.peer_etcd, "does not run", |peer| etcd(evidence, peer)));
+    if let Some(told) = leadership(evidence) {
+        line("is to lead", told);
+    }
     line("container", fact(&evidence.container, "there is none", container));
     line("data dir", fact(&evidence.disk, "blank", data));
     if let Some(seconds) = evidence.local.log_written {
@@ -55,7 +59,7 @@ pub(super) fn in_short(evidence: &Evidence) -> String {
     let (peer, cib) = (evidence.peer_name(), evidence.cib.known());
     let written = evidence.local.log_written.map(|at| format!(", last written {}", utc(at))).unwrap_or_default();
     line("data here", fact(&evidence.disk, "blank", data) + &written);
-    line("etcd here", fact(&evidence.own_etcd, "does not run", etcd));
+    line("etcd here", fact(&evidence.own_etcd, "does not run", |own| etcd(evidence, own)));
     line(
         peer,
         match cib {
@@ -97,6 +101,10 @@ fn write_cib(cib: &Cib, peer: &str, line: &mut impl FnMut(&str, String)) {
         let next = running.next.as_ref().map(|next| format!(", and {} is named", next.image)).unwrap_or_default();
         line("etcd_image", format!("{}{next}", running.image));
     }
+    if let Some(reach) = &cib.reach {
+        let is = |reach: &Fact<bool>| fact(reach, "not known", |is| if *is { "yes" } else { "no" }.to_owned());
+        line("users reach", format!("this node: {}, {peer}: {}", is(&reach.own), is(&reach.peer)));
+    }
     line("standalone_node", cib.standalone_node.clone().unwrap_or_else(|| "not set".to_owned()));
 }
 
@@ -109,9 +117,32 @@ fn fact<T>(fact: &Fact<T>, absent: &str, describe: impl Fn(&T) -> String) -> Str
     }
 }
 
-fn etcd(etcd: &Etcd) -> String {
+/// The node of a member, by the lists of both etcds and by which one answered where; its id where no list has it.
+fn node_of(evidence: &Evidence, id: MemberId) -> String {
+    let [own, peer] = [&evidence.own_etcd, &evidence.peer_etcd].map(Fact::known);
+    let is = |etcd: Option<&Etcd>| etcd.is_some_and(|etcd| etcd.member_id == id);
+    let peers_name = evidence.peer.as_ref().map(|peer| &peer.name);
+    let answered = is(own).then_some(&evidence.me.name).or(peers_name.filter(|_| is(peer)));
+    let mut listed = own.into_iter().chain(peer).flat_map(|etcd| &etcd.members);
+    let listed = listed.find(|member| member.id == id && member.has_started()).map(|member| &member.name);
+    answered.or(listed).cloned().unwrap_or_else(|| format!("{id:x}"))
+}
+
+/// Which node is to lead, and when leadership moves, or why not.
+fn leadership(evidence: &Evidence) -> Option<String> {
+    let primary = evidence.leading.as_ref()?.primary.as_ref();
+    let outlook = outlook(evidence).map(|outlook| outlook.sentence(&evidence.me.name, evidence.peer_name()));
+    match (primary, outlook) {
+        (Some(primary), Some(outlook)) => Some(format!("{primary}, the configured primary: {outlook}")),
+        (Some(primary), None) => Some(format!("{primary}, the configured primary")),
+        (None, outlook) => outlook,
+    }
+}
+
+fn etcd(evidence: &Evidence, etcd: &Etcd) -> String {
     let role = if etcd.is_learner { "learner" } else { "voter" };
-    let leader = etcd.leader.map_or("no leader".to_owned(), |leader| format!("leader {leader:x}"));
+    let led = |leader| format!("leader {}", node_of(evidence, leader));
+    let leader = etcd.leader.map_or("no leader".to_owned(), led);
     let voters = ids(etcd.voters().map(|member| member.id));
     let mut text = format!("{role} {:x}, {leader}, term {} index {}", etcd.member_id, etcd.term, etcd.index);
     if !etcd.members.is_empty() {
@@ -239,6 +270,23 @@ fn agent(agent: PeerAgent) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admin::report::golden;
+    use crate::decide::evidence::Leading;
+
+    #[test]
+    fn the_node_that_is_to_lead_is_named_with_when_it_does() {
+        let mut evidence = golden::recorded().evidence;
+        let leading = |primary: &str| Leading {
+            primary: Some(primary.to_owned()),
+            failback: true,
+            delay_s: 60,
+            ..Leading::default()
+        };
+        evidence.leading = Some(Box::new(leading("node9")));
+        assert_eq!(leadership(&evidence).as_deref(), Some("node9, the configured primary"));
+        evidence.leading = None;
+        assert_eq!(leadership(&evidence), None);
+    }
 
     #[test]
     fn how_slow_this_machine_is_is_told_in_words() {

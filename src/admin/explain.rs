@@ -105,6 +105,41 @@ pub(super) fn outcome(plan: &Plan) -> String {
 mod tests {
     use super::*;
     use crate::admin::report::golden;
+    use crate::base::Fact;
+    use crate::decide::evidence::{BootState, Cause, Container, Etcd, HandOver, Leading, PeerAgent, PeerNode, Reach};
+
+    /// node1 leads, and node2 is to: two thirds of the delay are over.
+    fn with_a_primary() -> Evidence {
+        let mut evidence = golden::recorded().evidence;
+        let follower = Etcd::of_test(2, Some(1), &[1, 2], &[]);
+        evidence.container = Fact::Known(Container { running: true, ..Container::default() });
+        (evidence.disk, evidence.notify) = (Fact::NotAsked, None);
+        evidence.own_etcd = Fact::Known(Etcd { member_id: 1, ..follower.clone() });
+        evidence.peer_etcd = Fact::Known(follower);
+        let hand_over = Some(HandOver { cause: Cause::Primary, since_s: 900, tries: 0 });
+        evidence.boot_memory =
+            Fact::Known(BootState { boot_id: evidence.boot_id.clone(), hand_over, ..BootState::default() });
+        let primary = Some("node2".to_owned());
+        let ready_for_s = Some(18);
+        evidence.leading = Some(Box::new(Leading { primary, failback: true, delay_s: 60, ready_for_s, boot_s: 918 }));
+        if let Fact::Known(cib) = &mut evidence.cib {
+            (cib.peer_node, cib.peer_agent) = (PeerNode::Online, PeerAgent::Active);
+            cib.reach = Some(Box::new(Reach { own: Fact::Known(true), peer: Fact::Absent }));
+        }
+        evidence
+    }
+
+    #[test]
+    fn it_names_the_node_that_leads_and_the_one_that_is_to() {
+        let explain = |evidence| Explanation::new("etcd on node1".to_owned(), Request::Monitor, evidence);
+        golden::compare("explain-primary", &explain(with_a_primary()));
+        let mut lags = with_a_primary();
+        if let Fact::Known(peer) = &mut lags.peer_etcd {
+            peer.index = 0;
+        }
+        let told = "is to lead         node2, the configured primary: leadership goes back to node2 later: node2 lacks 1000 entries";
+        assert!(explain(lags).text().contains(told));
+    }
 
     #[test]
     fn it_explains_a_recorded_moment() {

@@ -5,6 +5,7 @@ mod disk;
 mod durable_state;
 mod etcd;
 mod image;
+mod leading;
 mod pace;
 mod position;
 mod version;
@@ -21,6 +22,7 @@ pub use disk::{Backup, DataDir, History, Room};
 pub use durable_state::{BootState, Confirmation, DataOwner, DurableState, RunningVoter};
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use image::{NextImage, RunningImage};
+pub use leading::{Cause, HandOver, Leading, Reach};
 pub use pace::Pace;
 pub use position::{DataEnd, LogPosition, Reached};
 pub use version::Version;
@@ -87,6 +89,9 @@ pub struct Evidence {
     /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
+    /// The node that is to lead, where a parameter names one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leading: Option<Box<Leading>>,
     /// How slow this machine is, where it is slow.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: Pace,

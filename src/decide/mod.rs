@@ -24,6 +24,7 @@ pub use plan::{
     DeadVote, Decision, Effect, Exit, Next, Notice, OnFailure, Phase, Plan, Progress, Request, RunMode, Via,
 };
 pub use reason::Reason;
+pub use running::hand_over::{Outlook, outlook};
 pub use running::notify::is_heeded;
 
 use running::{erased, monitor, notify, reload, roles, shown, stop};

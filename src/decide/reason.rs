@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use written::LastWritten;
 
-use super::evidence::{LogPosition, MemberId, NodeName, Obstacle, Version};
+use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle, Version};
 
 /// Why a plan is what it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -89,6 +89,10 @@ pub enum Wait {
     },
     /// A learner that was listed or started a moment ago, to answer for the first time.
     Learner,
+    /// Before leadership moves to the peer: it has to be close in two looks in a row.
+    SecondLook {
+        peer: NodeName,
+    },
     /// Before an action fails: Pacemaker's tries are counted, and what stands in the way may pass.
     BeforeFailing {
         refusal: Refusal,
@@ -164,6 +168,11 @@ pub enum ReasonStep {
     HandOverLeadership {
         peer: NodeName,
     },
+    /// Leadership moves while both nodes are well.
+    GiveLeadership {
+        peer: NodeName,
+        cause: Cause,
+    },
     LeaveBeforeStop {
         peer: NodeName,
     },
@@ -195,6 +204,29 @@ pub enum NoVoteProxy {
     TermMoves,
     /// It was tried, and our etcd does not lead alone after it.
     InVain,
+}
+
+/// What keeps leadership where it is, although another node is to have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Held {
+    CibUnknown,
+    /// The peer's etcd does not answer.
+    Silent,
+    /// It has no vote.
+    NoVoter,
+    AnotherLeader,
+    Lags {
+        lag: u64,
+    },
+    /// Users do not reach the peer.
+    NotReached,
+    Alarm,
+    /// The peer's agent is not active.
+    NotActive,
+    /// The peer is on standby, or shuts down.
+    Leaves,
+    MembersChange,
+    Maintenance,
 }
 
 /// The state of a running member.

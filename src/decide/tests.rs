@@ -7,6 +7,7 @@ mod disk;
 mod erased;
 mod fork_count;
 mod golden;
+mod hand_over;
 mod identities;
 mod images;
 mod in_time;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use super::evidence::{
-    BootState, DataDir, DurableState, Lineage, NextImage, PublishedState, RunningImage, RunningVoter,
+    BootState, DataDir, DurableState, HandOver, Lineage, NextImage, PublishedState, RunningImage, RunningVoter,
 };
 use super::plan::{Effect, Exit, Notice, Phase, Request, RunMode, Via};
 
@@ -181,15 +181,20 @@ fn note(note: &DurableState) -> String {
 
 fn memory(memory: &BootState) -> String {
     let promoted = if memory.promoted { ", promoted" } else { "" };
+    let due = match memory.hand_over {
+        Some(HandOver { tries: 0, .. }) => ", leadership is to move".to_owned(),
+        Some(HandOver { tries, .. }) => format!(", leadership is to move, tries: {tries}"),
+        None => String::new(),
+    };
     match &memory.voter {
-        None => format!("no voter that could run standalone{promoted}"),
+        None => format!("no voter that could run standalone{promoted}{due}"),
         Some(voter) => {
             let sole = match voter {
                 RunningVoter { sole: true, .. } => ", the sole one",
                 RunningVoter { among_many: true, .. } => ", one of three or more",
                 _ => "",
             };
-            format!("member {:x} is a running voter{sole}, {}{promoted}", voter.member_id, forks(&voter.lineage))
+            format!("member {:x} is a running voter{sole}, {}{promoted}{due}", voter.member_id, forks(&voter.lineage))
         }
     }
 }

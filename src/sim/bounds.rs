@@ -58,8 +58,10 @@ pub struct Bounds {
     /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
     /// erase a node's record from the CIB.
     pub hides: bool,
-    /// Whether users may lose a node. No decision of Tandem's depends on that.
+    /// Whether users may lose a node. A decision of Tandem's depends on that only where a node is to lead.
     pub cuts_users: bool,
+    /// The node that is to lead (`configured_primary`).
+    pub primary: Option<u8>,
 }
 
 impl Bounds {
@@ -94,7 +96,13 @@ impl Bounds {
             puts_back: false,
             terms: 0,
             cuts_users: false,
+            primary: None,
         }
+    }
+
+    /// Returns whether rules read the nodes' names: in which order two blank nodes begin, and which one is to lead.
+    pub fn names_nodes(&self) -> bool {
+        self.blank || self.primary.is_some()
     }
 
     /// Returns bounds that no scenario reaches, because it has all that happens.
@@ -128,6 +136,7 @@ impl Bounds {
             puts_back: false,
             terms: 0,
             cuts_users: true,
+            primary: None,
         }
     }
 }

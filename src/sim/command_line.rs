@@ -11,6 +11,7 @@ use super::check::{self, Outcome};
 use super::mutant::{self, Mutant};
 use super::scenario::Trace;
 use super::search::Limits;
+use super::world::NAMES;
 use super::{Bounds, Sim, explore, fencing, members, page, race, scenario, story, timeline};
 use crate::os::output;
 
@@ -174,6 +175,9 @@ pub(super) struct Check {
     not_mounted: bool,
     #[arg(long, help = "Lets no survivor go on without a restart (recovery=restart)")]
     restart: bool,
+    /// Has this node lead (`configured_primary`)
+    #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
+    primary: Option<String>,
     /// Ends with the first violation
     #[arg(long)]
     first: bool,
@@ -222,7 +226,8 @@ impl Check {
             vote_proxies: !self.restart,
             third_voter: self.third_voter,
             hides: self.hide,
-            cuts_users: false,
+            cuts_users: self.primary.is_some(),
+            primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
         }
     }
 
@@ -289,8 +294,7 @@ pub(super) struct Explore {
 }
 
 fn run_explore(arguments: &Explore) -> Result<(), Failure> {
-    let bounds = Bounds { cuts_users: false, ..Bounds::for_scenarios() };
-    let mut sim = Sim::new(bounds, arguments.mutant.get());
+    let mut sim = Sim::new(Bounds { cuts_users: false, ..Bounds::for_scenarios() }, arguments.mutant.get());
     match explore::explore(&mut sim, arguments.seed, arguments.steps) {
         Ok(steps) => say(format_args!("{steps} moves, no violation")),
         Err((violation, trace)) => {
@@ -426,13 +430,10 @@ fn check_race(arguments: &Race) -> Result<(), Failure> {
 }
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {
+    let Outcome { states, transitions, violations, dead, .. } = outcome;
+    let seconds = outcome.elapsed.as_secs_f64();
     say(format_args!(
-        "{} states, {} transitions, {:.1} s: {} violations, {} dead states",
-        outcome.states,
-        outcome.transitions,
-        outcome.elapsed.as_secs_f64(),
-        outcome.violations,
-        outcome.dead
+        "{states} states, {transitions} transitions, {seconds:.1} s: {violations} violations, {dead} dead states"
     ))?;
     match &outcome.cut_short {
         Some(why) => say(format_args!("not complete: {why}; dead states are not counted")),

@@ -59,13 +59,17 @@
 //! | and what was announced is not taken back while a vote proxy's leader has no follower | `abandoned-leader-believed` |
 //! | and where no promotion is unsettled | the model copies whole logs, so a new voter has what its leader had: `what_this_boot_does_not_prove_is_restarted` |
 //! | `force_new_cluster` is no word against a peer that says it is the sole voter | found by random runs, and too long for a search: `force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter` |
+//! | the lead goes back to a voter alone, | `learner-is-to-lead` |
+//! | which lacks nothing, | `laggard-is-to-lead` |
+//! | and was well for the delay | `led-before-the-delay` |
+//! | and it does go back | `lead-never-given-back` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 mod forged;
 
 use self::forged::{
     believe_the_stranger, bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory,
-    overlook_the_third_voter, pass_for_restored,
+    overlook_the_third_voter, pass_for_restored, take_the_peer_for_close,
 };
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode};
@@ -127,10 +131,14 @@ pub enum Mutant {
     BmcNotAsked,
     MountNotChecked,
     StrangerBelieved,
+    LearnerIsToLead,
+    LaggardIsToLead,
+    LedBeforeTheDelay,
+    LeadNeverGivenBack,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 49] = [
+pub const ALL: [(&str, Mutant); 53] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -180,6 +188,10 @@ pub const ALL: [(&str, Mutant); 49] = [
     ("bmc-not-asked", Mutant::BmcNotAsked),
     ("mount-not-checked", Mutant::MountNotChecked),
     ("stranger-believed", Mutant::StrangerBelieved),
+    ("learner-is-to-lead", Mutant::LearnerIsToLead),
+    ("laggard-is-to-lead", Mutant::LaggardIsToLead),
+    ("led-before-the-delay", Mutant::LedBeforeTheDelay),
+    ("lead-never-given-back", Mutant::LeadNeverGivenBack),
 ];
 
 impl Mutant {
@@ -196,6 +208,9 @@ impl Mutant {
                 evidence.disk = Fact::Known(DataDir::Blank);
             }
             Self::StrangerBelieved => believe_the_stranger(evidence),
+            Self::LaggardIsToLead => take_the_peer_for_close(evidence),
+            Self::LeadNeverGivenBack => evidence.leading.iter_mut().for_each(|to| to.failback = false),
+            Self::LedBeforeTheDelay => evidence.leading.iter_mut().for_each(|to| to.ready_for_s = Some(u64::MAX)),
             Self::LaunchIgnored => evidence.launching = Fact::Known(false),
             Self::FailedStartsIgnored => evidence.local.failed_starts = None,
             Self::ToldBesideAKnownFork => pass_for_restored(evidence),
@@ -262,6 +277,13 @@ impl Mutant {
             Self::FailuresAddUp => plan.effects.retain(|effect| !matches!(effect, Effect::SetFailures { .. })),
             Self::PeersForkNotKept => {
                 plan.effects.retain(|effect| !matches!(effect, Effect::PublishPeerLineage(_)));
+            }
+            Self::LearnerIsToLead if request == Request::Monitor && evidence.leading.is_some() => {
+                for effect in &mut plan.effects {
+                    if let Effect::PromoteMember { id, .. } = *effect {
+                        *effect = Effect::MoveLeader { to: id };
+                    }
+                }
             }
             Self::DataNotMovedAside => plan.effects.retain(|effect| *effect != Effect::MoveDataAside),
             Self::LearnerNeverPromoted => {

@@ -176,6 +176,8 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
         ("key_file", "/etc/tandem/etcd.key"),
         ("oom", "0"),
         ("etcd_settings", ""),
+        ("configured_primary", ""),
+        ("failback_delay", ""),
     ];
     let options: Vec<String> = usual
         .iter()

@@ -118,7 +118,7 @@ async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
 pub struct Writers {
     pub(crate) lab: Lab,
     shared: Arc<Shared>,
-    stalls: Stalls,
+    pub(crate) stalls: Stalls,
     thread: Option<JoinHandle<Result<()>>>,
 }
 

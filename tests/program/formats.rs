@@ -14,8 +14,8 @@ use serde_json::Value;
 use tandem::adapters::etcd::version::Version;
 use tandem::adapters::pacemaker::attributes::parse_lineage;
 use tandem::decide::evidence::{
-    BootState, Confirmation, DataDir, DataEnd, DataOwner, DurableState, History, Lineage, LogPosition, PublishedState,
-    Reached, Redundancy, RunningVoter, ThirdVoter,
+    BootState, Cause, Confirmation, DataDir, DataEnd, DataOwner, DurableState, HandOver, History, Lineage, LogPosition,
+    PublishedState, Reached, Redundancy, RunningVoter, ThirdVoter,
 };
 use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;
@@ -87,8 +87,12 @@ fn the_memory_of_a_boot() {
         start_failures: 3,
         in_vain: false,
         ended_at,
+        hand_over: None,
     };
     holds("boot-memory.json", &memory);
+    let hand_over = Some(HandOver { cause: Cause::Primary, since_s: 3_600, tries: 1 });
+    let due = BootState { ended_at: None, hand_over, ..memory };
+    holds("boot-memory-hand-over.json", &due);
     let least = BootState { boot_id: BOOT.to_owned(), ..BootState::default() };
     reads("boot-memory-least.json", &least);
 }

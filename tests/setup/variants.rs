@@ -69,6 +69,7 @@ pub(crate) fn promotable() -> Variant {
         cluster: "tandem".to_owned(),
         nodes: [node(1, &BMC1), node(2, &BMC2)],
         preferred: "node1".to_owned(),
+        primary: None,
         race: false,
         token: Duration::from_secs(3),
         clone: Clone::Promotable,
@@ -100,6 +101,7 @@ pub(crate) fn all() -> Vec<Variant> {
     let pem = |name: &str| PathBuf::from("/etc/pki/etcd").join(name);
     certificates.description.certificates =
         Certificates::Given { ca: pem("ca.pem"), cert: pem("node.pem"), key: pem("node.key") };
+    certificates.description.primary = Some("node1".to_owned());
     certificates.description.etcd.data_dir = PathBuf::from("/srv/etcd");
     certificates.description.etcd.settings = pairs(&[("heartbeat-interval", "200"), ("election-timeout", "2000")]);
 

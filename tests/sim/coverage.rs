@@ -35,8 +35,7 @@ variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
     Hide, Erase, PutBack, RollBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage,
-    CutUsers not because "no rule reads what users reach: `tandem-sim compare` has it",
-    UsersBack not because "no rule reads what users reach: `tandem-sim compare` has it",
+    CutUsers, UsersBack, DelayOver,
     CleanUp not because "it takes more faults than these searches have",
 }
 
@@ -170,6 +169,7 @@ variants! { name_of_step, STEPS, ReasonStep:
     DropBackups not because "the model's disks are never full",
     HandOverLeadership,
     LeaveBeforeStop,
+    GiveLeadership,
     StopEtcd,
     AskPeerToPromote not because "Pacemaker promotes where an agent has set a score, and a learner sets none",
     TakeBackOutdatedConfirmation,
@@ -187,6 +187,7 @@ variants! { name_of_wait, WAITS, Wait:
     OwnAnswer,
     LearnerToCatchUp,
     Learner,
+    SecondLook,
     BeforeFailing not because "the model's starts are not paced",
     PeerVote,
     EtcdToStop not because "in the model etcd ends with the effect that stops it",
@@ -298,6 +299,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         Bounds { tells: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { hides: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { puts_back: true, counts_forks: true, unmounts: true, ..Bounds::of_search(1) },
+        Bounds { primary: Some(1), cuts_users: true, ..Bounds::of_search(1) },
     ] {
         reached.add_search(bounds);
     }

@@ -62,6 +62,23 @@ fn one_fault_is_enough_to_catch() {
     assert_caught(&alone, Bounds { unblocks: true, ..bounds(1) });
 }
 
+/// Where one node is to lead, it leads in the end.
+#[test]
+fn with_a_primary_leadership_goes_back_to_it_and_to_no_other() {
+    let primary = Bounds { primary: Some(0), cuts_users: true, ..bounds(1) };
+    assert_eq!(wrong(Mutant::None, Bounds { operators: true, ..primary }), None);
+    assert_eq!(wrong(Mutant::None, Bounds { blank: true, writes: 0, ..primary }), None);
+    let caught = [
+        ("learner-is-to-lead", "has no vote"),
+        ("led-before-the-delay", "was not well for the delay"),
+        ("lead-never-given-back", "dead"),
+    ];
+    assert_caught(&caught, primary);
+    // Between two atomic steps nothing is on its way from one etcd to the other.
+    let fine = Bounds { fine: true, ..Bounds { faults: 0, ..primary } };
+    assert_caught(&[("laggard-is-to-lead", "lacks entries")], fine);
+}
+
 #[test]
 fn from_blank_nodes_one_fault_is_enough_to_catch() {
     assert_caught(&[("both-bootstrap", ""), ("data-moved-aside-early", "does not serve")], from_blank());

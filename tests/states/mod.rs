@@ -38,6 +38,7 @@ pub(crate) fn healthy() -> Cluster {
         etcd: NODES.iter().map(|node| ((*node).to_owned(), Fact::Known(etcd(node)))).collect(),
         collected: NODES.iter().map(|node| ((*node).to_owned(), Fact::Known(collected(node)))).collect(),
         power: BTreeMap::new(),
+        hand_over: None,
         own_notes: Vec::new(),
         is_starting: false,
     }

@@ -10,20 +10,31 @@ use super::attributes::{
     REDUNDANCY, STANDALONE_NODE, THIRD_VOTER,
 };
 use super::cib_document::CibDocument;
-use super::element::{child, children};
-use super::{Error, run, wishes};
+use super::element::child;
+use super::nodes::{attribute, is_named, node_state, nodes};
+use super::{Error, maintenance, run, wishes};
 use crate::adapters::command::Programs;
 use crate::base::{Fact, json, printable};
 use crate::decide::evidence::{
-    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, START_OPERATION, ShownRole, ThirdVoter,
+    Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Reach, START_OPERATION, ShownRole, ThirdVoter,
 };
 
 /// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
 ///
 /// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named, whether or not it
 /// is asked with `--local`, which 3.0 has deprecated.
-pub fn query(programs: &Programs, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
-    let cib = parse(&run(programs, "cibadmin", &["--query"])?, resource, node, peer)?;
+///
+/// `reach` is the node attribute that is 0 where users do not reach a node.
+pub fn query(
+    programs: &Programs,
+    resource: &str,
+    node: &str,
+    peer: Option<&str>,
+    reach: Option<&str>,
+) -> Result<Cib, Error> {
+    let xml = run(programs, "cibadmin", &["--query"])?;
+    let cib = parse(&xml, resource, node, peer)?;
+    let cib = reach.map_or(Ok(cib.clone()), |name| with_reach(cib, &xml, name, node, peer))?;
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, ..cib })
 }
 
@@ -33,6 +44,20 @@ pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<
     let peer = other_node(&xml, node)?;
     let cib = parse(&xml, resource, node, peer.as_deref())?;
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer.as_deref())?, ..cib })
+}
+
+/// Adds whether users reach both nodes, by the attribute of this name.
+fn with_reach(cib: Cib, xml: &str, name: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
+    let document = CibDocument::parse(xml).map_err(Error::Parse)?;
+    let root = document.root();
+    let value = |node: &str| {
+        let transient = node_state(root, node).and_then(|state| child(state, "transient_attributes"));
+        let permanent = || nodes(root).find(|entry| is_named(*entry, node));
+        transient.and_then(|set| attribute(set, name)).or_else(|| attribute(permanent()?, name))
+    };
+    let reached = |node: &str| value(node).map_or(Fact::Absent, |value| Fact::Known(value.trim() != "0"));
+    let reach = Reach { own: reached(node), peer: peer.map_or(Fact::Absent, reached) };
+    Ok(Cib { reach: Some(Box::new(reach)), ..cib })
 }
 
 fn other_node(xml: &str, node: &str) -> Result<Option<String>, Error> {
@@ -79,33 +104,16 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         reached: said(cib, REACHED),
         primary: property(cib, PRIMARY),
         third_voter: property(cib, THIRD_VOTER).map(|text| ThirdVoter::parse(&text)),
+        reach: None,
+        in_maintenance: maintenance::applies(cib, resource, node, peer),
+        peer_leaves: peer.is_some_and(|peer| maintenance::leaves(cib, peer)),
         others: others(cib, node, peer_there),
     })
-}
-
-fn nodes<'a, 'i>(cib: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
-    child(cib, "configuration").into_iter().flat_map(|configuration| children(configuration, "nodes", "node"))
-}
-
-fn is_named(node: Node<'_, '_>, name: &str) -> bool {
-    node.attribute("uname") == Some(name)
-}
-
-fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
-    child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
 }
 
 /// Returns the value of a transient attribute of the node called `name`.
 fn transient_of<'a>(cib: Node<'a, '_>, name: &str, attribute_name: &str) -> Option<&'a str> {
     attribute(child(node_state(cib, name)?, "transient_attributes")?, attribute_name)
-}
-
-/// The value of an nvpair below `node`, whichever set it is in.
-fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
-    node.descendants()
-        .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))
-        .and_then(|pair| pair.attribute("value"))
-        .filter(|value| !value.is_empty())
 }
 
 fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
@@ -284,6 +292,26 @@ mod tests {
         // All of it is there.
         let back = corosync_alone.replace("crmd=\"0\"", "crmd=\"1795427999\"");
         assert_eq!(told(&seen(&back)), (PeerNode::Online, true, true));
+    }
+
+    #[test]
+    fn a_node_attribute_says_whether_users_reach_a_node_and_none_says_nothing() {
+        let node = "<node id=\"1\" uname=\"node1\">";
+        let pair = |value: &str| format!("<nvpair id=\"r\" name=\"users-reach\" value=\"{value}\"/>");
+        let reach = |xml: &str| {
+            let cib = with_reach(seen(xml), xml, "users-reach", "node2", Some("node1")).unwrap();
+            cib.reach.map(|reach| (reach.own, reach.peer)).unwrap()
+        };
+        assert_eq!(reach(TWO_VOTERS), (Fact::Absent, Fact::Absent));
+        for (value, is_reached) in [("0", false), (" 0", false), ("1000", true), ("yes", true)] {
+            let set = format!("{node}<instance_attributes id=\"s\">{}</instance_attributes>", pair(value));
+            assert_eq!(reach(&TWO_VOTERS.replacen(node, &set, 1)), (Fact::Absent, Fact::Known(is_reached)), "{value}");
+        }
+        // The first transient attributes in the document are node2's, and count before permanent ones.
+        let transient = "<transient_attributes id=\"2\">";
+        let set = format!("{transient}<instance_attributes id=\"t\">{}</instance_attributes>", pair("0"));
+        assert_eq!(reach(&TWO_VOTERS.replacen(transient, &set, 1)), (Fact::Known(false), Fact::Absent));
+        assert_eq!(seen(TWO_VOTERS).reach, None);
     }
 
     #[test]

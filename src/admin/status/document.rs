@@ -56,6 +56,9 @@ pub(super) struct Overall {
     pub(super) maintenance: Option<bool>,
     pub(super) stonith_enabled: Option<bool>,
     pub(super) dc: Option<String>,
+    /// The node that leads, and the one that is to.
+    pub(super) leader: Option<String>,
+    pub(super) primary: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -219,6 +222,8 @@ fn overall(cluster: &Cluster) -> Overall {
         maintenance: pacemaker.map(|known| known.maintenance),
         stonith_enabled: pacemaker.map(|known| known.stonith_enabled),
         dc: pacemaker.and_then(|known| known.dc.clone()),
+        leader: view::leading(cluster).filter(|(_, etcd)| view::leads(etcd)).map(|(name, _)| name.clone()),
+        primary: health::primary(cluster),
     }
 }
 

@@ -152,7 +152,12 @@ fn token(status: &Status, node: &Node) -> String {
 }
 
 /// What its etcd is.
-pub(super) fn role(_: &Status, node: &Node) -> String {
+pub(super) fn role(status: &Status, node: &Node) -> String {
+    let is_primary = status.cluster.primary.as_ref() == Some(&node.name);
+    format!("{}{}", role_of_any(node), if is_primary { ", the primary" } else { "" })
+}
+
+fn role_of_any(node: &Node) -> String {
     let etcd = &node.etcd;
     match (etcd.role, etcd.lag) {
         (Some(Role::Learner), Some(lag)) => format!("learner, {lag} entries behind"),

@@ -64,6 +64,8 @@ fn the_exit_code_is_the_verdicts() {
         ("stale-join-file", Exit::Done),
         ("no-backups", Exit::Done),
         ("image-pending", Exit::Done),
+        ("primary-follows", Exit::Done),
+        ("primary-unknown", Exit::Degraded),
         ("image-not-here", Exit::Degraded),
         ("learner", Exit::Degraded),
         ("peer-off", Exit::Degraded),

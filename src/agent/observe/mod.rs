@@ -15,7 +15,7 @@ use crate::adapters::pacemaker::{cib, erased};
 use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Pace, Room, RunningVoter};
+use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Leading, Pace, Room, RunningVoter};
 use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
 use crate::records::{data_mount, own_dir, state_file};
@@ -43,6 +43,7 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     // Only a node that is to join a serving peer needs room, and its backups are walked through for that.
     let may_join = is_stopped && peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     let disk = if is_stopped { disk(context) } else { Fact::NotAsked };
+    let leading = leading(context, &boot_memory);
     let mut local = local::observe(context, is_stopped, &own_etcd, &peer_etcd);
     local.image = if is_stopped { Fact::NotAsked } else { image::observe(context, &own_etcd, &cib) };
     Evidence {
@@ -70,9 +71,25 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
         peer_refuses: peer.no_permission,
         own_leaderless,
         recovery: context.params.recovery,
+        leading,
         pace: pace(context, began, unanswered),
         nonce: clock::boot_nanoseconds(),
     }
+}
+
+/// Returns which node is to lead, where a parameter names one, and for how long a hand-over has been due.
+fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leading>> {
+    let wanted = Some(&context.params.leading).filter(|leading| leading.is_wanted())?;
+    let boot_s = u32::try_from(clock::boot_nanoseconds() / 1_000_000_000).unwrap_or(u32::MAX);
+    let of_this_boot = boot_memory.known().filter(|memory| memory.boot_id == context.boot_id);
+    let due = of_this_boot.and_then(|memory| memory.hand_over);
+    Some(Box::new(Leading {
+        primary: wanted.primary.clone(),
+        failback: wanted.failback,
+        delay_s: wanted.delay_s,
+        ready_for_s: due.map(|due| boot_s.saturating_sub(due.since_s).into()),
+        boot_s,
+    }))
 }
 
 /// How long things take here, as far as a decision needs to know.
@@ -173,7 +190,13 @@ fn query_cib(context: &Context, boot_memory: &Fact<BootState>) -> Fact<Cib> {
 
 fn ask_for_the_cib(context: &Context) -> Fact<Cib> {
     let peer = context.peer.as_ref().map(|peer| peer.name.as_str());
-    match cib::query(&context.programs, &context.resource, &context.me.name, peer) {
+    match cib::query(
+        &context.programs,
+        &context.resource,
+        &context.me.name,
+        peer,
+        context.params.leading.reach.as_deref(),
+    ) {
         Ok(cib) => Fact::Known(cib),
         Err(error) => Fact::Unknown(error.to_string()),
     }

@@ -1,5 +1,6 @@
 //! The agent's parameters: one table, from which they are parsed and described, and the sentences for wrong ones.
 
+pub mod leading;
 mod read;
 mod table;
 
@@ -16,8 +17,9 @@ use crate::adapters::ocf::exit::Code;
 use crate::adapters::options::OptionRow;
 use crate::base::printable;
 use crate::decide::evidence::Recovery;
-pub use read::image as image_fits;
-use read::{given, list, node_ip_map, text, value};
+use leading::Leading;
+use read::{given, list, text, value};
+pub use read::{image as image_fits, node_ip_map};
 use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
     DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MAX_BACKUP_SNAPSHOTS,
@@ -60,6 +62,7 @@ pub struct Params {
     pub etcd_settings: Vec<Setting>,
     pub promote_max_lag: u64,
     pub recovery: Recovery,
+    pub leading: Leading,
 }
 
 /// Where image, certificates and settings come from.
@@ -141,7 +144,12 @@ pub fn keeps_no_backup(value: &str) -> bool {
 /// not stopped for it.
 pub fn outdated(env: &Env) -> Option<Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
-    image.and_then(|image| image_fits(image).err()).or_else(|| no_backup(env))
+    image.and_then(|image| image_fits(image).err()).or_else(|| no_backup(env)).or_else(|| no_primary(env))
+}
+
+fn no_primary(env: &Env) -> Option<Invalid> {
+    let nodes = node_ip_map(text(env, &NODE_IP_MAP).ok()?).ok()?;
+    leading::fault(|name| env.parameter(name), &nodes, env.resource()).map(Invalid::everywhere)
 }
 
 fn no_backup(env: &Env) -> Option<Invalid> {
@@ -164,8 +172,10 @@ pub fn parse(env: &Env) -> Result<Params, Invalid> {
 
 /// Each by itself.
 fn parse_each(env: &Env) -> Result<Params, Invalid> {
+    let nodes = node_ip_map(text(env, &NODE_IP_MAP)?)?;
     Ok(Params {
-        nodes: node_ip_map(text(env, &NODE_IP_MAP)?)?,
+        leading: leading::read(|name| env.parameter(name), &nodes),
+        nodes,
         source: source(env)?,
         name: read::container_name(env)?,
         authfile: value(env, &AUTHFILE)?,

@@ -6,13 +6,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{DataDir, MemberId, NodeName, Reached, RunningImage};
+use super::{DataDir, MemberId, NodeName, Reach, Reached, RunningImage};
 use crate::base::Fact;
 
 /// How Pacemaker calls a start where it counts failures.
 pub const START_OPERATION: &str = "start_0";
 
 /// The part of the CIB that matters here.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker has")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cib {
     /// How Pacemaker sees the peer's machine.
@@ -74,6 +75,15 @@ pub struct Cib {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "guest")]
     pub third_voter: Option<ThirdVoter>,
+    /// Whether users reach this node, and the peer, by the node attribute that `reach_attribute` names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<Box<Reach>>,
+    /// Whether Pacemaker leaves etcd's resource alone, on either node.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_maintenance: bool,
+    /// Whether the peer is on standby, or is about to shut down.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub peer_leaves: bool,
     /// What this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,

@@ -1,8 +1,10 @@
 //! What this node wrote down itself, for good or for this boot, and what an operator wrote down here.
 
+use std::hash::{Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 
-use super::{DataEnd, Lineage, LogPosition, MemberId, NodeName};
+use super::{DataEnd, HandOver, Lineage, LogPosition, MemberId, NodeName};
 
 /// The durable note beside the data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -37,7 +39,7 @@ pub struct DataOwner {
 }
 
 /// What this boot remembers of its etcd; gone after a reboot, by being kept where no reboot reaches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootState {
     pub boot_id: String,
     /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
@@ -55,6 +57,20 @@ pub struct BootState {
     /// Where the data ended at the last stop of this boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DataEnd>,
+    /// A hand-over of leadership that is due, on the leader's node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_over: Option<HandOver>,
+}
+
+/// By hand: a search orders states by these numbers, and a memory without a hand-over keeps the one that it had before there were any.
+impl Hash for BootState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { boot_id, voter, promoted, start_failures, in_vain, ended_at, hand_over } = self;
+        (boot_id, voter, promoted, start_failures, in_vain, ended_at).hash(state);
+        if let Some(due) = hand_over {
+            due.hash(state);
+        }
+    }
 }
 
 /// The operator's confirmation, given with `tandem confirm-recovery`: for one use, in one boot, for the data as it was

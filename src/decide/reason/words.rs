@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::written::At;
-use super::{Health, NoVoteProxy, ReasonStep, Rule, Wait, grant, megabytes};
-use crate::decide::evidence::Obstacle;
+use super::{Health, Held, NoVoteProxy, ReasonStep, Rule, Wait, grant, megabytes};
+use crate::decide::evidence::{Cause, Obstacle};
 
 impl Rule {
     #[expect(clippy::too_many_lines, reason = "a table of sentences")]
@@ -97,6 +97,7 @@ impl fmt::Display for Wait {
             Self::OwnAnswer { why } => write!(f, "our etcd to answer ({why})"),
             Self::LearnerToCatchUp { lag } => write!(f, "the learner to catch up ({lag} entries behind)"),
             Self::Learner => write!(f, "the learner to answer"),
+            Self::SecondLook { peer } => write!(f, "a second look at {peer}, before leadership moves to it"),
             Self::BeforeFailing { refusal, peer } => {
                 write!(f, "this to pass: ")?;
                 refusal.write(f, peer)
@@ -187,6 +188,7 @@ impl fmt::Display for ReasonStep {
                 write!(f, "{peer} has caught up ({lag} entries behind in two polls): promoting it to a voter")
             }
             Self::HandOverLeadership { peer } => write!(f, "handing leadership to {peer} before leaving"),
+            Self::GiveLeadership { peer, cause } => f.write_str(&given(peer, *cause)),
             Self::LeaveBeforeStop { peer } => {
                 write!(f, "leaving the member list before stopping, so that {peer} runs standalone without a pause")
             }
@@ -255,3 +257,29 @@ impl fmt::Display for Health {
 
 /// etcd's word for a database that has reached its quota.
 const NO_SPACE: &str = "NOSPACE";
+
+fn given(peer: &str, cause: Cause) -> String {
+    match cause {
+        Cause::Primary => format!("handing leadership back to {peer}, the configured primary, which is well"),
+        Cause::Reach => format!("handing leadership to {peer}, which users reach: they do not reach this node"),
+    }
+}
+
+impl Held {
+    /// Returns it as a sentence about the peer.
+    pub fn about(self, peer: &str) -> String {
+        match self {
+            Self::CibUnknown => "the CIB cannot be read".to_owned(),
+            Self::Silent => format!("{peer}'s etcd does not answer"),
+            Self::NoVoter => format!("{peer} has no vote"),
+            Self::AnotherLeader => format!("{peer} follows another leader"),
+            Self::Lags { lag } => format!("{peer} lacks {lag} entries"),
+            Self::NotReached => format!("users do not reach {peer}"),
+            Self::Alarm => "etcd raises an alarm".to_owned(),
+            Self::NotActive => format!("{peer}'s agent is not active"),
+            Self::Leaves => format!("{peer} is on standby or shuts down"),
+            Self::MembersChange => "the members change".to_owned(),
+            Self::Maintenance => "Pacemaker leaves etcd alone, in maintenance".to_owned(),
+        }
+    }
+}

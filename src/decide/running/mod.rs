@@ -2,6 +2,7 @@
 
 pub(super) mod alarm;
 pub(super) mod erased;
+pub(super) mod hand_over;
 pub(super) mod membership;
 pub(super) mod monitor;
 pub(super) mod notify;

@@ -1,6 +1,7 @@
 //! `monitor` asks etcd itself. It is also the backstop: what a notification missed is found and done here.
 
 use super::alarm;
+use super::hand_over;
 use super::membership;
 use super::upkeep::{Stage, kept, upkeep_unseen};
 use crate::base::Fact;
@@ -147,7 +148,11 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
     {
         return plan;
     }
-    kept(evidence, progress, etcd, running_exit(evidence), alarm::health(etcd))
+    let kept = kept(evidence, progress, etcd, running_exit(evidence), alarm::health(etcd));
+    // What others rely on comes first.
+    let is_at_rest = kept.effects.is_empty() && matches!(kept.next, Next::Exit(_));
+    let hand_over = || hand_over::decide(evidence, progress, etcd, running_exit(evidence));
+    is_at_rest.then(hand_over).flatten().unwrap_or(kept)
 }
 
 /// The answer of a monitor whose time is over in the middle of its work: an etcd that serves is no failure for what is still to be

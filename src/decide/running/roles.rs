@@ -20,7 +20,7 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     if !etcd.is_learner {
         // Where that does not say whether this voter may run standalone, it says all the same that it is promoted.
         let as_before = || promoted_as_before(evidence);
-        let memory = remember_voter(evidence, etcd, true).unwrap_or_else(as_before);
+        let memory = remember_voter(evidence, etcd, true, None).unwrap_or_else(as_before);
         return Plan::exit(vec![memory], Exit::Success, Reason::Running(health(etcd)));
     }
     if evidence.machine_is_deleted() {

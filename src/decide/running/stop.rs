@@ -126,7 +126,8 @@ fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let is_unseen = claims && evidence.cib.known().is_none();
     let memory = evidence.boot_state().cloned().unwrap_or_default();
     let boot_id = evidence.boot_id.clone();
-    let memory = BootState { boot_id, voter, promoted: false, ended_at: ended_at(evidence, progress), ..memory };
+    let ended_at = ended_at(evidence, progress);
+    let memory = BootState { boot_id, voter, promoted: false, ended_at, hand_over: None, ..memory };
     let mut effects = vec![Effect::Remember(memory)];
     // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
     // alone waits for ever.

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::alarm;
+use super::hand_over;
 use super::membership;
 use super::others;
 use super::reached;
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, Etcd, Evidence, Identity, RunningVoter};
+use crate::decide::evidence::{BootState, Etcd, Evidence, HandOver, Identity, RunningVoter};
 use crate::decide::plan::{Effect, Exit, Plan, Progress, RunMode};
 use crate::decide::reason::{Health, Reason, Wait};
 use crate::decide::recovery::slow;
@@ -45,7 +46,7 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
     if starts {
         effects.extend(others::served(evidence));
         effects.extend(others::failures_of_who_serves(evidence));
-        effects.extend(remember_voter(evidence, etcd, is_promoted(evidence)));
+        effects.extend(remember_voter(evidence, etcd, is_promoted(evidence), None));
         effects.extend(unstartable::forgotten(evidence));
     } else {
         effects.extend(claim_and_remember(evidence, etcd));
@@ -132,7 +133,9 @@ fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
         return vec![claim];
     }
     let remembered = Effect::Remember(evidence.boot_state().cloned().unwrap_or_default());
-    let wanted = remember_voter(evidence, etcd, is_promoted(evidence)).filter(|wanted| *wanted != remembered);
+    let hand_over = hand_over::counted(evidence, etcd);
+    let wanted = remember_voter(evidence, etcd, is_promoted(evidence), hand_over);
+    let wanted = wanted.filter(|wanted| *wanted != remembered);
     outdated_record(evidence, etcd).into_iter().chain(wanted).collect()
 }
 
@@ -154,7 +157,12 @@ fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
 
 /// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to run
 /// standalone rests on what the note says.
-pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -> Option<Effect> {
+pub(super) fn remember_voter(
+    evidence: &Evidence,
+    etcd: &Etcd,
+    promoted: bool,
+    hand_over: Option<HandOver>,
+) -> Option<Effect> {
     let lineage = evidence.own_lineage()?;
     let among_many = evidence.is_left_to_raft(&etcd.members) && !etcd.is_learner;
     let voter = (among_many || has_all_that_was_acknowledged(evidence, etcd)).then(|| RunningVoter {
@@ -173,6 +181,7 @@ pub(super) fn remember_voter(evidence: &Evidence, etcd: &Etcd, promoted: bool) -
         start_failures,
         in_vain: false,
         ended_at: None,
+        hand_over,
     }))
 }
 

@@ -53,6 +53,9 @@ pub(super) fn at_rest() -> Evidence {
             reached: Fact::NotAsked,
             primary: None,
             third_voter: None,
+            reach: None,
+            in_maintenance: false,
+            peer_leaves: false,
             others: Others { node_ip: Some("192.0.2.1".to_owned()), ..Others::default() },
         }),
         launching: Fact::Known(false),
@@ -70,6 +73,7 @@ pub(super) fn at_rest() -> Evidence {
         peer_refuses: None,
         own_leaderless: Fact::NotAsked,
         recovery: Recovery::Restart,
+        leading: None,
         pace: Pace::default(),
         nonce: NONCE,
     }

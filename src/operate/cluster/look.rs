@@ -56,6 +56,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
     let quorum = quorum.peek(end.at_most(FOR_THE_NAME));
     let here = configured.and_then(|read| name(quorum.known(), read)).unwrap_or_default();
     let etcds = configured.map(|read| ask_etcds(&read.configuration, &here, limits)).unwrap_or_default();
+    let hand_over = configured.and_then(|read| own::hand_over(&read.configuration));
     let nodes: Vec<String> = configured.map(|read| read.configuration.nodes.clone()).unwrap_or_default();
     Cluster {
         at,
@@ -67,6 +68,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
         collected: by_node(&nodes, &published.fact(end)),
         configuration: configuration_of(configuration),
         power: BTreeMap::new(),
+        hand_over,
         own_notes: own_notes.within(end.left()).unwrap_or_default(),
         is_starting: is_starting(),
     }

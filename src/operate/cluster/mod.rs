@@ -21,6 +21,7 @@ use crate::adapters::corosync::conf::Detection;
 use crate::adapters::corosync::quorum::Quorum;
 use crate::adapters::pacemaker::seen::{Configuration, Pacemaker};
 use crate::base::Fact;
+use crate::decide::evidence::Cause;
 use crate::records::bmc_note::BmcNote;
 
 pub use ask::ask;
@@ -55,9 +56,22 @@ pub struct Cluster {
     /// What this node's own fence devices found last, by now: in a failure the seconds count in which no collector publishes it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_notes: Vec<BmcNote>,
+    /// What this node's agent remembers of a hand-over of leadership that is due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hand_over: Option<DueHandOver>,
     /// Whether Corosync or Pacemaker was started on this node a moment ago: `pacemaker` is `Absent` until both have connected.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_starting: bool,
+}
+
+/// A hand-over of leadership that is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueHandOver {
+    pub cause: Cause,
+    /// For how many seconds nothing has obstructed it.
+    pub for_s: u64,
+    /// How many tries were in vain.
+    pub tries: u8,
 }
 
 /// A node's power, by its BMC.

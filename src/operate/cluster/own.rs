@@ -9,15 +9,19 @@ use std::path::{Path, PathBuf};
 use nix::sys::statvfs::statvfs;
 
 use super::etcds::{self, Here};
-use super::{Certificate, Cluster, Collected, MovedAside, certificates, route};
+use super::{Certificate, Cluster, Collected, DueHandOver, MovedAside, certificates, route};
 use crate::adapters::data_dir;
 use crate::adapters::https::address::Address;
+use crate::adapters::ocf::env::Env;
 use crate::adapters::pacemaker::seen::Configuration;
 use crate::adapters::systemd;
+use crate::agent::resource::context;
 use crate::base::Fact;
+use crate::decide::evidence::BootState;
 use crate::os::clock;
 use crate::os::regular_file;
 use crate::records::bmc_note::{self, BmcNote};
+use crate::records::state_file;
 
 /// What the firmware calls this machine; the BMC of its fence device should say the same.
 const DMI_UUID: &str = "/sys/class/dmi/id/product_uuid";
@@ -93,6 +97,18 @@ fn ends(configuration: Option<&Configuration>, here: Option<&Here>) -> Vec<Certi
 /// Returns what this node's fence devices wrote down, by now.
 pub(super) fn own_notes() -> Vec<BmcNote> {
     notes(Path::new(bmc_note::DIRECTORY))
+}
+
+/// Returns what this node's agent remembers of a hand-over of leadership, in this boot.
+pub(super) fn hand_over(configuration: &Configuration) -> Option<DueHandOver> {
+    let resource = configuration.etcd.as_ref()?;
+    let path = state_file::memory_path(&Env::from_pairs([]).volatile_dir(), &resource.id);
+    due(&path, &context::boot_id(), clock::boot_nanoseconds() / 1_000_000_000)
+}
+
+fn due(path: &Path, boot_id: &str, now_s: u64) -> Option<DueHandOver> {
+    let memory = state_file::read::<BootState>(path).known().filter(|memory| memory.boot_id == boot_id)?.hand_over?;
+    Some(DueHandOver { cause: memory.cause, for_s: now_s.saturating_sub(memory.since_s.into()), tries: memory.tries })
 }
 
 /// What this node's fence devices wrote down; what cannot be read tells nothing.

@@ -17,8 +17,8 @@ use serde::Serialize;
 
 pub use bmc::checked;
 pub use may_stop::{change_under_way, outlook, third_voter, voters_published, without_change};
-pub use problems::IDS;
 pub(in crate::operate) use problems::NEARLY_FULL;
+pub use problems::{IDS, primary};
 pub use verdict::assess;
 pub(crate) use view::names;
 

@@ -9,7 +9,7 @@ use crate::operate::health::view::ResourceSeen;
 /// What the cluster's state means.
 pub fn assess(cluster: &Cluster) -> Health {
     let problems = problems::of(cluster);
-    let is_known = |id: &str| !id.ends_with(problems::UNKNOWN);
+    let is_known = |id: &str| !problems::is_unasked(id);
     let is_bad = |severity: Severity| severity != Severity::Notice;
     let missing = problems.iter().any(|problem| is_bad(problem.severity) && is_known(problem.id));
     let unasked = problems.iter().any(|problem| is_bad(problem.severity) && !is_known(problem.id));

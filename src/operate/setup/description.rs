@@ -14,6 +14,9 @@ pub struct Description {
     pub nodes: [Node; 2],
     /// Which node wins a split: the one whose fence device waits longer.
     pub preferred: String,
+    /// Which node is to lead; none where either may.
+    #[serde(default)]
+    pub primary: Option<String>,
     /// Whether a fence race decides a split, and no delay.
     #[serde(default)]
     pub race: bool,

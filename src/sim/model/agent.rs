@@ -7,8 +7,8 @@ use super::steps::{EffectStep, Steps, Then, Todo};
 use super::timing::{MOMENTS, When};
 use super::view::{self, View};
 use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
-use super::{etcd, pacemaker, vote_proxy};
-use crate::decide::evidence::{BootState, DurableState, LogPosition, PeerNode, PublishedState, RunningVoter};
+use super::{etcd, leading, pacemaker, vote_proxy};
+use crate::decide::evidence::{BootState, DurableState, HandOver, LogPosition, PeerNode, PublishedState, RunningVoter};
 use crate::decide::plan::{DeadVote, Decision, Effect, OnFailure, Phase, RunMode};
 use crate::decide::reason::{Reason, ReasonStep};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
@@ -79,7 +79,11 @@ fn canonical(effect: &Effect) -> Effect {
             note.of = None;
             Effect::WriteNote(note)
         }
-        Effect::Remember(memory) => Effect::Remember(BootState { ended_at: None, ..memory }),
+        Effect::Remember(memory) => {
+            // Of tries in vain only the pause after each is in the model.
+            let hand_over = memory.hand_over.map(|due| HandOver { tries: 0, ..due });
+            Effect::Remember(BootState { ended_at: None, hand_over, ..memory })
+        }
         Effect::StopContainer { .. } => Effect::StopContainer { grace_s: 1 },
         Effect::VoteProxy(vote) => Effect::VoteProxy(DeadVote { dead: 0, member_id: 0, ..vote }),
         effect => effect,
@@ -209,6 +213,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
             NAMES[n],
             NAMES[1 - n]
         )));
+    }
+    if plan.hands_over && action.request == Request::Monitor {
+        leading::check(sim, world, n)?;
     }
     // An etcd that runs tells of what it has applied: that it was promoted may be in its log alone.
     let told = if me.etcd.is_on() { me.data.applied(&sim.logs) } else { me.data.newest(&sim.logs) };

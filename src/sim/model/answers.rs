@@ -1,9 +1,9 @@
 //! What comes of asking an etcd of the model, and that as evidence.
 
-use super::log::{self, Conf, Mid};
-use super::world::{NAMES, Node, Run, World};
+use super::log::{self, CLUSTER, Conf, Mid};
+use super::world::{CibReached, NAMES, Node, Run, World};
 use crate::base::Fact;
-use crate::decide::evidence::{Etcd, Leaderless, Member, NodeAddress, Version};
+use crate::decide::evidence::{Etcd, Leaderless, LogPosition, Member, NodeAddress, Reached, Version};
 use crate::sim::Sim;
 
 /// What an etcd tells without a leader.
@@ -25,6 +25,21 @@ pub(in crate::sim) enum Heard {
     Refused,
     Silent,
     Etcd { mid: Mid, cluster: u8, leader: Mid, term: u8, index: u8, is_learner: bool, conf: Conf },
+}
+
+/// How far etcd has reached, where positions count. All data of the model is of one cluster then.
+pub(super) fn reached(sim: &Sim, published: CibReached) -> Fact<Reached> {
+    let CibReached { forks, term, index, is_redundant } = published;
+    match (sim.bounds.puts_back, index) {
+        (false, _) => Fact::NotAsked,
+        (true, 0) => Fact::Absent,
+        (true, _) => Fact::Known(Reached {
+            cluster_id: CLUSTER.into(),
+            forks: forks.into(),
+            position: LogPosition { term: term.into(), index: index.into() },
+            is_redundant,
+        }),
+    }
 }
 
 pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {

@@ -1,10 +1,10 @@
 //! The initial states of a search, and what counts as a good state to end in.
 
 use super::answers::mids as mids_of;
-use super::etcd;
 use super::log::{CLUSTER, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{CibReached, HISTORY, NAMES, Run, Wanted, World};
+use super::{etcd, leading};
 use crate::decide::evidence::{
     BootState, DataDir, DataOwner, DurableState, History, Lineage, PeerAgent, PublishedState, RunningVoter,
 };
@@ -215,4 +215,5 @@ pub fn is_good(sim: &Sim, world: &World) -> bool {
         && (0..2).all(|n| world.nodes[n].cib.agent[n] == PeerAgent::Active && conf(n).votes(world.nodes[n].data.mid))
         && (conf(0).voters & !bit(THIRD_VOTER)).count_ones() == 2
         && world.nodes[0].data.log == world.nodes[1].data.log
+        && leading::is_as_wanted(sim, world)
 }

@@ -5,6 +5,7 @@ pub(in crate::sim) mod answers;
 pub mod blind;
 pub mod etcd;
 pub mod initial_states;
+pub mod leading;
 pub mod log;
 pub mod members;
 pub mod pacemaker;

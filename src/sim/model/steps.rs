@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::etcd;
+use super::leading;
 use super::log::{Data, Entry, Mid, bit};
 use super::members::{self, Reply};
 use super::pacemaker;
@@ -36,6 +37,7 @@ pub struct Plans(Vec<Steps>);
 
 /// A plan.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something of its own that a plan does")]
 pub struct Steps {
     pub steps: Vec<EffectStep>,
     pub then: Then,
@@ -45,6 +47,8 @@ pub struct Steps {
     pub forces: bool,
     /// Whether a vote proxy votes.
     pub stands_in: bool,
+    /// Whether leadership moves.
+    pub hands_over: bool,
 }
 
 /// What follows the effects: the action's answer, or another round with this progress.
@@ -153,6 +157,7 @@ impl Sim {
                 moves_aside: steps.contains(&EffectStep::MoveDataAside),
                 forces: steps.contains(&EffectStep::RunContainer(Mode::Force)),
                 stands_in: steps.contains(&EffectStep::VoteProxyVotes),
+                hands_over: steps.contains(&EffectStep::MoveLeader),
                 steps,
                 then,
                 on_failure: todo.on_failure,
@@ -316,7 +321,7 @@ impl EffectStep {
                     world.override_by_word(n);
                 }
             }
-            Self::Remember(memory) => world.nodes[n].memory = memory,
+            Self::Remember(memory) => leading::remember(sim, world, n, memory),
             Self::ConsumeConfirmation => world.nodes[n].word = Word::None,
             Self::SetScore(is_set) => pacemaker::write(world, n, |cib| cib.score[n] = is_set),
             Self::ForgetPrimary => pacemaker::write(world, n, |cib| cib.primary = None),
@@ -348,7 +353,7 @@ impl EffectStep {
             Self::SettleConfig => world.nodes[n].forces = false,
             Self::ForgetFailures => world.nodes[n].failures = 0,
             Self::EndLaunch => world.nodes[n].launching = None,
-            Self::MoveLeader => return Ok(if etcd::hand_over(sim, world, n) { Reply::Done } else { Reply::Failed }),
+            Self::MoveLeader => return Ok(if leading::hand_over(sim, world, n) { Reply::Done } else { Reply::Failed }),
             Self::Remove(..) | Self::Promote(..) | Self::AddLearner(..) | Self::ForPeople { .. } => {}
         }
         Ok(Reply::Done)

@@ -87,8 +87,10 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         tampered: _,
         third_voter: _,
         lost_to_users,
+        delay_over,
     } = world;
     lost_to_users.swap(0, 1);
+    delay_over.swap(0, 1);
     *lagging = lagging.map(|node| 1 - node);
     for nodes in [words, unheard] {
         *nodes = swapped_set(*nodes);

@@ -2,16 +2,19 @@
 //! situations are decided once.
 
 pub(in crate::sim) use super::answers::{Heard, Told};
-use super::answers::{THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, stranger, third_voter_url, told};
-use super::log::{self, CLUSTER, Conf, Mid};
+use super::answers::{
+    THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, reached, stranger, third_voter_url, told,
+};
+use super::leading;
+use super::log::{self, Conf, Mid};
 use super::reach::Links;
 use super::timing::budget_ms;
-use super::world::{Action, Blind, Cib, CibReached, Damage, NAMES, Node, Vars, Word, World};
+use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
     self, Confirmation, Container, DataDir, Evidence, FailedStarts, History, Identity, Lineage, LogPosition,
-    NodeAddress, NodeName, Notify, Reached, Recovery, ThirdVoter,
+    NodeAddress, NodeName, Notify, Recovery, ThirdVoter,
 };
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
@@ -53,6 +56,9 @@ pub struct View {
     pub(in crate::sim) leaderless: Option<Told>,
     /// What a detector of partitions reports, for strategies that have one.
     pub(in crate::sim) links: Links,
+    /// Whether the delay is over of a hand-over that this boot remembers, and whether users have lost this node, and the peer.
+    pub(in crate::sim) delay_over: bool,
+    pub(in crate::sim) reach: [bool; 2],
 }
 
 /// The data dir, read offline.
@@ -73,7 +79,7 @@ pub(in crate::sim) struct Disk {
 
 /// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
 /// somebody has decided about it.
-pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
+pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progress, plan: _ }: Action) -> View {
     let World {
         nodes,
         link: _,
@@ -88,7 +94,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         faults: _,
         tampered: _,
         third_voter: _,
-        lost_to_users: _,
+        lost_to_users,
+        delay_over,
     } = world;
     let Node {
         cib,
@@ -116,7 +123,6 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         lingers: _,
         erased,
     } = &nodes[me];
-    let Action { request, notify, progress, plan: _ } = action;
     let is_not_mounted = *damage == Damage::NotMounted;
     let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
     View {
@@ -141,6 +147,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, action: Action) -> View {
         keeps_record: *erased && remembers_a_voter(sim, *memory),
         leaderless: (peer_is_gone || remembers_a_voter(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
         links: if sim.judges() { Links::Whole } else { Links::of(world, me) },
+        delay_over: delay_over[me],
+        reach: if sim.bounds.primary.is_some() { [lost_to_users[me], lost_to_users[1 - me]] } else { [false; 2] },
     }
 }
 
@@ -231,6 +239,7 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         peer_refuses: None,
         own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
         recovery: if sim.bounds.vote_proxies { Recovery::VoteProxy } else { Recovery::Restart },
+        leading: leading::known(sim, view.memory, view.delay_over).map(Box::new),
         // The model's machines are quick.
         pace: evidence::Pace::default(),
         nonce: nonce(sim, view),
@@ -273,21 +282,6 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
             evidence.container = Fact::Unknown(why());
             evidence.data_in_use = if runs { Fact::Unknown(why()) } else { Fact::Known(false) };
         }
-    }
-}
-
-/// How far etcd has reached, where positions count. All data of the model is of one cluster then.
-fn reached(sim: &Sim, view: &View) -> Fact<Reached> {
-    let CibReached { forks, term, index, is_redundant } = view.cib.reached;
-    match (sim.bounds.puts_back, index) {
-        (false, _) => Fact::NotAsked,
-        (true, 0) => Fact::Absent,
-        (true, _) => Fact::Known(Reached {
-            cluster_id: CLUSTER.into(),
-            forks: forks.into(),
-            position: LogPosition { term: term.into(), index: index.into() },
-            is_redundant,
-        }),
     }
 }
 
@@ -358,9 +352,12 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_image: None,
         own_shown: None,
         redundancy: Fact::NotAsked,
-        reached: reached(sim, view),
+        reached: reached(sim, view.cib.reached),
         primary: cib.primary.map(name),
         third_voter: sim.bounds.third_voter.then(third_voter),
+        reach: leading::reach(sim, view.reach),
+        in_maintenance: false,
+        peer_leaves: false,
         others: evidence::Others {
             force_on_me: cib.told[me],
             force_on_peer: cib.told[peer],

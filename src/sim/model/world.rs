@@ -45,6 +45,8 @@ pub struct World {
     pub third_voter: bool,
     /// Which machines users do not reach. Where the two reach each other, users reach each by the other.
     pub lost_to_users: [bool; 2],
+    /// Whether the delay is over of the hand-over that a node's memory has.
+    pub delay_over: [bool; 2],
 }
 
 impl World {
@@ -100,6 +102,7 @@ impl World {
         tampered: false,
         third_voter: false,
         lost_to_users: [false; 2],
+        delay_over: [false; 2],
     };
 }
 
@@ -148,6 +151,7 @@ impl Hash for World {
             tampered: _,
             third_voter: _,
             lost_to_users: _,
+            delay_over: _,
         } = self;
         for node in nodes {
             let Node {
@@ -198,8 +202,7 @@ impl Hash for World {
                 primary: _,
                 reached: _,
             } = cib;
-            let [machine, agent] = [machine.map(|one| one as u8), agent.map(|one| one as u8)];
-            let seen = [machine, agent].map(u16::from_le_bytes);
+            let seen = [machine.map(|one| one as u8), agent.map(|one| one as u8)].map(u16::from_le_bytes);
             state.write_u64(word([low(record[0]), low(record[1]), seen[0], seen[1]]));
         }
         state.write_u32(u32::from_le_bytes([(*link).into(), (*joined).into(), *writes, *faults]));

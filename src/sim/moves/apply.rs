@@ -4,7 +4,7 @@ use super::kinds::{Move, is_pending};
 use super::possible::thinkable;
 use super::{faults, operators};
 use crate::sim::model::world::{BANNED, Blind, NAMES, Stack, Word, World};
-use crate::sim::model::{agent, etcd, pacemaker, reach};
+use crate::sim::model::{agent, etcd, leading, pacemaker, reach};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
@@ -155,6 +155,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::ThirdVoterBack => etcd::third_voter_is_back(sim, world),
         Move::CutUsers(n) => sim.bounds.cuts_users && reach::set_users(world, n, false),
         Move::UsersBack(n) => reach::set_users(world, n, true),
+        Move::DelayOver(n) => leading::end_delay(sim, world, n),
         Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
         Move::Hide(n, what) => {
             let node = &mut world.nodes[n];

@@ -76,6 +76,8 @@ pub enum Move {
     /// Users do not reach this node, and reach it again.
     CutUsers(usize),
     UsersBack(usize),
+    /// The delay is over before which this leader hands leadership to its peer.
+    DelayOver(usize),
 }
 
 /// How many entries a log has at most in a search that puts disks back.
@@ -100,7 +102,7 @@ pub fn all() -> Vec<Move> {
         moves.extend([Wanted::Running, Wanted::Standby, Wanted::Shutdown].map(|wanted| Move::Want(n, wanted)));
         moves.extend([Move::Choose(n), Move::Tell(n), Move::Forget(n)]);
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
-        moves.extend([Move::Erase(n), Move::CutUsers(n), Move::UsersBack(n)]);
+        moves.extend([Move::Erase(n), Move::CutUsers(n), Move::UsersBack(n), Move::DelayOver(n)]);
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::PutBack(n, kept, note))));
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::RollBack(n, kept, note))));
         moves.extend([true, false].map(|with_note| Move::Copy(n, with_note)));
@@ -196,6 +198,7 @@ impl Move {
             Self::RollBack(..) => 67,
             Self::CutUsers(_) => 68,
             Self::UsersBack(_) => 69,
+            Self::DelayOver(_) => 70,
             Self::Copy(..) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
@@ -254,6 +257,7 @@ impl Move {
             Self::Erase(n) => Self::Erase(1 - n),
             Self::CutUsers(n) => Self::CutUsers(1 - n),
             Self::UsersBack(n) => Self::UsersBack(1 - n),
+            Self::DelayOver(n) => Self::DelayOver(1 - n),
             Self::Write
             | Self::Replicate
             | Self::Learn

@@ -63,6 +63,7 @@ impl Move {
             Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),
             Self::CutUsers(n) => format!("users do not reach {}", NAMES[n]),
             Self::UsersBack(n) => format!("users reach {} again", NAMES[n]),
+            Self::DelayOver(n) => format!("etcd on {} has its peer well for the delay", NAMES[n]),
             Self::LoseThirdVoter => "guest is lost".to_owned(),
             Self::ThirdVoterBack => "guest is back".to_owned(),
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),

@@ -52,6 +52,8 @@ pub(super) fn thinkable(
         put_back(bounds, world, n, |is_so, what| tell_if(may_fail && is_so, what));
         tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
+        // Only a leader reads it.
+        tell_if(bounds.primary.is_some() && node.etcd == Run::Leader && !world.delay_over[n], Move::DelayOver(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
         tell_if(runs, Move::Leave(n));
         tell_if(node.lingers, Move::StepDown(n));
@@ -69,9 +71,8 @@ pub(super) fn thinkable(
             tell_if(may_fail && bounds.operators && !runs, Move::Confirm(n, accept_loss, node_is_on));
         }
         for wanted in [Wanted::Running, Wanted::Standby, Wanted::Shutdown] {
-            let may = may_fail || wanted == Wanted::Running;
-            let can = is_up && node.wanted != wanted && node.wanted != Wanted::Shutdown;
-            tell_if(may && bounds.operators && can, Move::Want(n, wanted));
+            let may = bounds.operators && is_up && (may_fail || wanted == Wanted::Running);
+            tell_if(may && node.wanted != wanted && node.wanted != Wanted::Shutdown, Move::Want(n, wanted));
         }
         tell_if(may_fail && bounds.chooses && !runs, Move::Choose(n));
         tell_if(may_fail && bounds.tells && !runs, Move::Tell(n));

@@ -2,6 +2,7 @@
 
 use super::kinds::{self, Move};
 use crate::sim::model::initial_states::Beginning;
+use crate::sim::model::world::NAMES;
 
 /// A way through the world.
 #[derive(Clone, Debug)]
@@ -11,6 +12,8 @@ pub struct Trace {
     pub vote_proxies: bool,
     /// How many terms begin ([`crate::sim::bounds::Bounds::terms`]).
     pub terms: u8,
+    /// The node that is to lead ([`crate::sim::bounds::Bounds::primary`]).
+    pub primary: Option<u8>,
     pub moves: Vec<Move>,
 }
 
@@ -29,10 +32,13 @@ const VOTE_PROXIES: &str = "recovery is standin";
 /// The line that has leaders begin terms ends with how many.
 const TERMS: &str = "terms that begin: ";
 
+/// The line that has a node lead ends with its name.
+const PRIMARY: &str = "the primary is ";
+
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
-    let mut trace = Trace { begin: Beginning::Voters, vote_proxies: false, terms: 0, moves: Vec::new() };
+    let mut trace = Trace { begin: Beginning::Voters, vote_proxies: false, terms: 0, primary: None, moves: Vec::new() };
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
         if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {
@@ -45,6 +51,10 @@ pub fn parse(text: &str) -> Result<Trace, Error> {
         }
         if let Some(terms) = line.strip_prefix(TERMS).and_then(|terms| terms.parse().ok()) {
             trace.terms = terms;
+            continue;
+        }
+        if let Some(node) = line.strip_prefix(PRIMARY).and_then(|name| NAMES.iter().position(|known| *known == name)) {
+            trace.primary = u8::try_from(node).ok();
             continue;
         }
         let found = known.iter().find(|what| what.text() == line);
@@ -73,7 +83,8 @@ fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
 pub fn format(trace: &Trace) -> String {
     let recovery = if trace.vote_proxies { format!("{VOTE_PROXIES}\n") } else { String::new() };
     let terms = if trace.terms > 0 { format!("{TERMS}{}\n", trace.terms) } else { String::new() };
-    let begin = format!("{}\n{recovery}{terms}", trace.begin.text());
+    let primary = trace.primary.map(|node| format!("{PRIMARY}{}\n", NAMES[usize::from(node)])).unwrap_or_default();
+    let begin = format!("{}\n{recovery}{terms}{primary}", trace.begin.text());
     trace.moves.iter().fold(begin, |text, what| text + &what.text() + "\n")
 }
 
@@ -84,11 +95,11 @@ mod tests {
     #[test]
     fn every_move_reads_back_and_no_two_are_written_alike() {
         for begin in Beginning::ALL {
-            for (vote_proxies, terms) in [(false, 0), (true, 0), (false, 2)] {
-                let trace = Trace { begin, vote_proxies, terms, moves: kinds::all() };
+            for (vote_proxies, terms, primary) in [(false, 0, None), (true, 0, Some(1)), (false, 2, None)] {
+                let trace = Trace { begin, vote_proxies, terms, primary, moves: kinds::all() };
                 let read = parse(&format(&trace)).unwrap();
-                let header = (read.begin, read.vote_proxies, read.terms);
-                assert_eq!((header, read.moves), ((trace.begin, vote_proxies, terms), trace.moves));
+                let header = (read.begin, read.vote_proxies, read.terms, read.primary);
+                assert_eq!((header, read.moves), ((trace.begin, vote_proxies, terms, primary), trace.moves));
             }
         }
     }

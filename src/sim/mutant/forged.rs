@@ -27,6 +27,15 @@ pub(super) fn bend_history(evidence: &mut Evidence, whose: impl Fn(&History) -> 
     }
 }
 
+/// As if the peer had all that this leader has, where a node is to lead.
+pub(super) fn take_the_peer_for_close(evidence: &mut Evidence) {
+    if let (Some(_), Fact::Known(own), Fact::Known(peer)) =
+        (&evidence.leading, &evidence.own_etcd, &mut evidence.peer_etcd)
+    {
+        peer.index = peer.index.max(own.index);
+    }
+}
+
 /// As if an etcd of another cluster were the peer's.
 pub(super) fn believe_the_stranger(evidence: &mut Evidence) {
     let cib = evidence.cib.known();

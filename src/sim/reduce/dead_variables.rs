@@ -16,8 +16,10 @@ pub(in crate::sim) fn drop_dead(sim: &mut Sim, world: &mut World) {
     if !sim.bounds.keeps_dead {
         drop_of_nodes(sim, world);
     }
-    for node in &mut world.nodes {
-        node.data.folded = 0;
+    for n in 0..2 {
+        world.nodes[n].data.folded = 0;
+        // Counted from the moment in which it was remembered, and read only while it is.
+        world.delay_over[n] &= sim.memories.get(world.nodes[n].memory).hand_over.is_some();
     }
 }
 

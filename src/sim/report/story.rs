@@ -17,6 +17,7 @@ use crate::sim::{Sim, Violation};
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
     (sim.bounds.vote_proxies, sim.bounds.terms) = (trace.vote_proxies, trace.terms);
+    sim.bounds.primary = trace.primary;
     let mut world = trace.begin.world(sim);
     let _ = writeln!(text, "     {}", standing(sim, &world));
     for (number, what) in trace.moves.iter().enumerate() {

@@ -98,7 +98,8 @@ impl All {
         let world = self.world(sim, from);
         let mirrored = rename::renamed(sim, &world, &Renaming::swap());
         let mut reached = Reached::default();
-        for (from_world, is_mirrored) in [(world, false), (mirrored, true)] {
+        let images = if sim.bounds.primary.is_some() { 1 } else { 2 };
+        for (from_world, is_mirrored) in [(world, false), (mirrored, true)].into_iter().take(images) {
             reached.from(sim, &from_world);
             let ways = reached.broken.iter().map(|(violation, what, at)| (violation, reached.way_over(*at, *what)));
             if let Some((violation, way)) = ways.min_by_key(|(_, way)| way.len()) {
@@ -153,6 +154,7 @@ impl All {
             begin,
             vote_proxies: sim.bounds.vote_proxies,
             terms: sim.bounds.terms,
+            primary: sim.bounds.primary,
             moves: moves.into_iter().map(name).collect(),
         }
     }
@@ -162,7 +164,8 @@ impl All {
         let mut ways = Vec::new();
         let mut reached = Reached::default();
         let mirrored = rename::renamed(sim, from, &Renaming::swap());
-        for (from, is_mirrored) in [(from, false), (&mirrored, true)] {
+        let images = if sim.bounds.primary.is_some() { 1 } else { 2 };
+        for (from, is_mirrored) in [(from, false), (&mirrored, true)].into_iter().take(images) {
             let is_named = canonical::names_count(sim, from);
             reached.from(sim, from);
             for (number, next) in reached.lasting() {
@@ -260,6 +263,8 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     // That is an operator's action, and counts as a fault.
     let faults = sim.bounds.faults.checked_sub(1).filter(|_| sim.bounds.third_voter);
     let promoting = faults.map(|faults| World { faults, ..initial_states::promoting_the_third_voter(sim) });
-    let all = [Some(healthy), is_blank.then_some(blank), parted, promoting];
+    // Elsewhere the two are mirror images.
+    let second = sim.bounds.primary.map(|_| rename::renamed(sim, &healthy, &Renaming::swap()));
+    let all = [Some(healthy), second, is_blank.then_some(blank), parted, promoting];
     all.into_iter().flatten().collect()
 }

@@ -367,7 +367,7 @@ impl<'a> Worker<'a> {
             self.found[owner].push(parcel);
         }
         self.reached = reached;
-        names_count && !self.sim.bounds.blank
+        names_count && !self.sim.bounds.names_nodes()
     }
 
     fn place(&self, state: u32) -> Place {

@@ -32,8 +32,13 @@ pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, 
     while done < steps {
         let begin = if random.below(4) == 0 { Beginning::Blank } else { Beginning::Voters };
         let mut world = first(sim, begin);
-        let mut trace =
-            Trace { begin, vote_proxies: sim.bounds.vote_proxies, terms: sim.bounds.terms, moves: Vec::new() };
+        let mut trace = Trace {
+            begin,
+            vote_proxies: sim.bounds.vote_proxies,
+            terms: sim.bounds.terms,
+            primary: sim.bounds.primary,
+            moves: Vec::new(),
+        };
         for _ in 0..EPISODE {
             let mut next = Vec::new();
             let mut broken = None;

@@ -103,6 +103,8 @@ pub(in crate::sim) fn key(view: &View) -> Key {
         keeps_record,
         leaderless,
         links,
+        delay_over,
+        reach,
     } = *view;
     let mut row = Row::default();
     add_request(&mut row, me, request as u64, vars);
@@ -131,6 +133,9 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     row.add(3, blind as u64);
     row.add(1, keeps_record);
     row.add(2, links as u64);
+    for flag in [delay_over, reach[0], reach[1]] {
+        row.add(1, flag);
+    }
     row.words
 }
 

@@ -263,6 +263,7 @@ impl<const READS: bool> Bits<READS> {
             tampered,
             third_voter,
             lost_to_users,
+            delay_over,
         } = world;
         self.flag(tampered);
         self.flag(link);
@@ -276,7 +277,7 @@ impl<const READS: bool> Bits<READS> {
         for nodes in [words, unheard] {
             self.small(2, nodes);
         }
-        for flag in lost_to_users {
+        for flag in lost_to_users.iter_mut().chain(delay_over) {
             self.flag(flag);
         }
     }

@@ -25,6 +25,7 @@ mod disk_lost;
 mod etcd_hung;
 mod etcd_killed;
 mod events_of_a_cut;
+mod failback;
 mod fence_race;
 mod fencing_by_hand;
 mod fencing_check_and_test;

@@ -36,6 +36,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         voter_wins_the_race::SCENARIOS,
         cut_at_random::SCENARIOS,
         parameters_change::SCENARIOS,
+        failback::SCENARIOS,
         attributes::SCENARIOS,
         setup::SCENARIOS,
         certs::SCENARIOS,

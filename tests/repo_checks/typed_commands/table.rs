@@ -41,6 +41,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("pcs resource enable {}", By("typed_commands")),
     ("pcs resource manage {}", By("typed_commands")),
     ("pcs resource update {} image={}", By("image_typo")),
+    ("pcs resource update {} {}=", By("typed_commands")),
     ("pcs resource update {} {}=3", By("typed_commands")),
     ("pcs status", SHOWS),
     // states_of_bmcs has the states; they end once the BMC answers again.

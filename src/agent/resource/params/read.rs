@@ -91,7 +91,7 @@ pub(super) fn run_opts(env: &Env) -> Result<Vec<String>, Invalid> {
 }
 
 /// Splits each entry at its first colon, so that an IPv6 address stays whole.
-pub(super) fn node_ip_map(text: &str) -> Result<Vec<NodeIp>, Invalid> {
+pub fn node_ip_map(text: &str) -> Result<Vec<NodeIp>, Invalid> {
     let compact: String = text.chars().filter(|character| !character.is_whitespace()).collect();
     let mut nodes: Vec<NodeIp> = Vec::new();
     for entry in compact.split(';').filter(|entry| !entry.is_empty()) {

@@ -147,6 +147,25 @@ pub(super) const RECOVERY: OptionRow = OptionRow::new("recovery", OneOf(&[VOTE_P
     .reloadable()
     .long("What happens once the peer is confirmed off. 'standin': etcd runs on, and the vote that it lacks is cast for the dead member over etcd's own peer protocol; where anything is not as it has to be, or the release of etcd is not one that this was tested with (3.4 from 3.4.21 on, 3.5 from 3.5.5 on, 3.6, 3.7), etcd is restarted as with 'restart'. 'restart': etcd is stopped and started again as a new cluster from its data, as etcd documents it. 'standin-untested': as 'standin', with every release.");
 
+pub(super) const CONFIGURED_PRIMARY: OptionRow = OptionRow::new("configured_primary", Text, "Node that is to lead")
+    .value("node1")
+    .reloadable()
+    .long("The node of 'node_ip_map' whose etcd is to lead, where both vote: the better one of two machines. Leadership goes back to it once it has been well for 'failback_delay'. None by default: then either leads. What an operator chooses between two histories ('etcd_primary') is another thing.");
+
+pub(super) const FAILBACK_TO_PRIMARY: OptionRow = OptionRow::new("failback_to_primary", Truth, "Whether leadership goes back to the primary")
+    .reloadable()
+    .long("Whether the other node hands leadership back to 'configured_primary'. Default: yes, where a primary is configured.");
+
+pub(super) const FAILBACK_DELAY: OptionRow = OptionRow::new("failback_delay", Integer(10, 3600), "Time that the primary has to be well, in seconds")
+    .default("60")
+    .reloadable()
+    .long("How long the primary has to vote, follow closely and have no alarm, in each monitor, until leadership goes back to it.");
+
+pub(super) const REACH_ATTRIBUTE: OptionRow = OptionRow::new("reach_attribute", Text, "Node attribute that says whether users reach a node")
+    .value("pingd")
+    .reloadable()
+    .long("The name of a node attribute that 'ocf:pacemaker:ping' or the like keeps on both nodes. Where it is 0, users do not reach that node: leadership does not go there, and a leader with 0 for 10 s hands it to a peer with another value. None by default: then no node counts as cut off.");
+
 /// The table from which the parameters are described.
 pub const PARAMETERS: &[OptionRow] = &[
     NODE_IP_MAP,
@@ -182,4 +201,8 @@ pub const PARAMETERS: &[OptionRow] = &[
     ETCD_SETTINGS,
     PROMOTE_MAX_LAG,
     RECOVERY,
+    CONFIGURED_PRIMARY,
+    FAILBACK_TO_PRIMARY,
+    FAILBACK_DELAY,
+    REACH_ATTRIBUTE,
 ];

@@ -34,7 +34,7 @@ fn the_table_is_sound() {
 /// wrong, so this says nothing about the rows of texts.
 #[test]
 fn every_parameter_is_read() {
-    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest";
+    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !row.name.starts_with("failback_");
     for row in
         PARAMETERS.iter().filter(is_read_here).filter(|row| !matches!(row.kind, OptionKind::Text | OptionKind::Words))
     {
@@ -252,4 +252,51 @@ fn a_manifest_that_is_not_an_absolute_path_is_told_so() {
         .map(|(n, v)| (format!("OCF_RESKEY_{n}"), v.to_owned()));
     let invalid = parse(&Env::from_pairs(pairs)).unwrap_err();
     assert!(invalid.sentence.contains("pod_manifest=pod.yaml is not an absolute path"), "{}", invalid.sentence);
+}
+
+/// A parameter that is wrong, or does not fit another one, and the sentence of a check.
+const NO_PRIMARY: &[(&[(&str, &str)], &str)] = &[
+    (&[("configured_primary", "node3")], "configured_primary=node3 is none of the nodes: write node1 or node2"),
+    (
+        &[("failback_to_primary", "1")],
+        "failback_to_primary=1 without configured_primary: 'pcs resource update etcd configured_primary=NODE'",
+    ),
+    (
+        &[("configured_primary", "node1"), ("failback_to_primary", "maybe")],
+        "failback_to_primary=maybe is neither yes nor no",
+    ),
+    (
+        &[("configured_primary", "node1"), ("failback_delay", "5")],
+        "failback_delay=5 is not a whole number from 10 to 3600",
+    ),
+    (&[("reach_attribute", "a b")], "reach_attribute=a b names no node attribute: write letters, digits"),
+];
+
+#[test]
+fn a_wrong_primary_is_refused_where_it_is_typed_and_counts_as_none_where_etcd_runs() {
+    for (pairs, words) in NO_PRIMARY {
+        let all = GOOD.iter().chain(*pairs).map(|(name, value)| (format!("OCF_RESKEY_{name}"), (*value).to_owned()));
+        let env = Env::from_pairs(all);
+        let invalid = outdated(&env).unwrap();
+        assert!(invalid.sentence.starts_with(words) && invalid.code == Code::Configured, "{invalid}");
+        assert!(invalid.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT, "{invalid}");
+        let checked = crate::agent::validate_all(&env, &crate::adapters::command::Programs::default());
+        assert_eq!(checked.code, Code::Configured);
+        let leading = parse(&env).unwrap().leading;
+        let is_named = words.starts_with("failback_to_primary=maybe") || words.starts_with("failback_delay");
+        assert_eq!(leading.primary.is_some(), is_named, "{words}");
+        assert_eq!((leading.failback, leading.delay_s, leading.reach), (is_named, 60, None), "{words}");
+    }
+}
+
+#[test]
+fn a_primary_gets_the_lead_back_unless_a_parameter_says_no() {
+    let leading = |changed: &[(&str, &str)]| parsed(changed).unwrap().leading;
+    assert_eq!(leading(&[]), leading::Leading { delay_s: 60, ..Default::default() });
+    assert!(!leading(&[]).is_wanted() && leading(&[("reach_attribute", "pingd")]).is_wanted());
+    let named = [("configured_primary", "node2"), ("failback_delay", "10"), ("reach_attribute", "pingd")];
+    let (primary, reach) = (Some("node2".to_owned()), Some("pingd".to_owned()));
+    assert_eq!(leading(&named), leading::Leading { primary, failback: true, delay_s: 10, reach });
+    let kept = leading(&[("configured_primary", "node2"), ("failback_to_primary", "no")]);
+    assert!(kept.primary.is_some() && !kept.failback);
 }

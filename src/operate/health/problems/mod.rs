@@ -8,19 +8,26 @@ mod data;
 mod etcd;
 mod fencing;
 mod image;
+mod leading;
 mod machine;
 mod power;
 mod resource;
 mod stack;
 
 pub(in crate::operate) use self::etcd::NEARLY_FULL;
+pub use self::leading::primary;
 pub(super) use self::power::{way_back, way_there};
 use super::{Problem, Severity, view};
 use crate::base::shell;
 use crate::operate::cluster::Cluster;
 
 /// How the ids of problems end that say that something could not be asked.
-pub(super) const UNKNOWN: &str = "-unknown";
+const UNKNOWN: &str = "-unknown";
+
+/// Returns whether a problem with this id is that something could not be asked. The primary is known to be none of the nodes.
+pub(super) fn is_unasked(id: &str) -> bool {
+    id.ends_with(UNKNOWN) && id != "primary-unknown"
+}
 
 /// All ids, in the order in which the files have them.
 pub const IDS: &[&str] = &[
@@ -55,6 +62,8 @@ pub const IDS: &[&str] = &[
     "more-voters",
     "image-not-here",
     "image-pending",
+    "primary-unknown",
+    "primary-follows",
     "start-failed",
     "operation-failed",
     "failure-healed",
@@ -101,6 +110,7 @@ pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     machine::find(cluster, &mut found);
     etcd::find(cluster, &mut found);
     image::find(cluster, &mut found);
+    leading::find(cluster, &mut found);
     data::find_histories(cluster, &mut found);
     resource::find(cluster, &mut found);
     fencing::find(cluster, &mut found);

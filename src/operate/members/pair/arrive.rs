@@ -73,8 +73,11 @@ impl Work {
 
     pub(super) fn map(&self, look: &Look) -> Result<Took, Failure> {
         let map = node_ip_map(&self.change.nodes());
-        self.typed(&["pcs", "resource", "update", &look.context.resource, &map])?;
-        Ok(Took::Acted(map))
+        let mut command = vec!["pcs", "resource", "update", &look.context.resource, &map];
+        let primary = self.change.configured_primary(look.context.params.leading.primary.as_deref());
+        command.extend(primary.as_deref());
+        self.typed(&command)?;
+        Ok(Took::Acted(primary.map_or_else(|| map.clone(), |primary| format!("{map} {primary}"))))
     }
 
     /// 'tandem setup join' there lets this node do on it what a setup does.
@@ -180,6 +183,7 @@ impl Work {
                 },
             ),
             preferred: self.change.here.name.clone(),
+            primary: None,
             race: false,
             token: Duration::from_secs(3),
             clone: CloneKind::Plain,

@@ -119,6 +119,13 @@ impl Change {
         std::iter::once(&self.here).chain(&self.new).collect()
     }
 
+    /// Returns the parameter `configured_primary` as it is to be, where the node that goes is the primary: the new one takes its place.
+    pub(super) fn configured_primary(&self, primary: Option<&str>) -> Option<String> {
+        self.old.as_ref().filter(|old| Some(old.name.as_str()) == primary && !self.keeps_name())?;
+        let new = self.new.as_ref().map(|new| new.name.as_str()).unwrap_or_default();
+        Some(format!("configured_primary={new}"))
+    }
+
     /// Whether `other` asks for the same.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.kind, &self.here, &self.old, &self.new, &self.links)

@@ -60,6 +60,7 @@ impl Etcd {
             let settings: Vec<String> = etcd.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
             options.push(Wanted::new("etcd_settings", settings.join(";"), Kind::Set));
         }
+        options.extend(description.primary.as_ref().map(|primary| text("configured_primary", primary)));
         let mut meta = vec![migration_threshold()];
         if description.clone == Clone::Promotable {
             meta.push(text("priority", "1"));

@@ -10,6 +10,7 @@ mod reader;
 mod tests;
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -63,14 +64,16 @@ pub fn read(text: &str) -> Result<Description, Vec<Fault>> {
     }
 }
 
-const TOP: &[&str] = &["cluster", "preferred", "split", "token", "clone", "node", "etcd", "certificates", "names"];
+const TOP: &[&str] =
+    &["cluster", "preferred", "primary", "split", "token", "clone", "node", "etcd", "certificates", "names"];
 
 fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> {
     reader.known(top, TOP);
     let cluster = reader.text(top, "cluster").and_then(|name| checks::cluster_name(reader, name));
     let names = node::names(reader, top);
     let nodes = node::both(reader, top, names.as_deref().unwrap_or_default());
-    let preferred = preferred(reader, top, nodes.as_ref());
+    let primary = primary(reader, top, nodes.as_ref());
+    let preferred = preferred(reader, top, nodes.as_ref(), primary.as_ref().and_then(Option::as_deref));
     let race = race(reader, top);
     let token = token(reader, top);
     let clone = clone(reader, top);
@@ -80,6 +83,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
         cluster: cluster?,
         nodes: names.and(nodes)?,
         preferred: preferred?,
+        primary: primary?,
         race: race?,
         token: token?,
         clone: clone?,
@@ -88,14 +92,50 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
     })
 }
 
-fn preferred(reader: &mut Reader<'_>, top: &Section<'_, '_>, nodes: Option<&[Node; 2]>) -> Option<String> {
-    let (name, at) = reader.text(top, "preferred")?;
+/// The node that wins a split: the primary, where there is one.
+fn preferred(
+    reader: &mut Reader<'_>,
+    top: &Section<'_, '_>,
+    nodes: Option<&[Node; 2]>,
+    primary: Option<&str>,
+) -> Option<String> {
+    let (name, at) = match (reader.text_if_any(top, "preferred")?, primary) {
+        (Some(given), _) => given,
+        (None, Some(primary)) => return Some(primary.to_owned()),
+        (None, None) => reader.text(top, "preferred")?,
+    };
+    let name = one_of_both(reader, "preferred", (name, at.clone()), nodes)?;
+    match primary {
+        Some(primary) if primary != name => {
+            let text = format!(
+                "preferred = \"{name}\" is not primary = \"{primary}\": the node that is to lead is the one that is to win a split; write \"{primary}\", or leave it out"
+            );
+            reader.fault(at, text);
+            None
+        }
+        _ => Some(name),
+    }
+}
+
+#[expect(clippy::option_option, reason = "wrong, not there, there")]
+fn primary(reader: &mut Reader<'_>, top: &Section<'_, '_>, nodes: Option<&[Node; 2]>) -> Option<Option<String>> {
+    match reader.text_if_any(top, "primary")? {
+        None => Some(None),
+        Some(given) => one_of_both(reader, "primary", given, nodes).map(Some),
+    }
+}
+
+fn one_of_both(
+    reader: &mut Reader<'_>,
+    key: &str,
+    (name, at): (String, Range<usize>),
+    nodes: Option<&[Node; 2]>,
+) -> Option<String> {
     let names = nodes?.each_ref().map(|node| node.name.as_str());
     if names.contains(&name.as_str()) {
         return Some(name);
     }
-    reader
-        .fault(at, format!("preferred = \"{name}\" is none of the nodes: write \"{}\" or \"{}\"", names[0], names[1]));
+    reader.fault(at, format!("{key} = \"{name}\" is none of the nodes: write \"{}\" or \"{}\"", names[0], names[1]));
     None
 }
 

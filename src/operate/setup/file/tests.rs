@@ -70,6 +70,17 @@ fn openshifts_form_of_an_address_is_that_of_the_agent() {
     assert_eq!(pairs(second), [own("ip", "2001:db8::2"), own("systems_uri", "/redfish/v1/Systems/abc")]);
 }
 
+#[test]
+fn a_primary_wins_a_split_too() {
+    let described = |changes: &[(&str, &str)]| read(&example(changes)).unwrap();
+    let both = described(&[("# primary = \"node1\"", "primary = \"node1\"")]);
+    let alone = described(&[("# primary = \"node1\"", "primary = \"node2\""), ("preferred = \"node1\"", "")]);
+    let of = |described: Description| (described.preferred, described.primary);
+    assert_eq!(of(both), ("node1".to_owned(), Some("node1".to_owned())));
+    assert_eq!(of(alone), ("node2".to_owned(), Some("node2".to_owned())));
+    assert_eq!(of(described(&[])).1, None);
+}
+
 /// What is put wrong in the example, and what is said of it.
 const WRONG: &[(&str, &str, &str)] = &[
     ("cluster = \"tandem\"", "cluster = tandem", "4:11: this is no TOML"),
@@ -79,6 +90,16 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("cluster = \"tandem\"", "cluster = \"my cluster\"", "is no name for a cluster: write 1 to 32 letters"),
     ("cluster = \"tandem\"", "cluster = \"a\\nb\"", "control character or a line break"),
     ("preferred = \"node1\"", "preferred = \"node3\"", "is none of the nodes: write \"node1\" or \"node2\""),
+    (
+        "# primary = \"node1\"",
+        "primary = \"node3\"",
+        "primary = \"node3\" is none of the nodes: write \"node1\" or \"node2\"",
+    ),
+    (
+        "# primary = \"node1\"",
+        "primary = \"node2\"",
+        "preferred = \"node1\" is not primary = \"node2\": the node that is to lead is the one that is to win a split; write \"node2\"",
+    ),
     ("# token = \"3s\"", "token = \"3x\"", "is no time from 1s to 60s"),
     ("# token = \"3s\"", "token = \"100ms\"", "is no time from 1s to 60s"),
     ("# clone = \"promotable\"", "clone = \"master\"", "write \"promotable\" or \"plain\""),

@@ -47,8 +47,8 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
         names = known::of(sim, world);
     }
     let digest = fingerprint::digest(sim, world, &names);
-    // Rules order two blank nodes by name.
-    if !sim.bounds.blank && !names_count {
+    // Rules order two blank nodes by name, and have one lead by its name.
+    if !sim.bounds.names_nodes() && !names_count {
         let others = fingerprint::digest_of_swapped(sim, world, &names);
         if others < digest {
             return Form { state: fingerprint::swapped(world, &names), digest: others, is_swapped: true, names_count };

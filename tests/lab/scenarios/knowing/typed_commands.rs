@@ -42,6 +42,9 @@ const STATES: &[(&str, Enter)] = &[
     ("no-backups", |lab, pair| {
         typed_on(lab, pair, "crm_resource --resource etcd --set-parameter max_backup_snapshots --parameter-value 0")
     }),
+    ("primary-unknown", |lab, pair| {
+        typed_on(lab, pair, "crm_resource --resource etcd --set-parameter configured_primary --parameter-value node9")
+    }),
     ("failure-healed", |lab, pair| etcd::kill(lab, pair.follower)),
     ("resource-given-up", |lab, pair| {
         by_pcs(lab, pair, "resource meta etcd migration-threshold=1")?;

@@ -169,3 +169,20 @@ fn the_two_nodes_are_described_with_their_own_files() {
         assert_eq!(files, ["/etc/tandem/bmc-password", "/etc/new"].map(PathBuf::from));
     }
 }
+
+#[test]
+fn the_new_node_takes_the_place_of_a_configured_primary() {
+    let node1 = Node1::new();
+    let mut look = node1.look(samples::read("healthy"));
+    let map = "pcs resource update etcd node_ip_map=node1:192.0.2.1;node3:192.0.2.3";
+    for (primary, words) in [(None, ""), (Some("node1"), ""), (Some("node2"), " configured_primary=node3")] {
+        look.context.params.leading.primary = primary.map(str::to_owned);
+        node1.work(replaced(), "").map(&look).unwrap();
+        assert_eq!(node1.typed(), [format!("{map}{words}")], "{primary:?}");
+    }
+    let node2 = Some(place("node2", 2));
+    let same = change(Kind::Replace, node2.clone(), node2.clone());
+    assert_eq!(same.configured_primary(Some("node2")), None, "it keeps its name");
+    let removed = change(Kind::Remove, node2, None);
+    assert_eq!(removed.configured_primary(Some("node2")).as_deref(), Some("configured_primary="));
+}

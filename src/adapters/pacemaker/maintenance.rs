@@ -1,0 +1,106 @@
+//! Whether Pacemaker leaves etcd alone, and whether a node is about to be left, as the CIB has it.
+
+use roxmltree::Node;
+
+use super::element::{child, nvpairs};
+use super::nodes::{attribute, is_named, node_state, nodes};
+use crate::adapters::options::yes_no;
+
+/// Returns whether the whole cluster, either node, or the resource itself is in maintenance or not managed. A monitor may run there.
+pub(super) fn applies(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> bool {
+    let Some(configuration) = child(cib, "configuration") else { return false };
+    let property = |name| child(configuration, "crm_config").and_then(|config| attribute(config, name));
+    let of_node = |name: &str| nodes(cib).any(|entry| is_named(entry, name) && is_yes(attribute(entry, "maintenance")));
+    is_yes(property("maintenance-mode"))
+        || is_no(property("is-managed-default"))
+        || of_node(node)
+        || peer.is_some_and(of_node)
+        || of_resource(configuration, resource)
+}
+
+/// Those of the resource, and of the clone or group that it is in.
+fn of_resource(configuration: Node<'_, '_>, resource: &str) -> bool {
+    let primitive = configuration
+        .descendants()
+        .find(|entry| entry.has_tag_name("primitive") && entry.attribute("id") == Some(resource));
+    let rests = |entry: Node<'_, '_>| {
+        let is =
+            |name: &str| nvpairs(entry, "meta_attributes").find(|(known, _)| *known == name).map(|(_, value)| value);
+        is_yes(is("maintenance")) || is_no(is("is-managed"))
+    };
+    primitive.is_some_and(|primitive| primitive.ancestors().any(rests))
+}
+
+/// Returns whether a node is on standby, or has asked to shut down.
+pub(super) fn leaves(cib: Node<'_, '_>, node: &str) -> bool {
+    let transient = node_state(cib, node).and_then(|state| child(state, "transient_attributes"));
+    let permanent = nodes(cib).find(|entry| is_named(*entry, node));
+    let value = |set: Option<Node<'_, '_>>, name: &str| set.and_then(|set| attribute(set, name).map(str::to_owned));
+    let asks = value(transient, "shutdown").is_some_and(|since| since.trim() != "0");
+    asks || [transient, permanent].into_iter().any(|set| is_yes(value(set, "standby").as_deref()))
+}
+
+fn is_yes(value: Option<&str>) -> bool {
+    value.and_then(yes_no::of_pacemaker) == Some(true)
+}
+
+fn is_no(value: Option<&str>) -> bool {
+    value.and_then(yes_no::of_pacemaker) == Some(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::adapters::pacemaker::cib::parse;
+
+    /// CIBs of a real two-node cluster (Pacemaker 2.1.5), as node2 saw it.
+    const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
+
+    /// What [`parse`] has of `TWO_VOTERS` with `new` behind the first `behind`.
+    fn seen(behind: &str, new: &str) -> (bool, bool) {
+        assert!(TWO_VOTERS.contains(behind), "{behind}");
+        let cib =
+            parse(&TWO_VOTERS.replacen(behind, &format!("{behind}{new}"), 1), "etcd", "node2", Some("node1")).unwrap();
+        (cib.in_maintenance, cib.peer_leaves)
+    }
+
+    #[test]
+    fn maintenance_of_the_cluster_a_node_or_the_resource_counts() {
+        assert_eq!(seen("", ""), (false, false));
+        let pair = |name: &str, value: &str| format!("<nvpair id='x' name='{name}' value='{value}'/>");
+        let properties = "<cluster_property_set id=\"cib-bootstrap-options\">";
+        assert_eq!(seen(properties, &pair("maintenance-mode", "true")), (true, false));
+        assert_eq!(seen(properties, &pair("maintenance-mode", "false")), (false, false));
+        assert_eq!(seen(properties, &pair("is-managed-default", "false")), (true, false));
+        let meta = |pair: String| format!("<meta_attributes id='y'>{pair}</meta_attributes>");
+        let primitive = primitive();
+        assert_eq!(seen(&primitive, &meta(pair("maintenance", "true"))), (true, false));
+        assert_eq!(seen(&primitive, &meta(pair("is-managed", "false"))), (true, false));
+        assert_eq!(seen(&primitive, &meta(pair("is-managed", "true"))), (false, false));
+    }
+
+    #[test]
+    fn a_peer_on_standby_or_about_to_shut_down_leaves() {
+        let set = |pair: &str| format!("<instance_attributes id='z'><nvpair id='x' {pair}/></instance_attributes>");
+        for (pair, leaves) in [
+            ("name='standby' value='on'", true),
+            ("name='standby' value='off'", false),
+            ("name='maintenance' value='true'", false),
+        ] {
+            let node = node_entry("node1");
+            assert_eq!(seen(&node, &set(pair)).1, leaves, "{pair}");
+            assert!(!seen(&node_entry("node2"), &set(pair)).1, "{pair} of this node");
+        }
+        assert!(seen(&node_entry("node1"), &set("name='maintenance' value='true'")).0);
+    }
+
+    fn primitive() -> String {
+        let at = TWO_VOTERS.find("<primitive id=\"etcd\"").unwrap();
+        TWO_VOTERS[at..=at + TWO_VOTERS[at..].find('>').unwrap()].to_owned()
+    }
+
+    fn node_entry(name: &str) -> String {
+        let at = TWO_VOTERS.find(&format!("uname=\"{name}\"")).unwrap();
+        let begin = TWO_VOTERS[..at].rfind('<').unwrap();
+        TWO_VOTERS[begin..=begin + TWO_VOTERS[begin..].find('>').unwrap()].to_owned()
+    }
+}

@@ -1,0 +1,25 @@
+//! What a CIB document has of a node: its entry, its state, and their attributes.
+
+use roxmltree::Node;
+
+use super::element::{child, children};
+
+pub(super) fn nodes<'a, 'i>(cib: Node<'a, 'i>) -> impl Iterator<Item = Node<'a, 'i>> {
+    child(cib, "configuration").into_iter().flat_map(|configuration| children(configuration, "nodes", "node"))
+}
+
+pub(super) fn is_named(node: Node<'_, '_>, name: &str) -> bool {
+    node.attribute("uname") == Some(name)
+}
+
+pub(super) fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
+}
+
+/// Returns the value of an nvpair below `node`, whichever set it is in.
+pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    node.descendants()
+        .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))
+        .and_then(|pair| pair.attribute("value"))
+        .filter(|value| !value.is_empty())
+}

@@ -1,0 +1,75 @@
+//! The parameters about the node that is to lead. What is wrong with them fails a check of the parameters alone: a running etcd works as if none of
+//! them were there.
+
+use super::NodeIp;
+use super::table::{CONFIGURED_PRIMARY, FAILBACK_DELAY, FAILBACK_TO_PRIMARY, REACH_ATTRIBUTE};
+use crate::adapters::options::OptionRow;
+use crate::adapters::options::standard::Standard;
+use crate::adapters::options::value::OptionValue;
+
+/// Which node is to lead, and when leadership moves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leading {
+    pub primary: Option<String>,
+    /// Whether leadership goes back to it.
+    pub failback: bool,
+    pub delay_s: u64,
+    /// The node attribute that is 0 where users do not reach a node.
+    pub reach: Option<String>,
+}
+
+impl Leading {
+    /// Returns whether leadership ever moves by itself.
+    pub fn is_wanted(&self) -> bool {
+        self.primary.is_some() || self.reach.is_some()
+    }
+}
+
+/// Reads the parameters by their names; one with a fault counts as none.
+pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -> Leading {
+    let primary = parameter(CONFIGURED_PRIMARY.name).filter(|name| nodes.iter().any(|node| node.name == *name));
+    let failback = parameter(FAILBACK_TO_PRIMARY.name).and_then(|text| parsed::<bool>(&FAILBACK_TO_PRIMARY, text).ok());
+    let delay = parameter(FAILBACK_DELAY.name).or(FAILBACK_DELAY.default);
+    let default = || FAILBACK_DELAY.default.and_then(|text| parsed::<u64>(&FAILBACK_DELAY, text).ok());
+    Leading {
+        primary: primary.map(str::to_owned),
+        failback: primary.is_some() && failback.unwrap_or(true),
+        delay_s: delay.and_then(|text| parsed::<u64>(&FAILBACK_DELAY, text).ok()).or_else(default).unwrap_or_default(),
+        reach: parameter(REACH_ATTRIBUTE.name).filter(|name| is_a_name(name)).map(str::to_owned),
+    }
+}
+
+/// Returns the first fault of the parameters, as a sentence with what to type instead.
+pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], resource: &str) -> Option<String> {
+    let (primary, wanted) = (parameter(CONFIGURED_PRIMARY.name), parameter(FAILBACK_TO_PRIMARY.name));
+    if let Some(primary) = primary.filter(|name| !nodes.iter().any(|node| node.name == *name)) {
+        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        return Some(format!("configured_primary={primary} is none of the nodes: write {}", names.join(" or ")));
+    }
+    let failback = match wanted.map(|text| parsed::<bool>(&FAILBACK_TO_PRIMARY, text)) {
+        Some(Err(sentence)) => return Some(sentence),
+        Some(Ok(failback)) => failback,
+        None => false,
+    };
+    if failback && primary.is_none() {
+        return Some(format!(
+            "failback_to_primary=1 without configured_primary: 'pcs resource update {resource} configured_primary=NODE'"
+        ));
+    }
+    if let Some(Err(sentence)) = parameter(FAILBACK_DELAY.name).map(|text| parsed::<u64>(&FAILBACK_DELAY, text)) {
+        return Some(sentence);
+    }
+    let reach = parameter(REACH_ATTRIBUTE.name).filter(|name| !is_a_name(name))?;
+    Some(format!(
+        "reach_attribute={reach} names no node attribute: write letters, digits, '-', '_' and '.', such as pingd"
+    ))
+}
+
+fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, String> {
+    row.parse(Standard::ResourceAgent, text)
+}
+
+/// What every release of Pacemaker takes for an attribute's name.
+fn is_a_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}

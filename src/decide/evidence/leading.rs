@@ -1,0 +1,53 @@
+//! Which node is to lead, and what a hand-over of leadership rests on.
+
+use serde::{Deserialize, Serialize};
+
+use super::NodeName;
+use crate::base::Fact;
+
+/// The parameters about the node that is to lead, and how long a hand-over has been due. There is none where no parameter asks for one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Leading {
+    /// The node that is to lead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub primary: Option<NodeName>,
+    /// Whether leadership goes back to it.
+    #[serde(default)]
+    pub failback: bool,
+    /// For how many seconds the primary has to be well before that.
+    pub delay_s: u64,
+    /// For how many seconds what this boot remembers of a hand-over has held: see [`HandOver::since_s`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_for_s: Option<u64>,
+    /// The seconds since this boot as this round began, which a new [`HandOver`] counts from.
+    #[serde(default)]
+    pub boot_s: u32,
+}
+
+/// Whether users reach this node, and the peer, as a detector has it; absent where it has nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Reach {
+    pub own: Fact<bool>,
+    pub peer: Fact<bool>,
+}
+
+/// Why leadership is to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The peer is the configured primary.
+    Primary,
+    /// Users do not reach this node, and reach the peer.
+    Reach,
+}
+
+/// What a leader remembers of a hand-over that is due: nothing has obstructed it since then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HandOver {
+    pub cause: Cause,
+    /// When that was first seen, or the last try was made, in seconds since this boot.
+    pub since_s: u32,
+    /// How many tries were in vain.
+    #[serde(default)]
+    pub tries: u8,
+}

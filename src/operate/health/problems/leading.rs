@@ -1,0 +1,70 @@
+//! The node that is to lead: parameters that name none, and a primary that follows.
+
+use super::{Found, on};
+use crate::adapters::pacemaker::seen::Resource;
+use crate::agent::resource::params::leading::{self, Leading};
+use crate::agent::resource::params::{self, NodeIp};
+use crate::base::shell::command;
+use crate::decide::evidence::Cause;
+use crate::operate::cluster::{Cluster, DueHandOver};
+use crate::operate::health::view;
+
+/// The resource, and the nodes of its map.
+struct Configured<'a> {
+    etcd: &'a Resource,
+    nodes: Vec<NodeIp>,
+}
+
+impl<'a> Configured<'a> {
+    fn of(cluster: &'a Cluster) -> Option<Self> {
+        let etcd = cluster.configuration.known()?.etcd.as_ref()?;
+        let nodes = params::node_ip_map(etcd.parameters.get("node_ip_map")?).ok()?;
+        Some(Self { etcd, nodes })
+    }
+
+    fn get(&self, name: &str) -> Option<&'a str> {
+        self.etcd.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    fn leading(&self) -> Leading {
+        leading::read(|name| self.get(name), &self.nodes)
+    }
+}
+
+/// Returns the node that is to lead, where one is configured.
+pub fn primary(cluster: &Cluster) -> Option<String> {
+    Configured::of(cluster)?.leading().primary
+}
+
+pub(super) fn find(cluster: &Cluster, found: &mut Found) {
+    let Some(configured) = Configured::of(cluster) else { return };
+    let id = configured.etcd.id.as_str();
+    if let Some(why) = leading::fault(|name| configured.get(name), &configured.nodes, id) {
+        let name = why.split('=').next().unwrap_or_default().to_owned();
+        found.warning("primary-unknown", None, why).typed(command!("pcs resource update {} {}=", id, name));
+    }
+    follows(cluster, &configured.leading(), found);
+}
+
+/// The primary serves, and another node leads.
+fn follows(cluster: &Cluster, wanted: &Leading, found: &mut Found) {
+    let Some(primary) = wanted.primary.as_deref().filter(|_| wanted.failback) else { return };
+    let Some((leader, _)) = view::leading(cluster).filter(|(name, etcd)| view::leads(etcd) && *name != primary) else {
+        return;
+    };
+    if view::etcd(cluster, primary).is_none() {
+        return;
+    }
+    let due = cluster.hand_over.filter(|due| due.cause == Cause::Primary && *leader == cluster.here);
+    let when = when(due, wanted.delay_s);
+    let text = format!("{leader} leads in the place of {primary}, the configured primary: {when}");
+    found.notice("primary-follows", Some(primary), text).typed(on(cluster, leader, "tandem explain"));
+}
+
+fn when(due: Option<DueHandOver>, delay_s: u64) -> String {
+    match due {
+        Some(due) if due.tries > 0 && due.for_s >= delay_s => "tries to hand it back were in vain".to_owned(),
+        Some(due) => format!("leadership goes back to it in {} s", delay_s.saturating_sub(due.for_s)),
+        None => format!("leadership goes back to it once it has been well for {delay_s} s"),
+    }
+}
