@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod challenges;
 mod device;
 mod list;
 mod lost;
@@ -192,4 +193,12 @@ impl Played {
         let members = self.agent.snapshot(self.now).members;
         members.iter().find(|member| &*member.name == name).unwrap().state
     }
+}
+
+/// Returns one of so many members, once `there` have joined.
+fn joined(members: usize, there: &[&'static str]) -> Played {
+    let mut played = Played::new(settings(members), there);
+    played.pass(3);
+    played.forget();
+    played
 }

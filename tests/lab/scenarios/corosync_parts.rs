@@ -1,5 +1,5 @@
-//! Only Corosync's network parts: the members of etcd still reach each other. etcd continues until one node is fenced, and the other node, whose fence
-//! device waits longer, takes all writes then.
+//! Only Corosync's network parts: the members of etcd still reach each other. etcd continues until one node is fenced. The node that the
+//! longer delay protects takes all writes then.
 
 use std::time::Duration;
 
