@@ -7,6 +7,7 @@
 mod bmc;
 mod cluster;
 mod device;
+mod primary;
 mod race;
 mod timing;
 
@@ -162,6 +163,9 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     device::check(&mut case);
     bmc::check(&mut case);
     timing::check(&mut case, device.is_none());
+    if device.is_none() {
+        primary::check(&mut case);
+    }
     conclude(case)
 }
 

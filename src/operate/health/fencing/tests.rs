@@ -150,6 +150,10 @@ const PLANTED: &[Planted] = &[
     ("slow-answer", Level::Warning, "pcmk_monitor_timeout", |_, asked| answer(asked).note.millis = 12_000),
     ("slow-off", Level::Warning, "pcmk_reboot_timeout", |cluster, _| set(cluster, "pcmk_off_timeout", "8s")),
     ("delays", Level::Warning, "pcmk_delay_base", |cluster, _| set(cluster, "pcmk_delay_base", "10s")),
+    ("delays-against-primary", Level::Warning, "pcs stonith update fence-node2 pcmk_delay_base=", |cluster, _| {
+        let etcd = configuration(cluster).etcd.as_mut().unwrap();
+        etcd.parameters.insert("configured_primary".to_owned(), "node2".to_owned());
+    }),
     ("race", Level::Warning, "fence-node1 race_with=198.51.100.2 race_preferred=NODE", |cluster, _| {
         set(cluster, "race_with", "198.51.100.1");
     }),
@@ -301,6 +305,28 @@ fn a_race_without_flags_needs_delays() {
     // What was not asked is no fault.
     answer(&mut asked).flag = None;
     assert_eq!(ids(&cluster, &asked), []);
+}
+
+#[test]
+fn the_primary_is_the_node_that_a_split_leaves() {
+    let found = |primary: &str, plant: fn(&mut Cluster)| {
+        let (mut cluster, asked) = (healthy(), asked());
+        plant(&mut cluster);
+        let etcd = configuration(&mut cluster).etcd.as_mut().unwrap();
+        etcd.parameters.insert("configured_primary".to_owned(), primary.to_owned());
+        let findings = check(&cluster, &asked, None).findings.into_iter();
+        findings.map(|one| (one.id, one.command.unwrap_or_default())).collect::<Vec<_>>()
+    };
+    let against = |command: &str| vec![("delays-against-primary", command.to_owned())];
+    let swapped =
+        "pcs stonith update fence-node2 pcmk_delay_base=10s && pcs stonith update fence-node1 pcmk_delay_base=1s";
+    assert_eq!(found("node2", |_| {}), against(swapped));
+    assert_eq!(found("node1", |_| {}), []);
+    assert_eq!(found("node3", |_| {}), [], "it is none of the nodes");
+    let both =
+        "pcs stonith update fence-node2 race_preferred=node2 && pcs stonith update fence-node1 race_preferred=node2";
+    assert_eq!(found("node2", race), against(both));
+    assert_eq!(found("node1", race), []);
 }
 
 #[test]

@@ -166,7 +166,7 @@ pub(in crate::operate::health) fn longest(
 }
 
 /// The delay before a node is fenced: `pcmk_delay_base` is one time, or one for each node.
-fn delay(device: &FenceDevice, target: &str) -> Duration {
+pub(super) fn delay(device: &FenceDevice, target: &str) -> Duration {
     let base = device.resource.parameters.get("pcmk_delay_base").map(String::as_str).unwrap_or_default();
     let of_target = base.split([';', ' ']).filter_map(|pair| pair.split_once(':')).find(|(node, _)| *node == target);
     let base = parse(of_target.map_or(base, |(_, time)| time)).unwrap_or_default();
@@ -205,7 +205,7 @@ fn delays(case: &mut Case<'_>) {
 }
 
 /// Where the etcd that leads has priority, the other node's fencing begins later by this time, whatever the devices say.
-fn prefers_the_promoted(case: &Case<'_>) -> bool {
+pub(super) fn prefers_the_promoted(case: &Case<'_>) -> bool {
     let by_priority = case.configuration.properties.get("priority-fencing-delay").and_then(|text| parse(text));
     let etcd = case.configuration.etcd.as_ref();
     let has_priority = etcd.is_some_and(|etcd| {
