@@ -10,11 +10,13 @@ mod database;
 mod error;
 mod history;
 mod holders;
+mod keys;
 mod layout;
 mod lock;
 mod membership;
 mod memory;
 mod proto;
+mod requests;
 mod snapshot;
 mod wal;
 mod written;
@@ -27,10 +29,12 @@ pub use advance::{Advanced, advance_commit};
 pub use backup::{
     Aside, AsideKind, aside, bytes, drop_backups, mounted_member, move_aside, move_history_aside, prune_backups, room,
 };
-pub use database::Described;
+pub use database::{Change, Described};
 pub use error::Error;
+pub use keys::{Changes, Keys};
 #[doc(hidden)]
 pub use memory::MemoryDir;
+pub use requests::{Logged, Request};
 pub use written::{last_written, last_written_aside};
 
 use crate::os::clock;
