@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
+use super::backup::AsideKind;
 use super::database::{self, Applied, Change, Damage, Walk};
 use super::error::Error;
 use super::history::{self, Reading};
@@ -12,6 +13,7 @@ use super::memory::MemoryDir;
 use super::requests::{self, Logged};
 use super::wal::Stop;
 use crate::os::beneath::Dir;
+use crate::records::kept_history::KeptHistory;
 
 /// The keys of one history.
 #[derive(Debug)]
@@ -20,6 +22,7 @@ pub struct Keys {
     file: File,
     compacted: u64,
     above: Vec<Logged>,
+    noted: Option<KeptHistory>,
 }
 
 impl Keys {
@@ -57,7 +60,10 @@ impl Keys {
             Err(Stop::Damaged(why) | Stop::Torn(why)) => return Err(unusable(format!("cannot be used: {why}"))),
             Err(Stop::Failed(error)) => return Err(error),
         };
-        Ok(Self { database, file, compacted, above })
+        // A data dir that serves again has none of its own, whatever lies in it.
+        let noted = AsideKind::of(&member).filter(|kind| *kind == AsideKind::History);
+        let noted = noted.and_then(|_| KeptHistory::read(&dir).known().cloned());
+        Ok(Self { database, file, compacted, above, noted })
     }
 
     /// Returns the revision up to which it was compacted; 0 where it never was.
@@ -68,6 +74,11 @@ impl Keys {
     /// Returns the last revision in its database; 0 where there is none.
     pub fn last_revision(&self) -> Result<u64, Error> {
         database::last_revision(&self.file).map(Option::unwrap_or_default).map_err(damaged(&self.database))
+    }
+
+    /// Returns what a history keeps of where it parted from another one.
+    pub fn noted(&self) -> Option<&KeptHistory> {
+        self.noted.as_ref()
     }
 
     /// Returns what the log has above the database, in the order of the log.

@@ -140,6 +140,11 @@ pub fn revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duratio
     answered(endpoint, 0, maintenance::revision(endpoint, credentials, timeout))
 }
 
+/// As [`maintenance::own_revision`].
+pub fn own_revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<u64, Error> {
+    answered(endpoint, 0, maintenance::own_revision(endpoint, credentials, timeout))
+}
+
 /// As [`key_pages::read`].
 pub fn read_keys(
     endpoint: &Endpoint,

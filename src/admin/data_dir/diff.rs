@@ -30,8 +30,8 @@ A history that was compacted behind the fork lacks deletions, and shows less of 
 list may have too many keys or too few. Kubernetes compacts each five minutes: compare soon after the fork, or with a kept history.
 
 With --json: a and b (each with path, the last revision and compacted, the revision up to which it was compacted, or null where that is
-not known), fork (revision, and at_most where it cannot be found exactly; else the two are equal), complete, changed (how many keys A
-changed), lacking (how many of them are not the same in B), uncertain (how many are), and keys, as many as --limit lists, each with key,
+not known), fork (revision, and at_most where it cannot be found exactly; else the two are equal), complete, proven (that B lacks nothing),
+changed (how many keys A changed), lacking (how many of them are not the same in B), uncertain (how many are), and keys, as many as --limit lists, each with key,
 hex (the same, byte by byte), change, revision (or null), uncertain and b.
 
 Exit code: 0 if it is proven that B lacks nothing of A; 3 if it lacks keys or may lack some; 1 if one of them cannot be read.";
@@ -68,6 +68,7 @@ pub(super) struct Found {
     b: Side,
     fork: ForkFound,
     complete: bool,
+    proven: bool,
     changed: usize,
     lacking: usize,
     uncertain: usize,
@@ -106,7 +107,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Found, Failure> {
     } else {
         Other::Stored(Box::new(stored(&arguments.other)?))
     };
-    let found = histories::compare(&history, &other, arguments.prefix.as_bytes(), None)?;
+    let found = histories::compare(&history, &other, arguments.prefix.as_bytes())?;
     Ok(report(arguments, &history, &found))
 }
 
@@ -145,6 +146,7 @@ fn report(arguments: &Arguments, history: &Keys, found: &Difference) -> Found {
         b: Side { path: b, revision: found.other_revision, compacted: found.other_compacted },
         fork: ForkFound { revision: least, at_most: most },
         complete: found.is_complete,
+        proven: found.is_proven,
         changed,
         lacking,
         uncertain,
@@ -198,10 +200,6 @@ impl Side {
 }
 
 impl Found {
-    fn is_proven(&self) -> bool {
-        self.complete && self.lacking == 0
-    }
-
     fn verdict(&self) -> String {
         let (changed, lacking) = (self.changed, self.lacking);
         let complete = if self.complete { "" } else { "; compacted behind the fork, so the list may not be complete" };
@@ -237,7 +235,7 @@ impl Report for Found {
     }
 
     fn exit(&self) -> Exit {
-        if self.is_proven() { Exit::Done } else { Exit::Degraded }
+        if self.proven { Exit::Done } else { Exit::Degraded }
     }
 }
 
@@ -270,6 +268,7 @@ mod tests {
             b: Side { path: LIVE.into(), revision: 48_001, compacted: None },
             fork: ForkFound { revision: 47_098, at_most: 47_100 },
             complete: true,
+            proven: false,
             changed: 5,
             lacking: 3,
             uncertain: 1,
@@ -277,8 +276,6 @@ mod tests {
         };
         assert_eq!(found.exit(), Exit::Degraded);
         golden::compare("data-dir-diff", &found);
-        let nothing = Found { changed: 0, lacking: 0, uncertain: 0, keys: Vec::new(), ..found };
-        assert_eq!(nothing.exit(), Exit::Done);
-        assert_eq!(Found { complete: false, ..nothing }.exit(), Exit::Degraded);
+        assert_eq!(Found { proven: true, ..found }.exit(), Exit::Done);
     }
 }

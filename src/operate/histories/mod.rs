@@ -40,6 +40,8 @@ pub struct Difference {
     pub other_compacted: Option<u64>,
     /// Whether both have each change since the fork.
     pub is_complete: bool,
+    /// Whether the other one is known for certain to lack nothing.
+    pub is_proven: bool,
     changed: Changed,
 }
 
@@ -50,16 +52,16 @@ impl Difference {
     }
 }
 
-/// Compares `history` with `other`: the keys that begin with `prefix`. `noted` is a revision that both are known to share.
-pub fn compare(history: &Keys, other: &Other, prefix: &[u8], noted: Option<u64>) -> Result<Difference, Failure> {
+/// Compares `history` with `other`: the keys that begin with `prefix`.
+pub fn compare(history: &Keys, other: &Other, prefix: &[u8]) -> Result<Difference, Failure> {
     let hashes = Hashes::default();
     let found = match other {
         Other::Stored(other) => of_stored(history, other, &hashes)?,
         Other::Live(live) => of_live(history, live, &hashes)?,
     };
     let Found { fork, revision, other_revision, is_other_whole, state } = found;
-    let least = fork.least.max(noted.unwrap_or_default().min(fork.most));
-    let fork = Fork { least, ..fork };
+    let noted = noted(history, other).unwrap_or_default().min(fork.most);
+    let fork = Fork { least: fork.least.max(noted), ..fork };
     let mut changed = Changed::of(history, fork.least, prefix, &hashes)?;
     match (other, state) {
         (Other::Stored(other), _) => changed.find_in(other, fork.least, &hashes)?,
@@ -71,8 +73,22 @@ pub fn compare(history: &Keys, other: &Other, prefix: &[u8], noted: Option<u64>)
         Other::Live(_) => None,
     };
     let is_other_whole = other_compacted.map_or(is_other_whole, |compacted| compacted <= fork.least);
-    let is_complete = history.compacted() <= fork.least && is_other_whole;
-    Ok(Difference { fork, revision, other_revision, other_compacted, is_complete, changed })
+    let is_whole = history.compacted() <= fork.least;
+    let is_complete = is_whole && is_other_whole;
+    // What was noted is shared for certain. Then each change of this history since is in the list, whatever the other one compacted.
+    let is_certain = is_whole && (is_other_whole || noted == fork.least);
+    let is_proven = is_certain && changed.keys().all(|key| key.in_other == InOther::Same);
+    Ok(Difference { fork, revision, other_revision, other_compacted, is_complete, is_proven, changed })
+}
+
+/// Returns the newest revision that both are known to share, by what a kept history has of that.
+fn noted(history: &Keys, other: &Other) -> Option<u64> {
+    let of = |keys: &Keys| keys.noted()?.alone_revision;
+    let other = match other {
+        Other::Stored(other) => of(other),
+        Other::Live(_) => None,
+    };
+    of(history).max(other)
 }
 
 struct Found {
