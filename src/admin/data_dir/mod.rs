@@ -2,6 +2,7 @@
 
 mod advance_commit;
 mod diff;
+mod forget;
 mod list;
 mod show;
 
@@ -20,6 +21,7 @@ pub(super) enum Command {
     Show(show::Arguments),
     List(list::Arguments),
     Diff(diff::Arguments),
+    Forget(forget::Arguments),
     AdvanceCommit(advance_commit::Arguments),
 }
 
@@ -29,6 +31,7 @@ impl Command {
             Self::Show(arguments) => print(&show::run(arguments)?, arguments.form),
             Self::List(arguments) => print(&list::run(arguments)?, arguments.form),
             Self::Diff(arguments) => print(&diff::run(arguments)?, arguments.form),
+            Self::Forget(arguments) => print(&forget::run(arguments)?, arguments.form),
             Self::AdvanceCommit(arguments) => print(&advance_commit::run(arguments)?, arguments.form),
         }
     }
