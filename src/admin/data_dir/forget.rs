@@ -69,15 +69,18 @@ fn forget(dir: &Path, name: &str, prompt: &Prompt<'_>) -> Result<Forgotten, Fail
         return Err(Failure(format!("{name} is no history in {}: see 'tandem data-dir list'", dir.display())));
     };
     check_that_nothing_joins(dir)?;
-    let question = format!(
-        "{name} takes {} and may hold writes that exist nowhere else ('tandem data-dir diff' lists its keys). \
-         It is deleted for good once you type its name",
-        size(bytes)
-    );
-    prompt.name(&question, name)?;
+    prompt.name(&question(name, bytes), name)?;
     check_that_nothing_joins(dir)?;
     data_dir::forget_history(dir, name)?;
     Ok(Forgotten { path: dir.join(name), bytes })
+}
+
+fn question(name: &str, bytes: u64) -> String {
+    format!(
+        "{name} takes {} and may hold writes that exist nowhere else ('tandem data-dir diff' lists its keys). \
+         It is deleted for good once you type its name",
+        size(bytes)
+    )
 }
 
 /// Refuses while this node joins: until it votes, what lies next to its data may be the last copy but one.

@@ -46,3 +46,55 @@ pub(super) fn move_history_aside(context: &Context) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+    use crate::decide::evidence::{Lineage, LogPosition};
+
+    fn copy(from: &Path, to: &Path) {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+            let target = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                copy(&entry.path(), &target);
+            } else {
+                fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_history_that_is_given_up_has_the_revision_of_before_it_ran_alone() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("etcd");
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir/3.5/voter"), &dir);
+        let place = dir.display().to_string();
+        let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
+        let more = [("image", "etcd:test"), ("data_dir", place.as_str())];
+        let context = Context::of_test(scratch.path(), &[&files[..], &more].concat());
+        let noted = || own_dir::read::<DurableState>(&dir, own_dir::NOTE).known().cloned().unwrap();
+        let revision = data_dir::revision(&dir).filter(|revision| *revision > 1);
+        assert!(revision.is_some());
+
+        write(&context, &DurableState { joins: true, ..DurableState::default() }).unwrap();
+        assert_eq!(noted().alone_revision, None, "it does not run alone");
+        let lineage = Lineage { forks: 1, by: "node1".to_owned() };
+        let alone_since = Some(LogPosition { term: 3, index: 1000 });
+        let alone = DurableState { lineage: lineage.clone(), alone_since, ..DurableState::default() };
+        write(&context, &alone).unwrap();
+        assert_eq!(noted().alone_revision, revision);
+        write(&context, &DurableState { alone_revision: Some(2), ..alone }).unwrap();
+        assert_eq!(noted().alone_revision, Some(2), "that of the time alone that has begun before");
+
+        move_history_aside(&context).unwrap();
+        let aside = data_dir::aside(&dir).unwrap();
+        assert_eq!(aside.len(), 1, "{aside:?}");
+        let kept = data_dir::kept_history(&aside[0].path);
+        let expected = KeptHistory { lineage, alone_since, alone_revision: Some(2), kept: Some("node2".to_owned()) };
+        assert_eq!(kept, Some(expected));
+    }
+}

@@ -291,7 +291,7 @@ impl Refusal {
             },
             Self::NoRoomToJoin { needed_bytes, free_bytes } => Words {
                 short: format!(
-                    "make room, see 'df' and 'tandem data-dir forget': joining needs about {} MB, {} MB are free",
+                    "see 'df' and 'tandem data-dir forget': joining needs about {} MB, {} MB are free",
                     megabytes(*needed_bytes),
                     megabytes(*free_bytes),
                 ),

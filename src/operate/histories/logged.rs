@@ -34,9 +34,10 @@ impl Base {
         let requests = || keys.above().iter().map(|logged| &logged.request);
         let named: BTreeSet<&Bytes> = requests().filter_map(named).collect();
         let revoked: BTreeSet<i64> = requests().filter_map(revoked).collect();
+        let ranges: Vec<(&[u8], Option<&[u8]>)> = requests().filter_map(range).collect();
         let mut changes = keys.changes(0)?;
         while let Some(change) = changes.next()? {
-            let is_ranged = || requests().any(|request| is_within(request, &change.key));
+            let is_ranged = || ranges.iter().any(|(from, end)| is_between(&change.key, from, *end));
             if named.contains(&change.key) || is_ranged() {
                 if change.is_deletion {
                     base.existing.remove(&change.key);
@@ -94,10 +95,10 @@ fn revoked(request: &Request) -> Option<i64> {
     }
 }
 
-fn is_within(request: &Request, key: &[u8]) -> bool {
+fn range(request: &Request) -> Option<(&[u8], Option<&[u8]>)> {
     match request {
-        Request::DeleteRange { from, end } => is_between(key, from, end.as_deref()),
-        _ => false,
+        Request::DeleteRange { from, end } => Some((from, end.as_deref())),
+        _ => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What an event has for programs besides its words: a few short texts, by name.
+//! What an event has for programs in addition to its words: a few short texts, by name.
 
 use std::collections::BTreeMap;
 

@@ -96,7 +96,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("src/admin/data_dir/diff.rs Row::line", "the same"),
     ("src/admin/data_dir/diff.rs Side::line", "the same"),
     ("Forgotten::text", "tandem data-dir forget, as a report"),
-    ("src/admin/data_dir/forget.rs forget", "a question; its refusal is in the guide"),
+    ("src/admin/data_dir/forget.rs question", "a question"),
     ("Advanced::text", "tandem data-dir advance-commit, as a report"),
     ("Released::text", "tandem release-locks, as a report"),
     ("Answered::text", "tandem fencing check, as a report"),

@@ -66,22 +66,27 @@ pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         for moved in view::collected(cluster, &name).map(|known| known.moved_aside.as_slice()).unwrap_or_default() {
             let (path, at, size) = (&moved.path, utc(moved.at), words::size(moved.bytes));
-            let kind = AsideKind::of(Path::new(path));
-            let text = match kind {
-                Some(AsideKind::History) => format!(
+            if AsideKind::of(Path::new(path)) == Some(AsideKind::History) {
+                let text = format!(
                     "a history that was given up lies in {path} on {name}, of {at}, {size}, with writes that may exist nowhere else: \
                      'tandem data-dir forget {}' there once you know that nothing in it is missed",
                     name_of(path)
-                ),
-                Some(AsideKind::Backup) | None => format!(
-                    "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
-                ),
-            };
-            let typed = match kind {
-                Some(AsideKind::History) => command!("tandem data-dir diff {} live", path),
-                Some(AsideKind::Backup) | None => command!("tandem data-dir show {}", path),
-            };
-            found.notice("moved-aside", Some(&name), text).typed(on(cluster, &name, typed));
+                );
+                found.notice("moved-aside", Some(&name), text).typed(on(
+                    cluster,
+                    &name,
+                    command!("tandem data-dir diff {} live", path),
+                ));
+                continue;
+            }
+            let text = format!(
+                "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
+            );
+            found.notice("moved-aside", Some(&name), text).typed(on(
+                cluster,
+                &name,
+                command!("tandem data-dir show {}", path),
+            ));
         }
     }
 }
