@@ -17,7 +17,9 @@ fn history(changes: &[Changed<'_>], logged: &[Vec<u8>]) -> Dir {
     let mut writer = Writer::two_voters();
     writer.puts(3);
     let applied = writer.index;
-    logged.iter().for_each(|request| writer.put(request));
+    for request in logged {
+        writer.put(request);
+    }
     writer.state(writer.index);
     let dir = writer.write();
     let all: Vec<Changed<'_>> = COMMON.iter().chain(changes).copied().collect();
@@ -155,5 +157,5 @@ fn no_link_is_followed_and_nothing_is_refused_in_words() {
     let (code, _, why) = diff(blank.path(), other.path(), &[]);
     assert!(code == 1 && why.contains("holds no data of a member"), "{why}");
     assert!(Keys::open(blank.path(), "member").is_err());
-    assert!(MemoryDir::default().changes().unwrap().next().unwrap().is_none());
+    assert!(MemoryDir::default().changes().unwrap().next_change().unwrap().is_none());
 }

@@ -107,7 +107,7 @@ impl<S: Read + Seek> Changes<S> {
     }
 
     /// Reads the next change; `None` behind the last one.
-    pub fn next(&mut self) -> Result<Option<Change>, Error> {
+    pub fn next_change(&mut self) -> Result<Option<Change>, Error> {
         self.walk.next().map_err(damaged(&self.database))
     }
 }

@@ -89,9 +89,11 @@ impl Above {
 /// Calls `add` with each request of both branches.
 fn branches(transaction: proto::Transaction, add: &mut dyn FnMut(Request)) {
     for Operation { put, delete, transaction } in transaction.success.into_iter().chain(transaction.failure) {
-        put.into_iter().for_each(|put| add(put.into()));
-        delete.into_iter().for_each(|delete| add(delete.into()));
-        transaction.into_iter().for_each(|inner| branches(inner, add));
+        let requests = [put.map(Request::from), delete.map(Request::from)];
+        requests.into_iter().flatten().for_each(&mut *add);
+        if let Some(inner) = transaction {
+            branches(inner, add);
+        }
     }
 }
 

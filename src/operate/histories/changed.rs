@@ -73,7 +73,7 @@ impl Changed {
         let mut all = Self::default();
         let is_whole = history.compacted() <= fork;
         let mut changes = history.changes(fork.saturating_add(1))?;
-        while let Some(change) = changes.next()? {
+        while let Some(change) = changes.next_change()? {
             if !change.key.starts_with(prefix) {
                 continue;
             }
@@ -81,7 +81,7 @@ impl Changed {
             let value = (!change.is_deletion).then(|| hashes.value(&change.value));
             let (revision, is_deletion) = (change.revision, change.is_deletion);
             let one = all.keys.entry(change.key).or_insert(One { existed, ..One::default() });
-            *one = One { revision, is_deletion, value, ..*one };
+            *one = One { revision, value, is_deletion, ..*one };
         }
         all.add_logged(history, prefix, hashes)?;
         Ok(all)
@@ -95,7 +95,7 @@ impl Changed {
             Step::Put { key, value } if key.starts_with(prefix) => {
                 let one = logged(keys, key, existing.contains(key));
                 let value = value.filter(|_| is_certain).map(|value| hashes.value(value));
-                *one = One { revision: 0, is_deletion: false, is_uncertain: !is_certain, value, ..*one };
+                *one = One { revision: 0, value, is_deletion: false, is_uncertain: !is_certain, ..*one };
             }
             Step::Delete { key } if key.starts_with(prefix) => {
                 if existing.contains(key) || keys.contains_key(key) {
@@ -121,7 +121,7 @@ impl Changed {
             return Ok(());
         }
         let mut changes = other.changes(0)?;
-        while let Some(change) = changes.next()? {
+        while let Some(change) = changes.next_change()? {
             let Some(one) = self.keys.get_mut(&change.key) else { continue };
             one.note_existence(change.created, fork);
             one.other.value = (!change.is_deletion).then(|| hashes.value(&change.value));
@@ -171,7 +171,7 @@ impl Changed {
 
 impl One {
     fn delete(&mut self, is_certain: bool) {
-        *self = Self { revision: 0, is_deletion: true, is_uncertain: !is_certain, value: None, ..*self };
+        *self = Self { revision: 0, value: None, is_deletion: true, is_uncertain: !is_certain, ..*self };
     }
 
     /// A key that was created before the fork, and was not deleted since, existed there.

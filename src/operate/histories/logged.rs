@@ -36,7 +36,7 @@ impl Base {
         let revoked: BTreeSet<i64> = requests().filter_map(revoked).collect();
         let ranges: Vec<(&[u8], Option<&[u8]>)> = requests().filter_map(range).collect();
         let mut changes = keys.changes(0)?;
-        while let Some(change) = changes.next()? {
+        while let Some(change) = changes.next_change()? {
             let is_ranged = || ranges.iter().any(|(from, end)| is_between(&change.key, from, *end));
             if named.contains(&change.key) || is_ranged() {
                 if change.is_deletion {

@@ -140,11 +140,11 @@ fn groups<'a>(
     hashes: &'a Hashes,
 ) -> Result<impl FnMut() -> Result<Option<Group>, Failure> + use<'a>, Failure> {
     let mut changes: Changes<File> = keys.changes(0)?;
-    let mut ahead: Option<Change> = changes.next()?;
+    let mut ahead: Option<Change> = changes.next_change()?;
     Ok(move || {
         let Some(first) = ahead.take() else { return Ok(None) };
         let mut group = Group { revision: first.revision, marks: vec![hashes.of_change(&first)] };
-        while let Some(change) = changes.next()? {
+        while let Some(change) = changes.next_change()? {
             if change.revision != group.revision {
                 ahead = Some(change);
                 break;

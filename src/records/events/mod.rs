@@ -94,6 +94,7 @@ impl Event {
     }
 
     /// Adds details. Those that are too many or too long are left out.
+    #[must_use]
     pub fn with_details<'a>(self, details: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         let details = details::bounded(details.into_iter().map(|(name, text)| (name.to_owned(), text)));
         Self { message: cut(self.message, MESSAGE_BESIDE_DETAILS), details, ..self }

@@ -194,7 +194,7 @@ pub(crate) fn walk(dir: &MemoryDir) -> Option<usize> {
     let mut changes = dir.changes().ok()?;
     let (mut count, mut last) = (0, None);
     loop {
-        let Some(change) = changes.next().ok()? else { return Some(count) };
+        let Some(change) = changes.next_change().ok()? else { return Some(count) };
         let place = Some((change.revision, change.place));
         assert!(last < place, "{last:?} before {place:?}");
         last = place;
