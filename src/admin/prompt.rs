@@ -27,6 +27,13 @@ pub(super) struct Answers {
     confirm: Option<String>,
 }
 
+impl Answers {
+    /// Returns the answer to a question for a name alone.
+    pub(super) fn confirming(name: Option<String>) -> Self {
+        Self { yes: false, confirm: name }
+    }
+}
+
 /// Talks with whoever typed the command.
 #[derive(Debug)]
 pub(super) struct Prompt<'a> {

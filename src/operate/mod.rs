@@ -9,6 +9,7 @@ pub mod failure;
 pub mod fencing;
 pub mod gather;
 pub mod health;
+pub mod histories;
 pub mod members;
 pub mod metrics;
 pub mod node;

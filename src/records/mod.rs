@@ -6,5 +6,6 @@ pub mod decision_log;
 pub mod events;
 pub mod failed_starts;
 pub mod image_versions;
+pub mod kept_history;
 pub mod own_dir;
 pub mod state_file;

@@ -7,6 +7,7 @@ mod aside;
 mod command;
 mod copy;
 mod fixtures;
+mod keys;
 mod layout;
 mod log;
 mod members;

@@ -323,6 +323,55 @@ pub(crate) fn database_of(applied: u64, version: &str, members: &[(u64, &str)], 
     file
 }
 
+/// A change of a key: revision, place, whether it is a deletion, key and value.
+pub(crate) type Changed<'a> = (u64, u64, bool, &'a [u8], &'a [u8]);
+
+/// A database with these changes of keys, `per_leaf` of them on each page, which was compacted up to that revision.
+pub(crate) fn database_of_keys(applied: u64, compacted: u64, changes: &[Changed<'_>], per_leaf: usize) -> Vec<u8> {
+    let header = |root: u64| [root.to_le_bytes(), [0; 8]].concat();
+    let compacted = [&compacted.to_be_bytes()[..], b"_", &[0; 8]].concat();
+    let meta: [(u32, &[u8], &[u8]); 2] =
+        [(0, b"consistent_index", &applied.to_be_bytes()), (0, b"scheduledCompactRev", &compacted)];
+    let meta = [header(0), page(0, 2, &meta)].concat();
+    let mut created = std::collections::BTreeMap::new();
+    let mut of = |change: &Changed<'_>| {
+        let since = *created.entry(change.3.to_vec()).or_insert(change.0);
+        if change.2 {
+            created.remove(change.3);
+        }
+        (revision_key(change), pair(change, since))
+    };
+    let pairs: Vec<(Vec<u8>, Vec<u8>)> = changes.iter().map(&mut of).collect();
+    let mut leaves = Vec::new();
+    for (number, pairs) in pairs.chunks(per_leaf.max(1)).enumerate() {
+        let entries: Vec<(u32, &[u8], &[u8])> = pairs.iter().map(|(key, value)| (0, &key[..], &value[..])).collect();
+        leaves.push((pairs[0].0.clone(), page(5 + number as u64, 2, &entries)));
+    }
+    let below: Vec<(&[u8], u64)> = leaves.iter().zip(5..).map(|((first, _), id)| (first.as_slice(), id)).collect();
+    let root = page(3, 2, &[(1, b"key", &header(4)), (1, b"meta", &meta)]);
+    let mut file = Vec::new();
+    let pages = [meta_page(0, 8, 9), meta_page(1, 9, 3), page(2, 16, &[]), root, branch(4, &below)];
+    for (number, page) in pages.into_iter().chain(leaves.into_iter().map(|(_, page)| page)).enumerate() {
+        file.extend(page);
+        assert!(file.len() <= (number + 1) * 4096, "a page is too long");
+        file.resize((number + 1) * 4096, 0);
+    }
+    file
+}
+
+fn revision_key((revision, place, is_deletion, ..): &Changed<'_>) -> Vec<u8> {
+    let mark: &[u8] = if *is_deletion { b"t" } else { b"" };
+    [&revision.to_be_bytes()[..], b"_", &place.to_be_bytes(), mark].concat()
+}
+
+fn pair((revision, _, is_deletion, key, value): &Changed<'_>, created: u64) -> Vec<u8> {
+    let pair = Message::default().bytes(1, key);
+    if *is_deletion {
+        return pair.done();
+    }
+    pair.number(2, created).number(3, *revision).number(4, 1).bytes(5, value).done()
+}
+
 fn page_header(id: u64, flags: u16, count: usize) -> Vec<u8> {
     let count = u16::try_from(count).unwrap();
     [&id.to_le_bytes()[..], &flags.to_le_bytes(), &count.to_le_bytes(), &[0; 4]].concat()

@@ -288,7 +288,7 @@ pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(began.elapsed() < 2 * PATIENCE, "waited in vain for {what}");
+        assert!(began.elapsed() < 6 * PATIENCE, "waited in vain for {what}");
         clock::sleep(Duration::from_millis(100));
     }
 }

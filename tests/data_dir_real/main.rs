@@ -12,6 +12,7 @@ mod certs;
 mod copy;
 mod etcd;
 mod fixtures;
+mod histories;
 mod locks;
 mod loss;
 mod members;

@@ -19,7 +19,8 @@ use tandem::decide::evidence::{
 };
 use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;
-use tandem::records::events::{Event, Type};
+use tandem::records::events::{Details, Event, Type};
+use tandem::records::kept_history::KeptHistory;
 
 fn samples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats/0.1.0")
@@ -60,6 +61,7 @@ fn the_durable_note() {
         &DurableState {
             lineage: lineage(1, "node1"),
             alone_since,
+            alone_revision: Some(812),
             left_at,
             gave_up: true,
             joins: true,
@@ -68,6 +70,14 @@ fn the_durable_note() {
         },
     );
     reads("note-least.json", &DurableState::default());
+}
+
+#[test]
+fn what_a_history_keeps_of_itself() {
+    let alone_since = Some(LogPosition { term: 3, index: 1000 });
+    let kept = Some("node2".to_owned());
+    holds("history.json", &KeptHistory { lineage: lineage(1, "node1"), alone_since, alone_revision: Some(812), kept });
+    reads("history-least.json", &KeptHistory::default());
 }
 
 #[test]
@@ -211,8 +221,11 @@ fn an_event_and_how_far_a_recipient_is() {
         node: "node1".to_owned(),
         message: "node1 is lost: it left the cluster".to_owned(),
         cause: "1795442801.843990 node1 node lost".to_owned(),
+        details: Details::new(),
     };
     holds("event.json", &event);
+    let detailed = event.with_details([("path", "/var/lib/etcd/member-history-0001-20261123T140000Z".to_owned())]);
+    holds("event-details.json", &detailed);
     holds("cursor.json", &Cursor { brought: 7, lost: 3, lost_untold: 2, failures: 4, again_at: 1_795_442_901 });
 }
 

@@ -14,6 +14,7 @@ use super::{Backup, Room};
 use crate::os::beneath::Dir;
 use crate::os::file_kind::Kind;
 use crate::os::{clock, proc};
+use crate::records::kept_history::KeptHistory;
 
 /// Backups of `member` begin with this, and go on with when they were made.
 const BACKUP_PREFIX: &str = "member-backup-";
@@ -27,23 +28,27 @@ const DEPTH: usize = 8;
 /// Moves `member` aside inside `dir`. Answers where it is now, or `None` if there was nothing to move. Refuses while etcd
 /// has the files open.
 pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
-    move_to(dir, BACKUP_PREFIX)
+    move_to(dir, BACKUP_PREFIX, |_| {})
 }
 
-/// The same, to a name that only an operator deletes.
-pub fn move_history_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
-    move_to(dir, HISTORY_PREFIX)
+/// The same, to a name that only an operator deletes, with `kept` inside.
+pub fn move_history_aside(dir: &Path, kept: &KeptHistory) -> Result<Option<PathBuf>, Error> {
+    move_to(dir, HISTORY_PREFIX, |member| {
+        // Without this file, the fork is found by the two histories alone. A full disk must not keep a node from its peer.
+        if let Err(error) = kept.write(member) {
+            log::warn!("{} does not keep where it parted from the other history: {error}", member.path().display());
+        }
+    })
 }
 
-fn move_to(dir: &Path, prefix: &str) -> Result<Option<PathBuf>, Error> {
+fn move_to(dir: &Path, prefix: &str, prepare: impl FnOnce(&Dir)) -> Result<Option<PathBuf>, Error> {
     let member = dir.join(MEMBER);
     let Some(data) = layout::open(dir)? else { return Ok(None) };
-    if layout::below(&data, MEMBER)?.is_none() {
-        return Ok(None);
-    }
+    let Some(of_etcd) = layout::below(&data, MEMBER)? else { return Ok(None) };
     if let Some(path) = lock::holder(dir)? {
         return Err(Error::Open { path });
     }
+    prepare(&of_etcd);
     let name = next_name(&data, prefix, "")?;
     let backup = dir.join(&name);
     data.rename(MEMBER, &name).map_err(|error| not_renamed(dir, &member, error))?;
@@ -82,6 +87,28 @@ pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     let all = numbered(&data, BACKUP_PREFIX)?;
     let doomed = all.into_iter().filter(|(_, backup)| names.contains(backup));
     doomed.into_iter().try_for_each(|(_, name)| delete(&data, &name))
+}
+
+/// Returns what the history `name` in `dir` takes on the disk; `None` where that is the name of none, or a link.
+pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
+    let Some(data) = layout::open(dir)? else { return Ok(None) };
+    if !numbered(&data, HISTORY_PREFIX)?.iter().any(|(_, known)| known == name) {
+        return Ok(None);
+    }
+    let found = data.stat(name).map_err(Error::io("looking at", data.path().join(name)))?;
+    let is_history = Kind::of(&found) == Kind::Directory;
+    is_history.then(|| size(&data, name, DEPTH)).transpose()
+}
+
+/// Deletes the history `name` in `dir`; no other name is taken.
+pub fn forget_history(dir: &Path, name: &str) -> Result<(), Error> {
+    match layout::open(dir)? {
+        Some(data) if history_bytes(dir, name)?.is_some() => {
+            delete(&data, name)?;
+            sync(&data)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How much is free where the data dir is, and what the backups in it hold.

@@ -1,9 +1,10 @@
-//! A few words out of etcd's database (`member/snap/db`, a bbolt file): up to which log index it was written, and what it
-//! says of the members.
+//! etcd's database (`member/snap/db`, a bbolt file): up to which log index it was written, what it has of the members, and
+//! each change of a key ([`Walk`]).
 //!
 //! etcd makes the database before it knows whether it can join, so a first start that failed leaves one without a
 //! WAL. Only what is inside tells it from the half of a member's data.
 
+mod changes;
 mod described;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +13,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 use super::error::Error;
 use crate::os::beneath::Dir;
 
+pub use changes::Change;
+pub(super) use changes::{Damage, Walk};
 pub use described::Described;
-pub(super) use described::described;
+pub(super) use described::{described, last_revision};
 
 /// The database's name, in the directory of the snapshots.
 pub(super) const DATABASE: &str = "db";
@@ -101,9 +104,8 @@ fn open(snap: &Dir) -> Result<Option<std::fs::File>, Error> {
 }
 
 /// As [`members`], for any source.
-pub(super) fn members_in(mut source: impl Read + Seek) -> io::Result<Option<Members>> {
-    let length = source.seek(SeekFrom::End(0))?;
-    let mut database = Database { source, length, page_size: 0, pages: 0, read: 0, collected: 0 };
+pub(super) fn members_in(source: impl Read + Seek) -> io::Result<Option<Members>> {
+    let mut database = Database::of(source)?;
     match database.members() {
         Ok(members) => Ok(Some(members)),
         Err(Fault::Io(error)) => Err(error),
@@ -112,12 +114,11 @@ pub(super) fn members_in(mut source: impl Read + Seek) -> io::Result<Option<Memb
 }
 
 /// As [`applied`], for any source.
-pub(super) fn applied_in(mut source: impl Read + Seek) -> io::Result<Applied> {
-    let length = source.seek(SeekFrom::End(0))?;
-    if length == 0 {
+pub(super) fn applied_in(source: impl Read + Seek) -> io::Result<Applied> {
+    let mut database = Database::of(source)?;
+    if database.length == 0 {
         return Ok(Applied::Nothing);
     }
-    let mut database = Database { source, length, page_size: 0, pages: 0, read: 0, collected: 0 };
     match database.consistent_index() {
         Ok(applied) => Ok(applied),
         Err(Fault::Io(error)) => Err(error),
@@ -146,6 +147,7 @@ struct Urls {
     peer_urls: Vec<String>,
 }
 
+#[derive(Debug)]
 struct Database<S> {
     source: S,
     length: u64,
@@ -158,6 +160,11 @@ struct Database<S> {
 }
 
 impl<S: Read + Seek> Database<S> {
+    fn of(mut source: S) -> io::Result<Self> {
+        let length = source.seek(SeekFrom::End(0))?;
+        Ok(Self { source, length, page_size: 0, pages: 0, read: 0, collected: 0 })
+    }
+
     fn consistent_index(&mut self) -> Result<Applied, Fault> {
         let root = self.root()?;
         match self.value(root, b"meta", b"consistent_index")? {
@@ -382,8 +389,7 @@ mod tests {
             page.extend([0, start, 0, value].into_iter().flat_map(u32::to_le_bytes));
         }
         page.resize(page.len() + value as usize, 0);
-        let mut database =
-            Database { source: Cursor::new([]), length: 0, page_size: 0, pages: 0, read: 0, collected: 0 };
+        let mut database = Database::of(Cursor::new([])).unwrap();
         let mut entries = Vec::new();
         assert!(matches!(database.collect_in(&page, 0, &mut entries), Err(Fault::Format)));
         assert_eq!(entries.len(), MAX_BYTES / value as usize);

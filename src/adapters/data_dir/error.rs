@@ -24,6 +24,13 @@ pub enum Error {
         /// What was found there.
         what: String,
     },
+    /// The database is damaged, or of a format that is not known.
+    #[error("the database {} cannot be read: {why}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        why: String,
+    },
     /// Files came and went while they were read; only a running etcd does that.
     #[error("{} changed on every attempt to read it: etcd is writing there; try again", path.display())]
     Changing {

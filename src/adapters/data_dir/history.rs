@@ -103,7 +103,7 @@ fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnap
 }
 
 /// Calls `visit` with each record; answers where the WAL ends, and how it is torn.
-fn for_each(
+pub(super) fn for_each(
     wals: &[Segment],
     mut visit: impl FnMut(WalRecord) -> Result<(), Stop>,
 ) -> Result<(WalOffset, Option<String>), Stop> {
@@ -120,7 +120,7 @@ fn for_each(
 }
 
 /// The files that hold what comes after `index`.
-fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
+pub(super) fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
     let first = wals.iter().rposition(|segment| segment.first_index <= index);
     let Some(wals) = first.and_then(|first| wals.get(first..)) else {
         return Err(Stop::Damaged(format!("the WAL file that continues at index {index} is missing")));
@@ -134,7 +134,7 @@ fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
 }
 
 /// Decodes what a checksum has already vouched for.
-fn decode<M: Message + Default>(data: Bytes, what: &str) -> Result<M, Stop> {
+pub(super) fn decode<M: Message + Default>(data: Bytes, what: &str) -> Result<M, Stop> {
     M::decode(data).map_err(|error| Stop::Damaged(format!("{what} of the WAL cannot be decoded: {error}")))
 }
 

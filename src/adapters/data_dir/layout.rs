@@ -62,7 +62,7 @@ impl SnapDir {
     /// Why etcd cannot start on top of the snapshot at `index`, if it cannot: a snapshot only names the members, the
     /// data is in the database, or in one that the leader sent and that was not put in its place yet.
     pub(super) fn lack(&self, applied: Applied, index: u64) -> Result<Option<String>, Error> {
-        let received = format!("{index:016x}.snap.db");
+        let received = received(index);
         let found = self
             .dir
             .as_ref()
@@ -74,10 +74,28 @@ impl SnapDir {
         }
     }
 
+    /// Opens the database that a start on top of the snapshot at `index` would use: the one that the leader sent, where it was not
+    /// put in its place yet. `None` where there is none.
+    pub(super) fn database(&self, index: u64) -> Result<Option<(PathBuf, File)>, Error> {
+        let Some(dir) = &self.dir else { return Ok(None) };
+        let received = self.applied()?.lack(index).map(|_| received(index));
+        let name = received.unwrap_or_else(|| DATABASE.to_owned());
+        let path = dir.path().join(&name);
+        match dir.file(&name) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            file => file.map(|file| Some((path.clone(), file))).map_err(Error::io("opening", path)),
+        }
+    }
+
     /// What the database holds.
     pub(super) fn applied(&self) -> Result<Applied, Error> {
         self.dir.as_ref().map_or(Ok(Applied::Nothing), |dir| database::applied(dir))
     }
+}
+
+/// Returns the name of a database that the leader sent.
+fn received(index: u64) -> String {
+    format!("{index:016x}.snap.db")
 }
 
 impl SnapSource for SnapDir {
@@ -151,7 +169,8 @@ pub(super) fn member(dir: &Path) -> Result<Option<Dir>, Error> {
 }
 
 /// Opens the directory `name` in `dir`; `None` where there is none.
-pub(super) fn below(dir: &Dir, name: &str) -> Result<Option<Dir>, Error> {
+pub(super) fn below(dir: &Dir, name: impl AsRef<Path>) -> Result<Option<Dir>, Error> {
+    let name = name.as_ref();
     match dir.below(name) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         opened => opened.map(Some).map_err(Error::io("listing", dir.path().join(name))),

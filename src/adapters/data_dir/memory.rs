@@ -26,11 +26,7 @@ pub struct MemoryDir {
 impl MemoryDir {
     /// As [`read`](super::read).
     pub fn read(&self) -> Result<DataDir, Error> {
-        let segment = |(name, bytes): &(String, Vec<u8>)| {
-            let segment = Segment::from_path(Path::new(name))?;
-            Some(Segment { bytes: Some(Bytes::from(bytes.clone())), ..segment })
-        };
-        let segments = layout::in_order(self.wals.iter().filter_map(segment).collect());
+        let segments = self.segments();
         let applied = database::applied_in(Cursor::new(&self.database)).unwrap_or(Applied::Unreadable);
         Ok(match history::read(&segments, self)? {
             Reading::Broken(why) => DataDir::Broken { why },
@@ -44,6 +40,16 @@ impl MemoryDir {
                 DataDir::Present(whole.into_history())
             }
         })
+    }
+}
+
+impl MemoryDir {
+    pub(super) fn segments(&self) -> Vec<Segment> {
+        let segment = |(name, bytes): &(String, Vec<u8>)| {
+            let segment = Segment::from_path(Path::new(name))?;
+            Some(Segment { bytes: Some(Bytes::from(bytes.clone())), ..segment })
+        };
+        layout::in_order(self.wals.iter().filter_map(segment).collect())
     }
 }
 

@@ -10,11 +10,13 @@ mod database;
 mod error;
 mod history;
 mod holders;
+mod keys;
 mod layout;
 mod lock;
 mod membership;
 mod memory;
 mod proto;
+mod requests;
 mod snapshot;
 mod wal;
 mod written;
@@ -25,15 +27,19 @@ use std::time::Duration;
 pub use crate::decide::evidence::{Backup, DataDir, History, Room};
 pub use advance::{Advanced, advance_commit};
 pub use backup::{
-    Aside, AsideKind, aside, bytes, drop_backups, mounted_member, move_aside, move_history_aside, prune_backups, room,
+    Aside, AsideKind, aside, bytes, drop_backups, forget_history, history_bytes, mounted_member, move_aside,
+    move_history_aside, prune_backups, room,
 };
-pub use database::Described;
+pub use database::{Change, Described};
 pub use error::Error;
+pub use keys::{Changes, Keys};
 #[doc(hidden)]
 pub use memory::MemoryDir;
+pub use requests::{Logged, Request};
 pub use written::{last_written, last_written_aside};
 
 use crate::os::clock;
+use crate::records::kept_history::KeptHistory;
 use history::Reading;
 use layout::Layout;
 
@@ -83,6 +89,19 @@ pub fn described(member: &Path) -> Described {
     let snap =
         layout::open(member).ok().flatten().and_then(|member| layout::below(&member, layout::SNAP).ok().flatten());
     snap.map(|snap| database::described(&snap)).unwrap_or_default()
+}
+
+/// Returns the last revision in the database of the data dir, which no etcd may have open.
+pub fn revision(dir: &Path) -> Option<u64> {
+    let snap = layout::below(&layout::member(dir).ok()??, layout::SNAP).ok()??;
+    database::described(&snap).revision
+}
+
+/// Returns what the history at `path`, which was moved aside, keeps of where it parted from the other one.
+pub fn kept_history(path: &Path) -> Option<KeptHistory> {
+    let dir = layout::open(path.parent()?).ok()??;
+    let history = layout::below(&dir, path.file_name()?).ok()??;
+    KeptHistory::read(&history).known().cloned()
 }
 
 /// As [`read`], once, with what a change of the WAL needs; `None` stands for blank.

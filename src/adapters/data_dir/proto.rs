@@ -144,3 +144,83 @@ pub(super) struct SnapshotMetadata {
     #[prost(uint64, tag = "3")]
     pub(crate) term: u64,
 }
+
+/// A key as the database holds it (`mvccpb.KeyValue`). A deletion has its key alone.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct KeyValue {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(crate) key: Bytes,
+    #[prost(int64, tag = "2")]
+    pub(crate) create_revision: i64,
+    #[prost(int64, tag = "4")]
+    pub(crate) version: i64,
+    #[prost(bytes = "bytes", tag = "5")]
+    pub(crate) value: Bytes,
+    #[prost(int64, tag = "6")]
+    pub(crate) lease: i64,
+}
+
+/// What a client asked for, inside an [`Entry`] (`etcdserverpb.InternalRaftRequest`): what changes keys.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Request {
+    #[prost(message, optional, tag = "4")]
+    pub(crate) put: Option<Put>,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) delete: Option<Delete>,
+    #[prost(message, optional, tag = "6")]
+    pub(crate) transaction: Option<Transaction>,
+    #[prost(message, optional, tag = "9")]
+    pub(crate) revocation: Option<Revocation>,
+}
+
+/// A key that is written.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct Put {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(crate) key: Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(crate) value: Bytes,
+    #[prost(int64, tag = "3")]
+    pub(crate) lease: i64,
+    /// The key keeps the value that it has.
+    #[prost(bool, tag = "5")]
+    pub(crate) ignore_value: bool,
+    #[prost(bool, tag = "6")]
+    pub(crate) ignore_lease: bool,
+}
+
+/// A key that is deleted; with an end all keys from it up to there.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct Delete {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub(crate) key: Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub(crate) range_end: Bytes,
+}
+
+/// A transaction: one of its two branches is carried out.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Transaction {
+    #[prost(message, repeated, tag = "2")]
+    pub(crate) success: Vec<Operation>,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) failure: Vec<Operation>,
+}
+
+/// A part of a [`Transaction`].
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Operation {
+    #[prost(message, optional, tag = "2")]
+    pub(crate) put: Option<Put>,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) delete: Option<Delete>,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) transaction: Option<Transaction>,
+}
+
+/// A lease that ends, and all keys that hang on it.
+#[derive(Clone, Copy, PartialEq, Eq, Message)]
+pub(super) struct Revocation {
+    #[prost(int64, tag = "1")]
+    pub(crate) lease: i64,
+}

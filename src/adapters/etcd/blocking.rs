@@ -11,6 +11,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 
 use super::client::{self, Answer, Credentials, Endpoint, Error};
+use super::key_pages::{self, Pair, Wanted};
 use super::leases::{self, Lease, Own};
 use super::maintenance::{self, Hash};
 use super::member_lock::{self, Taken};
@@ -137,6 +138,22 @@ pub fn revoke_lease(endpoint: &Endpoint, credentials: &Credentials, id: i64, tim
 /// As [`maintenance::revision`].
 pub fn revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<i64, Error> {
     answered(endpoint, 0, maintenance::revision(endpoint, credentials, timeout))
+}
+
+/// As [`maintenance::own_revision`].
+pub fn own_revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<u64, Error> {
+    answered(endpoint, 0, maintenance::own_revision(endpoint, credentials, timeout))
+}
+
+/// As [`key_pages::read`].
+pub fn read_keys(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    wanted: Wanted,
+    timeout: Duration,
+    visit: &mut (dyn FnMut(Pair<'_>) + Send),
+) -> Result<Option<u64>, Error> {
+    answered(endpoint, None, key_pages::read(endpoint, credentials, wanted, timeout, visit))
 }
 
 /// As [`maintenance::hash`].

@@ -25,6 +25,20 @@ pub(super) async fn revision(endpoint: &Endpoint, credentials: &Credentials, pat
     .await
 }
 
+/// Returns how far the etcd at `endpoint` is by itself, which it answers without a leader.
+pub(super) async fn own_revision(
+    endpoint: &Endpoint,
+    credentials: &Credentials,
+    patience: Duration,
+) -> Result<u64, Error> {
+    client::ask(endpoint, credentials, patience, async |mut client| {
+        let status = client.status().await?;
+        let revision = status.header().map(etcd_client::ResponseHeader::revision).unwrap_or_default();
+        Ok(u64::try_from(revision).unwrap_or_default())
+    })
+    .await
+}
+
 /// The hash of everything up to `revision`.
 pub(super) async fn hash(
     endpoint: &Endpoint,

@@ -7,6 +7,7 @@ mod common_name;
 pub mod config;
 mod duration;
 mod error;
+pub mod key_pages;
 pub mod leases;
 pub mod log_line;
 pub mod maintenance;

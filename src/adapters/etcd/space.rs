@@ -8,7 +8,7 @@ use super::client::{self, Credentials, Endpoint, Error};
 use crate::decide::evidence::MemberId;
 
 /// How etcd words that this revision, or a later one, was compacted before.
-const COMPACTED: &str = "required revision has been compacted";
+pub(super) const COMPACTED: &str = "required revision has been compacted";
 
 /// An alarm of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

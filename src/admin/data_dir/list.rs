@@ -19,8 +19,8 @@ use crate::operate::node as own_node;
 
 const HELP: &str = "\
 A row each: 'data' is what etcd runs from, a 'backup' was moved aside before its member joined anew (the newest few are kept), and a
-'history' was given up for another one (nothing deletes it but you). Term, index and revision say how far each reaches: of one
-cluster, the higher revision has more. 'tandem data-dir show PATH' shows one of them whole.
+'history' was given up for another one ('tandem data-dir diff' lists its keys, and 'tandem data-dir forget' alone deletes it). Term,
+index and revision say how far each reaches: of one cluster, the higher revision has more. 'tandem data-dir show PATH' shows one of them whole.
 
 With --json: dir, and entries, each with kind (data, backup or history), path, moved (when it was moved aside, in RFC 3339; null for
 the data), bytes (on the disk), cluster_id, member_id, node (the member's name), last_term, last_index, revision, written (when the

@@ -1,6 +1,8 @@
 //! `tandem data-dir`: etcd's data dir, looked at and repaired without etcd.
 
 mod advance_commit;
+mod diff;
+mod forget;
 mod list;
 mod show;
 
@@ -18,6 +20,8 @@ use crate::operate::failure::Failure;
 pub(super) enum Command {
     Show(show::Arguments),
     List(list::Arguments),
+    Diff(diff::Arguments),
+    Forget(forget::Arguments),
     AdvanceCommit(advance_commit::Arguments),
 }
 
@@ -26,6 +30,8 @@ impl Command {
         match self {
             Self::Show(arguments) => print(&show::run(arguments)?, arguments.form),
             Self::List(arguments) => print(&list::run(arguments)?, arguments.form),
+            Self::Diff(arguments) => print(&diff::run(arguments)?, arguments.form),
+            Self::Forget(arguments) => print(&forget::run(arguments)?, arguments.form),
             Self::AdvanceCommit(arguments) => print(&advance_commit::run(arguments)?, arguments.form),
         }
     }

@@ -4,6 +4,7 @@ mod archive;
 mod container;
 pub(crate) mod drop_in;
 mod image;
+mod note;
 mod reload;
 mod snapshot;
 mod stop;
@@ -23,10 +24,9 @@ use crate::adapters::pacemaker::{self, attributes, erased};
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
-use crate::decide::evidence::{DurableState, FailedStarts};
+use crate::decide::evidence::FailedStarts;
 use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
-use crate::records::own_dir;
 use crate::records::state_file;
 
 /// An effect that failed: the round ends with it.
@@ -55,15 +55,6 @@ impl Error {
     fn file(path: &Path, source: std::io::Error) -> Self {
         Self::File { path: path.display().to_string(), source }
     }
-}
-
-fn write_note(context: &Context, note: &DurableState) -> Result<(), Error> {
-    let dir = context.data_dir();
-    own_dir::write(dir, own_dir::NOTE, note)
-        .map_err(|source| Error::file(&own_dir::path(dir, own_dir::NOTE), source))?;
-    #[cfg(feature = "lab-faults")]
-    crate::os::lab_faults::wait_after_writing(crate::os::lab_faults::WAIT_AFTER_NOTE);
-    Ok(())
 }
 
 /// Sets what `node` shows of itself for people and for other programs.
@@ -103,7 +94,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::SetFailures { operation, count } => {
             Ok(attributes::set_failures(programs, &context.resource, node, operation, *count)?)
         }
-        Effect::WriteNote(note) => write_note(context, note),
+        Effect::WriteNote(note) => note::write(context, note),
         Effect::Remember(memory) => written(&context.memory_path, memory),
         Effect::NoteFailedStart(failed) => note_failed_start(context, failed),
         Effect::ForgetFailedStarts => {
@@ -118,7 +109,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
             .map_err(|error| Error::Unusable(format!("see 'ps -C podman': an earlier action does not end: {error}"))),
         Effect::AdvanceCommit => advance_commit(context),
         Effect::MoveDataAside => move_data_aside(context),
-        Effect::MoveHistoryAside => move_history_aside(context),
+        Effect::MoveHistoryAside => note::move_history_aside(context),
         Effect::DropBackups(names) => Ok(data_dir::drop_backups(context.data_dir(), names)?),
         Effect::PruneBackups => Ok(data_dir::prune_backups(context.data_dir(), context.params.max_backups)?),
         Effect::SetAlarm(_) | Effect::PublishImage(_) | Effect::ShowLeader(_) | Effect::ShowFenceWait(_) => {
@@ -212,13 +203,6 @@ fn move_data_aside(context: &Context) -> Result<(), Error> {
     if let Some(backup) = data_dir::move_aside(context.data_dir())? {
         log::info!("the data dir is kept as {}", backup.display());
         snapshot::keep(context, &backup);
-    }
-    Ok(())
-}
-
-fn move_history_aside(context: &Context) -> Result<(), Error> {
-    if let Some(kept) = data_dir::move_history_aside(context.data_dir())? {
-        log::warn!("this node's own history is kept as {} until you delete it", kept.display());
     }
     Ok(())
 }

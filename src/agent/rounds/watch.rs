@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use super::Round;
+use crate::adapters::data_dir::{self, AsideKind};
 use crate::adapters::podman::process;
 use crate::agent::act::drop_in;
 use crate::agent::contract;
@@ -14,7 +15,7 @@ use crate::decide::reason::{Health, ReasonStep, Wait};
 use crate::decide::{Effect, Evidence, Exit, Next, Plan, Reason, Request};
 use crate::os::isolated::isolated;
 use crate::records::decision_log::{self, Entry};
-use crate::records::events::own;
+use crate::records::events::own::{self, GivenUp};
 
 /// The observers of one action's rounds, and what they keep from one to the next.
 pub(super) struct Watch<'a> {
@@ -121,7 +122,8 @@ impl<'a> Watch<'a> {
         for effect in plan.effects.iter().take(*done) {
             own::tell(directory, own::of_effect(node, effect, &plan.because, is_new));
             if *effect == Effect::MoveHistoryAside {
-                own::tell(directory, own::of_kept_history(node, evidence, &plan.because));
+                let given_up = given_up(self.context);
+                own::tell(directory, own::of_given_up_history(node, evidence, &plan.because, given_up));
             }
             if *effect == Effect::ShowLeader(Some(true)) {
                 own::tell(directory, evidence.own_etcd.known().map(|etcd| own::of_leader(node, etcd)));
@@ -134,7 +136,9 @@ impl<'a> Watch<'a> {
             own::tell(directory, own::of_two_voters(node, evidence.own_etcd.known(), was_sole));
         }
         if plan.next == Next::Exit(Exit::Retriable) {
-            self.tell_refusal(&plan.because);
+            let told = own::of_refusal(node, &self.context.resource, &plan.because);
+            let revision = data_dir::revision(self.context.data_dir());
+            own::tell(directory, own::with_both_ends(told, evidence, revision));
         }
     }
 
@@ -167,6 +171,17 @@ impl<'a> Watch<'a> {
         self.last_because = Some(plan.because.clone());
         level != log::Level::Debug
     }
+}
+
+/// Returns the history that this node has just given up.
+fn given_up(context: &Context) -> GivenUp {
+    let dir = context.data_dir();
+    let mut histories = data_dir::aside(dir).unwrap_or_default().into_iter();
+    let newest = histories.rfind(|aside| AsideKind::of(&aside.path) == Some(AsideKind::History));
+    let Some(path) = newest.map(|newest| newest.path) else { return GivenUp::default() };
+    let kept = data_dir::kept_history(&path).unwrap_or_default();
+    let last = data_dir::described(&path).revision;
+    GivenUp { path: path.display().to_string(), fork: kept.alone_revision, last, kept: kept.kept }
 }
 
 /// Writes down the process of an etcd that only podman has shown so far, so that the next round finds it in /proc. The

@@ -12,6 +12,9 @@ pub struct DurableState {
     pub lineage: Lineage,
     /// Set before this node runs standalone: how far its data reached then.
     pub alone_since: Option<LogPosition>,
+    /// The newest revision of a key that this node knew then. The other node has it, too: two voters had committed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone_revision: Option<u64>,
     /// Set before this member leaves the member list.
     pub left_at: Option<LogPosition>,
     /// Set when this node runs standalone at an operator's confirmation, which gave the peer's own history up by name:

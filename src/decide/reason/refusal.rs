@@ -291,12 +291,12 @@ impl Refusal {
             },
             Self::NoRoomToJoin { needed_bytes, free_bytes } => Words {
                 short: format!(
-                    "see 'df' and make room beside 'member': joining needs about {} MB, {} MB are free",
+                    "see 'df' and 'tandem data-dir forget': joining needs about {} MB, {} MB are free",
                     megabytes(*needed_bytes),
                     megabytes(*free_bytes),
                 ),
                 long: format!(
-                    "joining needs about {} MB on the data dir's file system and {} MB are free; no backup there is old enough to be deleted: make room",
+                    "joining needs about {} MB on the data dir's file system and {} MB are free; no backup there is old enough to be deleted: make room; 'tandem data-dir list' names histories that were given up, and 'tandem data-dir forget' deletes one",
                     megabytes(*needed_bytes),
                     megabytes(*free_bytes),
                 ),

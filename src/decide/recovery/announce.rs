@@ -80,7 +80,9 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     // A word that stands is about this very announcement, and names the peer.
     let gave_up = is_confirmed(evidence);
     let (alone_since, of) = (Some(position), evidence.own_data());
-    Some(DurableState { lineage, alone_since, left_at: None, gave_up, joins: note.joins, of, without })
+    // The act that writes it measures the revision.
+    let alone_revision = None;
+    Some(DurableState { lineage, alone_since, alone_revision, left_at: None, gave_up, joins: note.joins, of, without })
 }
 
 /// Returns the write right before a force: the voter that the force removes, and the end of the log that it begins from, which a silent etcd did

@@ -224,6 +224,7 @@ pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
         lineage,
         left_at,
         alone_since: None,
+        alone_revision: None,
         gave_up: false,
         joins: false,
         without: None,

@@ -75,7 +75,7 @@ fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
     let note = evidence.last_note().unwrap_or_default();
     // From here on the peer may be the one that runs standalone; what this node announced and did not do is taken back.
     let (left_at, of) = (Some(own.position()), evidence.own_data());
-    let note = DurableState { alone_since: None, without: None, left_at, of, ..note };
+    let note = DurableState { alone_since: None, alone_revision: None, without: None, left_at, of, ..note };
     let lock = Effect::TellOthers(Notice::Leaving);
     let effects = vec![Effect::WriteNote(note), lock, Effect::RemoveMember { id: own.member_id, via: Via::Peer }];
     let progress = Progress::enter(Phase::Left, evidence.elapsed_ms);

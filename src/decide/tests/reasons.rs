@@ -98,7 +98,7 @@ fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
         AskedToGoOn {} => ["restart"],
         NoTimeToGoOn { needed_ms: *bytes } => ["'tandem explain'"],
         StillRunning {} => ["'podman ps'", "'podman kill'"],
-        NoRoomToJoin { needed_bytes: *bytes, free_bytes: *bytes } => ["make room", "'df'"],
+        NoRoomToJoin { needed_bytes: *bytes, free_bytes: *bytes } => ["'df'", "'tandem data-dir forget'"],
         PeerServesThoughNotChosen {} => ["'pcs resource disable'", "'enable'"],
         PeerLostWhileJoining {} => [start, "put 'member-backup-*' back"],
         InTheWay { obstacle: Obstacle::StaticPod } => ["'crictl"],

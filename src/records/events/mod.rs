@@ -5,6 +5,7 @@
 //! A file holds the events of its own node: what Pacemaker reports to that node, and what its agent did.
 
 mod append;
+mod details;
 mod fields;
 mod files;
 pub mod own;
@@ -17,12 +18,15 @@ use serde::{Deserialize, Serialize};
 use crate::base::printable;
 
 pub use append::{Error, Repeat, append, make_directory};
+pub use details::Details;
 pub use files::FILES;
 
 /// Where they are. Pacemaker's user, which alert agents run as, writes there and its group reads; the package makes it.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
 /// A message is cut after so many bytes, so that a line stays below the 4096 bytes that a write never tears.
 const MESSAGE_LIMIT: usize = 1500;
+/// The same of an event with details.
+const MESSAGE_BESIDE_DETAILS: usize = 500;
 /// A cause and the name of a node are cut after so many bytes.
 const CAUSE_LIMIT: usize = 500;
 const NODE_LIMIT: usize = 255;
@@ -76,6 +80,9 @@ pub struct Event {
     /// What it was caused by, in a form that is the same wherever the cause is told again.
     #[serde(deserialize_with = "fields::cause")]
     pub cause: String,
+    /// The same for programs, where there is more to it: short texts by name.
+    #[serde(default, skip_serializing_if = "Details::is_empty", deserialize_with = "details::details")]
+    pub details: Details,
 }
 
 impl Event {
@@ -83,7 +90,14 @@ impl Event {
     pub fn new(time: u64, kind: Type, reason: &str, node: &str, message: String, cause: String) -> Self {
         let (reason, node) = (reason.to_owned(), cut(node.to_owned(), NODE_LIMIT));
         let (message, cause) = (cut(message, MESSAGE_LIMIT), cut(cause, CAUSE_LIMIT));
-        Self { number: 0, time, kind, reason, node, message, cause }
+        Self { number: 0, time, kind, reason, node, message, cause, details: Details::new() }
+    }
+
+    /// Adds details. Those that are too many or too long are left out.
+    #[must_use]
+    pub fn with_details<'a>(self, details: impl IntoIterator<Item = (&'a str, String)>) -> Self {
+        let details = details::bounded(details.into_iter().map(|(name, text)| (name.to_owned(), text)));
+        Self { message: cut(self.message, MESSAGE_BESIDE_DETAILS), details, ..self }
     }
 
     /// As people read it.
@@ -128,8 +142,8 @@ pub mod reason {
     pub const HISTORIES_SPLIT: &str = "EtcdHistoriesSplit";
     /// An operator gave up what the other node may have acknowledged.
     pub const GIVEN_UP: &str = "EtcdWritesGivenUp";
-    /// Data with writes that may exist nowhere else was kept.
-    pub const HISTORY_KEPT: &str = "EtcdHistoryKept";
+    /// A history was given up for the other node's, and is kept: its writes may exist nowhere else.
+    pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
     /// The oldest of what waited for a recipient that was down for long.
     pub const LOST: &str = "TandemEventsLost";
@@ -159,7 +173,7 @@ pub mod reason {
         ALARM_GONE,
         HISTORIES_SPLIT,
         GIVEN_UP,
-        HISTORY_KEPT,
+        HISTORY_GIVEN_UP,
         CERTIFICATE,
         LOST,
         TEST,
@@ -187,6 +201,13 @@ mod limits {
         let long = |letter: &str| letter.repeat(10_000);
         let event = Event::new(u64::MAX / 2, Type::Warning, reason::FAILED_ACTION, "node1", long("\""), long("\u{1}"));
         let line = serde_json::to_string(&Event { time: 1, number: u64::MAX, ..event }).unwrap();
+        assert!(line.len() < 4096, "{}", line.len());
+        let names: Vec<String> = (0..20).map(|number| format!("name_{number}")).collect();
+        let details = names.iter().map(|name| (name.as_str(), "\"".repeat(120)));
+        let event = Event::new(1, Type::Warning, reason::FAILED_ACTION, &long("\""), long("\""), long("\""));
+        let event = event.with_details(details.chain([("Not a word", "x".to_owned())]));
+        assert!(event.details.len() > 3 && !event.details.contains_key("Not a word"), "{:?}", event.details);
+        let line = serde_json::to_string(&Event { number: HIGHEST, ..event }).unwrap();
         assert!(line.len() < 4096, "{}", line.len());
         assert_eq!(cut("ä\nb".repeat(3), 5), "ä b");
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::append::append_within;
 use super::{Event, Repeat, Type, reason};
+use crate::base::shell;
 use crate::decide::evidence::{DataDir, Etcd, Evidence, LogPosition};
 use crate::decide::reason::{Refusal, Wait};
 use crate::decide::{Effect, Reason};
@@ -51,19 +52,48 @@ pub fn of_leader(node: &str, etcd: &Etcd) -> Told {
     (Event::new(clock::wall_millis(), Type::Normal, reason::LEADER, node, message, cause), Repeat::Never)
 }
 
+/// A history that this node gave up, as it lies on the disk.
+#[derive(Clone, Debug, Default)]
+pub struct GivenUp {
+    pub path: String,
+    /// The newest revision that it shares with the kept one, at the least, and its last one.
+    pub fork: Option<u64>,
+    pub last: Option<u64>,
+    /// The node with the data that was kept.
+    pub kept: Option<String>,
+}
+
+impl GivenUp {
+    fn details(self, node: &str) -> Vec<(&'static str, String)> {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let diff = format!("tandem data-dir diff {} live", shell::quoted(&self.path));
+        let details = [
+            ("node", Some(node.to_owned())),
+            ("path", Some(self.path)),
+            ("fork_revision", number(self.fork)),
+            ("last_revision", number(self.last)),
+            ("kept_node", self.kept),
+            ("diff", Some(diff)),
+        ];
+        details.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
+    }
+}
+
 /// Returns the event of a history that this node keeps for good as it joins the other node's: how far it reaches, and since when it is one of its own.
-pub fn of_kept_history(node: &str, evidence: &Evidence, because: &Reason) -> Option<Told> {
+pub fn of_given_up_history(node: &str, evidence: &Evidence, because: &Reason, given_up: GivenUp) -> Option<Told> {
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
     let ends = LogPosition { term: history.last_term, index: history.last_index };
-    Some(kept(node, ends, evidence.last_note().and_then(|note| note.alone_since), because))
+    let since = evidence.last_note().and_then(|note| note.alone_since);
+    let (event, repeat) = kept(node, ends, since, because);
+    Some((event.with_details(given_up.details(node)), repeat))
 }
 
 fn kept(node: &str, ends: LogPosition, since: Option<LogPosition>, because: &Reason) -> Told {
     let ends = reach(ends);
     let since = since.map(|since| format!(", of its own since {}", reach(since))).unwrap_or_default();
     let message = format!("data that reaches {ends}{since} is kept as member-history-* on {node}: {because}");
-    let cause = format!("{} {node} {ends}", reason::HISTORY_KEPT);
-    let event = Event::new(clock::wall_millis(), Type::Warning, reason::HISTORY_KEPT, node, message, cause);
+    let cause = format!("{} {node} {ends}", reason::HISTORY_GIVEN_UP);
+    let event = Event::new(clock::wall_millis(), Type::Warning, reason::HISTORY_GIVEN_UP, node, message, cause);
     (event, Repeat::Until { ends: &[], within: ONE_CHANGE })
 }
 
@@ -112,6 +142,28 @@ pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> 
     let cause = format!("{reason} {node} {resource} {short}");
     let event = Event::new(clock::wall_millis(), Type::Error, reason, node, short, cause);
     Some((event, Repeat::Until { ends: OVER, within: A_DAY }))
+}
+
+/// Adds to the event of two histories how far each reaches: `revision` is this node's last one.
+pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: Option<u64>) -> Option<Told> {
+    let (event, repeat) = told?;
+    if event.reason != reason::HISTORIES_SPLIT {
+        return Some((event, repeat));
+    }
+    let ends = |disk: Option<&DataDir>| match disk? {
+        DataDir::Present(history) => Some(reach(LogPosition { term: history.last_term, index: history.last_index })),
+        DataDir::Blank | DataDir::Broken { .. } => None,
+    };
+    let peer_record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    let details = [
+        ("node", Some(event.node.clone())),
+        ("last_revision", revision.map(|revision| revision.to_string())),
+        ("ends", ends(evidence.disk.known())),
+        ("peer", evidence.peer.as_ref().map(|peer| peer.name.clone())),
+        ("peer_ends", ends(peer_record.map(|record| &record.disk))),
+    ];
+    let details: Vec<_> = details.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
+    Some((event.with_details(details), repeat))
 }
 
 /// Writes it down. An event that cannot be kept must not keep etcd from being kept.
@@ -179,7 +231,7 @@ mod tests {
             let since = Some(LogPosition { index: 900, ..position });
             tell(dir.path(), Some(kept(NODE, LogPosition { index: 1_000, ..position }, since, &because())));
         }
-        assert_eq!(reasons(dir.path()), [reason::GIVEN_UP, reason::HISTORY_KEPT]);
+        assert_eq!(reasons(dir.path()), [reason::GIVEN_UP, reason::HISTORY_GIVEN_UP]);
         let messages: Vec<String> = read::all(dir.path()).unwrap().into_iter().map(|event| event.message).collect();
         assert!(messages[0].starts_with("anna gave up the writes of node2 after term 7 index 21279"), "{messages:?}");
         assert!(

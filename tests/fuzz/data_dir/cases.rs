@@ -3,7 +3,9 @@
 
 use tandem::adapters::data_dir::MemoryDir;
 
-use crate::writer::{ADD, ME, Message, OTHER, PEER, Writer, database, learner, member, promotion, snapshot};
+use crate::writer::{
+    ADD, Changed, ME, Message, OTHER, PEER, Writer, database, database_of_keys, learner, member, promotion, snapshot,
+};
 
 /// Files stay below this, so that millions of cases take minutes.
 const LARGEST: usize = 64 * 1024;
@@ -127,6 +129,7 @@ fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut Memo
         11 => add_snapshot(choices, writer, dir),
         12 => writer.record(choices.number(), choices.some_bytes()),
         13 => writer.term = choices.number(),
+        14 if choices.byte() & 1 == 0 => dir.database = keys(choices),
         14 => dir.database = database(Some(choices.number()), choices.byte() & 1 == 0),
         _ => {
             let zeros = choices.below(1024);
@@ -134,6 +137,19 @@ fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut Memo
             writer.tail().resize(length + zeros, 0);
         }
     }
+}
+
+/// A database of changes with revisions that mostly rise.
+fn keys(choices: &mut Choices<'_>) -> Vec<u8> {
+    let mut revision = 0_u64;
+    let count = choices.below(12);
+    let changes: Vec<Changed<'_>> = (0..count)
+        .map(|place| {
+            revision = revision.wrapping_add(choices.number() % 3);
+            (revision, place as u64, choices.byte() & 1 == 1, choices.some_bytes(), choices.some_bytes())
+        })
+        .collect();
+    database_of_keys(choices.number(), choices.number(), &changes, 1 + choices.below(4))
 }
 
 fn add_snapshot(choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut MemoryDir) {
@@ -168,5 +184,21 @@ fn spoil(choices: &mut Choices<'_>, bytes: &mut Vec<u8>) {
                 field.copy_from_slice(&choices.number().to_le_bytes());
             }
         }
+    }
+}
+
+/// Walks through the changes of keys, which rise, and through the requests of the log. Returns how many changes there were, where
+/// all of them can be read.
+pub(crate) fn walk(dir: &MemoryDir) -> Option<usize> {
+    let _ = dir.above();
+    let mut changes = dir.changes().ok()?;
+    let (mut count, mut last) = (0, None);
+    loop {
+        let Some(change) = changes.next_change().ok()? else { return Some(count) };
+        let place = Some((change.revision, change.place));
+        assert!(last < place, "{last:?} before {place:?}");
+        last = place;
+        count += 1;
+        assert!(count <= dir.database.len(), "more changes than bytes");
     }
 }

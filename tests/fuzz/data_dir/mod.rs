@@ -81,6 +81,20 @@ fn reading_is_bounded_and_consistent() {
     readable.assert_share(5);
 }
 
+/// Every change of a key is read once, whatever the pages lead to, and every request of the log.
+#[test]
+fn keys_are_walked_once() {
+    let walked = Tally::default();
+    for_all(30_000, |dir| {
+        let began = Instant::now();
+        let (peak, count) = allocation::peak(|| cases::walk(&dir));
+        assert!(began.elapsed() < PATIENCE, "a hang: {:?}", began.elapsed());
+        assert!(peak <= 64 * 1024 + 16 * size(&dir), "{peak} bytes for {} that are there", size(&dir));
+        walked.count(count.is_some_and(|count| count > 1));
+    });
+    walked.assert_share(1);
+}
+
 fn write(dir: &MemoryDir, to: &Path) {
     let (wal, snap) = (to.join("member/wal"), to.join("member/snap"));
     fs::create_dir_all(&wal).unwrap();

@@ -2,10 +2,12 @@
 //! histories with as many forks each. Together they refuse, for as long as nobody chooses: neither data dir is touched.
 //! What the exit reason says to type leads on: the chosen history serves, the other one's data is kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
 
 use super::left_behind::{LEFT, PEER, confirm, leave_behind};
 use super::steps;
@@ -13,17 +15,23 @@ use crate::bmc;
 use crate::check::{eventually, must, within};
 use crate::cluster::{self, Failure};
 use crate::etcd;
-use crate::history;
+use crate::history::{self, Ack};
 use crate::host;
 use crate::node::NODES;
 use crate::power;
 use crate::sh::{Output, Result};
 use crate::state::Lab;
 use crate::up::Wish;
+use crate::writer::Writers;
 
 const PRIMARY: &str = "etcd_primary";
 /// What the exit reason of both says, and where it says whose name belongs.
 const WORDS: &str = "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes ran standalone";
+
+/// The history that was given up, as a shell finds it.
+const HISTORY: &str = "/var/lib/etcd/member-history-*";
+/// Each writer has one write under way, and may have tried it again.
+const IN_FLIGHT: usize = 16;
 
 /// What an operator takes to read what the exit reason says.
 const AT_ONCE: Duration = Duration::from_secs(2);
@@ -45,8 +53,10 @@ fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
     steps::wait_pacemaker(lab, LEFT)?;
     confirm(lab, "node2\nyes\nnode2\n", true)?;
     steps::wait_alone(lab, LEFT)?;
-
+    // The history that is given up later takes writes too, and loses power among them.
+    let mut losing = super::writing(lab)?;
     power::cut(lab, LEFT)?;
+    let given_up = losing.stop()?;
     bmc::set_mode(lab, PEER, "ok")?;
     let histories = data(lab)?;
     for node in NODES {
@@ -64,7 +74,9 @@ fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
         return Err(format!("{lost} writes of the chosen history are lost").into());
     }
     is_kept(lab)?;
+    is_listed(lab, &losing, &given_up)?;
     choice_is_taken_back(lab)?;
+    is_forgotten(lab)?;
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     super::clean(lab)
 }
@@ -124,6 +136,36 @@ fn is_kept(lab: &Lab) -> Result<()> {
         return Err("the data of the history that was not chosen is not kept".into());
     }
     Ok(())
+}
+
+/// The list of keys is what the writers of the losing side saw acknowledged, and what was in flight when it lost power.
+fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
+    let prefix = format!("{}w", losing.prefix());
+    let words = format!("tandem data-dir diff {HISTORY} live --json --limit 0 --prefix {prefix}; test $? = 3");
+    let list: Value = serde_json::from_str(&host::must(lab, LEFT, &["sh", "-c", &words])?)?;
+    let keys = list["keys"].as_array().ok_or("the list has no keys")?;
+    let listed: BTreeSet<&str> = keys.iter().filter_map(|key| key["key"].as_str()).collect();
+    let acknowledged: BTreeSet<&str> =
+        acknowledged.iter().map(|ack| ack.key.as_str()).filter(|key| key.starts_with(&prefix)).collect();
+    let missing: Vec<_> = acknowledged.difference(&listed).collect();
+    if !missing.is_empty() {
+        return Err(format!("{} acknowledged writes are not in the list: {missing:?}", missing.len()).into());
+    }
+    let in_flight = listed.len() - acknowledged.len();
+    println!("   {} writes of the other history are listed, {in_flight} of them were in flight", listed.len());
+    must("few were in flight", in_flight, |count| *count <= IN_FLIGHT)?;
+    let is_created = |key: &Value| key["change"] == "created" && key["b"] == "unchanged" && key["uncertain"] == false;
+    must("each was created and is missed", keys.iter().all(is_created), |all| *all)?;
+    must("both histories are whole since the fork", list["complete"].as_bool(), |complete| *complete == Some(true))?;
+    let noted = host::must(lab, LEFT, &["sh", "-c", &format!("cat {HISTORY}/tandem-history.json")])?;
+    must("the fork was noted", noted, |noted| noted.contains("alone_revision") && noted.contains(PEER.name())).map(drop)
+}
+
+/// The operator has read the list.
+fn is_forgotten(lab: &Lab) -> Result<()> {
+    let words =
+        format!("name=$(basename {HISTORY}) && tandem data-dir forget $name --confirm $name && ! ls -d {HISTORY}");
+    host::must(lab, LEFT, &["sh", "-c", &words]).map(drop)
 }
 
 /// The choice was for once.

@@ -68,6 +68,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ),
     ("tandem certs rotate-ca", No("the same, after most of ten years")),
     ("tandem certs show", SHOWS),
+    ("tandem data-dir diff {} live", By("operators_day")),
     ("tandem data-dir show {}", By("operators_day")),
     // database_damaged has the state.
     ("tandem etcdctl endpoint hashkv --cluster", Healthy("typed_commands")),

@@ -1,9 +1,11 @@
 //! Names and the revision in a database, for people.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{Read, Seek};
 
-use super::{BRANCH, Database, Fault, HEADER, LEAF, MAX_DEPTH, MAX_PAGES, Value, inline, number, open, page_of, slice};
+use super::{
+    BRANCH, Damage, Database, Fault, HEADER, LEAF, MAX_DEPTH, MAX_PAGES, Value, inline, number, open, page_of, slice,
+};
 use crate::os::beneath::Dir;
 
 /// A key is a revision, `_`, another number, and a mark of a deletion.
@@ -20,10 +22,14 @@ pub struct Described {
 
 /// Reads what the database in `snap` has for people; nothing where it cannot be read.
 pub(in crate::adapters::data_dir) fn described(snap: &Dir) -> Described {
-    let Ok(Some(mut source)) = open(snap) else { return Described::default() };
-    let Ok(length) = source.seek(SeekFrom::End(0)) else { return Described::default() };
-    let mut database = Database { source, length, page_size: 0, pages: 0, read: 0, collected: 0 };
+    let Ok(Some(source)) = open(snap) else { return Described::default() };
+    let Ok(mut database) = Database::of(source) else { return Described::default() };
     Described { revision: database.revision().ok().flatten(), names: database.names().unwrap_or_default() }
+}
+
+/// Reads the revision of the last change in a database.
+pub(in crate::adapters::data_dir) fn last_revision(source: impl Read + Seek) -> Result<Option<u64>, Damage> {
+    Ok(Database::of(source)?.revision()?)
 }
 
 /// What is wanted of a member's JSON.

@@ -66,15 +66,22 @@ pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         for moved in view::collected(cluster, &name).map(|known| known.moved_aside.as_slice()).unwrap_or_default() {
             let (path, at, size) = (&moved.path, utc(moved.at), words::size(moved.bytes));
-            let text = match AsideKind::of(Path::new(path)) {
-                Some(AsideKind::History) => format!(
-                    "a history that was given up lies in {path} on {name}, of {at}, {size}, with writes that may exist nowhere else: 'rm -r' it once \
-                     you know that nothing in it is missed"
-                ),
-                Some(AsideKind::Backup) | None => format!(
-                    "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
-                ),
-            };
+            if AsideKind::of(Path::new(path)) == Some(AsideKind::History) {
+                let text = format!(
+                    "a history that was given up lies in {path} on {name}, of {at}, {size}, with writes that may exist nowhere else: \
+                     'tandem data-dir forget {}' there once you know that nothing in it is missed",
+                    name_of(path)
+                );
+                found.notice("moved-aside", Some(&name), text).typed(on(
+                    cluster,
+                    &name,
+                    command!("tandem data-dir diff {} live", path),
+                ));
+                continue;
+            }
+            let text = format!(
+                "data that was moved aside lies in {path} on {name}, of {at}, {size}: 'rm -r' it once you know that nothing in it is missed"
+            );
             found.notice("moved-aside", Some(&name), text).typed(on(
                 cluster,
                 &name,
@@ -82,6 +89,11 @@ pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
             ));
         }
     }
+}
+
+/// Returns the last part of a path.
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 #[cfg(test)]

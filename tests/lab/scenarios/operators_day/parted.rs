@@ -101,10 +101,13 @@ pub(super) fn given_up(lab: &Lab, seat: Seat) -> Result<()> {
 fn kept(lab: &Lab, left: Node, peer: Node) -> Result<()> {
     says(lab, peer, "tandem data-dir list", 0, &["history", "member-history-"])?;
     collector::collect(lab)?;
-    let shows = format!("ssh {peer} tandem data-dir show /var/lib/etcd/member-history-");
+    let lists = format!("ssh {peer} tandem data-dir diff /var/lib/etcd/member-history-");
     // Copies of before, of other scenarios, may lie there too.
-    let command = typed::command_that_begins(lab, left, "moved-aside", &shows)?;
+    let command = typed::command_that_begins(lab, left, "moved-aside", &lists)?;
     let (code, said) = typed::types(lab, left, &command)?;
+    must("its keys are listed", (code, said), |(code, said)| matches!(*code, 0 | 3) && said.contains("fork"))?;
+    let shows = command.replace("data-dir diff", "data-dir show").replace(" live", "");
+    let (code, said) = typed::types(lab, left, &shows)?;
     must("it is read where it lies", (code, said), |(code, said)| *code == 0 && said.contains("index"))?;
     collector::forget(lab)
 }

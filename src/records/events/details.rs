@@ -1,0 +1,37 @@
+//! What an event has for programs in addition to its words: a few short texts, by name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer};
+
+use super::cut;
+
+/// An event has no more of them, and a name or a text is no longer. All of them together keep an event in one write.
+const MOST: usize = 12;
+const NAME_LIMIT: usize = 32;
+const TEXT_LIMIT: usize = 300;
+const ALL_LIMIT: usize = 700;
+
+/// The texts, by their names.
+pub type Details = BTreeMap<String, String>;
+
+/// Returns what of `details` an event may have. A name is a word; a text is one line.
+pub(super) fn bounded(details: impl IntoIterator<Item = (String, String)>) -> Details {
+    let mut left = ALL_LIMIT;
+    let is_word = |name: &str| {
+        let letters = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        letters && (1..=NAME_LIMIT).contains(&name.len())
+    };
+    let words = details.into_iter().filter(|(name, _)| is_word(name)).take(MOST);
+    let short = words.map(|(name, text)| (name, cut(text, TEXT_LIMIT)));
+    let fits = |(name, text): &(String, String)| {
+        let rest = left.checked_sub(name.len() + text.len());
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    short.filter(fits).collect()
+}
+
+pub(super) fn details<'de, D: Deserializer<'de>>(from: D) -> Result<Details, D::Error> {
+    Details::deserialize(from).map(bounded)
+}
