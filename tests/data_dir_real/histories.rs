@@ -78,7 +78,9 @@ impl Written {
                 let options = DeleteOptions::new().with_range(end.as_str());
                 runtime.block_on(client.delete(from.as_str(), Some(options))).unwrap();
                 let within: Vec<String> = self.state.range(from..end).map(|(key, _)| key.clone()).collect();
-                within.iter().for_each(|key| self.delete(key));
+                for key in &within {
+                    self.delete(key);
+                }
             }
             2 => {
                 self.conditional.extend([key.clone(), other.clone()]);

@@ -102,7 +102,7 @@ fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     let elsewhere = |told: &mut Leaderless| told.members[1].peer_urls = vec!["https://elsewhere:2380".to_owned()];
     let untested = Version { minor: 5, patch: 4 };
     let silent = Evidence { own_leaderless: Fact::Unknown("no answer".to_owned()), ..survivor() };
-    let cases = [
+    let cases = vec![
         ("one voter", telling(|told| drop(told.members.pop())), NoVoteProxy::OtherVoters),
         ("a stranger", telling(elsewhere), NoVoteProxy::OtherVoters),
         ("another cluster", telling(|told| told.cluster_id += 1), NoVoteProxy::OtherVoters),

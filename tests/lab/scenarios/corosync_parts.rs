@@ -37,11 +37,12 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     let survived = fenced.and_then(|fenced| {
         must("the node of the shorter delay is fenced", fenced, |fenced| *fenced == PREFERRED.other())?;
         let until = writers.now();
-        let waits: Vec<Duration> = writers.acknowledged().iter().map(|ack| ack.ended - ack.began).collect();
+        let waits: Vec<Duration> =
+            writers.acknowledged().iter().map(|ack| ack.ended.saturating_sub(ack.began)).collect();
         let longest = waits.into_iter().max().unwrap_or_default();
         println!(
             "   {fenced} was reset after {:.1} s, longest write {:.1} s",
-            (until - began).as_secs_f64(),
+            until.saturating_sub(began).as_secs_f64(),
             longest.as_secs_f64()
         );
         must("etcd took writes all the time", longest, |longest| *longest < Duration::from_secs(3))?;
