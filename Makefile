@@ -114,6 +114,7 @@ SIM_DAILY = \
 	'--faults 2 --hide' \
 	'--faults 2 --forget --others-promote' \
 	'--faults 2 --guest' \
+	'--faults 2 --primary node1' \
 	'--faults 2 --unblock' \
 	'--faults 1 --put-back' \
 	'--faults 1 --put-back --terms 3' \
@@ -140,6 +141,7 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(TARGET)/model/tandem-sim check --faults 3 --guest
 	$(TARGET)/model/tandem-sim check --faults 2 --unblock --slow-fencing
 	$(TARGET)/model/tandem-sim check --faults 2 --forget --unblock
+	$(TARGET)/model/tandem-sim check --faults 2 --primary node1 --unblock --hide
 	$(TARGET)/model/tandem-sim check --faults 2 --writes 2
 	$(TARGET)/model/tandem-sim check --faults 1 --writes 2 --blank --no-operators
 	$(TARGET)/model/tandem-sim race --faults 2
