@@ -39,7 +39,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         let begin = before[NODES.iter().position(|one| *one == node).unwrap_or_default()];
         told(lab, node).into_iter().filter(|event| event.number > begin).collect()
     };
-    eventually("the survivor tells of the cut", || names(&seen(survivor)), |names| names.len() >= 3)?;
+    eventually("the survivor tells of the cut", || names(&seen(survivor)), |names| names.len() >= 4)?;
     if !power::is_on(lab, victim) {
         power::on(lab, victim)?;
     }
@@ -49,6 +49,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         format!("Error PacemakerNodeOffline {victim}"),
         format!("Warning PacemakerFencingEvent {victim}"),
         format!("Error EtcdAlone {survivor}"),
+        format!("Normal EtcdLeader {survivor}"),
         format!("Normal PacemakerNodeOnline {victim}"),
         format!("Normal EtcdRedundant {survivor}"),
     ]
