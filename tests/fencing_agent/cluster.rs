@@ -139,8 +139,11 @@ impl Node {
     fn new(root: &Path, at: usize, networks: usize) -> Self {
         let name = format!("n{at}");
         let dir = root.join(&name);
-        fs::create_dir_all(dir.join("run")).unwrap();
         fs::create_dir_all(dir.join("state")).unwrap();
+        // In memory, as on a host: the agent writes its state there each second.
+        let in_memory = Path::new("/run").join(format!("agent-{name}"));
+        fs::create_dir_all(&in_memory).unwrap();
+        std::os::unix::fs::symlink(in_memory, dir.join("run")).unwrap();
         ip(&format!("netns add {name}"));
         ip(&format!("-n {name} link set lo up"));
         for network in 0..networks {
