@@ -11,7 +11,7 @@ use super::attributes::{
 };
 use super::cib_document::CibDocument;
 use super::element::child;
-use super::nodes::{attribute, is_named, node_state, nodes};
+use super::nodes::{attribute, is_named, node_state, nodes, transient};
 use super::{Error, maintenance, run, wishes};
 use crate::adapters::command::Programs;
 use crate::base::{Fact, json, printable};
@@ -33,9 +33,10 @@ pub fn query(
     reach: Option<&str>,
 ) -> Result<Cib, Error> {
     let xml = run(programs, "cibadmin", &["--query"])?;
-    let cib = parse(&xml, resource, node, peer)?;
-    let cib = reach.map_or(Ok(cib.clone()), |name| with_reach(cib, &xml, name, node, peer))?;
-    Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, ..cib })
+    let document = CibDocument::parse(&xml).map_err(Error::Parse)?;
+    let cib = read(document.root(), resource, node, peer);
+    let reach = reach.map(|name| Box::new(reach_of(document.root(), name, node, peer)));
+    Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, reach, ..cib })
 }
 
 /// Reads the CIB as [`query`] does, where only the CIB names the peer: a node that is online counts before any other.
@@ -46,18 +47,14 @@ pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer.as_deref())?, ..cib })
 }
 
-/// Adds whether users reach both nodes, by the attribute of this name.
-fn with_reach(cib: Cib, xml: &str, name: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
-    let document = CibDocument::parse(xml).map_err(Error::Parse)?;
-    let root = document.root();
+/// Reads whether users reach both nodes, by the attribute of this name.
+fn reach_of(cib: Node<'_, '_>, name: &str, node: &str, peer: Option<&str>) -> Reach {
     let value = |node: &str| {
-        let transient = node_state(root, node).and_then(|state| child(state, "transient_attributes"));
-        let permanent = || nodes(root).find(|entry| is_named(*entry, node));
-        transient.and_then(|set| attribute(set, name)).or_else(|| attribute(permanent()?, name))
+        let permanent = || attribute(nodes(cib).find(|entry| is_named(*entry, node))?, name);
+        transient(cib, node).and_then(|set| attribute(set, name)).or_else(permanent)
     };
     let reached = |node: &str| value(node).map_or(Fact::Absent, |value| Fact::Known(value.trim() != "0"));
-    let reach = Reach { own: reached(node), peer: peer.map_or(Fact::Absent, reached) };
-    Ok(Cib { reach: Some(Box::new(reach)), ..cib })
+    Reach { own: reached(node), peer: peer.map_or(Fact::Absent, reached) }
 }
 
 fn other_node(xml: &str, node: &str) -> Result<Option<String>, Error> {
@@ -71,12 +68,15 @@ fn other_node(xml: &str, node: &str) -> Result<Option<String>, Error> {
 /// Reads a CIB document.
 pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
     let document = CibDocument::parse(xml).map_err(Error::Parse)?;
-    let cib = document.root();
+    Ok(read(document.root(), resource, node, peer))
+}
+
+fn read(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> Cib {
     let peer_state = peer.and_then(|peer| node_state(cib, peer));
     // What Pacemaker takes back when a node leaves is nobody's word any more, also where it is stuck in the CIB: see `wishes`.
     let peer_there = peer_state.filter(|state| peer_node(*state) == PeerNode::Online);
     let own_failures = node_state(cib, node).map(|state| failures(state, resource)).unwrap_or_default();
-    Ok(Cib {
+    Cib {
         peer_node: peer_state.map_or(PeerNode::NeverSeen, peer_node),
         peer_agent: peer_state.map_or(PeerAgent::NoHistory, |state| peer_agent(state, resource)),
         own_record: node_state(cib, node).and_then(record),
@@ -108,12 +108,12 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
         in_maintenance: maintenance::applies(cib, resource, node, peer),
         peer_leaves: peer.is_some_and(|peer| maintenance::leaves(cib, peer)),
         others: others(cib, node, peer_there),
-    })
+    }
 }
 
 /// Returns the value of a transient attribute of the node called `name`.
 fn transient_of<'a>(cib: Node<'a, '_>, name: &str, attribute_name: &str) -> Option<&'a str> {
-    attribute(child(node_state(cib, name)?, "transient_attributes")?, attribute_name)
+    attribute(transient(cib, name)?, attribute_name)
 }
 
 fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
@@ -299,8 +299,9 @@ mod tests {
         let node = "<node id=\"1\" uname=\"node1\">";
         let pair = |value: &str| format!("<nvpair id=\"r\" name=\"users-reach\" value=\"{value}\"/>");
         let reach = |xml: &str| {
-            let cib = with_reach(seen(xml), xml, "users-reach", "node2", Some("node1")).unwrap();
-            cib.reach.map(|reach| (reach.own, reach.peer)).unwrap()
+            let document = CibDocument::parse(xml).unwrap();
+            let Reach { own, peer } = reach_of(document.root(), "users-reach", "node2", Some("node1"));
+            (own, peer)
         };
         assert_eq!(reach(TWO_VOTERS), (Fact::Absent, Fact::Absent));
         for (value, is_reached) in [("0", false), (" 0", false), ("1000", true), ("yes", true)] {

@@ -3,7 +3,7 @@
 use roxmltree::Node;
 
 use super::element::{child, nvpairs};
-use super::nodes::{attribute, is_named, node_state, nodes};
+use super::nodes::{attribute, is_named, nodes, transient};
 use crate::adapters::options::yes_no;
 
 /// Returns whether the whole cluster, either node, or the resource itself is in maintenance or not managed. A monitor may run there.
@@ -33,11 +33,10 @@ fn of_resource(configuration: Node<'_, '_>, resource: &str) -> bool {
 
 /// Returns whether a node is on standby, or has asked to shut down.
 pub(super) fn leaves(cib: Node<'_, '_>, node: &str) -> bool {
-    let transient = node_state(cib, node).and_then(|state| child(state, "transient_attributes"));
+    let transient = transient(cib, node);
     let permanent = nodes(cib).find(|entry| is_named(*entry, node));
-    let value = |set: Option<Node<'_, '_>>, name: &str| set.and_then(|set| attribute(set, name).map(str::to_owned));
-    let asks = value(transient, "shutdown").is_some_and(|since| since.trim() != "0");
-    asks || [transient, permanent].into_iter().any(|set| is_yes(value(set, "standby").as_deref()))
+    let asks = transient.and_then(|set| attribute(set, "shutdown")).is_some_and(|since| since.trim() != "0");
+    asks || [transient, permanent].into_iter().flatten().any(|set| is_yes(attribute(set, "standby")))
 }
 
 fn is_yes(value: Option<&str>) -> bool {

@@ -16,6 +16,11 @@ pub(super) fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'
     child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
 }
 
+/// Returns the transient attributes of the node called `name`.
+pub(super) fn transient<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
+    child(node_state(cib, name)?, "transient_attributes")
+}
+
 /// Returns the value of an nvpair below `node`, whichever set it is in.
 pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     node.descendants()
