@@ -137,7 +137,7 @@ impl<'a> Watch<'a> {
         }
         if plan.next == Next::Exit(Exit::Retriable) {
             let told = own::of_refusal(node, &self.context.resource, &plan.because);
-            let revision = data_dir::revision(self.context.data_dir());
+            let revision = || data_dir::revision(self.context.data_dir());
             own::tell(directory, own::with_both_ends(told, evidence, revision));
         }
     }

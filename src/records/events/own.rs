@@ -144,8 +144,8 @@ pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> 
     Some((event, Repeat::Until { ends: OVER, within: A_DAY }))
 }
 
-/// Adds to the event of two histories how far each reaches: `revision` is this node's last one.
-pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: Option<u64>) -> Option<Told> {
+/// Adds to the event of two histories how far each reaches. `revision` reads this node's last one, and is called for no other event.
+pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl FnOnce() -> Option<u64>) -> Option<Told> {
     let (event, repeat) = told?;
     if event.reason != reason::HISTORIES_SPLIT {
         return Some((event, repeat));
@@ -157,7 +157,7 @@ pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: Option<
     let peer_record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let details = [
         ("node", Some(event.node.clone())),
-        ("last_revision", revision.map(|revision| revision.to_string())),
+        ("last_revision", revision().map(|revision| revision.to_string())),
         ("ends", ends(evidence.disk.known())),
         ("peer", evidence.peer.as_ref().map(|peer| peer.name.clone())),
         ("peer_ends", ends(peer_record.map(|record| &record.disk))),
