@@ -113,6 +113,11 @@ struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
+    /// Returns the device that fences `node`.
+    fn device_of(&self, node: &str) -> Option<&'a FenceDevice> {
+        self.devices.iter().copied().find(|device| device.targets.iter().any(|target| target == node))
+    }
+
     fn add(&mut self, id: &'static str, level: Level, about: About<'_>, text: String, command: Option<String>) {
         let (node, device) = match about {
             About::Cluster => (None, None),

@@ -10,8 +10,7 @@ pub(super) fn check(case: &mut Case<'_>) {
     let Some(primary) = primary(case.cluster) else { return };
     let nodes = &case.configuration.nodes;
     let Some(peer) = nodes.iter().find(|node| **node != primary).filter(|_| nodes.contains(&primary)) else { return };
-    let device_of = |node: &String| case.devices.iter().find(|device| device.targets.contains(node)).copied();
-    let (Some(of_primary), Some(of_peer)) = (device_of(&primary), device_of(peer)) else { return };
+    let (Some(of_primary), Some(of_peer)) = (case.device_of(&primary), case.device_of(peer)) else { return };
     let races = |device: &FenceDevice| device.resource.parameters.contains_key("race_with");
     if races(of_primary) && races(of_peer) {
         return race(case, &primary, [of_primary, of_peer]);

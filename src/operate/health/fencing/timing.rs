@@ -176,8 +176,7 @@ pub(super) fn delay(device: &FenceDevice, target: &str) -> Duration {
 /// Two nodes that lose each other both begin to fence. Only a difference of the delays lets one of them be first.
 fn delays(case: &mut Case<'_>) {
     let [one, other] = &case.configuration.nodes[..] else { return };
-    let device_of = |node: &String| case.devices.iter().find(|device| device.targets.contains(node)).copied();
-    let (Some(to_one), Some(to_other)) = (device_of(one), device_of(other)) else { return };
+    let (Some(to_one), Some(to_other)) = (case.device_of(one), case.device_of(other)) else { return };
     let devices = [(to_one, one.as_str()), (to_other, other.as_str())];
     if race::decides(case, devices) || prefers_the_promoted(case) {
         return;
