@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use toml::Spanned;
 use toml::de::DeValue;
 
 use super::reader::{At, Placed, Reader, Section, kind_of};
@@ -47,17 +48,29 @@ pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>, names: &[Stri
 pub(super) fn names(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Vec<String>> {
     const LIST: &str = "write a list of addresses and DNS names, names = [\"...\"]";
     let Some(value) = top.get("names") else { return Some(Vec::new()) };
-    let DeValue::Array(list) = value.get_ref() else {
-        reader.fault(value.span(), format!("names is {}: {LIST}", kind_of(value.get_ref())));
+    let list = |kind: &str| format!("names is {kind}: {LIST}");
+    let texts = texts(reader, value, list, |kind| format!("a name is {kind}: {LIST}"))?;
+    texts.into_iter().map(|text| checks::name(reader, text)).collect()
+}
+
+/// Reads a list of texts. `list` and `text` say of which kind something else is.
+fn texts(
+    reader: &mut Reader<'_>,
+    value: &Spanned<DeValue<'_>>,
+    list: impl Fn(&str) -> String,
+    text: impl Fn(&str) -> String,
+) -> Option<Vec<Placed>> {
+    let DeValue::Array(all) = value.get_ref() else {
+        reader.fault(value.span(), list(kind_of(value.get_ref())));
         return None;
     };
     let mut found = Vec::new();
-    for one in list {
-        let Some(text) = one.get_ref().as_str() else {
-            reader.fault(one.span(), format!("a name is {}: {LIST}", kind_of(one.get_ref())));
+    for one in all {
+        let Some(read) = one.get_ref().as_str() else {
+            reader.fault(one.span(), text(kind_of(one.get_ref())));
             return None;
         };
-        found.push(checks::name(reader, (text.trim().to_owned(), one.span()))?);
+        found.push((read.trim().to_owned(), one.span()));
     }
     Some(found)
 }
@@ -73,31 +86,17 @@ fn node(reader: &mut Reader<'_>, section: &Section<'_, '_>, names: &[String]) ->
 
 fn links(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<IpAddr>> {
     let Some(value) = section.get("links") else { return Some(Vec::new()) };
-    let DeValue::Array(list) = value.get_ref() else {
-        let text = format!("links is {}: write a list of addresses, links = [\"...\"]", kind_of(value.get_ref()));
-        reader.fault(value.span(), text);
-        return None;
-    };
-    if list.len() >= LINKS {
+    if let Some(all) = value.get_ref().as_array().filter(|all| all.len() >= LINKS) {
         reader.fault(
             value.span(),
-            format!("links has {} addresses, and Corosync takes 7 beside address: leave some out", list.len()),
+            format!("links has {} addresses, and Corosync takes 7 beside address: leave some out", all.len()),
         );
         return None;
     }
-    let mut found = Vec::new();
-    for one in list {
-        let Some(text) = one.get_ref().as_str() else {
-            reader.fault(
-                one.span(),
-                format!("a link is {}: write an address, such as \"192.0.2.1\"", kind_of(one.get_ref())),
-            );
-            return None;
-        };
-        let placed: Placed = (text.trim().to_owned(), one.span());
-        found.push(checks::address(reader, "link", placed)?);
-    }
-    Some(found)
+    let list = |kind: &str| format!("links is {kind}: write a list of addresses, links = [\"...\"]");
+    let text = |kind: &str| format!("a link is {kind}: write an address, such as \"192.0.2.1\"");
+    let texts = texts(reader, value, list, text)?;
+    texts.into_iter().map(|text| checks::address(reader, "link", text)).collect()
 }
 
 /// Whether nothing is the same that has to differ, and nothing differs that has to be the same. Faults are shown at the second.
