@@ -96,7 +96,7 @@ fn learner_yields(lab: &Lab, _: Wish) -> Result<()> {
     eventually("a voter shows no wait", shown, Option::is_none).map(drop)
 }
 
-/// A learner's voter that hangs is fenced all the same, once the learner has waited.
+/// Hangs the voter's machine: the learner's fence agent waits, and then fences it.
 fn learner_waits_in_vain(lab: &Lab, _: Wish) -> Result<()> {
     let voter = LEARNER.other();
     let mut writers = super::writing(lab)?;
