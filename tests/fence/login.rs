@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::bmc::agent::{Call, finish};
 use crate::bmc::model::{Access, error_body};
 use crate::bmc::{Fault, Misbehaviour, Server, SessionSays, World, at_once};
+use crate::executable::script;
 
 const PASSWORD: &str = "s3cret-pass";
 
@@ -239,11 +240,9 @@ fn passwords_reach_the_bmc_unchanged() {
     }
 }
 
-fn script(directory: &Path, body: &str) -> String {
+fn password_script(directory: &Path, body: &str) -> String {
     let path = directory.join("give-password");
-    let mut file = std::fs::File::create(&path).unwrap();
-    write!(file, "#!/bin/sh\n{body}\n").unwrap();
-    file.set_permissions(std::fs::Permissions::from_mode(0o700)).unwrap();
+    script(&path, body);
     path.to_str().unwrap().to_owned()
 }
 
@@ -253,7 +252,7 @@ fn a_password_comes_from_a_script_or_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let call = Call::new(&server, "status").without("password");
     call.clone()
-        .set("password_script", &script(directory.path(), &format!("echo '{PASSWORD}'")))
+        .set("password_script", &password_script(directory.path(), &format!("echo '{PASSWORD}'")))
         .run()
         .succeeds("Status: ON");
     let file = directory.path().join("password");
@@ -261,13 +260,18 @@ fn a_password_comes_from_a_script_or_a_file() {
     call.clone().set("password_file", file.to_str().unwrap()).run().succeeds("Status: ON");
     // As the fencing library has it, the script wins over a password that is also given.
     let both = call.clone().set("password", "wrong");
-    both.set("password_script", &script(directory.path(), &format!("echo '{PASSWORD}'"))).run().succeeds("Status: ON");
+    both.set("password_script", &password_script(directory.path(), &format!("echo '{PASSWORD}'")))
+        .run()
+        .succeeds("Status: ON");
 
     let before = server.requests().len();
     for (body, words) in
         [("exit 3", "exit code 3"), ("true", "printed no password"), ("echo; echo x", "printed no password")]
     {
-        call.clone().set("password_script", &script(directory.path(), body)).run().fails(&["password_script", words]);
+        call.clone()
+            .set("password_script", &password_script(directory.path(), body))
+            .run()
+            .fails(&["password_script", words]);
     }
     call.clone().set("password_script", "relative").run().fails(&["absolute path"]);
     call.clone().set("password_script", "/nonexistent/x").run().fails(&["/nonexistent/x"]);
@@ -282,7 +286,7 @@ fn a_password_script_may_leave_a_child_behind() {
     let directory = tempfile::tempdir().unwrap();
     // As whatever starts an agent or a cache for the next time.
     for body in [format!("sleep 8 & echo '{PASSWORD}'"), format!("echo '{PASSWORD}'; sleep 8 &")] {
-        let script = script(directory.path(), &body);
+        let script = password_script(directory.path(), &body);
         let call = Call::new(&server, "status").without("password").set("password_script", &script);
         call.run().succeeds("Status: ON").within(0.0, 4.0);
     }
@@ -292,7 +296,7 @@ fn a_password_script_may_leave_a_child_behind() {
 fn a_script_that_hangs_is_ended() {
     let server = Server::start();
     let directory = tempfile::tempdir().unwrap();
-    let hanging = script(directory.path(), "sleep 60");
+    let hanging = password_script(directory.path(), "sleep 60");
     let call = Call::new(&server, "status").without("password").set("password_script", &hanging);
     call.set("action_timeout", "2").run().fails(&["password_script", "killed"]).within(1.5, 4.0);
 }

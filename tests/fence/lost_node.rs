@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 
 use serde_json::json;
@@ -13,6 +12,7 @@ use tandem::fence::examine;
 
 use crate::bmc::agent::{Call, program};
 use crate::bmc::{Misbehaviour, Server, System, World, at_once};
+use crate::executable::script;
 use crate::power::{put_into_chassis, resets, world};
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -23,9 +23,7 @@ fn fence(server: &Server) -> Result<(), String> {
     let (tool, options) = (dir.path().join("stonith_admin"), dir.path().join("options"));
     fs::write(&options, Call::new(server, "off").set("action_timeout", "12").input()).unwrap();
     let asked = "test \"$*\" = '--fence node2 --timeout 30' || exit 64";
-    let script = format!("#!/bin/sh\n{asked}\nexec {} < {}\n", program().display(), options.display());
-    fs::write(&tool, script).unwrap();
-    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    script(&tool, &format!("{asked}\nexec {} < {}", program().display(), options.display()));
     let programs = Programs::default().with_fakes(dir.path().to_owned());
     by_hand::fence(&programs, "node2", LIMIT).map_err(|error| error.to_string())
 }

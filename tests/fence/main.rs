@@ -6,6 +6,8 @@ mod captured;
 mod certificates;
 mod check;
 mod contract;
+#[path = "../executable/mod.rs"]
+mod executable;
 mod flags;
 mod hostile;
 mod login;

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -24,6 +23,7 @@ use tandem::os::clock::Deadline;
 use crate::bmc::agent::Call;
 use crate::bmc::model::Access;
 use crate::bmc::{Fault, Misbehaviour, Server, World};
+use crate::executable::script;
 
 fn config(server: &Server, action: &str, action_timeout: u32) -> Config {
     let call = Call::new(server, action).set("action_timeout", &action_timeout.to_string());
@@ -51,13 +51,7 @@ fn fenced(server: &Server, action: &str) -> Result<(Ending, Option<SessionHandle
 
 /// A podman without a container, which says so after some seconds.
 fn podman_takes(directory: &Path, seconds: u32) {
-    script(directory, "podman", &format!("sleep {seconds}; echo 'Error: no such container etcd' >&2; exit 125"));
-}
-
-fn script(directory: &Path, program: &str, text: &str) {
-    let path = directory.join(program);
-    std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script(&directory.join("podman"), &format!("sleep {seconds}; echo 'Error: no such container etcd' >&2; exit 125"));
 }
 
 /// The tools of Pacemaker that a round may call, each of which writes down that it was called.
@@ -73,7 +67,7 @@ fn called(directory: &Path) -> String {
 fn probed(directory: &Path, timeout_ms: u32, more: Option<(&str, &str)>) -> Answered {
     for tool in TOOLS {
         let cib = if tool == "cibadmin" { "<cib><configuration><nodes/></configuration><status/></cib>" } else { "" };
-        script(directory, tool, &format!("echo {tool} >> {}/called; echo '{cib}'", directory.display()));
+        script(&directory.join(tool), &format!("echo {tool} >> {}/called; echo '{cib}'", directory.display()));
     }
     let place = directory.display().to_string();
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

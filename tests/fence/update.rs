@@ -19,6 +19,7 @@ use tandem::os::secret::Secret;
 use crate::bmc::agent::{Call, Output, finish};
 use crate::bmc::model::error_body;
 use crate::bmc::{Fault, Misbehaviour, Server, System, World, at_once};
+use crate::executable::script;
 
 const OLD: &str = "s3cret-pass";
 const NEW: &str = "n3w \"s3cret\" <&>";
@@ -291,8 +292,7 @@ fn a_slow_cib_is_waited_for() {
     let server = Server::with_world(World { password: NEW.as_bytes().to_vec(), ..World::that_locks() });
     let node = Node::new(&server, true);
     let slow = node.directory.path().join("cibadmin");
-    std::fs::write(&slow, "#!/bin/sh\nsleep 2\nexec /usr/sbin/cibadmin \"$@\"\n").unwrap();
-    std::fs::set_permissions(&slow, std::fs::Permissions::from_mode(0o755)).unwrap();
+    script(&slow, "sleep 2\nexec /usr/sbin/cibadmin \"$@\"");
     let output = node.update(&["node2", "--password-stdin"], NEW);
     assert!(output.code == 0 && node.cib_text().contains("n3w"), "{output:?}");
 }

@@ -3,23 +3,20 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::json;
 
 use crate::bmc::agent::Call;
 use crate::bmc::{Server, World};
+use crate::executable;
 use crate::namespaces::{self, program};
 
 const ATTRD: &str = "/usr/sbin/attrd_updater";
 
 /// Has the attribute manager do as `script` does.
 fn attribute_manager(dir: &Path, script: &str) {
-    let file = dir.join("attrd_updater");
-    fs::write(&file, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    executable::script(&dir.join("attrd_updater"), script);
 }
 
 #[test]
@@ -44,7 +41,7 @@ fn a_learner_waits_and_then_fences() {
             )
         };
 
-        fs::write(&fake, format!("#!/bin/sh\n{}\n", says("5"))).unwrap();
+        executable::script(&fake, &says("5"));
         let waited = off(call());
         waited.within(5.0, 10.0);
         assert!(waited.stderr.contains("this node holds no vote (etcd_fence_wait=5): waiting"), "{waited:?}");
@@ -56,13 +53,13 @@ fn a_learner_waits_and_then_fences() {
 
         // A target that is off is no voter that lives.
         server.world().system().power = json!("Off");
-        fs::write(&fake, format!("#!/bin/sh\n{}\n", says("30"))).unwrap();
+        executable::script(&fake, &says("30"));
         call().under_fencer().run().succeeds("Success: Already OFF").within(0.0, 15.0);
         // Nor is a person asked to wait.
         server.world().system().power = json!("On");
         call().run().succeeds("Success: Powered OFF").within(0.0, 4.0);
 
-        fs::write(&fake, "#!/bin/sh\nexec sleep 60\n").unwrap();
+        executable::script(&fake, "exec sleep 60");
         off(call()).within(0.9, 4.5);
     });
 }

@@ -6,6 +6,8 @@
 
 mod cluster;
 mod commands;
+#[path = "../executable/mod.rs"]
+mod executable;
 mod five;
 mod kubernetes;
 #[path = "../namespaces/mod.rs"]

@@ -4,9 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
+
+use crate::executable::script;
 
 /// Runs the script in a root of its own with tools that end with `code`, and returns what they were called with.
 fn called(systemd_runs: bool, has_directories: bool, code: i32) -> Vec<String> {
@@ -14,8 +15,7 @@ fn called(systemd_runs: bool, has_directories: bool, code: i32) -> Vec<String> {
     let (log, tmpfiles) = (root.path().join("called"), root.path().join("usr/lib/tmpfiles.d"));
     for name in ["systemctl", "systemd-tmpfiles"] {
         let tool = root.path().join(name);
-        fs::write(&tool, format!("#!/bin/sh\necho \"{name} $*\" >> {}\nexit {code}\n", log.display())).unwrap();
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        script(&tool, &format!("echo \"{name} $*\" >> {}\nexit {code}", log.display()));
     }
     if systemd_runs {
         fs::create_dir_all(root.path().join("run/systemd/system")).unwrap();

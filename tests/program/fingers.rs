@@ -4,20 +4,20 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
+
+use crate::executable;
 
 /// A `tandem` that knows names without a cluster, and else is the real one.
 fn with_names(dir: &Path) {
     let file = dir.join("tandem");
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in\n'completion --names nodes') echo node1; echo node2 ;;\n\
-         'completion --names devices') echo fence-node1 ;;\n*) exec {} \"$@\" ;;\nesac\n",
+        "case \"$*\" in\n'completion --names nodes') echo node1; echo node2 ;;\n\
+         'completion --names devices') echo fence-node1 ;;\n*) exec {} \"$@\" ;;\nesac",
         env!("CARGO_BIN_EXE_tandem")
     );
-    fs::write(&file, script).unwrap();
-    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    executable::script(&file, &script);
 }
 
 /// Runs `program` where `dir` has Pacemaker's programs and Tandem.

@@ -6,12 +6,12 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::executable;
 use crate::namespaces::{self, program};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
@@ -79,8 +79,7 @@ pub(super) fn script(name: &str, text: &str) {
     // This directory is the first in which the agent looks.
     let path = Path::new("/usr/sbin").join(name);
     let _ = std::fs::remove_file(&path);
-    std::fs::write(&path, format!("#!/bin/sh\n{text}")).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    executable::script(&path, text);
 }
 
 pub(super) fn set_the_stage() {

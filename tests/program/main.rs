@@ -6,6 +6,8 @@ mod boundaries;
 mod dispatch;
 mod etcdctl;
 mod events;
+#[path = "../executable/mod.rs"]
+mod executable;
 mod fingers;
 mod formats;
 mod full_disk;

@@ -9,6 +9,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use crate::executable;
+
 /// The exit code of Pacemaker's tools where nothing in the CIB is what was asked for.
 const NOT_THERE: i32 = 105;
 const NO_PACEMAKER: i32 = 102;
@@ -24,8 +26,7 @@ fn tools(dir: &Path, cib: i32, pacemaker_runs: bool) -> String {
         ("cibadmin", format!("echo \"$*\" > {asked}; exit {cib}")),
         ("pidof", format!("exit {}", i32::from(!pacemaker_runs))),
     ] {
-        fs::write(dir.join(name), format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        executable::script(&dir.join(name), &text);
     }
     format!("{}:{}", dir.display(), std::env::var("PATH").unwrap_or_default())
 }

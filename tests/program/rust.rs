@@ -4,9 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use crate::executable;
 
 /// What Debian 12 has.
 const OLD: &str = "1.63.0";
@@ -40,7 +41,7 @@ impl Machine {
     }
 
     fn fake(&self, name: &str, script: &str) {
-        write(&self.path("bin").join(name), script);
+        executable::script(&self.path("bin").join(name), script);
     }
 
     /// A script that puts a cargo into the user's home.
@@ -60,11 +61,6 @@ impl Machine {
     }
 }
 
-fn write(path: &Path, script: &str) {
-    fs::write(path, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -75,7 +71,7 @@ fn a_cargo_that_is_new_enough_is_found_wherever_it_is() {
     let output = machine.run(".ci/find-cargo");
     let last = format!("{}\n", machine.home().join("bin/cargo").display());
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), last.clone()), "too old");
-    write(&machine.home().join("bin/cargo"), "echo cargo 1.100.0");
+    executable::script(&machine.home().join("bin/cargo"), "echo cargo 1.100.0");
     let output = machine.run(".ci/find-cargo");
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), last), "an older one comes first on the path");
     machine.fake("cargo", "echo cargo 1.88.0");

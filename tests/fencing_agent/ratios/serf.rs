@@ -1,12 +1,12 @@
 //! Debian's serf on the hosts of the agents.
 
 use std::fs::{self, OpenOptions};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
 use super::Heard;
 use crate::cluster::{Cluster, Node, eventually};
+use crate::executable;
 use crate::namespaces::program;
 
 const SERF: &str = "target/fencing/serf/usr/bin/serf";
@@ -14,7 +14,7 @@ const SERF: &str = "target/fencing/serf/usr/bin/serf";
 const PORT: u16 = 7947;
 /// What serf runs at each event: a line for each node that it names.
 const HANDLER: &str =
-    "#!/bin/bash\nat=$EPOCHREALTIME\nwhile read -r name rest; do echo \"$at $SERF_EVENT $name\"; done >> \"$HEARD\"\n";
+    "at=$EPOCHREALTIME\nwhile read -r name rest; do echo \"$at $SERF_EVENT $name\"; done >> \"$HEARD\"";
 
 pub(super) struct Serfs {
     children: Vec<Child>,
@@ -31,8 +31,7 @@ fn serf() -> PathBuf {
 impl Serfs {
     pub(super) fn start(cluster: &Cluster) -> Self {
         let handler = cluster.dir.path().join("handler");
-        fs::write(&handler, HANDLER).unwrap();
-        fs::set_permissions(&handler, fs::Permissions::from_mode(0o755)).unwrap();
+        executable::script_of("/bin/bash", &handler, HANDLER);
         let files: Vec<PathBuf> = cluster.nodes.iter().map(|node| node.path("serf")).collect();
         let start = |(node, file): (&Node, &PathBuf)| {
             let log = OpenOptions::new().create(true).append(true).open(node.path("serf.log")).unwrap();
