@@ -23,13 +23,13 @@ use super::lists::Lists;
 use super::network::{LONGEST, Networks};
 use super::report::Report;
 use super::seal::{Dropped, Sealer};
-use super::state::{Datagrams, Member, State};
+use super::state::{Datagrams, Member, State, Writer};
 use crate::adapters::chronicle::{self, Chronicle};
 use crate::fencing_agent::config::Config;
 use crate::fencing_agent::core::{self, Agent, Change, ChangeKind, Event, MemberView, Name, Output, Snapshot};
-use crate::os::{clock, notify, proc};
+use crate::os::{clock, notify};
 
-/// How often the state is written, and files are looked for.
+/// How often the state is compared with the one that was written last, and files are looked for.
 const TICK: Duration = Duration::from_secs(1);
 /// How many datagrams are read before the clock has its turn.
 const BATCH: usize = 256;
@@ -50,6 +50,7 @@ pub(crate) struct Shell {
     pub(crate) hub: Hub,
     pub(crate) keeper: Keeper,
     pub(crate) lists: Lists,
+    pub(crate) writer: Writer,
     pub(crate) kubernetes: Option<Kubernetes>,
     pub(crate) chronicle: Chronicle,
     /// The service manager's socket.
@@ -270,7 +271,7 @@ impl Shell {
         self.work.addresses.keys().cloned().collect()
     }
 
-    /// Finds files that have changed, and writes the state.
+    /// Finds files that have changed, and writes the state where it is due.
     fn tick(&mut self) -> bool {
         let mut is_end = false;
         is_end |= self.maintain();
@@ -290,7 +291,8 @@ impl Shell {
         }
         self.work.feeding_failures = failures;
         let now = now();
-        match self.state(self.agent.snapshot(now), now).write(&self.run_dir) {
+        let state = self.state(self.agent.snapshot(now), now);
+        match self.writer.write(state, &self.run_dir) {
             Ok(()) => self.work.is_state_written = true,
             Err(error) if self.work.is_state_written => {
                 self.work.is_state_written = false;
@@ -308,7 +310,7 @@ impl Shell {
         }
         let has_watchdog = self.config.on_quorum_loss == core::OnQuorumLoss::Watchdog;
         State {
-            boot: proc::boot_id(),
+            boot: self.writer.boot.clone(),
             written: nanoseconds(now),
             pid: std::process::id(),
             node: self.config.node.clone(),

@@ -19,6 +19,7 @@ use super::report::Report;
 use super::run::alarm::Alarm;
 use super::run::{Shell, Work};
 use super::seal::Sealer;
+use super::state::Writer;
 use crate::adapters::chronicle::Chronicle;
 use crate::adapters::command::Programs;
 use crate::adapters::watchdog;
@@ -98,6 +99,7 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     let hub = Hub::default();
     let shell = Shell {
         lists: Lists::new(&config),
+        writer: Writer::new(),
         kubernetes,
         config,
         run_dir: places.run_dir,

@@ -1,4 +1,4 @@
-//! The state that a running agent writes each second, for `status` and `metrics`.
+//! The state that a running agent writes for `status` and `metrics`.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -12,6 +12,8 @@ use crate::os::beneath::Dir;
 use crate::os::{clock, proc};
 
 const LIMIT: u64 = 4 * 1024 * 1024;
+/// How often a state without news is written. A reader takes one that is older than 5 s for a dead agent's.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// Times are nanoseconds since boot, as `written`; those of the page are relative.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +47,32 @@ pub(crate) struct State {
     pub(crate) members: Vec<Member>,
 }
 
+/// Writes the states of a running agent. A new file each second was a quarter of what an idle agent cost.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    /// The kernel's id of this boot, which does not change under a running process.
+    pub(crate) boot: String,
+    last: Option<State>,
+}
+
+impl Writer {
+    pub(crate) fn new() -> Self {
+        Self { boot: proc::boot_id(), last: None }
+    }
+
+    /// Writes the state at once where it has news, and each [`QUIET`] where it has none.
+    pub(crate) fn write(&mut self, state: State, dir: &Path) -> io::Result<()> {
+        if self.last.as_ref().is_some_and(|last| !state.is_due(last)) {
+            return Ok(());
+        }
+        // After a failure the next second tries again.
+        self.last = None;
+        state.write(dir)?;
+        self.last = Some(state);
+        Ok(())
+    }
+}
+
 /// How many datagrams went or came on a network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Datagrams {
@@ -64,7 +92,27 @@ pub(crate) struct Member {
 }
 
 impl State {
-    pub(crate) fn write(&self, dir: &Path) -> io::Result<()> {
+    /// Returns whether it is to be written, where `last` was written last.
+    fn is_due(&self, last: &Self) -> bool {
+        self.written.saturating_sub(last.written) >= u64::try_from(QUIET.as_nanos()).unwrap_or(u64::MAX)
+            || self.news() != last.news()
+    }
+
+    /// Returns it without what changes each second on an idle node: times, counts and round trips.
+    fn news(&self) -> Self {
+        let news = |member: &Member| Member { contacts: Vec::new(), round_trip: None, ..member.clone() };
+        Self {
+            written: 0,
+            deadline: None,
+            datagrams: Vec::new(),
+            dropped: BTreeMap::new(),
+            watch_age: None,
+            members: self.members.iter().map(news).collect(),
+            ..self.clone()
+        }
+    }
+
+    fn write(&self, dir: &Path) -> io::Result<()> {
         Dir::open(dir)?.replace(STATUS, &serde_json::to_vec(self)?, 0o600)
     }
 

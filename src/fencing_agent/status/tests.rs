@@ -1,6 +1,7 @@
 //! What is shown of a state.
 
 use super::*;
+use crate::fencing_agent::shell::state::Writer;
 use crate::os::proc;
 
 const SECOND: u64 = 1_000_000_000;
@@ -42,6 +43,37 @@ fn state() -> State {
 
 fn of(state: State) -> Status {
     Status::of(state, Duration::ZERO, 3 * SECOND)
+}
+
+#[test]
+fn a_state_is_written_at_news_and_each_two_seconds_without() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = Writer::new();
+    let mut is_written = |after_ms: u64, change: fn(&mut State)| {
+        let mut state = State { written: SECOND + after_ms * 1_000_000, ..state() };
+        change(&mut state);
+        writer.write(state.clone(), dir.path()).unwrap();
+        State::read(dir.path()).unwrap() == Some(state)
+    };
+    assert!(is_written(0, |_| {}), "the first");
+    let idle: [fn(&mut State); 3] = [
+        |state| state.deadline = None,
+        |state| state.datagrams[0].count += 1,
+        |state| state.members[1].contacts = vec![Some(0.5)],
+    ];
+    for change in idle {
+        assert!(!is_written(1_000, change), "one second later, without news");
+    }
+    assert!(is_written(2_000, |_| {}), "two seconds later");
+    let news: [fn(&mut State); 4] = [
+        |state| state.fed = false,
+        |state| state.reachable = 1,
+        |state| state.members[1].state = "suspect".to_owned(),
+        |state| state.leaves += 1,
+    ];
+    for (at, change) in (2_001..).zip(news) {
+        assert!(is_written(at, change), "news {at}");
+    }
 }
 
 #[test]
@@ -97,9 +129,9 @@ fn the_metrics_have_all_names() {
 fn what_is_read_is_what_was_written_in_this_boot() {
     let dir = tempfile::tempdir().unwrap();
     assert!(matches!(Status::read(dir.path()), Err(Unknown::NotRunning)));
-    state().write(dir.path()).unwrap();
+    Writer::new().write(state(), dir.path()).unwrap();
     assert!(Status::read(dir.path()).unwrap().fed);
-    State { boot: "another".to_owned(), ..state() }.write(dir.path()).unwrap();
+    Writer::new().write(State { boot: "another".to_owned(), ..state() }, dir.path()).unwrap();
     assert!(matches!(Status::read(dir.path()), Err(Unknown::NotRunning)));
     std::fs::write(dir.path().join("status.json"), "{").unwrap();
     assert!(matches!(Status::read(dir.path()), Err(Unknown::Unreadable(_))));
