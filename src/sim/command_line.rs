@@ -404,6 +404,9 @@ pub(super) struct Race {
     /// Has BMCs answer in time, and counts how often a node waits for race_delay
     #[arg(long)]
     timely: bool,
+    /// Lets the preferred node hold no vote
+    #[arg(long)]
+    learner: bool,
     /// Breaks a rule, to see it caught
     #[arg(long, value_parser = broken_race())]
     mutant: Option<race::mutant::Mutant>,
@@ -420,6 +423,7 @@ fn check_race(arguments: &Race) -> Result<(), Failure> {
         faults: arguments.faults,
         context: !arguments.no_context,
         timely: arguments.timely,
+        learner: arguments.learner,
         mutant: arguments.mutant.unwrap_or_default(),
     });
     let (states, transitions, seconds) = (found.states, found.transitions, found.elapsed.as_secs_f64());

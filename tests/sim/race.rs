@@ -3,7 +3,7 @@
 use tandem::sim::race::mutant::{ALL, Mutant};
 use tandem::sim::race::{Options, Outcome, check};
 
-const ONE_FAULT: Options = Options { faults: 1, context: true, timely: false, mutant: Mutant::None };
+const ONE_FAULT: Options = Options { faults: 1, context: true, timely: false, learner: false, mutant: Mutant::None };
 /// Nothing is lost, and each BMC answers within `race_delay`.
 const TIMELY: Options = Options { faults: 0, timely: true, ..ONE_FAULT };
 
@@ -16,7 +16,9 @@ fn found(options: Options) -> Outcome {
 #[test]
 fn no_order_resets_both_nodes_or_neither() {
     for options in [ONE_FAULT, Options { context: false, ..ONE_FAULT }, TIMELY] {
-        assert_eq!(found(options).wrong, None, "{options:?}");
+        for learner in [false, true] {
+            assert_eq!(found(Options { learner, ..options }).wrong, None, "{options:?}");
+        }
     }
 }
 

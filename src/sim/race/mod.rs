@@ -22,13 +22,24 @@ pub struct Options {
     pub faults: u8,
     /// Whether the BMCs keep a session's `Context`, by which a node knows what it left itself.
     pub context: bool,
-    /// Whether each BMC answers within `race_delay`: then no node waits for it more often than [`MOST_DELAYS`].
+    /// Whether each BMC answers within `race_delay`: then no node waits for it more than twice, or four times beside a learner.
     pub timely: bool,
+    /// Whether the agent of the preferred node may find, at each call, that its node holds no vote: then it is not preferred, and its
+    /// waits are longer than those of the other node.
+    pub learner: bool,
     pub mutant: Mutant,
 }
 
 /// So often a node waits for `race_delay` in one race at most, where nothing is killed or lost.
-pub const MOST_DELAYS: u8 = 2;
+const MOST_DELAYS: u8 = 2;
+/// The same beside a preferred node without a vote, which waits for twice as long.
+const MOST_DELAYS_OF_LEARNER: u8 = 4;
+
+impl Options {
+    fn most_delays(self) -> u8 {
+        if self.learner { MOST_DELAYS_OF_LEARNER } else { MOST_DELAYS }
+    }
+}
 
 /// What a search has found.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +102,7 @@ impl Search {
     }
 
     fn fault(&self, world: &World) -> Option<&'static str> {
-        let waits = world.nodes.iter().any(|node| node.delays > MOST_DELAYS);
+        let waits = world.nodes.iter().any(|node| node.delays > self.options.most_delays());
         match () {
             () if world.are_both_off() => Some("both nodes are off"),
             () if self.options.timely && waits => Some("a node waits for race_delay too often"),

@@ -1,8 +1,8 @@
 //! Everything that can happen: a request that a BMC serves, an answer that arrives or is lost, a wait that ends, an agent that is killed.
 
-use super::Options;
 use super::mutant::Mutant;
 use super::world::{Agent, Left, Marks, World, place};
+use super::{MOST_DELAYS_OF_LEARNER, Options};
 use crate::fence::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
 
 /// Whether a move is part of the normal course, which leads to an end, or may never happen.
@@ -12,6 +12,9 @@ pub(super) enum Course {
     /// A fault, or a network that comes back.
     Chance,
 }
+
+/// The second wait for `race_delay` that begins within one that is twice as long ends after it.
+const DELAYS_IN_A_LONG_ONE: u8 = 2;
 
 type Found<'a> = &'a mut dyn FnMut(Course, String, World);
 
@@ -91,9 +94,13 @@ fn agent(world: &World, node: usize, options: Options, found: Found<'_>) {
         Agent::Idle => {
             let uses_seen = options.mutant == Mutant::LookBeforeRaise;
             let seen = SITES.map(|site| uses_seen && world.bmcs[place(node, site)].marks[1 - node].any());
-            let race = Race::new(options.mutant.is_preferred(node));
-            let next = world.with_agent(node, Agent::Races { race, seen });
+            let is_preferred = options.mutant.is_preferred(node);
+            let next = world.with_agent(node, Agent::Races { race: Race::new(is_preferred), seen });
             found(Course::Normal, format!("{who}'s agent is called"), next);
+            if options.learner && is_preferred {
+                let next = world.with_agent(node, Agent::Races { race: Race::new(false), seen });
+                found(Course::Normal, format!("{who}'s agent is called, and {who} holds no vote"), next);
+            }
         }
         Agent::Races { race, seen } => races(world, node, options, (race, seen), found),
         Agent::Resets => resets(world, node, options, found),
@@ -115,8 +122,8 @@ fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [boo
     let answered = |world: &World, event| {
         let race = race.after(event);
         let mut next = world.with_agent(node, Agent::Races { race, seen });
-        if race.step() == RaceStep::Wait(Pause::Delay) {
-            next.nodes[node].delays = (next.nodes[node].delays + u8::from(options.timely)).min(4);
+        if race.step() == RaceStep::Wait(Pause::Delay) && options.timely {
+            count_delay(&mut next, node, options);
         }
         next
     };
@@ -162,7 +169,8 @@ fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [boo
                     found(Course::Normal, format!("{who} hears of its mark, {site:?}"), next);
                 }
             }
-            if pause != Pause::Delay || !options.timely || !acts(world, 1 - node) {
+            let must_wait = acts(world, 1 - node) || (options.learner && other_ends_first(world, node));
+            if pause != Pause::Delay || !options.timely || !must_wait {
                 let mut next = answered(world, RaceEvent::Waited);
                 // A list is stale for less than the shortest wait.
                 next.bmcs.iter_mut().for_each(|bmc| bmc.stale = bmc.marks);
@@ -232,6 +240,33 @@ fn listing(world: &World, node: usize, site: Site, options: Options, stale: bool
         ours: bmc.habits.lists && marks[node].known,
         rivals: bmc.habits.lists && (marks[1 - node].any() || ours_left),
     }
+}
+
+/// Counts a wait for `race_delay` that begins. The preferred node waits for that where it holds no vote, and then for twice as long.
+fn count_delay(world: &mut World, node: usize, options: Options) {
+    world.nodes[node].delays = (world.nodes[node].delays + 1).min(MOST_DELAYS_OF_LEARNER + 1);
+    if !options.learner {
+        return;
+    }
+    if node == 0 {
+        world.nodes[0].waits_within = 0;
+    } else if waits_for_delay(world, 0) {
+        world.nodes[0].waits_within = (world.nodes[0].waits_within + 1).min(DELAYS_IN_A_LONG_ONE);
+    }
+}
+
+/// Returns whether the wait of the other node ends before that of this one.
+fn other_ends_first(world: &World, node: usize) -> bool {
+    let is_nearly_over = world.nodes[0].waits_within == DELAYS_IN_A_LONG_ONE;
+    waits_for_delay(world, 1 - node) && (is_nearly_over == (node == 1))
+}
+
+fn waits_for_delay(world: &World, node: usize) -> bool {
+    let step = match world.nodes[node].agent {
+        Agent::Races { race, .. } if world.nodes[node].lives => Some(race.step()),
+        _ => None,
+    };
+    step == Some(RaceStep::Wait(Pause::Delay))
 }
 
 /// Whether an agent takes another step before long, by itself.

@@ -86,6 +86,8 @@ pub(super) struct Node {
     pub(super) reaches: [bool; 2],
     /// How often its agent has waited for `race_delay`, where that is counted.
     pub(super) delays: u8,
+    /// How many such waits of the other node began in the longer one of a node without a vote, where that is counted.
+    pub(super) waits_within: u8,
 }
 
 /// One state. Node 0 is the preferred one.
@@ -114,6 +116,7 @@ impl World {
             agent: Agent::Idle,
             reaches: [works(reach, 2 * at), works(reach, 2 * at + 1)],
             delays: 0,
+            waits_within: 0,
         };
         let bmc = |at: usize| Bmc {
             marks: [Marks::default(); 2],
