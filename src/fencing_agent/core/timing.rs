@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::input::TimingOverrides;
 
-/// How long between two challenges of the same member, as long as there are at most [`FEW`] of them.
+/// The shortest time between two challenges of the same member, unless the window is short.
 const CHALLENGE: Duration = Duration::from_millis(250);
-/// Above this number of members a window has [`CHALLENGES_A_WINDOW`].
+/// Up to this number of members a window has [`OF_FEW`] challenges of each, and above it [`OF_MANY`]. Challenges of few members find a lost
+/// one before gossip does; those of many cost too much.
 pub(crate) const FEW: usize = 32;
-const CHALLENGES_A_WINDOW: u32 = 4;
+const OF_FEW: u32 = 12;
+const OF_MANY: u32 = 4;
 /// A member is suspected without a probe once so many challenges in a row have no answer.
 const UNANSWERED: u32 = 4;
 
@@ -40,13 +42,13 @@ impl Timing {
     pub(crate) fn of(members: usize, set: &TimingOverrides) -> Self {
         let [gossip, probe, lower, upper, window] = row(members).map(Duration::from_millis);
         let window = set.window.unwrap_or(window);
-        let few = if members > FEW { window } else { CHALLENGE };
+        let of_few = (window / OF_FEW).max(CHALLENGE);
         Self {
             gossip: set.gossip.unwrap_or(gossip),
             probe: set.probe.unwrap_or(probe),
             suspicion: set.suspicion.unwrap_or((lower, upper)),
             window,
-            challenge: few.min(window / CHALLENGES_A_WINDOW),
+            challenge: if members > FEW { window / OF_MANY } else { of_few.min(window / OF_MANY) },
         }
     }
 
@@ -96,7 +98,9 @@ mod tests {
 
     #[test]
     fn a_window_has_at_least_four_challenges() {
-        assert_eq!(of(32).challenge, Duration::from_millis(250));
+        assert_eq!(of(3).challenge, Duration::from_millis(250));
+        assert_eq!(of(10).challenge.as_millis(), 333);
+        assert_eq!(of(32).challenge.as_millis(), 470);
         assert_eq!(of(100).challenge, Duration::from_millis(2_750));
         let set = TimingOverrides { window: Some(Duration::from_millis(400)), ..TimingOverrides::default() };
         assert_eq!(Timing::of(3, &set).challenge, Duration::from_millis(100));
@@ -106,8 +110,8 @@ mod tests {
     #[test]
     fn the_silence_that_suspects_makes_no_leap_with_the_length_of_the_list() {
         assert_eq!(of(3).silence(), Duration::from_secs(1));
-        assert_eq!(of(32).silence(), Duration::from_secs(1));
-        // At 33, four challenges in their turn would be the window of 5.7 s.
+        assert_eq!(of(32).silence().as_millis(), 1_801);
+        // At 33, four challenges in their turn would be the window of 5.6 s.
         assert_eq!(of(33).silence().as_millis(), 2_770);
         assert_eq!(of(100).silence(), Duration::from_secs(5));
     }
