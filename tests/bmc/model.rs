@@ -128,6 +128,8 @@ pub struct World {
     pub own_name: &'static str,
     pub session_says: SessionSays,
     pub sessions_are: SessionsAre,
+    /// Whether the list of sessions takes `$expand`; else it is refused.
+    pub expands: bool,
     /// With `Some`, a session ends once it was idle for so long.
     pub sessions_idle: Option<Duration>,
     /// The status of a reset that does not say, by `If-Match`, for which state of the system it is meant.
@@ -167,6 +169,7 @@ impl World {
             own_name: "",
             session_says: SessionSays::Header,
             sessions_are: SessionsAre::Shown,
+            expands: true,
             sessions_idle: None,
             wants_etag: None,
             weak_etags: false,

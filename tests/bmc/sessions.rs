@@ -33,6 +33,15 @@ pub enum SessionsAre {
     OwnOnly,
 }
 
+fn document(session: &Session) -> Value {
+    let mut document = json!({"@odata.id": format!("{SESSIONS}/{}", session.number), "Id": session.number.to_string(),
+        "UserName": session.user, "ClientOriginIPAddress": session.origin});
+    if let Some(context) = &session.context {
+        document["Context"] = json!(context);
+    }
+    document
+}
+
 impl World {
     /// A BMC that takes basic authentication and sessions, which are so.
     pub fn with_sessions(sessions_are: SessionsAre) -> Self {
@@ -100,7 +109,10 @@ impl World {
     }
 
     pub(super) fn show_sessions(&self, request: &Request) -> Reply {
-        let path = request.path.as_str();
+        let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+        if !query.is_empty() && !(self.expands && path == SESSIONS && query == "$expand=.") {
+            return error(501, "Base.1.8.QueryNotSupported", "Querying is not supported by the implementation.");
+        }
         let shown = |session: &&Session| path == SESSIONS || path == format!("{SESSIONS}/{}", session.number);
         let is_hidden = self.sessions_are == SessionsAre::Hidden;
         let token = request.header("X-Auth-Token");
@@ -109,7 +121,10 @@ impl World {
         let shown: Vec<&Session> =
             self.sessions.iter().filter(shown).filter(is_visible).filter(|_| !is_hidden).collect();
         if path == SESSIONS {
-            let link = |session: &&Session| json!({"@odata.id": format!("{SESSIONS}/{}", session.number)});
+            let link = |session: &&Session| match query {
+                "" => json!({"@odata.id": format!("{SESSIONS}/{}", session.number)}),
+                _ => document(session),
+            };
             let members: Vec<Value> = shown.iter().map(link).collect();
             return Reply::json(
                 200,
@@ -120,12 +135,7 @@ impl World {
         let Some(session) = shown.first() else {
             return error(404, "Base.1.8.ResourceMissingAtURI", "The resource was not found.");
         };
-        let mut document = json!({"@odata.id": path, "Id": session.number.to_string(), "UserName": session.user,
-            "ClientOriginIPAddress": session.origin});
-        if let Some(context) = &session.context {
-            document["Context"] = json!(context);
-        }
-        Reply::json(200, &[], &document.to_string())
+        Reply::json(200, &[], &document(session).to_string())
     }
 
     /// Deletes a session. Each client that is logged in may delete all.

@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use serde_json::json;
+
 use crate::bmc::agent::{Call, Output, finish};
 use crate::bmc::model::SESSIONS;
 use crate::bmc::{Fault, Misbehaviour, Server, SessionsAre, World, at_once};
@@ -285,8 +287,12 @@ fn sessions_of_others_are_no_marks() {
         server.world().add_session("admin", None);
         server.world().add_session("operator", Some("a browser"));
     }
-    assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
-    assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (2, 2));
+    for expands in [true, false] {
+        bmcs.iter().for_each(|server| server.world().expands = expands);
+        bmcs[0].world().system().power = json!("On");
+        assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
+        assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (2, 2));
+    }
     // Where a BMC drops what they are for, those of another user are none.
     let bmcs = [0, 1].map(|_| Server::with_world(World::with_sessions(SessionsAre::WithoutContext)));
     bmcs[1].world().add_session("operator", None);
@@ -296,6 +302,7 @@ fn sessions_of_others_are_no_marks() {
 #[test]
 fn a_list_is_waited_for_as_long_as_each_answer_comes() {
     let bmcs = [shown(), shown()];
+    bmcs[1].world().expands = false;
     for _ in 0..3 {
         bmcs[1].world().add_session("operator", Some("a browser"));
     }
@@ -304,6 +311,28 @@ fn a_list_is_waited_for_as_long_as_each_answer_comes() {
     let output = call(&bmcs, 0, "off").run();
     fenced(&output).within(6.0, 20.0);
     assert_eq!(waits(&output), 0, "{output:?}");
+}
+
+#[test]
+fn many_sessions_are_one_request_where_the_list_expands() {
+    let bmcs = [shown(), shown()];
+    for _ in 0..20 {
+        bmcs[1].world().add_session("operator", Some("a browser"));
+    }
+    let late = Misbehaviour::Late(Duration::from_secs(2));
+    bmcs[1].world().faults.push(Fault::always("GET", "Sessions", late));
+    fenced(&call(&bmcs, 0, "off").run()).within(4.0, 12.0);
+    let asked = |part: &str| {
+        let log = &bmcs[1].world().log;
+        log.iter().filter(|request| request.method == "GET" && request.path.contains(part)).count()
+    };
+    assert_eq!((asked("Sessions/"), asked("$expand")), (0, 1));
+    // A mark is found among them.
+    bmcs[1].world().faults.clear();
+    bmcs[1].world().add_session("admin", Some(FOREIGN));
+    bmcs[1].world().system().power = json!("On");
+    assert!(waits(fenced(&call(&bmcs, 0, "off").run())) > 0);
+    assert_eq!(asked("Sessions/"), 0);
 }
 
 #[test]

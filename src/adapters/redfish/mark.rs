@@ -1,5 +1,6 @@
 //! A mark on a BMC: a session that is there to be seen by another client, and the list of sessions that shows it.
 
+use std::cell::Cell;
 use std::sync::PoisonError;
 use std::time::Duration;
 
@@ -18,6 +19,10 @@ const SESSIONS: &str = "SessionService/Sessions";
 /// So many sessions and pages of them are read. BMCs keep eight to some dozens.
 const SESSIONS_READ: usize = 64;
 const PAGES: usize = 8;
+/// Has a list show its sessions themselves, instead of links to them. The standard leaves it to the service.
+const EXPANDED: &str = "?$expand=.";
+/// From so many sessions of others on, the expanded list is one request for many.
+const WORTH_EXPANDING: usize = 2;
 
 /// The user that leaves marks.
 #[derive(Clone, Debug)]
@@ -27,6 +32,9 @@ pub struct MarkLogin {
     pub passwords: Vec<Secret>,
     pub redfish_uri: String,
 }
+
+/// A session in the list: its place, and the session itself where the list is expanded.
+type Member = (Location, Option<Value>);
 
 /// The mark of one action on one BMC.
 #[derive(Debug)]
@@ -39,6 +47,8 @@ pub struct MarkBoard {
     sessions: Option<Location>,
     /// Whether the BMC takes a session's `Context`.
     takes_context: bool,
+    /// Whether the BMC may know [`EXPANDED`].
+    expands: Cell<bool>,
     /// For one request of a list.
     read_limit: Duration,
     /// The `Context` of each session that was asked for without an answer: the BMC may have opened it.
@@ -72,7 +82,8 @@ impl MarkBoard {
     /// `read_limit`.
     pub fn new(client: Client, login: MarkLogin, handle: SessionHandle, read_limit: Duration) -> Self {
         let (slot, sessions, unanswered) = Default::default();
-        Self { client, login, handle, slot, held: false, sessions, takes_context: true, read_limit, unanswered }
+        let (held, takes_context, expands) = (false, true, Cell::new(true));
+        Self { client, login, handle, slot, held, sessions, takes_context, expands, read_limit, unanswered }
     }
 
     /// Returns the client that the BMC is asked with.
@@ -182,12 +193,22 @@ impl MarkBoard {
         let (credentials, own) = self.session();
         let is_own = |path: &str| own.as_deref().is_some_and(|own| same(own, path));
         let mut marks = Marks::default();
-        for place in self.members(client, &credentials)? {
+        let mut members = self.members(client, &credentials)?;
+        if members.iter().filter(|member| !is_own(&member.0.path)).count() >= WORTH_EXPANDING
+            && let Some(expanded) = self.expanded(client, &credentials)?
+        {
+            // A session that the second list lacks has ended, or is still to be read.
+            members.retain(|(place, _)| !is_own(&place.path) && !expanded.iter().any(|(other, _)| other == place));
+            members.extend(expanded);
+        }
+        let mut own_document = None;
+        for (place, document) in members {
             if is_own(&place.path) {
                 marks.ours = true;
+                own_document = document;
                 continue;
             }
-            match client.get(&place, &credentials) {
+            match document.map_or_else(|| client.get(&place, &credentials), Ok) {
                 Ok(document) => match OtherSession::read(place.path, &document) {
                     other if other.context.as_ref().is_some_and(|context| self.unanswered.contains(context)) => {
                         marks.strays.push(other.path);
@@ -204,20 +225,41 @@ impl MarkBoard {
             }
         }
         if let Some(own) = own.filter(|_| marks.ours && !marks.others.is_empty() && self.takes_context) {
-            let document = client.get(&client.address().place(&own)?, &credentials)?;
+            let document = match own_document {
+                Some(document) => document,
+                None => client.get(&client.address().place(&own)?, &credentials)?,
+            };
             marks.keeps_context = OtherSession::read(own, &document).context.is_some();
         }
         Ok(marks)
     }
 
-    fn members(&self, client: &Client, credentials: &Credentials) -> Result<Vec<Location>, Failure> {
+    /// Returns the sessions of the expanded list; `None` where the BMC does not expand it. Everything is read anew: a list that shows this
+    /// board's session has what is older.
+    fn expanded(&self, client: &Client, credentials: &Credentials) -> Result<Option<Vec<Member>>, Failure> {
+        if !self.expands.get() {
+            return Ok(None);
+        }
+        let list = self.sessions()?;
+        let place = Location { path: format!("{}{EXPANDED}", list.path), ..list };
+        let members = match client.get(&place, credentials) {
+            Ok(document) => expanded_members(client, &place, &document),
+            Err(failure) if failure.is_an_answer() => None,
+            Err(failure) => return Err(failure),
+        };
+        self.expands.set(members.is_some());
+        Ok(members)
+    }
+
+    /// Returns the sessions that the list links to.
+    fn members(&self, client: &Client, credentials: &Credentials) -> Result<Vec<Member>, Failure> {
         let mut place = self.sessions()?;
         let mut members = Vec::new();
         for _ in 0..PAGES {
             let page = Page::read(&client.get(&place, credentials)?)
                 .map_err(|why| Failure::new(FailureKind::Garbled, format!("the list of sessions {why}")))?;
             for link in &page.members {
-                members.push(client.follow(&place, link)?);
+                members.push((client.follow(&place, link)?, None));
             }
             match page.next {
                 _ if members.len() > SESSIONS_READ => break,
@@ -284,6 +326,17 @@ impl MarkBoard {
             },
         }
     }
+}
+
+/// Returns the sessions of an expanded list; `None` where one is a link only, or there is another page.
+fn expanded_members(client: &Client, place: &Location, document: &Value) -> Option<Vec<Member>> {
+    let page = Page::read(document).ok().filter(|page| page.next.is_none() && page.members.len() <= SESSIONS_READ)?;
+    let shown = document.get("Members")?.as_array()?;
+    let member = |(link, session): (&String, &Value)| {
+        let place = client.follow(place, link).ok()?;
+        session.get("UserName").is_some().then(|| (place, Some(session.clone())))
+    };
+    page.members.iter().zip(shown).map(member).collect()
 }
 
 fn is_dislike(failure: &Failure) -> bool {
