@@ -227,6 +227,7 @@ impl Check {
             third_voter: self.third_voter,
             hides: self.hide,
             cuts_users: self.primary.is_some(),
+            parts_etcd: self.primary.is_some() && !self.put_back,
             primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
         }
     }
@@ -294,7 +295,8 @@ pub(super) struct Explore {
 }
 
 fn run_explore(arguments: &Explore) -> Result<(), Failure> {
-    let mut sim = Sim::new(Bounds { cuts_users: false, ..Bounds::for_scenarios() }, arguments.mutant.get());
+    let mut sim =
+        Sim::new(Bounds { cuts_users: false, parts_etcd: false, ..Bounds::for_scenarios() }, arguments.mutant.get());
     match explore::explore(&mut sim, arguments.seed, arguments.steps) {
         Ok(steps) => say(format_args!("{steps} moves, no violation")),
         Err((violation, trace)) => {

@@ -96,6 +96,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
         third_voter: _,
         lost_to_users,
         delay_over,
+        etcd_parted: _,
     } = world;
     let Node {
         cib,
@@ -154,7 +155,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
 
 /// Returns what the peer of `me` answers.
 fn across(sim: &Sim, world: &World, me: usize) -> Heard {
-    if world.link && world.nodes[1 - me].on { answer(sim, world, 1 - me) } else { Heard::Silent }
+    if world.etcds_meet() && world.nodes[1 - me].on { answer(sim, world, 1 - me) } else { Heard::Silent }
 }
 
 /// Returns whether etcd ran as a voter in this boot. Its agent asks it without a leader, too, and asks the attribute manager for a record that
@@ -347,6 +348,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         cluster_recorded: cib.recorded.contains(&true),
         own_start_failures: if view.vars.in_vain { u64::MAX } else { 0 },
         peer_identity: None,
+        peer_leads: leading::peer_leads(sim),
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         own_image: None,
