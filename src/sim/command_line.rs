@@ -178,6 +178,9 @@ pub(super) struct Check {
     /// Has this node lead (`configured_primary`)
     #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
     primary: Option<String>,
+    /// Lets the two etcds alone lose each other, until one node yields to the primary
+    #[arg(long, requires = "primary")]
+    part_etcd: bool,
     /// Ends with the first violation
     #[arg(long)]
     first: bool,
@@ -227,7 +230,7 @@ impl Check {
             third_voter: self.third_voter,
             hides: self.hide,
             cuts_users: self.primary.is_some(),
-            parts_etcd: self.primary.is_some() && !self.put_back,
+            parts_etcd: self.part_etcd,
             primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
         }
     }

@@ -55,7 +55,7 @@ pub(super) fn thinkable(
         tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
         // Only a leader reads it, and an etcd without one.
-        let counts = runs && node.etcd != Run::Follower;
+        let counts = node.etcd == Run::Leader || bounds.parts_etcd && runs && node.etcd != Run::Follower;
         tell_if(bounds.primary.is_some() && counts && !world.delay_over[n], Move::DelayOver(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
         tell_if(runs, Move::Leave(n));
