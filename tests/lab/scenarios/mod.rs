@@ -24,6 +24,7 @@ mod disk_full;
 mod disk_lost;
 mod etcd_hung;
 mod etcd_killed;
+mod etcd_network_parts;
 mod events_of_a_cut;
 mod failback;
 mod fence_race;
