@@ -116,8 +116,7 @@ pub(super) struct Check {
     /// Lets an operator unblock the quorum of a node that boots alone
     #[arg(long)]
     unblock: bool,
-    /// Lets fencing take longer than the agent's patience
-    #[arg(long)]
+    #[arg(long, help = "Lets fencing take longer than the agent's patience")]
     slow_fencing: bool,
     /// Lets the other node's steps come between any two effects of a round, too: many more states
     #[arg(long)]
@@ -178,11 +177,9 @@ pub(super) struct Check {
     /// Has this node lead (`configured_primary`)
     #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
     primary: Option<String>,
-    /// Lets the two etcds alone lose each other, until one node yields to the primary
-    #[arg(long, requires = "primary")]
+    #[arg(long, requires = "primary", help = "Lets the two etcds alone lose each other")]
     part_etcd: bool,
-    /// Ends with the first violation
-    #[arg(long)]
+    #[arg(long, help = "Ends with the first violation")]
     first: bool,
     /// How many threads search; what they find does not depend on it
     #[arg(long, default_value = "2")]
