@@ -19,6 +19,7 @@ mod cold_boot;
 mod contracts;
 mod corosync_parts;
 mod cut_at_random;
+mod cut_off_from_users;
 mod database_damaged;
 mod disk_full;
 mod disk_lost;
