@@ -20,7 +20,7 @@ pub struct Leading {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_for_s: Option<u64>,
     /// For how many seconds the node that is not the primary is without a leader before it yields; 0: for ever.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "super::is_default")]
     pub patience_s: u64,
     /// For how many seconds this node's etcd has had no leader: see [`super::BootState::leaderless_since_s`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,10 +28,6 @@ pub struct Leading {
     /// The seconds since this boot as this round began, which a new [`HandOver`] counts from.
     #[serde(default)]
     pub boot_s: u32,
-}
-
-fn is_zero(seconds: &u64) -> bool {
-    *seconds == 0
 }
 
 /// Whether users reach this node, and the peer, as a detector has it; absent where it has nothing.

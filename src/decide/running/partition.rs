@@ -42,7 +42,7 @@ pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     let is_readable = matches!(evidence.boot_memory, Fact::Known(_) | Fact::Absent);
     let memory = evidence.boot_state().cloned().unwrap_or_default();
     let (boot_id, leaderless_since_s) = (evidence.boot_id.clone(), Some(leading.boot_s));
-    is_readable.then(|| Effect::Remember(BootState { boot_id, leaderless_since_s, hand_over: None, ..memory }))
+    is_readable.then_some(Effect::Remember(BootState { boot_id, leaderless_since_s, hand_over: None, ..memory }))
 }
 
 /// Half of Y1: the peer is the primary, and this node is to yield to it at some time.

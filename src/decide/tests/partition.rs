@@ -100,7 +100,7 @@ fn whatever_is_missing_has_both_wait() {
         change(&mut changed);
         Evidence { leading: Some(Box::new(changed)), ..parted() }
     };
-    let rows = [
+    let rows = vec![
         ("a leader", Evidence { own_etcd: Fact::Known(led), ..parted() }),
         ("the peer has a leader", Evidence { peer_etcd: peer_etcd(Some(ME)), ..parted() }),
         ("no primary", leading(|leading| leading.primary = None)),

@@ -192,8 +192,7 @@ impl Hash for World {
             let word = |parts: [u16; 4]| parts.into_iter().fold(0, |word, part| (word << 16) | u64::from(part));
             let low = |id: Id| (id & 0xffff) as u16;
             let Data { mid: _, cluster: _, log, commit, durable, folded: _ } = *data;
-            let commit = u16::from_le_bytes([commit, durable]);
-            state.write_u64(word([low(log), commit, low(*note), low(*memory)]));
+            state.write_u64(word([low(log), u16::from_le_bytes([commit, durable]), low(*note), low(*memory)]));
             let (request, progress, plan) =
                 action.map_or((u8::MAX, 0, None), |action| (action.request as u8, action.progress, action.plan));
             let (plan, done) = plan.unwrap_or((Id::MAX, 0));

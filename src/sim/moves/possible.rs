@@ -26,10 +26,7 @@ pub(super) fn thinkable(
     tell_if(is_led, Move::Write);
     tell_if(is_led && world.etcds_meet(), Move::Replicate);
     tell_if(is_led, Move::Learn);
-    tell_if(may_fail && world.link, Move::CutLink);
-    tell_if(!world.link, Move::HealLink);
-    tell_if(may_fail && bounds.parts_etcd && !world.etcd_parted, Move::PartEtcd);
-    tell_if(world.etcd_parted, Move::JoinEtcd);
+    of_the_network(bounds, world, may_fail, &mut tell_if);
     tell_if(world.lagging.is_some(), Move::CatchUp);
     tell_if(world.joined, Move::Notice);
     tell_if(may_fail && bounds.others_promote && is_led && has_learner, Move::PromoteElsewhere);
@@ -91,6 +88,14 @@ pub(super) fn thinkable(
             }
         }
     }
+}
+
+/// What the cluster network may do, for all or for the two etcds alone.
+fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: impl FnMut(bool, Move)) {
+    tell_if(may_fail && world.link, Move::CutLink);
+    tell_if(!world.link, Move::HealLink);
+    tell_if(may_fail && bounds.parts_etcd && !world.etcd_parted, Move::PartEtcd);
+    tell_if(world.etcd_parted, Move::JoinEtcd);
 }
 
 /// Users lose a node, or reach it again.
