@@ -82,7 +82,7 @@ pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     }
 }
 
-/// Returns what the etcd of `me` tells without a leader, where it is asked for that.
+/// Returns what the etcd of `me` answers without a leader, where it is asked.
 pub(super) fn told_without_a_leader(sim: &Sim, world: &World, me: usize) -> Option<Told> {
     let Node { cib, memory, led, .. } = &world.nodes[me];
     let is_asked = peer_is_gone(cib, me) || remembers_a_voter(sim, *memory);
