@@ -115,6 +115,7 @@ SIM_DAILY = \
 	'--faults 2 --forget --others-promote' \
 	'--faults 2 --guest' \
 	'--faults 2 --primary node1' \
+	'--faults 1 --primary node1 --part-etcd --blank' \
 	'--faults 2 --unblock' \
 	'--faults 1 --put-back' \
 	'--faults 1 --put-back --terms 3' \
@@ -142,6 +143,7 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(TARGET)/model/tandem-sim check --faults 2 --unblock --slow-fencing
 	$(TARGET)/model/tandem-sim check --faults 2 --forget --unblock
 	$(TARGET)/model/tandem-sim check --faults 2 --primary node1 --unblock --hide
+	$(TARGET)/model/tandem-sim check --faults 2 --primary node1 --part-etcd
 	$(TARGET)/model/tandem-sim check --faults 2 --writes 2
 	$(TARGET)/model/tandem-sim check --faults 1 --writes 2 --blank --no-operators
 	$(TARGET)/model/tandem-sim race --faults 2

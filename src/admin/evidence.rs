@@ -9,7 +9,7 @@ use crate::decide::evidence::{
     BootState, Cib, Container, DurableState, Etcd, Evidence, Leaderless, LogPosition, MemberId, Pace, PeerAgent,
     PeerNode, PublishedState,
 };
-use crate::decide::outlook;
+use crate::decide::{outlook, yielding};
 
 /// The evidence as lines of text.
 pub(crate) fn text(evidence: &Evidence) -> String {
@@ -131,7 +131,9 @@ fn node_of(evidence: &Evidence, id: MemberId) -> String {
 /// Which node is to lead, and when leadership moves, or why not.
 fn leadership(evidence: &Evidence) -> Option<String> {
     let primary = evidence.leading.as_ref()?.primary.as_ref();
-    let outlook = outlook(evidence).map(|outlook| outlook.sentence(&evidence.me.name, evidence.peer_name()));
+    let peer = evidence.peer_name();
+    let outlook = outlook(evidence).map(|outlook| outlook.sentence(&evidence.me.name, peer));
+    let outlook = outlook.or_else(|| yielding(evidence).map(|yields| yields.sentence(peer)));
     match (primary, outlook) {
         (Some(primary), Some(outlook)) => Some(format!("{primary}, the configured primary: {outlook}")),
         (Some(primary), None) => Some(format!("{primary}, the configured primary")),

@@ -26,6 +26,7 @@ pub use plan::{
 pub use reason::Reason;
 pub use running::hand_over::{Outlook, outlook};
 pub use running::notify::is_heeded;
+pub use running::partition::{Yielding, yielding};
 
 use running::{erased, monitor, notify, reload, roles, shown, stop};
 use start::{begin, container_lock};

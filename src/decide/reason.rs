@@ -173,6 +173,10 @@ pub enum ReasonStep {
         peer: NodeName,
         cause: Cause,
     },
+    /// Only etcd's network parts: the claim goes before etcd does.
+    YieldToPrimary {
+        peer: NodeName,
+    },
     LeaveBeforeStop {
         peer: NodeName,
     },
@@ -338,6 +342,10 @@ pub enum Refusal {
     },
     PeerSaysNothing,
     PeerDoesNotServe,
+    /// Only etcd's network parts, and this node has given its claim up to the configured primary.
+    YieldsToPrimary,
+    /// The primary runs standalone since, and this node does not reach its etcd.
+    PrimaryNotReached,
     PeerNotConfirmed {
         why: String,
     },

@@ -21,6 +21,7 @@ mod newest;
 mod no_permission;
 mod not_found_out;
 mod others;
+mod partition;
 mod peers_record;
 mod put_back;
 mod reached;

@@ -186,6 +186,8 @@ fn memory(memory: &BootState) -> String {
         Some(HandOver { tries, .. }) => format!(", leadership is to move, tries: {tries}"),
         None => String::new(),
     };
+    let leaderless = if memory.leaderless_since_s.is_some() { ", no leader" } else { "" };
+    let due = due + leaderless;
     match &memory.voter {
         None => format!("no voter that could run standalone{promoted}{due}"),
         Some(voter) => {

@@ -60,6 +60,8 @@ pub struct Bounds {
     pub hides: bool,
     /// Whether users may lose a node. A decision of Tandem's depends on that only where a node is to lead.
     pub cuts_users: bool,
+    /// Whether the two etcds alone may lose each other. A decision of Tandem's depends on that only where a node is to lead.
+    pub parts_etcd: bool,
     /// The node that is to lead (`configured_primary`).
     pub primary: Option<u8>,
 }
@@ -96,6 +98,7 @@ impl Bounds {
             puts_back: false,
             terms: 0,
             cuts_users: false,
+            parts_etcd: false,
             primary: None,
         }
     }
@@ -136,6 +139,7 @@ impl Bounds {
             puts_back: false,
             terms: 0,
             cuts_users: true,
+            parts_etcd: true,
             primary: None,
         }
     }

@@ -116,8 +116,7 @@ pub(super) struct Check {
     /// Lets an operator unblock the quorum of a node that boots alone
     #[arg(long)]
     unblock: bool,
-    /// Lets fencing take longer than the agent's patience
-    #[arg(long)]
+    #[arg(long, help = "Lets fencing take longer than the agent's patience")]
     slow_fencing: bool,
     /// Lets the other node's steps come between any two effects of a round, too: many more states
     #[arg(long)]
@@ -178,8 +177,9 @@ pub(super) struct Check {
     /// Has this node lead (`configured_primary`)
     #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
     primary: Option<String>,
-    /// Ends with the first violation
-    #[arg(long)]
+    #[arg(long, requires = "primary", help = "Lets the two etcds alone lose each other")]
+    part_etcd: bool,
+    #[arg(long, help = "Ends with the first violation")]
     first: bool,
     /// How many threads search; what they find does not depend on it
     #[arg(long, default_value = "2")]
@@ -227,6 +227,7 @@ impl Check {
             third_voter: self.third_voter,
             hides: self.hide,
             cuts_users: self.primary.is_some(),
+            parts_etcd: self.part_etcd,
             primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
         }
     }
@@ -294,7 +295,8 @@ pub(super) struct Explore {
 }
 
 fn run_explore(arguments: &Explore) -> Result<(), Failure> {
-    let mut sim = Sim::new(Bounds { cuts_users: false, ..Bounds::for_scenarios() }, arguments.mutant.get());
+    let mut sim =
+        Sim::new(Bounds { cuts_users: false, parts_etcd: false, ..Bounds::for_scenarios() }, arguments.mutant.get());
     match explore::explore(&mut sim, arguments.seed, arguments.steps) {
         Ok(steps) => say(format_args!("{steps} moves, no violation")),
         Err((violation, trace)) => {

@@ -59,6 +59,8 @@
 //! | and what was announced is not taken back while a vote proxy's leader has no follower | `abandoned-leader-believed` |
 //! | and where no promotion is unsettled | the model copies whole logs, so a new voter has what its leader had: `what_this_boot_does_not_prove_is_restarted` |
 //! | `force_new_cluster` is no word against a peer that says it is the sole voter | found by random runs, and too long for a search: `force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter` |
+//! | where only etcd's network parts, a node yields without a claim | `yields-and-keeps-its-claim` |
+//! | and to a primary that is there | `yields-to-a-peer-unseen` |
 //! | the lead goes back to a voter alone, | `learner-is-to-lead` |
 //! | which lacks nothing, | `laggard-is-to-lead` |
 //! | and was well for the delay | `led-before-the-delay` |
@@ -69,7 +71,7 @@ mod forged;
 
 use self::forged::{
     believe_the_stranger, bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory,
-    overlook_the_third_voter, pass_for_restored, take_the_peer_for_close,
+    overlook_the_third_voter, pass_for_restored, take_the_peer_for_close, yield_unseen, yielded, yields,
 };
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode};
@@ -131,6 +133,8 @@ pub enum Mutant {
     BmcNotAsked,
     MountNotChecked,
     StrangerBelieved,
+    YieldsAndKeepsItsClaim,
+    YieldsToAPeerUnseen,
     LearnerIsToLead,
     LaggardIsToLead,
     LedBeforeTheDelay,
@@ -138,7 +142,7 @@ pub enum Mutant {
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 53] = [
+pub const ALL: [(&str, Mutant); 55] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -188,6 +192,8 @@ pub const ALL: [(&str, Mutant); 53] = [
     ("bmc-not-asked", Mutant::BmcNotAsked),
     ("mount-not-checked", Mutant::MountNotChecked),
     ("stranger-believed", Mutant::StrangerBelieved),
+    ("yields-and-keeps-its-claim", Mutant::YieldsAndKeepsItsClaim),
+    ("yields-to-a-peer-unseen", Mutant::YieldsToAPeerUnseen),
     ("learner-is-to-lead", Mutant::LearnerIsToLead),
     ("laggard-is-to-lead", Mutant::LaggardIsToLead),
     ("led-before-the-delay", Mutant::LedBeforeTheDelay),
@@ -285,6 +291,8 @@ impl Mutant {
                     }
                 }
             }
+            Self::YieldsAndKeepsItsClaim if yields(&plan) => return yielded(evidence),
+            Self::YieldsToAPeerUnseen if request == Request::Monitor => yield_unseen(evidence, &mut plan),
             Self::DataNotMovedAside => plan.effects.retain(|effect| *effect != Effect::MoveDataAside),
             Self::LearnerNeverPromoted => {
                 plan.effects.retain(|effect| !matches!(effect, Effect::PromoteMember { .. }));

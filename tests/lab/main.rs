@@ -29,6 +29,7 @@ mod etcd;
 mod etcdctl;
 mod evidence;
 mod faulty;
+mod fence_agents;
 mod greps;
 mod history;
 mod host;

@@ -98,11 +98,14 @@ fn the_memory_of_a_boot() {
         in_vain: false,
         ended_at,
         hand_over: None,
+        leaderless_since_s: None,
     };
     holds("boot-memory.json", &memory);
     let hand_over = Some(HandOver { cause: Cause::Primary, since_s: 3_600, tries: 1 });
     let due = BootState { ended_at: None, hand_over, ..memory };
     holds("boot-memory-hand-over.json", &due);
+    let leaderless = BootState { hand_over: None, leaderless_since_s: Some(3_600), ..due };
+    holds("boot-memory-leaderless.json", &leaderless);
     let least = BootState { boot_id: BOOT.to_owned(), ..BootState::default() };
     reads("boot-memory-least.json", &least);
 }

@@ -35,7 +35,7 @@ variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
     Hide, Erase, PutBack, RollBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage,
-    CutUsers, UsersBack, DelayOver,
+    CutUsers, UsersBack, PartEtcd, JoinEtcd, DelayOver,
     CleanUp not because "it takes more faults than these searches have",
 }
 
@@ -133,6 +133,8 @@ variants! { name_of_refusal, REFUSALS, Refusal:
     DatabaseAheadOfLog not because "a disk of the model is whole or blank",
     PeerSaysNothing,
     PeerDoesNotServe,
+    YieldsToPrimary,
+    PrimaryNotReached,
     PeerNotConfirmed,
     EtcdExited,
     EtcdDoesNotAnswer,
@@ -168,6 +170,7 @@ variants! { name_of_step, STEPS, ReasonStep:
     ThirdVoterMakesPlace,
     DropBackups not because "the model's disks are never full",
     HandOverLeadership,
+    YieldToPrimary,
     LeaveBeforeStop,
     GiveLeadership,
     StopEtcd,
@@ -299,7 +302,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         Bounds { tells: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { hides: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { puts_back: true, counts_forks: true, unmounts: true, ..Bounds::of_search(1) },
-        Bounds { primary: Some(1), cuts_users: true, ..Bounds::of_search(1) },
+        Bounds { primary: Some(1), cuts_users: true, parts_etcd: true, ..Bounds::of_search(1) },
     ] {
         reached.add_search(bounds);
     }

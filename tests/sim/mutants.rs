@@ -79,6 +79,16 @@ fn with_a_primary_leadership_goes_back_to_it_and_to_no_other() {
     assert_caught(&[("laggard-is-to-lead", "lacks entries")], fine);
 }
 
+/// Only etcd's network parts: the primary runs standalone, once the other node has yielded.
+#[test]
+fn where_only_etcds_network_parts_the_primary_leads() {
+    let parted = Bounds { primary: Some(0), parts_etcd: true, ..bounds(1) };
+    assert_eq!(wrong(Mutant::None, parted), None);
+    assert_eq!(wrong(Mutant::None, Bounds { operators: true, silent_without_leader: false, ..parted }), None);
+    let caught = [("yields-and-keeps-its-claim", "keeps its claim"), ("yields-to-a-peer-unseen", "which is not seen")];
+    assert_caught(&caught, parted);
+}
+
 #[test]
 fn from_blank_nodes_one_fault_is_enough_to_catch() {
     assert_caught(&[("both-bootstrap", ""), ("data-moved-aside-early", "does not serve")], from_blank());

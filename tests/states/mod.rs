@@ -39,6 +39,7 @@ pub(crate) fn healthy() -> Cluster {
         collected: NODES.iter().map(|node| ((*node).to_owned(), Fact::Known(collected(node)))).collect(),
         power: BTreeMap::new(),
         hand_over: None,
+        leaderless_for_s: None,
         own_notes: Vec::new(),
         is_starting: false,
     }

@@ -99,6 +99,9 @@ fn read(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> Ci
             leads: transient_of(cib, node, LEADER).and_then(attributes::parse_leader),
             fence_wait: transient_of(cib, node, FENCE_WAIT).is_some(),
         }),
+        peer_leads: peer
+            .filter(|_| peer_there.is_some())
+            .and_then(|peer| transient_of(cib, peer, LEADER).and_then(attributes::parse_leader)),
         peer_identity: peer.and_then(|peer| nodes(cib).find(|entry| is_named(*entry, peer))).and_then(identity),
         redundancy: said(cib, REDUNDANCY),
         reached: said(cib, REACHED),

@@ -82,12 +82,14 @@ fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leadi
     let wanted = Some(&context.params.leading).filter(|leading| leading.is_wanted())?;
     let boot_s = u32::try_from(clock::boot_nanoseconds() / 1_000_000_000).unwrap_or(u32::MAX);
     let of_this_boot = boot_memory.known().filter(|memory| memory.boot_id == context.boot_id);
-    let due = of_this_boot.and_then(|memory| memory.hand_over);
+    let for_s = |since_s: u32| boot_s.saturating_sub(since_s).into();
     Some(Box::new(Leading {
         primary: wanted.primary.clone(),
         failback: wanted.failback,
         delay_s: wanted.delay_s,
-        ready_for_s: due.map(|due| boot_s.saturating_sub(due.since_s).into()),
+        ready_for_s: of_this_boot.and_then(|memory| memory.hand_over).map(|due| for_s(due.since_s)),
+        patience_s: if wanted.primary.is_some() { wanted.patience_s } else { 0 },
+        leaderless_for_s: of_this_boot.and_then(|memory| memory.leaderless_since_s).map(for_s),
         boot_s,
     }))
 }

@@ -60,6 +60,9 @@ pub struct Cib {
     /// nothing is written then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_shown: Option<ShownRole>,
+    /// What the peer's node shows: whether its etcd leads. None where it shows neither, and where its machine is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer_leads: Option<bool>,
     /// Whether the cluster property says that there are two voters, and since when. Nobody asked for it where a decision was
     /// recorded before there was one, and nothing is written then.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]

@@ -63,15 +63,21 @@ pub struct BootState {
     /// A hand-over of leadership that is due, on the leader's node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<HandOver>,
+    /// When this node's etcd was first seen without a leader next to a primary that is to have the lead, in seconds since this boot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaderless_since_s: Option<u32>,
 }
 
 /// By hand: a search orders states by these numbers, and a memory without a hand-over keeps the one that it had before there were any.
 impl Hash for BootState {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { boot_id, voter, promoted, start_failures, in_vain, ended_at, hand_over } = self;
+        let Self { boot_id, voter, promoted, start_failures, in_vain, ended_at, hand_over, leaderless_since_s } = self;
         (boot_id, voter, promoted, start_failures, in_vain, ended_at).hash(state);
         if let Some(due) = hand_over {
             due.hash(state);
+        }
+        if let Some(since_s) = leaderless_since_s {
+            ("leaderless", since_s).hash(state);
         }
     }
 }

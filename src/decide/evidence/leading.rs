@@ -19,6 +19,12 @@ pub struct Leading {
     /// For how many seconds what this boot remembers of a hand-over has held: see [`HandOver::since_s`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready_for_s: Option<u64>,
+    /// For how many seconds the node that is not the primary is without a leader before it yields; 0: for ever.
+    #[serde(default, skip_serializing_if = "super::is_default")]
+    pub patience_s: u64,
+    /// For how many seconds this node's etcd has had no leader: see [`super::BootState::leaderless_since_s`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaderless_for_s: Option<u64>,
     /// The seconds since this boot as this round began, which a new [`HandOver`] counts from.
     #[serde(default)]
     pub boot_s: u32,

@@ -218,6 +218,18 @@ impl Refusal {
                 short: format!("see 'pcs status': waiting for {peer}'s etcd, which must start first"),
                 long: format!("waiting for {peer}'s etcd, which must start first; will try again"),
             },
+            Self::YieldsToPrimary => Words {
+                short: format!("mend etcd's network, see 'tandem status': this node stops for {peer}, the primary"),
+                long: format!(
+                    "etcd has had no leader for 'partition_patience' while {peer} is up: this node has given its claim up and stops, so that {peer}, the configured primary, runs standalone; mend the network between the two etcds, see 'tandem status'"
+                ),
+            },
+            Self::PrimaryNotReached => Words {
+                short: format!("mend etcd's network, see 'tandem status': {peer} runs standalone, out of reach"),
+                long: format!(
+                    "{peer}, the configured primary, runs standalone since this node lost it, and its etcd is not reached from here: mend the network between the two etcds, see 'tandem status'; this node joins then; will try again"
+                ),
+            },
             Self::PeerNotConfirmed { why } => Words {
                 short: format!("fence it, or 'pcs stonith confirm {peer}' if it is off: it is not confirmed off"),
                 long: format!(

@@ -189,6 +189,9 @@ impl fmt::Display for ReasonStep {
             }
             Self::HandOverLeadership { peer } => write!(f, "handing leadership to {peer} before leaving"),
             Self::GiveLeadership { peer, cause } => f.write_str(&given(peer, *cause)),
+            Self::YieldToPrimary { peer } => {
+                write!(f, "giving up this node's claim to run standalone, so that {peer}, the configured primary, can")
+            }
             Self::LeaveBeforeStop { peer } => {
                 write!(f, "leaving the member list before stopping, so that {peer} runs standalone without a pause")
             }

@@ -7,6 +7,7 @@ pub(super) mod membership;
 pub(super) mod monitor;
 pub(super) mod notify;
 pub(super) mod others;
+pub(super) mod partition;
 pub(super) mod reached;
 pub(super) mod reload;
 pub(super) mod roles;

@@ -3,6 +3,7 @@
 use super::alarm;
 use super::hand_over;
 use super::membership;
+use super::partition;
 use super::upkeep::{Stage, kept, upkeep_unseen};
 use crate::base::Fact;
 use crate::decide::evidence::{Cib, Etcd, Evidence, PublishedState};
@@ -185,10 +186,12 @@ fn answers(evidence: &Evidence) -> bool {
 }
 
 fn without_a_leader(evidence: &Evidence, progress: &Progress) -> Plan {
-    if let Some(plan) = recover::decide(evidence, progress).or_else(|| without_hope(evidence)) {
+    let recovery = || recover::decide(evidence, progress).or_else(|| without_hope(evidence));
+    if let Some(plan) = recovery().or_else(|| partition::decide(evidence, progress)) {
         return plan;
     }
-    Plan::exit(Vec::new(), running_exit(evidence), Reason::Running(leaderless(evidence)))
+    let counted = partition::counted(evidence).into_iter().collect();
+    Plan::exit(counted, running_exit(evidence), Reason::Running(leaderless(evidence)))
 }
 
 /// A failure, where no vote comes by itself. One that is late may serve all the same, and is not restarted for that.
@@ -279,12 +282,17 @@ fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     {
         return plan;
     }
+    if let Some(plan) = partition::decide(evidence, progress) {
+        return plan;
+    }
+    let counted = || partition::counted(evidence).into_iter().collect();
     if !served && listens {
         let wait = Wait::PeerVote { peer: evidence.peer_name().to_owned() };
-        return Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(wait));
+        return Plan::exit(counted(), running_exit(evidence), Reason::Waiting(wait));
     }
     if evidence.elapsed_ms < PATIENCE_WITH_A_SILENT_ETCD_MS || slow::may_answer_yet(evidence) {
         return slow::ask_again(evidence, progress);
     }
-    evidence.refuse(Refusal::EtcdDoesNotAnswer { why: why.to_owned() })
+    // The stop that follows keeps what is counted, as the other half of a restart.
+    Plan { effects: counted(), ..evidence.refuse(Refusal::EtcdDoesNotAnswer { why: why.to_owned() }) }
 }

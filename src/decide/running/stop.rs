@@ -127,7 +127,9 @@ fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let memory = evidence.boot_state().cloned().unwrap_or_default();
     let boot_id = evidence.boot_id.clone();
     let ended_at = ended_at(evidence, progress);
-    let memory = BootState { boot_id, voter, promoted: false, ended_at, hand_over: None, ..memory };
+    // The other half of a restart has no leader, either.
+    let leaderless_since_s = memory.leaderless_since_s.filter(|_| claims);
+    let memory = BootState { boot_id, voter, promoted: false, ended_at, hand_over: None, leaderless_since_s, ..memory };
     let mut effects = vec![Effect::Remember(memory)];
     // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
     // alone waits for ever.

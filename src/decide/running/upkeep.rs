@@ -182,6 +182,7 @@ pub(super) fn remember_voter(
         in_vain: false,
         ended_at: None,
         hand_over,
+        leaderless_since_s: None,
     }))
 }
 

@@ -9,7 +9,7 @@ use super::put_back;
 use super::serve::started;
 use super::unstartable;
 use crate::base::Fact;
-use crate::decide::evidence::{Cib, DataDir, Evidence, Obstacle, PublishedState};
+use crate::decide::evidence::{Cib, DataDir, Evidence, NodeName, Obstacle, PublishedState};
 use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
@@ -215,6 +215,11 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
     if let Some(refusal) = both_were_put_back(evidence, record) {
         return evidence.refuse(refusal);
     }
+    if primary_went_on(evidence, record) {
+        let wait = Wait::PeerToServe { peer: evidence.peer_name().to_owned() };
+        let patience_ms = PATIENCE_WITH_A_BLOCKED_PEER_MS;
+        return wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PrimaryNotReached);
+    }
     match evidence.standing(&record.disk) {
         Standing::SoleVoter => sole_beside_an_active_peer(evidence, progress, record),
         // A learner too: its own log may not know yet that it was promoted, and then the peer waits for its vote.
@@ -229,6 +234,18 @@ fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &Publ
             await_the_peer(evidence, progress)
         }
     }
+}
+
+/// Returns whether the primary publishes that it is the sole voter of a fork that this voter does not know. No vote of this node is awaited there
+/// then, so it joins once it reaches the primary.
+fn primary_went_on(evidence: &Evidence, record: &PublishedState) -> bool {
+    let is_the_peer = |name: &NodeName| name == evidence.peer_name();
+    let is_beyond = |peer: &PublishedState| peer.lineage.is_beyond(&record.lineage);
+    let peer = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    matches!(evidence.standing(&record.disk), Standing::VoterBeside(_))
+        && evidence.leading.as_ref().and_then(|leading| leading.primary.as_ref()).is_some_and(is_the_peer)
+        && peer_claims_to_be_sole(evidence)
+        && peer.is_some_and(is_beyond)
 }
 
 /// Returns the refusal of two voters of which both end before what was reached, by their records: Raft would elect the longer of two old logs.

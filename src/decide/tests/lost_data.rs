@@ -24,26 +24,24 @@ fn left_behind() -> Evidence {
 fn a_vote_that_nobody_can_give_is_not_waited_for() {
     let answering =
         |evidence: Evidence| Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..evidence };
-    for (name, evidence) in [
-        ("promoted since its last start", waiting(DataDir::Blank)),
-        ("a member again, with another id", waiting(departed(ME))),
-        ("left behind", left_behind()),
-        ("left behind, and the peer starts", left_behind().peer_is(PeerNode::Online, PeerAgent::Starting)),
-        ("left behind, with an etcd that answers", answering(left_behind())),
-        ("a sole voter since the peer left", waiting(departed(ME)).with_peer_record(departed(PEER))),
-    ] {
+    let fails = |name: &str, evidence: Evidence| {
         assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Retriable), "{name}");
-    }
-    for (name, evidence) in [
-        ("a sole voter is slow", waiting(history(ME, &[ME], &[]))),
-        ("the peer has data", left_behind().with_peer_record(history(PEER, &[ME, PEER], &[]))),
-        ("the peer has not said", left_behind().cib_with(|cib| cib.peer_record = None)),
-        ("its etcd runs", Evidence { peer_etcd: Fact::Unknown("no answer".to_owned()), ..left_behind() }),
-        ("its agent is active", left_behind().peer_is(PeerNode::Online, PeerAgent::Active)),
-        ("a sole voter whose peer left is slow", waiting(history(ME, &[ME], &[])).with_peer_record(departed(PEER))),
-    ] {
+    };
+    fails("promoted since its last start", waiting(DataDir::Blank));
+    fails("a member again, with another id", waiting(departed(ME)));
+    fails("left behind", left_behind());
+    fails("left behind, and the peer starts", left_behind().peer_is(PeerNode::Online, PeerAgent::Starting));
+    fails("left behind, with an etcd that answers", answering(left_behind()));
+    fails("a sole voter since the peer left", waiting(departed(ME)).with_peer_record(departed(PEER)));
+    let waits = |name: &str, evidence: Evidence| {
         assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Success), "{name}");
-    }
+    };
+    waits("a sole voter is slow", waiting(history(ME, &[ME], &[])));
+    waits("the peer has data", left_behind().with_peer_record(history(PEER, &[ME, PEER], &[])));
+    waits("the peer has not said", left_behind().cib_with(|cib| cib.peer_record = None));
+    waits("its etcd runs", Evidence { peer_etcd: Fact::Unknown("no answer".to_owned()), ..left_behind() });
+    waits("its agent is active", left_behind().peer_is(PeerNode::Online, PeerAgent::Active));
+    waits("a sole voter whose peer left is slow", waiting(history(ME, &[ME], &[])).with_peer_record(departed(PEER)));
 }
 
 #[test]

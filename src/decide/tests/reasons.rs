@@ -88,6 +88,8 @@ fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
         DatabaseAheadOfLog { last_index: *bytes, database_index: *bytes } => [start, restore],
         PeerSaysNothing {} => ["'pcs status'"],
         PeerDoesNotServe {} => ["'pcs status'"],
+        YieldsToPrimary {} => ["mend etcd's network", "'tandem status'"],
+        PrimaryNotReached {} => ["mend etcd's network", "'tandem status'"],
         PeerNotConfirmed { why: why() } => ["fence it", format!("'pcs stonith confirm {peer}'")],
         EtcdExited { last_words: why() } => ["'podman logs'"],
         EtcdDoesNotAnswer { why: why() } => ["'podman logs'"],

@@ -53,6 +53,7 @@ pub(super) fn at_rest() -> Evidence {
             reached: Fact::NotAsked,
             primary: None,
             third_voter: None,
+            peer_leads: None,
             reach: None,
             in_maintenance: false,
             peer_leaves: false,

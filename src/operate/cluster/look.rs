@@ -57,6 +57,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
     let here = configured.and_then(|read| name(quorum.known(), read)).unwrap_or_default();
     let etcds = configured.map(|read| ask_etcds(&read.configuration, &here, limits)).unwrap_or_default();
     let hand_over = configured.and_then(|read| own::hand_over(&read.configuration));
+    let leaderless_for_s = configured.and_then(|read| own::leaderless_for_s(&read.configuration));
     let nodes: Vec<String> = configured.map(|read| read.configuration.nodes.clone()).unwrap_or_default();
     Cluster {
         at,
@@ -69,6 +70,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
         configuration: configuration_of(configuration),
         power: BTreeMap::new(),
         hand_over,
+        leaderless_for_s,
         own_notes: own_notes.within(end.left()).unwrap_or_default(),
         is_starting: is_starting(),
     }

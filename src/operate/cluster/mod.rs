@@ -59,6 +59,9 @@ pub struct Cluster {
     /// What this node's agent remembers of a hand-over of leadership that is due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<DueHandOver>,
+    /// For how many seconds this node's etcd has had no leader, where its agent counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leaderless_for_s: Option<u64>,
     /// Whether Corosync or Pacemaker was started on this node a moment ago: `pacemaker` is `Absent` until both have connected.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_starting: bool,

@@ -101,13 +101,30 @@ pub(super) fn own_notes() -> Vec<BmcNote> {
 
 /// Returns what this node's agent remembers of a hand-over of leadership, in this boot.
 pub(super) fn hand_over(configuration: &Configuration) -> Option<DueHandOver> {
+    due(&memory_path(configuration)?, &context::boot_id(), now_s())
+}
+
+/// Returns for how many seconds this node's etcd has had no leader, where its agent counts them.
+pub(super) fn leaderless_for_s(configuration: &Configuration) -> Option<u64> {
+    let since_s = memory(&memory_path(configuration)?, &context::boot_id())?.leaderless_since_s?;
+    Some(now_s().saturating_sub(since_s.into()))
+}
+
+fn memory_path(configuration: &Configuration) -> Option<PathBuf> {
     let resource = configuration.etcd.as_ref()?;
-    let path = state_file::memory_path(&Env::from_pairs([]).volatile_dir(), &resource.id);
-    due(&path, &context::boot_id(), clock::boot_nanoseconds() / 1_000_000_000)
+    Some(state_file::memory_path(&Env::from_pairs([]).volatile_dir(), &resource.id))
+}
+
+fn now_s() -> u64 {
+    clock::boot_nanoseconds() / 1_000_000_000
+}
+
+fn memory(path: &Path, boot_id: &str) -> Option<BootState> {
+    state_file::read::<BootState>(path).known().filter(|memory| memory.boot_id == boot_id).cloned()
 }
 
 fn due(path: &Path, boot_id: &str, now_s: u64) -> Option<DueHandOver> {
-    let memory = state_file::read::<BootState>(path).known().filter(|memory| memory.boot_id == boot_id)?.hand_over?;
+    let memory = memory(path, boot_id)?.hand_over?;
     Some(DueHandOver { cause: memory.cause, for_s: now_s.saturating_sub(memory.since_s.into()), tries: memory.tries })
 }
 

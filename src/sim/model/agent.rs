@@ -10,7 +10,7 @@ use super::world::{Action, BANNED, Blind, NAMES, Node, Run, World};
 use super::{etcd, leading, pacemaker, vote_proxy};
 use crate::decide::evidence::{BootState, DurableState, HandOver, LogPosition, PeerNode, PublishedState, RunningVoter};
 use crate::decide::plan::{DeadVote, Decision, Effect, OnFailure, Phase, RunMode};
-use crate::decide::reason::{Reason, ReasonStep};
+use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::decide::{self, Exit, Next, Plan, Progress, Request};
 use crate::sim::reduce::dead_variables;
 use crate::sim::store::decided::{Number, Plans, UNDECIDED};
@@ -66,7 +66,8 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
             Next::Reobserve { after_ms: 0, progress: canonical_progress(progress.clone()) }
         }
     };
-    (plan, Todo { effects, next, on_failure: canonical_failure(on_failure) })
+    let yields = matches!(plan.because, Reason::Refused { refusal: Refusal::YieldsToPrimary, .. });
+    (plan, Todo { effects, next, on_failure: canonical_failure(on_failure), yields })
 }
 
 /// Leaves out the positions, which only reports for people contain.
@@ -192,6 +193,9 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
     pacemaker::hear(world, n);
     let blind = std::mem::take(&mut world.nodes[n].blind);
     let was_blind = blind != Blind::None;
+    if steps.yields && sim.judges() {
+        leading::check_yielded(sim, world, n)?;
+    }
     if steps.steps.is_empty() {
         return Ok(finish(sim, world, n, steps.then)? || was_blind);
     }
@@ -259,7 +263,11 @@ fn check_memory(
     let is_sure = claims && sim.memories.get(me.memory).voter.as_ref().is_some_and(is_it);
     let is_without =
         |step: &EffectStep| matches!(step, EffectStep::Remember(memory) if sim.memories.get(*memory).voter.is_none());
-    if has_to_keep && is_sure && plan.steps.iter().any(is_without) {
+    let forgets = is_sure && plan.steps.iter().any(is_without);
+    if forgets && action.request == Request::Monitor && !me.etcd.is_led() {
+        leading::check_yields(sim, world, n)?;
+    }
+    if has_to_keep && forgets {
         return Err(Violation::new(format!(
             "{} is a voter that has claimed so, and its agent is to forget it",
             NAMES[n]

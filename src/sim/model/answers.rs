@@ -1,10 +1,11 @@
 //! What comes of asking an etcd of the model, and that as evidence.
 
 use super::log::{self, CLUSTER, Conf, Mid};
-use super::world::{CibReached, NAMES, Node, Run, World};
+use super::world::{Cib, CibReached, NAMES, Node, Run, World};
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Leaderless, LogPosition, Member, NodeAddress, Reached, Version};
 use crate::sim::Sim;
+use crate::sim::store::intern::Id;
 
 /// What an etcd tells without a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,8 +68,35 @@ pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
     }
 }
 
+/// Returns whether asking the peer's etcd is in vain.
+fn peer_is_gone(cib: &Cib, me: usize) -> bool {
+    cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me])
+}
+
+/// Returns what the peer of `me` answers, where it is asked.
+pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
+    match world.etcds_meet() && world.nodes[1 - me].on {
+        _ if peer_is_gone(&world.nodes[me].cib, me) => Heard::NotAsked,
+        true => answer(sim, world, 1 - me),
+        false => Heard::Silent,
+    }
+}
+
+/// Returns what the etcd of `me` answers without a leader, where it is asked.
+pub(super) fn told_without_a_leader(sim: &Sim, world: &World, me: usize) -> Option<Told> {
+    let Node { cib, memory, led, .. } = &world.nodes[me];
+    let is_asked = peer_is_gone(cib, me) || remembers_a_voter(sim, *memory);
+    is_asked.then(|| told(sim, world, me, *led)).flatten()
+}
+
+/// Returns whether etcd ran as a voter in this boot. Its agent asks it without a leader, too, and asks the attribute manager for a record that
+/// is missing in the CIB.
+pub(super) fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
+    sim.memories.get(memory).voter.is_some()
+}
+
 /// An etcd that has never had a leader answers nobody.
-pub(super) fn told(sim: &Sim, world: &World, me: usize, has_been_led: bool) -> Option<Told> {
+fn told(sim: &Sim, world: &World, me: usize, has_been_led: bool) -> Option<Told> {
     let Node { data, etcd, action, .. } = world.nodes[me];
     let conf = data.applied(&sim.logs).conf;
     let stands_in = action.is_some_and(|action| sim.stands_in(action));

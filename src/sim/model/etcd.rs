@@ -29,7 +29,7 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
         world.nodes[n].lingers &= world.nodes[n].etcd == Run::Leader && is_alone;
     }
     for n in 0..2 {
-        let led = world.link
+        let led = world.etcds_meet()
             && world.nodes[1 - n].etcd == Run::Leader
             && applied(sim, world, 1 - n).lists(world.nodes[n].data.mid);
         if world.nodes[n].etcd == Run::Follower && !led {
@@ -70,7 +70,7 @@ fn tear(sim: &mut Sim, world: &mut World, n: usize) {
 
 fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
     let other = &world.nodes[1 - leader];
-    world.link && other.etcd == Run::Follower && conf.votes(other.data.mid)
+    world.etcds_meet() && other.etcd == Run::Follower && conf.votes(other.data.mid)
 }
 
 /// Whether the third voter votes there, and acknowledges what it is sent. It has no log of its own here: a leader that it follows has
@@ -200,7 +200,7 @@ fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
 fn may_replicate(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world) else { return false };
     let (leads, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
-    if !world.link || !world.nodes[1 - n].etcd.is_on() || leads.cluster != other.cluster {
+    if !world.etcds_meet() || !world.nodes[1 - n].etcd.is_on() || leads.cluster != other.cluster {
         return false;
     }
     let conf = applied(sim, world, n);
@@ -310,7 +310,7 @@ fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
     let has_more =
         || if conf.votes(THIRD_VOTER) { what_the_third_voter_knows(sim, world, n).is_none() } else { lacks() == 0 };
     let is_newer = || has_had_a_third_voter(sim, world) && !is_prefix(sim, me.data, other.data) && has_more();
-    world.link
+    world.etcds_meet()
         && matches!(other.etcd, Run::Fresh | Run::Leaderless)
         && conf.votes(other.data.mid)
         && other.data.cluster == me.data.cluster
@@ -387,7 +387,7 @@ fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
     }
     // It asks those whom it knows as members.
     let is_told = || {
-        world.link
+        world.etcds_meet()
             && other.etcd == Run::Leader
             && other.data.cluster == me.data.cluster
             && applied(sim, world, n).lists(other.data.mid)

@@ -202,13 +202,18 @@ pub fn blank(sim: &Sim) -> World {
 
 /// True if the search asks for no way back to two voters: a human made two histories, or has to choose between them.
 pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
-    world.tampered || world.has_been_overridden() || sim.bounds.chooses && etcd::have_parted(sim, world)
+    // While the etcds are parted, only the network's return helps two nodes of which neither proves anything.
+    let is_stuck = world.etcd_parted && !leading::may_go_on(sim, world);
+    is_stuck || world.tampered || world.has_been_overridden() || sim.bounds.chooses && etcd::have_parted(sim, world)
 }
 
-/// True for a state to which a way must lead back: both nodes run voters with the same log, and none of them starts, stops
+/// True for a state to which a way must lead back: where the etcds do not reach each other, one leads. Elsewhere both nodes run voters with the same log, and none of them starts, stops
 /// or has failed.
 pub fn is_good(sim: &Sim, world: &World) -> bool {
     let conf = |n: usize| world.nodes[n].data.applied(&sim.logs).conf;
+    if world.etcd_parted {
+        return etcd::leader(world).is_some();
+    }
     world.joined
         && world.nodes.iter().all(|node| node.etcd.is_led() && !node.failed && node.wanted == Wanted::Running)
         && world.nodes.iter().all(|node| node.promoted == sim.bounds.promotable)

@@ -1,9 +1,10 @@
 //! The node that is to lead, where there is one: what has to hold when leadership moves to it, and the delay before that.
 
 use super::etcd;
-use super::world::{NAMES, Run, World};
+use super::world::{Action, NAMES, Run, Stack, Wanted, World};
 use crate::base::Fact;
-use crate::decide::evidence::{Leading, Reach};
+use crate::decide::Request;
+use crate::decide::evidence::{BootState, Leading, PeerAgent, PeerNode, Reach};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
@@ -21,16 +22,23 @@ pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation>
     Err(Violation::new(format!("{} is to lead in the place of {}, and {what}", NAMES[1 - n], NAMES[n])))
 }
 
+/// Returns whether a memory has a beginning from which an agent counts: of a hand-over that is due, or of a time without a leader.
+pub(in crate::sim) fn counts(memory: &BootState) -> bool {
+    memory.hand_over.is_some() || memory.leaderless_since_s.is_some()
+}
+
 /// The delay of the hand-over that the memory of `n` has comes to its end; false where none is counted.
 pub(in crate::sim) fn end_delay(sim: &Sim, world: &mut World, n: usize) -> bool {
-    let is_counted = sim.memories.get(world.nodes[n].memory).hand_over.is_some();
+    let is_counted = counts(sim.memories.get(world.nodes[n].memory));
     is_counted && !std::mem::replace(&mut world.delay_over[n], true)
 }
 
 /// Keeps a memory. A hand-over that it has, and the one before had not, has a delay of its own.
 pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     let before = std::mem::replace(&mut world.nodes[n].memory, memory);
-    world.delay_over[n] &= sim.memories.get(before).hand_over == sim.memories.get(memory).hand_over;
+    let [before, after] = [before, memory].map(|memory| sim.memories.get(memory));
+    let is_the_same = before.hand_over == after.hand_over && before.leaderless_since_s == after.leaderless_since_s;
+    world.delay_over[n] &= is_the_same;
 }
 
 /// Hands leadership to the peer; false where that fails. The next try waits for a delay of its own.
@@ -42,16 +50,57 @@ pub(super) fn hand_over(sim: &mut Sim, world: &mut World, n: usize) -> bool {
 /// Returns what an agent knows of the node that is to lead. Each delay is over at any time, by a move of its own, and each try is the first.
 pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool) -> Option<Leading> {
     let primary = sim.bounds.primary?;
-    let is_counted = memory != 0 && sim.memories.get(memory).hand_over.is_some();
-    let ready_for_s = is_counted.then_some(if delay_over { u64::MAX } else { 0 });
+    let known = |is_counted: bool| is_counted.then_some(if delay_over { u64::MAX } else { 0 });
+    let remembered = sim.memories.get(memory);
+    let ready_for_s = known(remembered.hand_over.is_some());
+    let leaderless_for_s = known(remembered.leaderless_since_s.is_some());
     let primary = Some(NAMES[usize::from(primary)].to_owned());
-    Some(Leading { primary, failback: true, delay_s: 60, ready_for_s, boot_s: 0 })
+    let patience_s = if sim.bounds.parts_etcd { 30 } else { 0 };
+    Some(Leading { primary, failback: true, delay_s: 60, ready_for_s, patience_s, leaderless_for_s, boot_s: 0 })
+}
+
+/// Returns what the CIB has of whether the peer leads: that it does not. The attribute may be of before, so it always may be wrong.
+pub(super) fn peer_leads(sim: &Sim) -> Option<bool> {
+    sim.bounds.primary.filter(|_| sim.bounds.parts_etcd).map(|_| false)
 }
 
 /// Returns whether users reach this node and the peer, where an agent asks.
 pub(super) fn reach(sim: &Sim, lost: [bool; 2]) -> Option<Box<Reach>> {
     let [own, peer] = lost.map(|is_lost| Fact::Known(!is_lost));
     sim.bounds.primary.map(|_| Box::new(Reach { own, peer }))
+}
+
+/// Asserts that a voter gives its claim up only for a primary that is there, as its CIB has it.
+pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
+    let cib = &world.nodes[n].cib;
+    let is_primary = sim.bounds.primary.map(usize::from) == Some(1 - n);
+    let is_there = cib.machine[1 - n] == PeerNode::Online && cib.agent[1 - n] == PeerAgent::Active;
+    if is_primary && is_there {
+        return Ok(());
+    }
+    Err(Violation::new(format!("{} is to give its claim up for {}, which is not seen", NAMES[n], NAMES[1 - n])))
+}
+
+/// Asserts that a node that yields has given its claim up: in its memory, and where its peer sees it.
+pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
+    let me = &world.nodes[n];
+    let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
+    if claims || sim.memories.get(me.memory).voter.is_some() {
+        return Err(Violation::new(format!("{} yields to {} and keeps its claim", NAMES[n], NAMES[1 - n])));
+    }
+    Ok(())
+}
+
+/// Returns whether the primary proves in this boot that it may run standalone, so that writes return while the two etcds do not reach each
+/// other. A sole voter's memory of before its peer's promotion proves it only where etcd answers without a leader.
+pub(super) fn may_go_on(sim: &Sim, world: &World) -> bool {
+    let Some(n) = sim.bounds.primary.map(usize::from) else { return false };
+    let me = &world.nodes[n];
+    let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
+    let remembers = sim.memories.get(me.memory).voter.as_ref().is_some_and(|voter| !voter.sole);
+    let is_well = me.on && me.stack == Stack::Up && me.wanted == Wanted::Running && !me.unclean && !me.failed;
+    let acts = |action: Action| matches!(action.request, Request::Monitor | Request::Notify);
+    is_well && claims && remembers && me.etcd.is_on() && me.action.is_none_or(acts)
 }
 
 /// Returns whether the node leads that is to, where one is.

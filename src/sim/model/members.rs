@@ -16,7 +16,7 @@ pub enum Reply {
 
 /// The leader that the etcd of node `via` passes a request on to, where `from` can ask it.
 fn asked_leader(world: &World, via: usize, from: usize) -> Option<usize> {
-    let reachable = via == from || (world.link && world.nodes[via].on);
+    let reachable = via == from || (world.etcds_meet() && world.nodes[via].on);
     etcd::leader(world).filter(|_| reachable && world.nodes[via].etcd.is_led())
 }
 

@@ -8,6 +8,7 @@ pub mod initial_states;
 pub mod leading;
 pub mod log;
 pub mod members;
+mod mids;
 pub mod pacemaker;
 pub mod reach;
 pub mod steps;

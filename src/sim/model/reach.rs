@@ -27,7 +27,7 @@ impl Links {
 
 /// Returns whether `n` leads and writes of users reach it, by its follower if need be.
 pub fn takes_writes(world: &World, n: usize) -> bool {
-    let by_the_peer = world.link && !world.lost_to_users[1 - n] && world.nodes[1 - n].etcd == Run::Follower;
+    let by_the_peer = world.etcds_meet() && !world.lost_to_users[1 - n] && world.nodes[1 - n].etcd == Run::Follower;
     world.nodes[n].etcd == Run::Leader && (!world.lost_to_users[n] || by_the_peer)
 }
 

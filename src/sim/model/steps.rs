@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::etcd;
 use super::leading;
-use super::log::{Data, Entry, Mid, bit};
+use super::log::{Data, Entry, Mid};
 use super::members::{self, Reply};
+use super::mids::{small, unused_mid};
 use super::pacemaker;
 use super::view;
 use super::vote_proxy;
 use super::world::{Action, CibReached, Damage, Mode, NAMES, Word, World};
-use crate::decide::evidence::{DataDir, DurableState, Lineage, LogPosition};
+use crate::decide::evidence::{DurableState, Lineage, LogPosition};
 use crate::decide::plan::{Effect, Notice, Phase, RunMode, Via};
 use crate::decide::{Exit, Next, OnFailure};
 use crate::sim::mutant::Mutant;
@@ -23,11 +24,18 @@ pub struct Todo {
     pub effects: Arc<[Effect]>,
     pub next: Next,
     pub on_failure: OnFailure,
+    /// Whether a monitor fails because this node yields to the primary.
+    pub yields: bool,
 }
 
 impl Default for Todo {
     fn default() -> Self {
-        Self { effects: Arc::default(), next: Next::Exit(Exit::Success), on_failure: OnFailure::FailInTime }
+        Self {
+            effects: Arc::default(),
+            next: Next::Exit(Exit::Success),
+            on_failure: OnFailure::FailInTime,
+            yields: false,
+        }
     }
 }
 
@@ -47,8 +55,9 @@ pub struct Steps {
     pub forces: bool,
     /// Whether a vote proxy votes.
     pub stands_in: bool,
-    /// Whether leadership moves.
+    /// Whether leadership moves, and whether the node yields to the primary.
     pub hands_over: bool,
+    pub yields: bool,
 }
 
 /// What follows the effects: the action's answer, or another round with this progress.
@@ -158,6 +167,7 @@ impl Sim {
                 forces: steps.contains(&EffectStep::RunContainer(Mode::Force)),
                 stands_in: steps.contains(&EffectStep::VoteProxyVotes),
                 hands_over: steps.contains(&EffectStep::MoveLeader),
+                yields: todo.yields,
                 steps,
                 then,
                 on_failure: todo.on_failure,
@@ -365,10 +375,6 @@ fn asked(n: usize, via: Via) -> usize {
     if via == Via::Own { n } else { 1 - n }
 }
 
-fn small(id: u64) -> u8 {
-    u8::try_from(id).unwrap_or(u8::MAX)
-}
-
 /// Asserts that acknowledged writes in data that is backed up are in the peer's data, too, or were given up by an
 /// operator.
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
@@ -395,55 +401,4 @@ fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     // Writes that were only here are kept as a backup, and one history is left.
     world.settle_histories();
     Ok(())
-}
-
-/// A member id that nothing in the world remembers: etcd never gives one twice, and ids that are forgotten everywhere
-/// are as good as new.
-fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
-    let mut used = 0_u16;
-    let mut note = |mid: Mid| used |= bit(mid & 15);
-    for machine in &world.nodes {
-        note(machine.data.mid);
-        for entry in machine.data.entries(&sim.logs) {
-            match *entry {
-                Entry::Base { conf, .. } => (0..16).filter(|mid| conf.lists(*mid)).for_each(&mut note),
-                Entry::AddLearner(mid) | Entry::Started(mid) | Entry::Promote(mid) | Entry::Remove(mid) => note(mid),
-                Entry::Write(_) | Entry::Elected => {}
-            }
-        }
-        for record in machine.cib.record.iter().filter_map(|id| sim.records.get(*id).as_ref()) {
-            if let DataDir::Present(history) = &record.disk {
-                note(small(history.member_id));
-                history.voters.iter().chain(&history.learners).for_each(|mid| note(small(*mid)));
-            }
-        }
-        if let Some(voter) = &sim.memories.get(machine.memory).voter {
-            note(small(voter.member_id));
-        }
-        mids_of_note(sim.notes.get(machine.note)).for_each(&mut note);
-        if let Some((plan, _)) = machine.action.and_then(|action| action.plan) {
-            for effect in sim.todos.get(plan).effects.iter() {
-                note(mid_of(effect));
-                if let Effect::WriteNote(written) = effect {
-                    mids_of_note(written).for_each(&mut note);
-                }
-            }
-        }
-    }
-    let first = if node == 0 { 1 } else { 9 };
-    (first..first + 7).find(|mid| used & bit(*mid) == 0).unwrap_or(first + 6)
-}
-
-/// The members that durable state names.
-fn mids_of_note(note: &DurableState) -> impl Iterator<Item = Mid> {
-    let named = [note.without, note.of.as_ref().map(|of| of.member_id)];
-    named.into_iter().flatten().map(small)
-}
-
-fn mid_of(effect: &Effect) -> Mid {
-    match effect {
-        Effect::RemoveMember { id, .. } | Effect::PromoteMember { id, .. } => small(*id),
-        Effect::Remember(memory) => memory.voter.as_ref().map_or(0, |voter| small(voter.member_id)),
-        _ => 0,
-    }
 }

@@ -88,6 +88,7 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         third_voter: _,
         lost_to_users,
         delay_over,
+        etcd_parted: _,
     } = world;
     lost_to_users.swap(0, 1);
     delay_over.swap(0, 1);

@@ -3,7 +3,8 @@
 
 pub(in crate::sim) use super::answers::{Heard, Told};
 use super::answers::{
-    THIRD_VOTER_NAME, answer, etcd, leaderless, mids, peer_url, reached, stranger, third_voter_url, told,
+    THIRD_VOTER_NAME, across, answer, etcd, leaderless, mids, peer_url, reached, remembers_a_voter, stranger,
+    third_voter_url, told_without_a_leader,
 };
 use super::leading;
 use super::log::{self, Conf, Mid};
@@ -96,6 +97,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
         third_voter: _,
         lost_to_users,
         delay_over,
+        etcd_parted: _,
     } = world;
     let Node {
         cib,
@@ -119,12 +121,11 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
         damage,
         promoted: _,
         blind,
-        led,
+        led: _,
         lingers: _,
         erased,
     } = &nodes[me];
     let is_not_mounted = *damage == Damage::NotMounted;
-    let peer_is_gone = cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me]);
     View {
         me: u8::try_from(me).unwrap_or_default(),
         request,
@@ -142,25 +143,14 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
         memory: *memory,
         word: *word,
         own: answer(sim, world, me),
-        peer: if peer_is_gone { Heard::NotAsked } else { across(sim, world, me) },
+        peer: across(sim, world, me),
         blind: *blind,
         keeps_record: *erased && remembers_a_voter(sim, *memory),
-        leaderless: (peer_is_gone || remembers_a_voter(sim, *memory)).then(|| told(sim, world, me, *led)).flatten(),
+        leaderless: told_without_a_leader(sim, world, me),
         links: if sim.judges() { Links::Whole } else { Links::of(world, me) },
         delay_over: delay_over[me],
         reach: if sim.bounds.primary.is_some() { [lost_to_users[me], lost_to_users[1 - me]] } else { [false; 2] },
     }
-}
-
-/// Returns what the peer of `me` answers.
-fn across(sim: &Sim, world: &World, me: usize) -> Heard {
-    if world.link && world.nodes[1 - me].on { answer(sim, world, 1 - me) } else { Heard::Silent }
-}
-
-/// Returns whether etcd ran as a voter in this boot. Its agent asks it without a leader, too, and asks the attribute manager for a record that
-/// is missing in the CIB.
-fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
-    sim.memories.get(memory).voter.is_some()
 }
 
 fn without_record(mut cib: Cib, me: usize) -> Cib {
@@ -347,6 +337,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         cluster_recorded: cib.recorded.contains(&true),
         own_start_failures: if view.vars.in_vain { u64::MAX } else { 0 },
         peer_identity: None,
+        peer_leads: leading::peer_leads(sim),
         own_identity: identity(view.own).filter(|_| cib.recorded[me]),
         own_alarm: None,
         own_image: None,

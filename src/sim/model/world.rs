@@ -45,8 +45,10 @@ pub struct World {
     pub third_voter: bool,
     /// Which machines users do not reach. Where the two reach each other, users reach each by the other.
     pub lost_to_users: [bool; 2],
-    /// Whether the delay is over of the hand-over that a node's memory has.
+    /// Whether the delay is over of the hand-over that a node's memory has, or the patience with a leader that is gone.
     pub delay_over: [bool; 2],
+    /// Whether the two etcds do not reach each other, nor an agent its peer's, while Pacemaker does.
+    pub etcd_parted: bool,
 }
 
 impl World {
@@ -103,10 +105,16 @@ impl World {
         third_voter: false,
         lost_to_users: [false; 2],
         delay_over: [false; 2],
+        etcd_parted: false,
     };
 }
 
 impl World {
+    /// Whether the two machines' etcds reach each other.
+    pub fn etcds_meet(&self) -> bool {
+        self.link && !self.etcd_parted
+    }
+
     /// True if people made two histories, or left none: a human has to choose then.
     pub fn has_been_overridden(&self) -> bool {
         self.words != 0
@@ -152,6 +160,7 @@ impl Hash for World {
             third_voter: _,
             lost_to_users: _,
             delay_over: _,
+            etcd_parted: _,
         } = self;
         for node in nodes {
             let Node {
@@ -183,8 +192,7 @@ impl Hash for World {
             let word = |parts: [u16; 4]| parts.into_iter().fold(0, |word, part| (word << 16) | u64::from(part));
             let low = |id: Id| (id & 0xffff) as u16;
             let Data { mid: _, cluster: _, log, commit, durable, folded: _ } = *data;
-            let commit = u16::from_le_bytes([commit, durable]);
-            state.write_u64(word([low(log), commit, low(*note), low(*memory)]));
+            state.write_u64(word([low(log), u16::from_le_bytes([commit, durable]), low(*note), low(*memory)]));
             let (request, progress, plan) =
                 action.map_or((u8::MAX, 0, None), |action| (action.request as u8, action.progress, action.plan));
             let (plan, done) = plan.unwrap_or((Id::MAX, 0));

@@ -121,6 +121,8 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
             std::mem::replace(&mut world.link, false)
         }
         Move::HealLink => pacemaker::heal(world),
+        Move::PartEtcd => sim.bounds.parts_etcd && !std::mem::replace(&mut world.etcd_parted, true),
+        Move::JoinEtcd => std::mem::take(&mut world.etcd_parted),
         Move::Lag(n) => faults::lag(world, n),
         Move::CatchUp => pacemaker::catch_up(world),
         Move::Notice => pacemaker::notice(world),

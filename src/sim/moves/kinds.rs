@@ -76,8 +76,11 @@ pub enum Move {
     /// Users do not reach this node, and reach it again.
     CutUsers(usize),
     UsersBack(usize),
-    /// The delay is over before which this leader hands leadership to its peer.
+    /// The delay is over before which this leader hands leadership to its peer, or the patience of this etcd with a leader that is gone.
     DelayOver(usize),
+    /// The two etcds alone do not reach each other, and reach each other again.
+    PartEtcd,
+    JoinEtcd,
 }
 
 /// How many entries a log has at most in a search that puts disks back.
@@ -90,6 +93,7 @@ pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true],
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
     moves.extend([Move::CatchUp, Move::Notice, Move::PromoteElsewhere, Move::LoseThirdVoter, Move::ThirdVoterBack]);
+    moves.extend([Move::PartEtcd, Move::JoinEtcd]);
     for n in 0..2 {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
         moves.extend([Move::StepDown(n), Move::Destroy(n), Move::Unblock(n)]);
@@ -151,6 +155,7 @@ impl Move {
                 | Self::Erase(_)
                 | Self::LoseThirdVoter
                 | Self::CutUsers(_)
+                | Self::PartEtcd
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
     }
@@ -199,6 +204,8 @@ impl Move {
             Self::CutUsers(_) => 68,
             Self::UsersBack(_) => 69,
             Self::DelayOver(_) => 70,
+            Self::PartEtcd => 71,
+            Self::JoinEtcd => 72,
             Self::Copy(..) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
@@ -263,6 +270,8 @@ impl Move {
             | Self::Learn
             | Self::CutLink
             | Self::HealLink
+            | Self::PartEtcd
+            | Self::JoinEtcd
             | Self::CatchUp
             | Self::Notice
             | Self::PromoteElsewhere

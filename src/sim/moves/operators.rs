@@ -33,7 +33,7 @@ pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool,
     let newest = node.data.newest(&sim.logs).conf;
     let own = if node.note == 0 { Lineage::default() } else { sim.notes.get(node.note).lineage.clone() };
     let was_left_behind = view::was_left_behind(&node.cib, n, &own);
-    let peer_serves = world.link && world.nodes[1 - n].etcd.is_led();
+    let peer_serves = world.etcds_meet() && world.nodes[1 - n].etcd.is_led();
     let is_asked = matches!(node.cib.machine[1 - n], PeerNode::NeverSeen | PeerNode::Lost);
     let says_on = is_asked && world.nodes[1 - n].on && sim.mutant != Mutant::BmcNotAsked;
     let is_between_actions = node.action.is_none_or(|action| action.request == Request::Start);

@@ -24,10 +24,9 @@ pub(super) fn thinkable(
         }
     };
     tell_if(is_led, Move::Write);
-    tell_if(is_led && world.link, Move::Replicate);
+    tell_if(is_led && world.etcds_meet(), Move::Replicate);
     tell_if(is_led, Move::Learn);
-    tell_if(may_fail && world.link, Move::CutLink);
-    tell_if(!world.link, Move::HealLink);
+    of_the_network(bounds, world, may_fail, &mut tell_if);
     tell_if(world.lagging.is_some(), Move::CatchUp);
     tell_if(world.joined, Move::Notice);
     tell_if(may_fail && bounds.others_promote && is_led && has_learner, Move::PromoteElsewhere);
@@ -52,8 +51,9 @@ pub(super) fn thinkable(
         put_back(bounds, world, n, |is_so, what| tell_if(may_fail && is_so, what));
         tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
-        // Only a leader reads it.
-        tell_if(bounds.primary.is_some() && node.etcd == Run::Leader && !world.delay_over[n], Move::DelayOver(n));
+        // Only a leader reads it, and an etcd without one.
+        let counts = node.etcd == Run::Leader || bounds.parts_etcd && runs && node.etcd != Run::Follower;
+        tell_if(bounds.primary.is_some() && counts && !world.delay_over[n], Move::DelayOver(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
         tell_if(runs, Move::Leave(n));
         tell_if(node.lingers, Move::StepDown(n));
@@ -88,6 +88,14 @@ pub(super) fn thinkable(
             }
         }
     }
+}
+
+/// What the cluster network may do, for all or for the two etcds alone.
+fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: impl FnMut(bool, Move)) {
+    tell_if(may_fail && world.link, Move::CutLink);
+    tell_if(!world.link, Move::HealLink);
+    tell_if(may_fail && bounds.parts_etcd && !world.etcd_parted, Move::PartEtcd);
+    tell_if(world.etcd_parted, Move::JoinEtcd);
 }
 
 /// Users lose a node, or reach it again.

@@ -1,7 +1,10 @@
 //! Evidence as a broken rule would have it.
 
 use crate::base::Fact;
+use crate::decide::Plan;
 use crate::decide::evidence::{BootState, Cib, DataDir, Evidence, History, Identity, PublishedState, RunningVoter};
+use crate::decide::plan::Effect;
+use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::sim::model::answers::STRANGERS_CLUSTER;
 use crate::sim::model::log::THIRD_VOTER;
 
@@ -123,5 +126,24 @@ pub(super) fn pass_for_restored(evidence: &mut Evidence) {
     if let Fact::Known(DataDir::Present(history)) = &evidence.disk {
         let (cluster_id, member_id) = (history.cluster_id + 1, history.member_id);
         bend_cib(evidence, |cib| cib.own_identity = Some(Identity { cluster_id, member_id }));
+    }
+}
+
+/// Returns whether a plan gives a claim up to the primary.
+pub(super) fn yields(plan: &Plan) -> bool {
+    matches!(plan.because, Reason::Step(ReasonStep::YieldToPrimary { .. }))
+}
+
+/// As if the claim were gone.
+pub(super) fn yielded(evidence: &Evidence) -> Plan {
+    Plan::refuse(Reason::Refused { refusal: Refusal::YieldsToPrimary, peer: evidence.peer_name().to_owned() })
+}
+
+/// Gives the claim up for a peer of which nothing is known, once the patience is over.
+pub(super) fn yield_unseen(evidence: &Evidence, plan: &mut Plan) {
+    let is_over = evidence.leading.as_ref().is_some_and(|leading| leading.leaderless_for_s == Some(u64::MAX));
+    let is_leaderless = evidence.container_may_run() && !evidence.has_a_leader();
+    if let Some(memory) = evidence.boot_state().filter(|memory| is_over && is_leaderless && memory.voter.is_some()) {
+        plan.effects.push(Effect::Remember(BootState { voter: None, ..memory.clone() }));
     }
 }

@@ -5,6 +5,7 @@
 use crate::decide::Request;
 use crate::decide::evidence::{BootState, Lineage, Moment, Operation, PublishedState, RunningVoter};
 use crate::decide::plan::Phase;
+use crate::sim::model::leading;
 use crate::sim::model::log;
 use crate::sim::model::view::THIS_BOOT;
 use crate::sim::model::world::{Action, Node, Run, Vars, Wanted, Word, World};
@@ -19,7 +20,7 @@ pub(in crate::sim) fn drop_dead(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         world.nodes[n].data.folded = 0;
         // Counted from the moment in which it was remembered, and read only while it is.
-        world.delay_over[n] &= sim.memories.get(world.nodes[n].memory).hand_over.is_some();
+        world.delay_over[n] &= leading::counts(sim.memories.get(world.nodes[n].memory));
     }
 }
 
@@ -159,12 +160,12 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// This boot's memory. One with neither a voter nor an end of the log becomes none: every rule treats both alike. On a machine that waits to be
+/// This boot's memory. One with neither a voter nor an end of the log, and with no time counted, becomes none: every rule treats both alike. On a machine that waits to be
 /// fenced no agent reads the memory. Only an invariant asks whether it holds a voter: no node forces a new cluster
 /// beside a peer that may run standalone (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
-    let BootState { voter, promoted, ended_at, .. } = sim.memories.get(node.memory);
-    if voter.is_none() && !promoted && ended_at.is_none() {
+    let BootState { voter, promoted, ended_at, leaderless_since_s, .. } = sim.memories.get(node.memory);
+    if voter.is_none() && !promoted && ended_at.is_none() && leaderless_since_s.is_none() {
         return 0;
     }
     if !node.unclean {

@@ -359,7 +359,8 @@ impl<'a> Worker<'a> {
                 digest: form.digest,
                 from,
                 spent: spent + cost,
-                is_free: cost == 0,
+                // The etcds' network may never be back.
+                is_free: cost == 0 && (next.etcd_parted || !world.etcd_parted),
                 good: initial_states::is_good(&self.sim, &next),
                 overridden: initial_states::needs_a_human(&self.sim, &next),
             };

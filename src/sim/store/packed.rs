@@ -264,6 +264,7 @@ impl<const READS: bool> Bits<READS> {
             third_voter,
             lost_to_users,
             delay_over,
+            etcd_parted,
         } = world;
         self.flag(tampered);
         self.flag(link);
@@ -277,7 +278,7 @@ impl<const READS: bool> Bits<READS> {
         for nodes in [words, unheard] {
             self.small(2, nodes);
         }
-        for flag in lost_to_users.iter_mut().chain(delay_over) {
+        for flag in lost_to_users.iter_mut().chain(delay_over).chain([etcd_parted]) {
             self.flag(flag);
         }
     }

@@ -40,7 +40,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-fn signal(lab: &Lab, node: Node, name: &str) -> Result<()> {
+/// Stops the CIB's daemon of a node, and the one that looks after it, or lets both continue.
+pub(super) fn signal(lab: &Lab, node: Node, name: &str) -> Result<()> {
     let daemons = format!("kill -{name} $(pidof pacemakerd) $(pidof pacemaker-based)");
     host::must(lab, node, &["sh", "-c", &daemons]).map(drop)
 }

@@ -38,7 +38,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[scenario(
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
-    for block in blocks() {
+    for block in blocks(PAGE) {
         let commands = block.replace(OF_THE_PAGE, ADDRESS);
         host::must(lab, Node::One, &["bash", "-e", "-c", &commands])?;
     }
@@ -53,9 +53,9 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// The blocks of commands that the page marks.
-fn blocks() -> impl Iterator<Item = &'static str> {
-    let behind = PAGE.split(MARK).skip(1);
+/// The blocks of commands that a page marks.
+pub(super) fn blocks(page: &'static str) -> impl Iterator<Item = &'static str> {
+    let behind = page.split(MARK).skip(1);
     behind.filter_map(|text| text.trim_start().strip_prefix("```sh\n")?.split("```").next())
 }
 

@@ -1,11 +1,11 @@
 //! Parameters change while etcd runs: those that need no restart are taken by the etcd that runs, and a map that changes one
 //! node's address restarts that node's etcd alone.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::steps;
 use super::table::{Scenario, scenario};
-use super::{image_changes, settings_upgrade};
+use super::{cib_hangs, image_changes, settings_upgrade};
 use crate::check::{self, must};
 use crate::cluster;
 use crate::etcd;
@@ -19,6 +19,11 @@ use crate::up::Wish;
 
 pub const SCENARIOS: &[Scenario] = &[
     scenario("parameters_change", "parameters change that need no restart: the etcd that runs takes them", run),
+    scenario(
+        "parameters_change_unseen",
+        "a primary is named while one node's CIB hangs: no etcd is restarted, and one leads",
+        while_a_cib_hangs,
+    ),
     scenario("address_changes", "a node gets another address: its own etcd is restarted, its peer's runs on", address),
     scenario("image_typo", "etcd's image changes to one that does not exist: both members run on", image_changes::typo),
     scenario(
@@ -33,6 +38,8 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
+/// Longer than some monitors, and than the delay before leadership moves.
+const HELD: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(120);
 /// Higher than before: a lower one is not everywhere allowed.
 const OOM: &str = "100";
@@ -55,6 +62,53 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     }
     steps::same_members(lab, members)?;
     super::ends_well(lab, &mut writers)
+}
+
+/// One node works by the old parameters for a while, the other one by the new ones.
+fn while_a_cib_hangs(lab: &Lab, _: Wish) -> Result<()> {
+    NODES.into_iter().try_for_each(|held| with_the_cib_held(lab, held))
+}
+
+fn with_the_cib_held(lab: &Lab, held: Node) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    let before = NODES.map(|node| etcd::pid(lab, node));
+    let members = steps::members(lab)?;
+    let mut writers = super::writing(lab)?;
+    cib_hangs::signal(lab, held, "STOP")?;
+    lab.event(&format!("the CIB on {held} hangs"));
+    let primary = format!("configured_primary={}", leader.other());
+    let change = ["resource", "update", cluster::ETCD, &primary, "failback_delay=10", "partition_patience=10"];
+    let changed = pcs::run(lab, held.other(), &change).and_then(|()| one_leads(lab, HELD));
+    cib_hangs::signal(lab, held, "CONT")?;
+    lab.event(&format!("the CIB on {held} answers again"));
+    changed?;
+    let leads = || {
+        one_leads(lab, Duration::ZERO)?;
+        Ok(etcd::view(lab, leader.other()).is_ok_and(|view| view.leader == view.member))
+    };
+    check::within(LIMIT, "the primary leads", leads, |leads: &Result<bool>| !matches!(leads, Ok(false)))??;
+    must("no etcd is restarted", NODES.map(|node| etcd::pid(lab, node)), |after| *after == before)?;
+    let unset = ["resource", "update", cluster::ETCD, "configured_primary=", "failback_delay=", "partition_patience="];
+    pcs::run_and_wait(lab, held.other(), &unset)?;
+    steps::same_members(lab, members)?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// For this long, and at least once, one etcd leads at most.
+fn one_leads(lab: &Lab, time: Duration) -> Result<()> {
+    let end = Instant::now() + time;
+    let leaders = || {
+        let leads = |node: &Node| etcd::view(lab, *node).is_ok_and(|view| view.leader == view.member);
+        NODES.into_iter().filter(leads).count()
+    };
+    loop {
+        // Leadership may move between the two questions, and does so once in a while at most.
+        must("one etcd leads at most", leaders(), |count| *count <= 1 || leaders() <= 1)?;
+        if Instant::now() >= end {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
 }
 
 /// A node gets another address: its own etcd is restarted with it, and its peer's runs on.

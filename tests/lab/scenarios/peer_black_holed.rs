@@ -39,7 +39,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-fn drop_packets(lab: &Lab, on: bool) -> Result<()> {
+/// Drops etcd's packets between the hosts, those of clients at the other host too, or lets them pass.
+pub(super) fn drop_packets(lab: &Lab, on: bool) -> Result<()> {
     let verb = if on { "--insert" } else { "--delete" };
     NODES.into_iter().try_for_each(|node| {
         let peer = node.other().ip();

@@ -31,6 +31,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         knowing::SCENARIOS,
         SCENARIOS,
         corosync_parts::SCENARIOS,
+        cut_off_from_users::SCENARIOS,
+        etcd_network_parts::SCENARIOS,
         fence_race::SCENARIOS,
         leader_address::SCENARIOS,
         voter_wins_the_race::SCENARIOS,

@@ -2,10 +2,13 @@
 //! them were there.
 
 use super::NodeIp;
-use super::table::{CONFIGURED_PRIMARY, FAILBACK_DELAY, FAILBACK_TO_PRIMARY, REACH_ATTRIBUTE};
+use super::table::{CONFIGURED_PRIMARY, FAILBACK_DELAY, FAILBACK_TO_PRIMARY, PARTITION_PATIENCE, REACH_ATTRIBUTE};
 use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
+
+/// An election, and a monitor that has seen that there is none, take less.
+const LEAST_PATIENCE_S: u64 = 10;
 
 /// Which node is to lead, and when leadership moves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,6 +17,8 @@ pub struct Leading {
     /// Whether leadership goes back to it.
     pub failback: bool,
     pub delay_s: u64,
+    /// For how many seconds the other node is without a leader before it yields to the primary; 0: for ever.
+    pub patience_s: u64,
     /// The node attribute that is 0 where users do not reach a node.
     pub reach: Option<String>,
 }
@@ -29,12 +34,11 @@ impl Leading {
 pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -> Leading {
     let primary = parameter(CONFIGURED_PRIMARY.name).filter(|name| nodes.iter().any(|node| node.name == *name));
     let failback = parameter(FAILBACK_TO_PRIMARY.name).and_then(|text| parsed::<bool>(&FAILBACK_TO_PRIMARY, text).ok());
-    let delay = parameter(FAILBACK_DELAY.name).or(FAILBACK_DELAY.default);
-    let default = || FAILBACK_DELAY.default.and_then(|text| parsed::<u64>(&FAILBACK_DELAY, text).ok());
     Leading {
         primary: primary.map(str::to_owned),
         failback: primary.is_some() && failback.unwrap_or(true),
-        delay_s: delay.and_then(|text| parsed::<u64>(&FAILBACK_DELAY, text).ok()).or_else(default).unwrap_or_default(),
+        delay_s: seconds(&FAILBACK_DELAY, parameter(FAILBACK_DELAY.name)),
+        patience_s: patience(parameter(PARTITION_PATIENCE.name)),
         reach: parameter(REACH_ATTRIBUTE.name).filter(|name| is_a_name(name)).map(str::to_owned),
     }
 }
@@ -59,10 +63,33 @@ pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], 
     if let Some(Err(sentence)) = parameter(FAILBACK_DELAY.name).map(|text| parsed::<u64>(&FAILBACK_DELAY, text)) {
         return Some(sentence);
     }
+    if let Some(Err(sentence)) = parameter(PARTITION_PATIENCE.name).map(parsed_patience) {
+        return Some(sentence);
+    }
     let reach = parameter(REACH_ATTRIBUTE.name).filter(|name| !is_a_name(name))?;
     Some(format!(
         "reach_attribute={reach} names no node attribute: write letters, digits, '-', '_' and '.', such as pingd"
     ))
+}
+
+/// Returns a number of seconds, and the default where it is wrong.
+fn seconds(row: &OptionRow, text: Option<&str>) -> u64 {
+    let read = |text: Option<&str>| text.and_then(|text| parsed::<u64>(row, text).ok());
+    read(text).or_else(|| read(row.default)).unwrap_or_default()
+}
+
+fn patience(text: Option<&str>) -> u64 {
+    seconds(&PARTITION_PATIENCE, text.filter(|text| parsed_patience(text).is_ok()))
+}
+
+/// The row has one range, and the numbers between 0 and the least patience are in none.
+fn parsed_patience(text: &str) -> Result<u64, String> {
+    match parsed::<u64>(&PARTITION_PATIENCE, text)? {
+        seconds if (1..LEAST_PATIENCE_S).contains(&seconds) => {
+            Err(format!("partition_patience={text} is neither 0 nor a whole number from {LEAST_PATIENCE_S} to 600"))
+        }
+        seconds => Ok(seconds),
+    }
 }
 
 fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, String> {

@@ -161,6 +161,11 @@ pub(super) const FAILBACK_DELAY: OptionRow = OptionRow::new("failback_delay", In
     .reloadable()
     .long("How long the primary has to vote, follow closely and have no alarm, in each monitor, until leadership goes back to it.");
 
+pub(super) const PARTITION_PATIENCE: OptionRow = OptionRow::new("partition_patience", Integer(0, 600), "Time without a leader before the other node yields to the primary, in seconds")
+    .default("30")
+    .reloadable()
+    .long("Where only etcd's network parts, both machines are up and neither etcd has a leader. After so many seconds the node that is not 'configured_primary' gives up its claim to run standalone and is stopped, and the primary runs standalone. From 10 to 600; 0: never, and both wait. Without a primary both wait, too.");
+
 pub(super) const REACH_ATTRIBUTE: OptionRow = OptionRow::new("reach_attribute", Text, "Node attribute that says whether users reach a node")
     .value("pingd")
     .reloadable()
@@ -204,5 +209,6 @@ pub const PARAMETERS: &[OptionRow] = &[
     CONFIGURED_PRIMARY,
     FAILBACK_TO_PRIMARY,
     FAILBACK_DELAY,
+    PARTITION_PATIENCE,
     REACH_ATTRIBUTE,
 ];

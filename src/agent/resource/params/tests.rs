@@ -34,7 +34,8 @@ fn the_table_is_sound() {
 /// wrong, so this says nothing about the rows of texts.
 #[test]
 fn every_parameter_is_read() {
-    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !row.name.starts_with("failback_");
+    let of_a_primary = |row: &OptionRow| row.name.starts_with("failback_") || row.name == "partition_patience";
+    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !of_a_primary(row);
     for row in
         PARAMETERS.iter().filter(is_read_here).filter(|row| !matches!(row.kind, OptionKind::Text | OptionKind::Words))
     {
@@ -269,6 +270,14 @@ const NO_PRIMARY: &[(&[(&str, &str)], &str)] = &[
         &[("configured_primary", "node1"), ("failback_delay", "5")],
         "failback_delay=5 is not a whole number from 10 to 3600",
     ),
+    (
+        &[("configured_primary", "node1"), ("partition_patience", "9")],
+        "partition_patience=9 is neither 0 nor a whole number from 10 to 600",
+    ),
+    (
+        &[("configured_primary", "node1"), ("partition_patience", "601")],
+        "partition_patience=601 is not a whole number from 0 to 600",
+    ),
     (&[("reach_attribute", "a b")], "reach_attribute=a b names no node attribute: write letters, digits"),
 ];
 
@@ -283,20 +292,28 @@ fn a_wrong_primary_is_refused_where_it_is_typed_and_counts_as_none_where_etcd_ru
         let checked = crate::agent::validate_all(&env, &crate::adapters::command::Programs::default());
         assert_eq!(checked.code, Code::Configured);
         let leading = parse(&env).unwrap().leading;
-        let is_named = words.starts_with("failback_to_primary=maybe") || words.starts_with("failback_delay");
+        let is_named = ["failback_to_primary=maybe", "failback_delay", "partition_patience"]
+            .iter()
+            .any(|beginning| words.starts_with(beginning));
         assert_eq!(leading.primary.is_some(), is_named, "{words}");
         assert_eq!((leading.failback, leading.delay_s, leading.reach), (is_named, 60, None), "{words}");
+        assert_eq!(leading.patience_s, 30, "{words}");
     }
 }
 
 #[test]
 fn a_primary_gets_the_lead_back_unless_a_parameter_says_no() {
     let leading = |changed: &[(&str, &str)]| parsed(changed).unwrap().leading;
-    assert_eq!(leading(&[]), leading::Leading { delay_s: 60, ..Default::default() });
+    assert_eq!(leading(&[]), leading::Leading { delay_s: 60, patience_s: 30, ..Default::default() });
     assert!(!leading(&[]).is_wanted() && leading(&[("reach_attribute", "pingd")]).is_wanted());
-    let named = [("configured_primary", "node2"), ("failback_delay", "10"), ("reach_attribute", "pingd")];
+    let named = [
+        ("configured_primary", "node2"),
+        ("failback_delay", "10"),
+        ("reach_attribute", "pingd"),
+        ("partition_patience", "0"),
+    ];
     let (primary, reach) = (Some("node2".to_owned()), Some("pingd".to_owned()));
-    assert_eq!(leading(&named), leading::Leading { primary, failback: true, delay_s: 10, reach });
+    assert_eq!(leading(&named), leading::Leading { primary, failback: true, delay_s: 10, patience_s: 0, reach });
     let kept = leading(&[("configured_primary", "node2"), ("failback_to_primary", "no")]);
     assert!(kept.primary.is_some() && !kept.failback);
 }

@@ -2,7 +2,7 @@
 
 use super::attempts::WATCH;
 use super::resource::Start;
-use super::{Found, on, resource};
+use super::{Found, leading, on, resource};
 use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd, Member};
@@ -59,7 +59,10 @@ fn writes(cluster: &Cluster, found: &mut Found) {
             Some(name) => {
                 format!("no writes are taken: etcd does not run on {name}, and one of two voters is no majority")
             }
-            None => "no writes are taken: etcd has no leader".to_owned(),
+            None => match leading::yields(cluster) {
+                Some(yields) => format!("no writes are taken: etcd has no leader; {yields}"),
+                None => "no writes are taken: etcd has no leader".to_owned(),
+            },
         };
         found.critical("no-leader", None, text).typed("tandem explain");
     }

@@ -46,6 +46,27 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     follows(cluster, &configured.leading(), found);
 }
 
+/// Returns which node yields to the primary while neither etcd has a leader and Pacemaker sees both nodes, and when, in words.
+pub(super) fn yields(cluster: &Cluster) -> Option<String> {
+    let wanted = Configured::of(cluster)?.leading();
+    let primary = wanted.primary.filter(|_| wanted.patience_s > 0)?;
+    let names = view::names(cluster);
+    let other = names.iter().find(|name| **name != primary)?;
+    if !names.iter().all(|name| view::is_online(cluster, name)) {
+        return None;
+    }
+    let patience_s = wanted.patience_s;
+    Some(match cluster.leaderless_for_s.filter(|_| *other == cluster.here) {
+        Some(for_s) => {
+            let left_s = patience_s.saturating_sub(for_s);
+            format!("{other} gives its claim up in {left_s} s, and {primary} runs standalone")
+        }
+        None => {
+            format!("{other} gives its claim up {patience_s} s after it lost its leader, and {primary} runs standalone")
+        }
+    })
+}
+
 /// The primary serves, and another node leads.
 fn follows(cluster: &Cluster, wanted: &Leading, found: &mut Found) {
     let Some(primary) = wanted.primary.as_deref().filter(|_| wanted.failback) else { return };

@@ -96,7 +96,7 @@ fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Viol
     if !world.nodes[n].data.is_blank() {
         return Err(Violation::new(format!("{}: etcd joins with data in its data dir", NAMES[n])));
     }
-    let Some(leader) = leader(world).filter(|leader| *leader != n && world.link) else { return Ok(()) };
+    let Some(leader) = leader(world).filter(|leader| *leader != n && world.etcds_meet()) else { return Ok(()) };
     let conf = applied(sim, world, leader);
     let listed = (1..16).find(|mid: &Mid| conf.lists(*mid) && log::node_of(*mid) == n);
     let members = (conf.voters | conf.learners).count_ones() as usize;

@@ -1,0 +1,48 @@
+//! Debian's own fence agents, out of its package, put on hosts of the machine's own release.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::debian::{self, CACHE};
+use crate::host;
+use crate::node::Node;
+use crate::release;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+
+const SUITE: &str = "bookworm";
+/// The agents, and what they import and run.
+const PACKAGES: &[&str] = &["fence-agents", "iputils-ping", "python3-pexpect", "python3-ptyprocess", "python3-pycurl"];
+/// What a host gets of them. Tandem's own `fence_redfish` stays.
+const FILES: [&str; 4] = ["bin/ping", "usr/sbin/fence_heuristics_ping", "usr/share/fence", "usr/lib/python3"];
+
+/// Puts `fence_heuristics_ping` on a host that runs.
+pub fn install(lab: &Lab, node: Node) -> Result<()> {
+    if release::root(lab) != Path::new("/") {
+        return Err("the lab has Debian's fence agents for hosts of the machine's own release only".into());
+    }
+    let mut pack = Command::new("tar");
+    let mut packed = pack.arg("-C").arg(tree()?).arg("-c").args(FILES).stdout(Stdio::piped()).spawn()?;
+    let stream = packed.stdout.take().ok_or("tar has no output")?;
+    let done = host::command(lab, node, &["tar", "-C", "/", "-x"])?.stdin(stream).output()?;
+    if packed.wait()?.success() && done.status.success() {
+        return Ok(());
+    }
+    Err(format!("{node} does not take the files: {}", String::from_utf8_lossy(&done.stderr)).into())
+}
+
+/// The files of the packages, made on first use and kept.
+fn tree() -> Result<PathBuf> {
+    let tree = Path::new(CACHE).join("fence-heuristics-ping");
+    if tree.is_dir() {
+        return Ok(tree);
+    }
+    println!("fetching Debian's fence agents");
+    let work = Path::new(CACHE).join(format!("work-fence-agents-{}", std::process::id()));
+    sh::make_dir(&work)?;
+    let made = debian::unpack(SUITE, PACKAGES, &work).and_then(|()| Ok(fs::rename(work.join("unpacked"), &tree)?));
+    let _ = fs::remove_dir_all(&work);
+    made.map_err(|error| format!("cannot fetch Debian's fence agents: {error}"))?;
+    Ok(tree)
+}

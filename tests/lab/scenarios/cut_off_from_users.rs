@@ -1,0 +1,72 @@
+//! The preferred node, which leads, is cut from its peer and from the users' gateway at once. By the lines of `docs/operate/fencing.md` it
+//! may not fence then: the node that users reach is left.
+
+use std::time::Duration;
+
+use super::leader_address::blocks;
+use super::steps;
+use super::table::{Scenario, scenario};
+use crate::check::must;
+use crate::cluster;
+use crate::etcd;
+use crate::fence_agents;
+use crate::host;
+use crate::node::{CLIENT_IP, NODES, Node};
+use crate::pcs;
+use crate::power;
+use crate::sh::{self, Result};
+use crate::state::Lab;
+use crate::up::Wish;
+
+const PAGE: &str = include_str!("../../../docs/operate/fencing.md");
+/// The gateway of the page, and the lab's.
+const OF_THE_PAGE: &str = "192.0.2.254";
+const HEURISTICS: &str = "users-reach";
+/// The node of the longer delay.
+const PREFERRED: Node = Node::One;
+/// Corosync's token, the pings, both delays, and the reset.
+const DECIDED: Duration = Duration::from_secs(90);
+
+pub(super) const SCENARIOS: &[Scenario] = &[scenario(
+    "cut_off_from_users",
+    "the preferred node, which leads, loses its peer and the users' gateway: the other node is left",
+    run,
+)];
+
+fn run(lab: &Lab, _: Wish) -> Result<()> {
+    let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
+    if leader != PREFERRED {
+        etcd::move_leader(lab, leader, PREFERRED)?;
+    }
+    NODES.into_iter().try_for_each(|node| fence_agents::install(lab, node))?;
+    for block in blocks(PAGE) {
+        let commands = block.replace(OF_THE_PAGE, CLIENT_IP);
+        host::must(lab, PREFERRED, &["bash", "-e", "-c", &commands])?;
+    }
+    pcs::run_and_wait(
+        lab,
+        PREFERRED,
+        &["resource", "update", cluster::ETCD, &format!("configured_primary={PREFERRED}")],
+    )?;
+    let mut writers = super::writing(lab)?;
+    cut_off(lab, PREFERRED)?;
+    lab.event(&format!("{PREFERRED} reaches neither its peer nor the gateway"));
+    let fenced = sh::wait_for("one node to be reset", DECIDED, Duration::from_millis(50), || {
+        NODES.into_iter().find(|node| !power::is_on(lab, *node))
+    })?;
+    must("the node that users do not reach is reset", fenced, |fenced| *fenced == PREFERRED)?;
+    must("the other node writes", steps::wait_write(&writers, DECIDED)?, |node| *node == PREFERRED.other())?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    let by = PREFERRED.other();
+    pcs::run_and_wait(lab, by, &["resource", "update", cluster::ETCD, "configured_primary="])?;
+    NODES.into_iter().try_for_each(|node| pcs::run(lab, by, &["stonith", "level", "clear", "target", node.name()]))?;
+    pcs::run(lab, by, &["stonith", "delete", HEURISTICS])?;
+    super::ends_well(lab, &mut writers)
+}
+
+/// Drops all of its packets on the cluster network, until it boots. Its BMCs' network is another one.
+fn cut_off(lab: &Lab, node: Node) -> Result<()> {
+    let rule = |chain, side| format!("iptables --insert {chain} --{side}-interface eth0 --jump DROP");
+    let rules = [rule("INPUT", "in"), rule("OUTPUT", "out")].join(" && ");
+    host::must(lab, node, &["sh", "-ec", &rules]).map(drop)
+}
