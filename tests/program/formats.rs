@@ -138,18 +138,11 @@ fn what_a_node_publishes() {
         gave_up: true,
         left: true,
         nonce: Some(5),
+        revision: None,
     };
     holds("etcd_record.json", &published);
-    let least = PublishedState {
-        disk: DataDir::Blank,
-        lineage: Lineage::default(),
-        claims: false,
-        joins: false,
-        gave_up: false,
-        left: false,
-        nonce: None,
-        ..published
-    };
+    holds("etcd_record-revision.json", &PublishedState { revision: Some(812), ..published });
+    let least = PublishedState::of(BOOT.to_owned(), DataDir::Blank, Lineage::default());
     holds("etcd_record-least.json", &least);
 }
 

@@ -250,6 +250,23 @@ pub struct PublishedState {
     /// so who finds it in his own CIB finds there all that was written before it, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<u64>,
+    /// The last revision in the database, as its node read it when it published this. For events, and deciding nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+}
+
+impl PublishedState {
+    /// Returns the record of data that claims nothing and was given up for nothing.
+    pub fn of(boot_id: String, disk: DataDir, lineage: Lineage) -> Self {
+        let (claims, joins, gave_up, left) = (false, false, false, false);
+        Self { boot_id, disk, lineage, claims, joins, gave_up, left, nonce: None, revision: None }
+    }
+
+    /// Returns whether `published` has all of this record that decides anything.
+    pub fn is_published_as(&self, published: &Self) -> bool {
+        let without = |record: &Self| Self { revision: None, ..record.clone() };
+        without(self) == without(published)
+    }
 }
 
 /// How often a new cluster was forced in this history, and by whom last: it tells a fork of the history where ids,

@@ -152,16 +152,8 @@ fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
             damage: Vec::new(),
         };
         let disk = DataDir::Present(history);
-        let record = PublishedState {
-            boot_id: THIS_BOOT.to_owned(),
-            disk,
-            lineage: Lineage::default(),
-            claims: true,
-            joins: false,
-            gave_up: false,
-            left: false,
-            nonce: None,
-        };
+        let record =
+            PublishedState { claims: true, ..PublishedState::of(THIS_BOOT.to_owned(), disk, Lineage::default()) };
         let node = &mut world.nodes[n];
         node.data = Data { mid: mids[n], cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
         node.etcd = if n == 0 { Run::Leader } else { Run::Follower };

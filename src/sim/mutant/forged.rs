@@ -103,16 +103,8 @@ pub(super) fn forge_memory(evidence: &mut Evidence) {
 pub(super) fn forge_claim(evidence: &mut Evidence) {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.published_state());
-    let own = own.unwrap_or_else(|| PublishedState {
-        boot_id: evidence.boot_id.clone(),
-        disk: DataDir::Blank,
-        lineage: evidence.own_lineage().unwrap_or_default(),
-        claims: false,
-        joins: false,
-        gave_up: false,
-        left: false,
-        nonce: None,
-    });
+    let lineage = || evidence.own_lineage().unwrap_or_default();
+    let own = own.unwrap_or_else(|| PublishedState::of(evidence.boot_id.clone(), DataDir::Blank, lineage()));
     if remembers {
         bend_cib(evidence, |cib| cib.own_record = Some(PublishedState { claims: true, ..own }));
     }
