@@ -121,7 +121,14 @@ mod tests {
             Fact::Known(BootState { boot_id: evidence.boot_id.clone(), hand_over, ..BootState::default() });
         let primary = Some("node2".to_owned());
         let ready_for_s = Some(18);
-        evidence.leading = Some(Box::new(Leading { primary, failback: true, delay_s: 60, ready_for_s, boot_s: 918 }));
+        evidence.leading = Some(Box::new(Leading {
+            primary,
+            failback: true,
+            delay_s: 60,
+            ready_for_s,
+            boot_s: 918,
+            ..Leading::default()
+        }));
         if let Fact::Known(cib) = &mut evidence.cib {
             (cib.peer_node, cib.peer_agent) = (PeerNode::Online, PeerAgent::Active);
             cib.reach = Some(Box::new(Reach { own: Fact::Known(true), peer: Fact::Absent }));

@@ -62,6 +62,8 @@ pub struct Bounds {
     pub cuts_users: bool,
     /// The node that is to lead (`configured_primary`).
     pub primary: Option<u8>,
+    /// Whether that node's history continues where two meet (`two_histories=primary`), and the nodes' parameters may differ in that.
+    pub two_histories: bool,
 }
 
 impl Bounds {
@@ -97,6 +99,7 @@ impl Bounds {
             terms: 0,
             cuts_users: false,
             primary: None,
+            two_histories: false,
         }
     }
 
@@ -137,6 +140,7 @@ impl Bounds {
             terms: 0,
             cuts_users: true,
             primary: None,
+            two_histories: false,
         }
     }
 }

@@ -178,8 +178,9 @@ pub(super) struct Check {
     /// Has this node lead (`configured_primary`)
     #[arg(long, value_parser = PossibleValuesParser::new(NAMES), conflicts_with = "guest")]
     primary: Option<String>,
-    /// Ends with the first violation
-    #[arg(long)]
+    #[arg(long, requires = "primary", help = "Keeps the primary's of two histories, and has parameters differ")]
+    two_histories: bool,
+    #[arg(long, help = "Ends with the first violation")]
     first: bool,
     /// How many threads search; what they find does not depend on it
     #[arg(long, default_value = "2")]
@@ -228,6 +229,7 @@ impl Check {
             hides: self.hide,
             cuts_users: self.primary.is_some(),
             primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
+            two_histories: self.two_histories,
         }
     }
 
@@ -431,9 +433,9 @@ fn check_race(arguments: &Race) -> Result<(), Failure> {
 
 fn print(outcome: &Outcome) -> Result<(), Failure> {
     let Outcome { states, transitions, violations, dead, .. } = outcome;
-    let seconds = outcome.elapsed.as_secs_f64();
     say(format_args!(
-        "{states} states, {transitions} transitions, {seconds:.1} s: {violations} violations, {dead} dead states"
+        "{states} states, {transitions} transitions, {:.1} s: {violations} violations, {dead} dead states",
+        outcome.elapsed.as_secs_f64()
     ))?;
     match &outcome.cut_short {
         Some(why) => say(format_args!("not complete: {why}; dead states are not counted")),

@@ -139,9 +139,11 @@ fn what_a_node_publishes() {
         left: true,
         nonce: Some(5),
         revision: None,
+        prefers: None,
     };
     holds("etcd_record.json", &published);
-    holds("etcd_record-revision.json", &PublishedState { revision: Some(812), ..published });
+    holds("etcd_record-revision.json", &PublishedState { revision: Some(812), ..published.clone() });
+    holds("etcd_record-prefers.json", &PublishedState { prefers: Some("node1".to_owned()), ..published });
     let least = PublishedState::of(BOOT.to_owned(), DataDir::Blank, Lineage::default());
     holds("etcd_record-least.json", &least);
 }

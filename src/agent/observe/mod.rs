@@ -86,6 +86,7 @@ fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leadi
     Some(Box::new(Leading {
         primary: wanted.primary.clone(),
         failback: wanted.failback,
+        keeps_its_history: wanted.keeps_its_history,
         delay_s: wanted.delay_s,
         ready_for_s: due.map(|due| boot_s.saturating_sub(due.since_s).into()),
         boot_s,

@@ -13,6 +13,7 @@ impl Evidence {
             joins: disk == DataDir::Blank && self.gave_its_data_up(),
             gave_up: self.gave_up(),
             left: matches!(&disk, DataDir::Present(history) if history.is_voter()) && self.may_have_left(),
+            prefers: self.preferred().cloned(),
             ..PublishedState::of(self.boot_id.clone(), disk, self.own_lineage()?)
         })
     }
@@ -39,6 +40,7 @@ impl Evidence {
             gave_up: self.gave_up(),
             // A member that has a leader is listed.
             left: etcd.leader.is_none() && self.may_have_left(),
+            prefers: self.preferred().cloned(),
             ..PublishedState::of(self.boot_id.clone(), DataDir::Present(history), self.own_lineage()?)
         })
     }
@@ -57,5 +59,6 @@ impl Evidence {
 /// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
 /// started next.
 pub(in crate::decide) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
-    PublishedState { joins: true, ..PublishedState::of(evidence.boot_id.clone(), DataDir::Blank, lineage) }
+    let prefers = evidence.preferred().cloned();
+    PublishedState { joins: true, prefers, ..PublishedState::of(evidence.boot_id.clone(), DataDir::Blank, lineage) }
 }

@@ -19,7 +19,7 @@ fn follower() -> Etcd {
 
 fn leading(ready_for_s: Option<u64>) -> Leading {
     let primary = Some("node2".to_owned());
-    Leading { primary, failback: true, delay_s: DELAY_S, ready_for_s, boot_s: 1_000 }
+    Leading { primary, failback: true, delay_s: DELAY_S, ready_for_s, boot_s: 1_000, ..Leading::default() }
 }
 
 /// node1 leads, node2 is the primary and follows, and nothing is amiss; nothing is counted yet.

@@ -21,10 +21,11 @@ fn left_behind() -> Evidence {
 }
 
 #[test]
+#[expect(clippy::useless_vec, reason = "such an array is too large for a stack")]
 fn a_vote_that_nobody_can_give_is_not_waited_for() {
     let answering =
         |evidence: Evidence| Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..evidence };
-    for (name, evidence) in [
+    for (name, evidence) in vec![
         ("promoted since its last start", waiting(DataDir::Blank)),
         ("a member again, with another id", waiting(departed(ME))),
         ("left behind", left_behind()),
@@ -34,7 +35,7 @@ fn a_vote_that_nobody_can_give_is_not_waited_for() {
     ] {
         assert_eq!(exit(&first(Request::Monitor, &evidence)), Some(Exit::Retriable), "{name}");
     }
-    for (name, evidence) in [
+    for (name, evidence) in vec![
         ("a sole voter is slow", waiting(history(ME, &[ME], &[]))),
         ("the peer has data", left_behind().with_peer_record(history(PEER, &[ME, PEER], &[]))),
         ("the peer has not said", left_behind().cib_with(|cib| cib.peer_record = None)),

@@ -88,7 +88,9 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         third_voter: _,
         lost_to_users,
         delay_over,
+        kept,
     } = world;
+    kept.swap(0, 1);
     lost_to_users.swap(0, 1);
     delay_over.swap(0, 1);
     *lagging = lagging.map(|node| 1 - node);

@@ -4,6 +4,7 @@
 use std::hash::{Hash, Hasher};
 
 pub use super::blind::Blind;
+pub use super::kept::KeptHistory;
 use super::log::Data;
 use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
@@ -47,6 +48,8 @@ pub struct World {
     pub lost_to_users: [bool; 2],
     /// Whether the delay is over of the hand-over that a node's memory has.
     pub delay_over: [bool; 2],
+    /// Which history each node's parameters keep, where one node is to lead.
+    pub kept: [KeptHistory; 2],
 }
 
 impl World {
@@ -103,6 +106,7 @@ impl World {
         third_voter: false,
         lost_to_users: [false; 2],
         delay_over: [false; 2],
+        kept: [KeptHistory::Primarys; 2],
     };
 }
 
@@ -135,6 +139,7 @@ impl World {
 /// Hashes only the fields that nearly every move changes, which is enough to tell the few successors of one state
 /// apart. The fields that are left out are named: a new one does not compile until somebody has decided about it.
 impl Hash for World {
+    #[expect(clippy::too_many_lines, reason = "each field is named")]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self {
             nodes,
@@ -152,6 +157,7 @@ impl Hash for World {
             third_voter: _,
             lost_to_users: _,
             delay_over: _,
+            kept: _,
         } = self;
         for node in nodes {
             let Node {

@@ -3,7 +3,7 @@
 use super::kinds::Move;
 use crate::sim::model::pacemaker::Begin;
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::world::{Blind, NAMES, Wanted};
+use crate::sim::model::world::{Blind, KeptHistory, NAMES, Wanted};
 
 impl Move {
     /// The line of a scenario.
@@ -64,6 +64,7 @@ impl Move {
             Self::CutUsers(n) => format!("users do not reach {}", NAMES[n]),
             Self::UsersBack(n) => format!("users reach {} again", NAMES[n]),
             Self::DelayOver(n) => format!("etcd on {} has its peer well for the delay", NAMES[n]),
+            Self::Keep(n, kept) => format!("operator has {} keep {}", NAMES[n], kept_text(kept)),
             Self::LoseThirdVoter => "guest is lost".to_owned(),
             Self::ThirdVoterBack => "guest is back".to_owned(),
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),
@@ -89,6 +90,14 @@ fn hidden(what: Blind) -> &'static str {
         Blind::OwnEtcd => "what its etcd says",
         Blind::PeerEtcd => "what its peer's etcd says",
         Blind::Stranger => "that another cluster's etcd answers for its peer",
+    }
+}
+
+fn kept_text(kept: KeptHistory) -> &'static str {
+    match kept {
+        KeptHistory::Primarys => "the primary's history",
+        KeptHistory::Neither => "neither history",
+        KeptHistory::Others => "the other node's history",
     }
 }
 

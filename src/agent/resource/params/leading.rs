@@ -2,7 +2,9 @@
 //! them were there.
 
 use super::NodeIp;
-use super::table::{CONFIGURED_PRIMARY, FAILBACK_DELAY, FAILBACK_TO_PRIMARY, REACH_ATTRIBUTE};
+use super::table::{
+    CONFIGURED_PRIMARY, FAILBACK_DELAY, FAILBACK_TO_PRIMARY, KEEP_PRIMARYS, REACH_ATTRIBUTE, REFUSE, TWO_HISTORIES,
+};
 use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
@@ -13,6 +15,8 @@ pub struct Leading {
     pub primary: Option<String>,
     /// Whether leadership goes back to it.
     pub failback: bool,
+    /// Whether its history continues where two histories meet.
+    pub keeps_its_history: bool,
     pub delay_s: u64,
     /// The node attribute that is 0 where users do not reach a node.
     pub reach: Option<String>,
@@ -34,6 +38,7 @@ pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -
     Leading {
         primary: primary.map(str::to_owned),
         failback: primary.is_some() && failback.unwrap_or(true),
+        keeps_its_history: primary.is_some() && parameter(TWO_HISTORIES.name) == Some(KEEP_PRIMARYS),
         delay_s: delay.and_then(|text| parsed::<u64>(&FAILBACK_DELAY, text).ok()).or_else(default).unwrap_or_default(),
         reach: parameter(REACH_ATTRIBUTE.name).filter(|name| is_a_name(name)).map(str::to_owned),
     }
@@ -56,6 +61,9 @@ pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], 
             "failback_to_primary=1 without configured_primary: 'pcs resource update {resource} configured_primary=NODE'"
         ));
     }
+    if let Some(sentence) = parameter(TWO_HISTORIES.name).and_then(|word| no_history(word, primary, resource)) {
+        return Some(sentence);
+    }
     if let Some(Err(sentence)) = parameter(FAILBACK_DELAY.name).map(|text| parsed::<u64>(&FAILBACK_DELAY, text)) {
         return Some(sentence);
     }
@@ -63,6 +71,17 @@ pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], 
     Some(format!(
         "reach_attribute={reach} names no node attribute: write letters, digits, '-', '_' and '.', such as pingd"
     ))
+}
+
+/// Returns the fault of the parameter about two histories.
+fn no_history(word: &str, primary: Option<&str>, resource: &str) -> Option<String> {
+    match word {
+        KEEP_PRIMARYS if primary.is_none() => Some(format!(
+            "two_histories=primary without configured_primary: 'pcs resource update {resource} configured_primary=NODE'"
+        )),
+        REFUSE | KEEP_PRIMARYS => None,
+        word => Some(format!("two_histories={word} is neither refuse nor primary")),
+    }
 }
 
 fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, String> {

@@ -161,6 +161,14 @@ pub(super) const FAILBACK_DELAY: OptionRow = OptionRow::new("failback_delay", In
     .reloadable()
     .long("How long the primary has to vote, follow closely and have no alarm, in each monitor, until leadership goes back to it.");
 
+pub(super) const REFUSE: &str = "refuse";
+pub(super) const KEEP_PRIMARYS: &str = "primary";
+
+pub(super) const TWO_HISTORIES: OptionRow = OptionRow::new("two_histories", OneOf(&[REFUSE, KEEP_PRIMARYS]), "What happens where both nodes ran standalone")
+    .default(REFUSE)
+    .reloadable()
+    .long("What happens where both nodes hold a history of their own and an operator chose neither ('etcd_primary'). 'refuse': both wait for that choice. 'primary': the history of 'configured_primary' continues, and the other one is given up without a question; it is kept beside the data, and 'tandem data-dir diff' lists its keys. A history that serves is never given up for it.");
+
 pub(super) const REACH_ATTRIBUTE: OptionRow = OptionRow::new("reach_attribute", Text, "Node attribute that says whether users reach a node")
     .value("pingd")
     .reloadable()
@@ -204,5 +212,6 @@ pub const PARAMETERS: &[OptionRow] = &[
     CONFIGURED_PRIMARY,
     FAILBACK_TO_PRIMARY,
     FAILBACK_DELAY,
+    TWO_HISTORIES,
     REACH_ATTRIBUTE,
 ];
