@@ -26,6 +26,9 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     if let Some(told) = leadership(evidence) {
         line("is to lead", told);
     }
+    if let Some(kept) = kept_history(evidence) {
+        line("two histories", kept);
+    }
     line("container", fact(&evidence.container, "there is none", container));
     line("data dir", fact(&evidence.disk, "blank", data));
     if let Some(seconds) = evidence.local.log_written {
@@ -139,6 +142,19 @@ fn leadership(evidence: &Evidence) -> Option<String> {
         (Some(primary), None) => Some(format!("{primary}, the configured primary")),
         (None, outlook) => outlook,
     }
+}
+
+/// Which history continues where two meet, by the parameters of both nodes.
+fn kept_history(evidence: &Evidence) -> Option<String> {
+    let (primary, peer) = (evidence.preferred()?, evidence.peer_name());
+    let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    let peers = record.and_then(|record| record.prefers.as_ref());
+    Some(match (record, peers) {
+        (_, Some(named)) if named == primary => format!("{primary}'s continues: two_histories=primary on both nodes"),
+        (_, Some(named)) => format!("this node names {primary}, and {peer} names {named}: an operator chooses"),
+        (Some(_), None) => format!("this node names {primary}, and {peer} none: an operator chooses"),
+        (None, None) => format!("this node names {primary}, and what {peer} names is not known"),
+    })
 }
 
 fn etcd(evidence: &Evidence, etcd: &Etcd) -> String {
@@ -288,6 +304,23 @@ mod tests {
         assert_eq!(leadership(&evidence).as_deref(), Some("node9, the configured primary"));
         evidence.leading = None;
         assert_eq!(leadership(&evidence), None);
+    }
+
+    #[test]
+    fn the_history_that_continues_is_the_one_that_both_nodes_name() {
+        let mut evidence = golden::recorded().evidence;
+        assert_eq!(kept_history(&evidence), None);
+        let primary = Some("node1".to_owned());
+        evidence.leading = Some(Box::new(Leading { primary, keeps_its_history: true, ..Leading::default() }));
+        let mut shown = |named: Option<&str>| {
+            if let Fact::Known(cib) = &mut evidence.cib {
+                cib.peer_record.as_mut().unwrap().prefers = named.map(str::to_owned);
+            }
+            kept_history(&evidence).unwrap()
+        };
+        assert_eq!(shown(Some("node1")), "node1's continues: two_histories=primary on both nodes");
+        assert!(shown(Some("node2")).ends_with("names node2: an operator chooses"));
+        assert!(shown(None).ends_with("none: an operator chooses"));
     }
 
     #[test]

@@ -231,6 +231,11 @@ impl Evidence {
         self.peer.as_ref().map_or("the peer", |peer| peer.name.as_str())
     }
 
+    /// The node that keeps its history where two histories meet, by this node's parameters.
+    pub fn preferred(&self) -> Option<&NodeName> {
+        self.leading.as_deref().filter(|leading| leading.keeps_its_history)?.primary.as_ref()
+    }
+
     /// Whether our etcd serves although it tells nothing of itself: a majority has confirmed a read.
     pub fn serves_unseen(&self) -> bool {
         self.own_refuses.as_ref().is_some_and(|refuses| !refuses.leaderless)

@@ -44,6 +44,9 @@ pub enum Rule {
     PeerIsSoleVoter,
     ChosenPrimary,
     PeerIsChosenPrimary,
+    /// The parameter `two_histories` keeps the configured primary's history.
+    PrimaryIsKept,
+    PeerIsKept,
     PeerHasTheVotersData,
     PeerHasNoData,
     PeerWentOnAlone,

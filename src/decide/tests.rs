@@ -36,6 +36,7 @@ mod start;
 mod start_alone;
 mod stop;
 mod third_voter;
+mod two_histories;
 mod unreadable_note;
 mod unstartable;
 mod vote_proxy;

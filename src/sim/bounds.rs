@@ -64,6 +64,8 @@ pub struct Bounds {
     pub parts_etcd: bool,
     /// The node that is to lead (`configured_primary`).
     pub primary: Option<u8>,
+    /// Whether that node's history continues where two meet (`two_histories=primary`), and the nodes' parameters may differ in that.
+    pub two_histories: bool,
 }
 
 impl Bounds {
@@ -100,6 +102,7 @@ impl Bounds {
             cuts_users: false,
             parts_etcd: false,
             primary: None,
+            two_histories: false,
         }
     }
 
@@ -141,6 +144,7 @@ impl Bounds {
             cuts_users: true,
             parts_etcd: true,
             primary: None,
+            two_histories: false,
         }
     }
 }

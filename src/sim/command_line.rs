@@ -1,5 +1,7 @@
 //! The subcommands of `tandem-sim`: their arguments, and what each prints.
 
+mod fence_race;
+
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +14,7 @@ use super::mutant::{self, Mutant};
 use super::scenario::Trace;
 use super::search::Limits;
 use super::world::NAMES;
-use super::{Bounds, Sim, explore, fencing, members, page, race, scenario, story, timeline};
+use super::{Bounds, Sim, explore, fencing, members, page, scenario, story, timeline};
 use crate::os::output;
 
 /// One sentence about why a subcommand failed.
@@ -39,7 +41,7 @@ pub(super) enum Command {
     Compare,
     Members(Members),
     Fencing(Fencing),
-    Race(Race),
+    Race(fence_race::Race),
 }
 
 impl Command {
@@ -51,7 +53,7 @@ impl Command {
             Self::Compare => say(timeline::table().trim_end()),
             Self::Members(arguments) => check_members(arguments),
             Self::Fencing(arguments) => run_fencing(arguments),
-            Self::Race(arguments) => check_race(arguments),
+            Self::Race(arguments) => fence_race::check(arguments),
         }
     }
 }
@@ -179,6 +181,8 @@ pub(super) struct Check {
     primary: Option<String>,
     #[arg(long, requires = "primary", help = "Lets the two etcds alone lose each other")]
     part_etcd: bool,
+    #[arg(long, requires = "primary", help = "Keeps the primary's of two histories, and has parameters differ")]
+    two_histories: bool,
     #[arg(long, help = "Ends with the first violation")]
     first: bool,
     /// How many threads search; what they find does not depend on it
@@ -229,6 +233,7 @@ impl Check {
             cuts_users: self.primary.is_some(),
             parts_etcd: self.part_etcd,
             primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
+            two_histories: self.two_histories,
         }
     }
 
@@ -394,52 +399,11 @@ fn run_fencing(arguments: &Fencing) -> Result<(), Failure> {
     found.fault.map_or(Ok(()), |fault| Err(Failure(fault)))
 }
 
-/// Takes every order of two fence agents that race for a reset, with faults of agents, BMCs and the network
-#[derive(Args)]
-pub(super) struct Race {
-    /// How many faults there may be
-    #[arg(long, default_value = "1", value_parser = value_parser!(u8).range(0..=3))]
-    faults: u8,
-    /// Has BMCs drop a session's Context
-    #[arg(long)]
-    no_context: bool,
-    /// Has BMCs answer in time, and counts how often a node waits for race_delay
-    #[arg(long)]
-    timely: bool,
-    /// Lets the preferred node hold no vote
-    #[arg(long)]
-    learner: bool,
-    /// Breaks a rule, to see it caught
-    #[arg(long, value_parser = broken_race())]
-    mutant: Option<race::mutant::Mutant>,
-}
-
-fn broken_race() -> impl TypedValueParser<Value = race::mutant::Mutant> {
-    use race::mutant::{ALL, Mutant};
-    let find = |wanted: String| ALL.iter().find(|(name, _)| *name == wanted).map(|(_, mutant)| *mutant);
-    PossibleValuesParser::new(ALL.map(|(name, _)| name)).map(move |name| find(name).unwrap_or(Mutant::None))
-}
-
-fn check_race(arguments: &Race) -> Result<(), Failure> {
-    let found = race::check(race::Options {
-        faults: arguments.faults,
-        context: !arguments.no_context,
-        timely: arguments.timely,
-        learner: arguments.learner,
-        mutant: arguments.mutant.unwrap_or_default(),
-    });
-    let (states, transitions, seconds) = (found.states, found.transitions, found.elapsed.as_secs_f64());
-    say(format_args!("{states} states, {transitions} transitions, {seconds:.1} s"))?;
-    let Some((fault, way)) = found.wrong else { return Ok(()) };
-    say(way.join("\n"))?;
-    Err(Failure(fault))
-}
-
 fn print(outcome: &Outcome) -> Result<(), Failure> {
     let Outcome { states, transitions, violations, dead, .. } = outcome;
-    let seconds = outcome.elapsed.as_secs_f64();
     say(format_args!(
-        "{states} states, {transitions} transitions, {seconds:.1} s: {violations} violations, {dead} dead states"
+        "{states} states, {transitions} transitions, {:.1} s: {violations} violations, {dead} dead states",
+        outcome.elapsed.as_secs_f64()
     ))?;
     match &outcome.cut_short {
         Some(why) => say(format_args!("not complete: {why}; dead states are not counted")),

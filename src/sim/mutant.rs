@@ -65,17 +65,22 @@
 //! | which lacks nothing, | `laggard-is-to-lead` |
 //! | and was well for the delay | `led-before-the-delay` |
 //! | and it does go back | `lead-never-given-back` |
+//! | two records that agree keep a history for a parameter, a voter's, and give none up that serves | `one-sides-word-counts`, `learners-history-kept`, `serving-history-given-up` |
+//! | nor keep one that is known to be old | both refuse then: `a_parameter_keeps_no_history_that_is_known_to_be_old` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
+mod bent;
 mod forged;
 
+use self::bent::{forget_unseen, vote_proxy_first};
 use self::forged::{
     believe_the_stranger, bend_cib, bend_history, carry_out_what_was_called_off, claim, forge_claim, forge_memory,
-    overlook_the_third_voter, pass_for_restored, take_the_peer_for_close, yield_unseen, yielded, yields,
+    overlook_the_third_voter, overlook_what_serves, pass_for_restored, take_a_learner_for_a_voter,
+    take_the_peer_at_our_word, take_the_peer_for_close, yield_unseen, yielded, yields,
 };
 use crate::base::Fact;
-use crate::decide::evidence::{BootState, Cib, DataDir, Etcd, Evidence, Leaderless, Lineage, PeerAgent, PeerNode};
-use crate::decide::plan::{DeadVote, Effect, Exit, Next, Phase, Plan, Progress, RunMode};
+use crate::decide::evidence::{Cib, DataDir, Etcd, Evidence, Lineage, PeerAgent, PeerNode};
+use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::{self, Request};
 
@@ -139,10 +144,13 @@ pub enum Mutant {
     LaggardIsToLead,
     LedBeforeTheDelay,
     LeadNeverGivenBack,
+    OneSidesWordCounts,
+    LearnersHistoryKept,
+    ServingHistoryGivenUp,
 }
 
 /// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 55] = [
+pub const ALL: [(&str, Mutant); 58] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),
     ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
@@ -198,6 +206,9 @@ pub const ALL: [(&str, Mutant); 55] = [
     ("laggard-is-to-lead", Mutant::LaggardIsToLead),
     ("led-before-the-delay", Mutant::LedBeforeTheDelay),
     ("lead-never-given-back", Mutant::LeadNeverGivenBack),
+    ("one-sides-word-counts", Mutant::OneSidesWordCounts),
+    ("learners-history-kept", Mutant::LearnersHistoryKept),
+    ("serving-history-given-up", Mutant::ServingHistoryGivenUp),
 ];
 
 impl Mutant {
@@ -217,6 +228,9 @@ impl Mutant {
             Self::LaggardIsToLead => take_the_peer_for_close(evidence),
             Self::LeadNeverGivenBack => evidence.leading.iter_mut().for_each(|to| to.failback = false),
             Self::LedBeforeTheDelay => evidence.leading.iter_mut().for_each(|to| to.ready_for_s = Some(u64::MAX)),
+            Self::OneSidesWordCounts => take_the_peer_at_our_word(evidence),
+            Self::LearnersHistoryKept => take_a_learner_for_a_voter(evidence),
+            Self::ServingHistoryGivenUp if has_one_voter(evidence) => overlook_what_serves(evidence),
             Self::LaunchIgnored => evidence.launching = Fact::Known(false),
             Self::FailedStartsIgnored => evidence.local.failed_starts = None,
             Self::ToldBesideAKnownFork => pass_for_restored(evidence),
@@ -343,24 +357,6 @@ impl Mutant {
             _ => {}
         }
         plan
-    }
-}
-
-/// The vote is cast, and then it is announced.
-fn vote_proxy_first(evidence: &Evidence, plan: &mut Plan) {
-    let announces =
-        matches!(&plan.next, Next::Reobserve { progress, .. } if matches!(progress.phase, Phase::VoteProxy { .. }));
-    if let (true, Fact::Known(told)) = (announces && plan.effects.len() > 1, &evidence.own_leaderless) {
-        let Leaderless { cluster_id, member_id, term, .. } = *told;
-        plan.effects.insert(0, Effect::VoteProxy(DeadVote { dead: 0, member_id, cluster_id, term, applied: 0 }));
-    }
-}
-
-/// A serving voter that cannot read the CIB takes its claim for gone, and gives its memory up.
-fn forget_unseen(evidence: &Evidence, plan: &mut Plan) {
-    let serves = evidence.own_etcd.known().is_some_and(Etcd::is_voter_with_leader);
-    if let Some(memory) = evidence.boot_state().filter(|_| serves && evidence.cib.known().is_none()) {
-        plan.effects.push(Effect::Remember(BootState { voter: None, ..memory.clone() }));
     }
 }
 

@@ -141,18 +141,13 @@ fn what_a_node_publishes() {
         gave_up: true,
         left: true,
         nonce: Some(5),
+        revision: None,
+        prefers: None,
     };
     holds("etcd_record.json", &published);
-    let least = PublishedState {
-        disk: DataDir::Blank,
-        lineage: Lineage::default(),
-        claims: false,
-        joins: false,
-        gave_up: false,
-        left: false,
-        nonce: None,
-        ..published
-    };
+    holds("etcd_record-revision.json", &PublishedState { revision: Some(812), ..published.clone() });
+    holds("etcd_record-prefers.json", &PublishedState { prefers: Some("node1".to_owned()), ..published });
+    let least = PublishedState::of(BOOT.to_owned(), DataDir::Blank, Lineage::default());
     holds("etcd_record-least.json", &least);
 }
 

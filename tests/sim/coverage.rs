@@ -35,7 +35,7 @@ variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
     Hide, Erase, PutBack, RollBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage,
-    CutUsers, UsersBack, PartEtcd, JoinEtcd, DelayOver,
+    CutUsers, UsersBack, PartEtcd, JoinEtcd, DelayOver, Keep,
     CleanUp not because "it takes more faults than these searches have",
 }
 
@@ -94,6 +94,8 @@ variants! { name_of_rule, RULES, Rule:
     PeerIsSoleVoter not because "who follows its peer says only that it waits for it to serve",
     ChosenPrimary,
     PeerIsChosenPrimary not because "who follows its peer says only that it waits for it to serve",
+    PrimaryIsKept,
+    PeerIsKept not because "who follows its peer says only that it waits for it to serve",
     PeerHasTheVotersData not because "who follows its peer says only that it waits for it to serve",
     PeerHasNoData,
     PeerWentOnAlone not because "who follows its peer says only that it waits for it to serve",
@@ -303,6 +305,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         Bounds { hides: true, blank: true, operators: false, ..Bounds::of_search(1) },
         Bounds { puts_back: true, counts_forks: true, unmounts: true, ..Bounds::of_search(1) },
         Bounds { primary: Some(1), cuts_users: true, parts_etcd: true, ..Bounds::of_search(1) },
+        Bounds { primary: Some(0), two_histories: true, ..Bounds::of_search(1) },
     ] {
         reached.add_search(bounds);
     }

@@ -89,6 +89,19 @@ fn where_only_etcds_network_parts_the_primary_leads() {
     assert_caught(&caught, parted);
 }
 
+/// Where both nodes ran standalone and their parameters agree, the primary's history continues without a person.
+#[test]
+fn a_history_is_given_up_for_a_parameter_only_where_both_nodes_name_the_other() {
+    let kept = Bounds { primary: Some(0), two_histories: true, ..bounds(1) };
+    assert_eq!(wrong(Mutant::None, Bounds { operators: true, ..kept }), None);
+    let caught = [
+        ("one-sides-word-counts", "acknowledged write w2 is lost"),
+        ("learners-history-kept", "no voter's"),
+        ("serving-history-given-up", "both nodes accept writes"),
+    ];
+    assert_caught(&caught, kept);
+}
+
 #[test]
 fn from_blank_nodes_one_fault_is_enough_to_catch() {
     assert_caught(&[("both-bootstrap", ""), ("data-moved-aside-early", "does not serve")], from_blank());

@@ -30,8 +30,7 @@ fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
     let mut seed = 7;
     let mut runs = Vec::new();
     for _ in 0..count {
-        let mut trace =
-            Trace { begin: Beginning::Voters, vote_proxies: true, terms: 0, primary: None, moves: Vec::new() };
+        let mut trace = Trace { vote_proxies: true, ..Trace::of(Beginning::Voters) };
         let mut world = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
         for _ in 0..length {
             let mut next: Vec<(Move, World)> = Vec::new();

@@ -59,6 +59,7 @@ pub(super) struct Overall {
     /// The node that leads, and the one that is to.
     pub(super) leader: Option<String>,
     pub(super) primary: Option<String>,
+    pub(super) two_histories: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -224,6 +225,7 @@ fn overall(cluster: &Cluster) -> Overall {
         dc: pacemaker.and_then(|known| known.dc.clone()),
         leader: view::leading(cluster).filter(|(_, etcd)| view::leads(etcd)).map(|(name, _)| name.clone()),
         primary: health::primary(cluster),
+        two_histories: health::two_histories(cluster),
     }
 }
 

@@ -55,7 +55,7 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
   cluster          pacemaker_running (on the node that was asked), quorum, waits_for_peer (wait_for_all), votes, expected_votes,
                    token_millis (Corosync's), lost_after_millis (at most, until a lost node is out of the membership),
                    maintenance (of the whole cluster), stonith_enabled, dc, leader (the node whose etcd leads), primary (the node that
-                   is to: configured_primary)
+                   is to: configured_primary), two_histories (what happens where both nodes ran standalone: refuse, or primary)
   nodes            one for each configured node:
     name, online, standby, maintenance, pending, unclean, in_partition (of the node that was asked)
     power          on, off or unknown, by the BMC of a node that is out of sight; null where its BMC was not asked

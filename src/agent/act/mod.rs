@@ -24,7 +24,7 @@ use crate::adapters::pacemaker::{self, attributes, erased};
 use crate::adapters::podman;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
-use crate::decide::evidence::FailedStarts;
+use crate::decide::evidence::{DataDir, FailedStarts, PublishedState};
 use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
 use crate::records::state_file;
@@ -75,7 +75,7 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     }
     let (programs, node) = (&context.programs, context.me.name.as_str());
     match effect {
-        Effect::PublishRecord(record) => Ok(attributes::publish_record(programs, node, record)?),
+        Effect::PublishRecord(record) => publish(context, record),
         Effect::RestoreRecord => Ok(erased::restore_record(programs)?),
         Effect::PublishIdentity(identity) => Ok(attributes::publish_identity(programs, node, *identity)?),
         Effect::PublishLineage(lineage) => Ok(attributes::publish_lineage(programs, node, lineage)?),
@@ -134,6 +134,16 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
             members(context, *via, |at, with, timeout| blocking::promote_member(at, with, *id, timeout))
         }
     }
+}
+
+/// Publishes the record. One of data that no etcd has open gets its last revision; one that claims is awaited by a recovery, and gets none.
+fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
+    let mut record = record.clone();
+    let is_at_rest = || data_dir::is_open(context.data_dir()).is_ok_and(|is_open| !is_open);
+    if matches!(record.disk, DataDir::Present(_)) && !record.claims && is_at_rest() {
+        record.revision = data_dir::revision(context.data_dir());
+    }
+    Ok(attributes::publish_record(&context.programs, &context.me.name, &record)?)
 }
 
 /// Changes etcd's members, in the time that such a change has here.

@@ -53,7 +53,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::decide::evidence::{Lineage, LogPosition};
+    use crate::adapters::command::fake_program;
+    use crate::decide::evidence::{Lineage, LogPosition, PublishedState};
+    use crate::decide::plan::Effect;
 
     fn copy(from: &Path, to: &Path) {
         fs::create_dir_all(to).unwrap();
@@ -65,6 +67,30 @@ mod tests {
                 fs::copy(entry.path(), target).unwrap();
             }
         }
+    }
+
+    /// It is for people, so a record that a recovery awaits goes without it.
+    #[test]
+    fn a_record_of_data_at_rest_has_its_last_revision() {
+        let scratch = tempfile::tempdir().unwrap();
+        let dir = scratch.path().join("etcd");
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir/3.5/voter"), &dir);
+        let place = dir.display().to_string();
+        let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
+        let more = [("image", "etcd:test"), ("data_dir", place.as_str())];
+        let mut context = Context::of_test(scratch.path(), &[&files[..], &more].concat());
+        let typed = scratch.path().join("typed");
+        context.programs = fake_program(scratch.path(), "attrd_updater", &format!("echo \"$@\" > {}", typed.display()));
+        let disk = data_dir::read(&dir).unwrap();
+        let record = PublishedState::of("b".to_owned(), disk, Lineage::default());
+        let published = |record: &PublishedState| {
+            super::super::perform(&context, &Effect::PublishRecord(record.clone())).unwrap();
+            fs::read_to_string(&typed).unwrap().contains("\"revision\"")
+        };
+        assert!(published(&record));
+        assert!(!published(&PublishedState { claims: true, ..record.clone() }));
+        let blank = crate::decide::evidence::DataDir::Blank;
+        assert!(!published(&PublishedState { disk: blank, ..record }));
     }
 
     #[test]

@@ -86,6 +86,7 @@ fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leadi
     Some(Box::new(Leading {
         primary: wanted.primary.clone(),
         failback: wanted.failback,
+        keeps_its_history: wanted.keeps_its_history,
         delay_s: wanted.delay_s,
         ready_for_s: of_this_boot.and_then(|memory| memory.hand_over).map(|due| for_s(due.since_s)),
         patience_s: if wanted.primary.is_some() { wanted.patience_s } else { 0 },

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -229,7 +230,7 @@ pub enum PeerAgent {
 }
 
 /// What a node publishes about its data when it starts, in one write, and takes back by leaving the membership.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in a format that lasts")]
 pub struct PublishedState {
     /// The boot that it was written in.
@@ -253,6 +254,40 @@ pub struct PublishedState {
     /// so who finds it in his own CIB finds there all that was written before it, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<u64>,
+    /// The last revision in the database, as its node read it when it published this. For events, and deciding nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+    /// The node that keeps its history where two histories meet, by this node's parameters (`two_histories=primary`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefers: Option<NodeName>,
+}
+
+/// By hand: the model orders states by this hash, and a field that a record has not may not change it.
+impl Hash for PublishedState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { boot_id, disk, lineage, claims, joins, gave_up, left, nonce, revision, prefers } = self;
+        (boot_id, disk, lineage, claims, joins, gave_up, left, nonce).hash(state);
+        if let Some(revision) = revision {
+            revision.hash(state);
+        }
+        if let Some(prefers) = prefers {
+            prefers.hash(state);
+        }
+    }
+}
+
+impl PublishedState {
+    /// Returns the record of data that claims nothing and was given up for nothing.
+    pub fn of(boot_id: String, disk: DataDir, lineage: Lineage) -> Self {
+        let (claims, joins, gave_up, left) = (false, false, false, false);
+        Self { boot_id, disk, lineage, claims, joins, gave_up, left, nonce: None, revision: None, prefers: None }
+    }
+
+    /// Returns whether `published` has all of this record that decides anything.
+    pub fn is_published_as(&self, published: &Self) -> bool {
+        let without = |record: &Self| Self { revision: None, ..record.clone() };
+        without(self) == without(published)
+    }
 }
 
 /// How often a new cluster was forced in this history, and by whom last: it tells a fork of the history where ids,

@@ -14,6 +14,9 @@ pub struct Leading {
     /// Whether leadership goes back to it.
     #[serde(default)]
     pub failback: bool,
+    /// Whether its history continues where two histories meet (`two_histories=primary`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_its_history: bool,
     /// For how many seconds the primary has to be well before that.
     pub delay_s: u64,
     /// For how many seconds what this boot remembers of a hand-over has held: see [`HandOver::since_s`].

@@ -37,6 +37,12 @@ impl Rule {
             Self::PeerIsChosenPrimary => {
                 write!(f, "R2: the histories split and an operator chose {peer}'s: following it")
             }
+            Self::PrimaryIsKept => {
+                write!(f, "R2: the histories split and two_histories=primary keeps this node's: continuing with it")
+            }
+            Self::PeerIsKept => {
+                write!(f, "R2: the histories split and two_histories=primary keeps {peer}'s: following it")
+            }
             Self::PeerHasTheVotersData => write!(f, "R2: {peer} holds the voters' data: following it as a learner"),
             Self::PeerHasNoData => {
                 write!(

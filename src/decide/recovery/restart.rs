@@ -13,7 +13,7 @@ use crate::decide::peer::{PeerStatus, peer_word};
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{NoVoteProxy, Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::standing::{Standing, database_is_ahead, history_position, plain_start};
-use crate::decide::start::cold_start::{self, Cluster, ColdStart};
+use crate::decide::start::cold_start::{self, Chosen, Cluster, ColdStart};
 use crate::decide::start::serve;
 use crate::decide::timing::{
     FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
@@ -137,6 +137,7 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
         Standing::VoterBeside(_) => {
             (vec![Effect::RunContainer(RunMode::Normally)], RunMode::Normally, evidence.rule(Rule::PeerCameBack))
         }
+        Standing::SoleVoter if lost_what_kept_it(evidence, disk) => return look_whose_is_kept(evidence),
         Standing::SoleVoter => (plain_start(disk), RunMode::Normally, evidence.rule(Rule::SoleVoter)),
         Standing::VoterAmongMany => {
             // A third one was promoted meanwhile: what was announced is called off, and the peer is to know (`proof::was_called_off`).
@@ -148,6 +149,27 @@ fn decide_stopped(evidence: &Evidence) -> Plan {
     };
     let progress = Progress::enter(Phase::Started(mode), evidence.elapsed_ms);
     Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, progress, because)
+}
+
+/// Returns whether the peer's record agrees no more that this sole voter's history is kept for a parameter: what the CIB has behind our
+/// own write differs from what the announcement rested on, and no operator vouches for it.
+fn lost_what_kept_it(evidence: &Evidence, disk: &DataDir) -> bool {
+    let (Some(cib), Some(me)) = (evidence.cib.known(), evidence.published_state()) else { return false };
+    let DataDir::Present(history) = disk else { return false };
+    let is_kept = evidence.preferred() == Some(&evidence.me.name) && evidence.peer.is_some();
+    let is_vouched_for = Chosen::seen_in(evidence, cib) == Chosen::Me
+        || told_to(evidence)
+        || operator_confirmed(evidence, history)
+        || peer_word(evidence) == PeerStatus::Down;
+    let split = ColdStart::Refuse(Refusal::HistoriesSplit);
+    let answer = |peer| cold_start::answer_here(evidence, &me, peer, &Cluster::seen_in(evidence, cib));
+    is_kept && !is_vouched_for && cib.peer_record.as_ref().is_none_or(|peer| answer(peer) == split)
+}
+
+/// Begins anew: what a start may do with two histories is decided there.
+fn look_whose_is_kept(evidence: &Evidence) -> Plan {
+    let because = Reason::Waiting(Wait::PeerRecord { peer: evidence.peer_name().to_owned() });
+    Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
 /// Nothing vouches for the force any more. An operator's confirmation that was about other data is taken back: as long

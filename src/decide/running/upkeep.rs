@@ -148,11 +148,12 @@ pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Opti
 }
 
 /// The record of a voter whose membership has changed since it was published: the peer, and this node while its etcd is
-/// silent, go by what it says of who votes.
+/// silent, go by what it says of who votes. Another one is a record of before the parameters named another history to keep.
 fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let published = evidence.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
     let living = evidence.living_record(etcd)?;
-    (classify(&published.disk) != classify(&living.disk)).then_some(Effect::PublishRecord(living))
+    let is_news = classify(&published.disk) != classify(&living.disk) || published.prefers != living.prefers;
+    is_news.then_some(Effect::PublishRecord(living))
 }
 
 /// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to run

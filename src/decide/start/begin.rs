@@ -95,7 +95,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
         return evidence.refuse(Refusal::CibUnreadable { why: evidence.cib.why_unknown().to_owned() });
     };
     let fork = membership::fork_of_the_peer(evidence);
-    if fork.is_some() || cib.own_record.as_ref() != Some(&record) {
+    if fork.is_some() || !cib.own_record.as_ref().is_some_and(|seen| record.is_published_as(seen)) {
         return publish(evidence, progress, fork.into_iter().chain([Effect::PublishRecord(record)]).collect());
     }
     match evidence.peer_etcd.known() {

@@ -1,6 +1,7 @@
 //! Rule R2: two nodes that start together, no living etcd between them. Both compute the same answer from the same
 //! two records, each from its own side.
 
+use super::preferred::{self, Kept, Known};
 use super::put_back::{self, are_copies, is_behind, left_more, proves_put_back};
 use crate::decide::evidence::{
     Cib, DataDir, Evidence, History, Lineage, MemberId, PublishedState, Reached, ThirdVoter,
@@ -23,8 +24,8 @@ pub(in crate::decide) enum ColdStart {
 /// What the cluster knows beside the two records.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::decide) struct Cluster<'a> {
-    /// Orders the two nodes by name.
-    pub(in crate::decide) i_am_first: bool,
+    /// This node's name, and the peer's.
+    pub(in crate::decide) names: [&'a str; 2],
     /// Whether data existed once.
     pub(in crate::decide) recorded: bool,
     /// The most forks that any node recorded for good, which a blank disk does not undo.
@@ -40,9 +41,9 @@ pub(in crate::decide) struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    pub(in crate::decide) fn seen_in(evidence: &Evidence, cib: &'a Cib) -> Self {
+    pub(in crate::decide) fn seen_in(evidence: &'a Evidence, cib: &'a Cib) -> Self {
         Self {
-            i_am_first: evidence.me.name.as_str() < evidence.peer_name(),
+            names: [&evidence.me.name, evidence.peer_name()],
             recorded: cib.cluster_recorded,
             forks: cib.lineage.forks,
             chosen: Chosen::seen_in(evidence, cib),
@@ -51,6 +52,16 @@ impl<'a> Cluster<'a> {
             recorded_of_peer: cib.peer_lineage.as_ref(),
             third_voter: cib.third_voter.as_ref(),
         }
+    }
+
+    /// Returns whether the peer's history, which serves, is the one that the parameters of both nodes keep.
+    pub(in crate::decide) fn keeps_what_serves(&self, me: &PublishedState, peer: &PublishedState) -> bool {
+        preferred::serves_there(me, peer, self.names, self.forks)
+    }
+
+    fn known(&self) -> Known<'a> {
+        let recorded = [self.recorded_of_me, self.recorded_of_peer];
+        Known { names: self.names, forks: self.forks, recorded, reached: self.reached }
     }
 }
 
@@ -90,6 +101,12 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         let are_behind = i_am_behind() && peer_is_behind();
         if are_behind { put_back() } else { ColdStart::StartNormally(Rule::TwoPlainStarts) }
     };
+    // Two histories: an operator's choice counts, and without one the parameters of both nodes.
+    let split = || match (cluster.chosen, preferred::kept(me, peer, &cluster.known())) {
+        (Chosen::Nobody, Some(Kept::Mine)) => ColdStart::ForceNewCluster(Rule::PrimaryIsKept),
+        (Chosen::Nobody, Some(Kept::ThePeers)) => ColdStart::FollowThePeer(Rule::PeerIsKept),
+        (chosen, _) => chosen_of_two(chosen),
+    };
     if are_copies(me, peer) {
         let member = history(me).map(|me| me.member_id).unwrap_or_default();
         return ColdStart::Refuse(Refusal::CopiedDisk { member });
@@ -110,15 +127,15 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         (VoterAmongMany, _) | (VoterBeside(_) | Learner, VoterAmongMany) => {
             ColdStart::StartNormally(Rule::MoreThanTwoVoters)
         }
-        (SoleVoter, VoterAmongMany) if peer.lineage.is_beyond(&me.lineage) => split(cluster.chosen),
+        (SoleVoter, VoterAmongMany) if peer.lineage.is_beyond(&me.lineage) => chosen_of_two(cluster.chosen),
         // Raft elects the longer log, which has to be as long as it once was.
         (VoterBeside(a), VoterBeside(b)) if lists(me, a, peer) && lists(peer, b, me) => two_plain_starts(),
         // The promotion is in one log and not yet in the other, or one disk went back to before it.
         (VoterBeside(other), Learner) if lists(me, other, peer) => two_plain_starts(),
         (Learner, VoterBeside(other)) if lists(peer, other, me) => two_plain_starts(),
-        (SoleVoter, SoleVoter) => split(cluster.chosen),
-        (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(cluster.chosen),
-        (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(cluster.chosen),
+        (SoleVoter, SoleVoter) => split(),
+        (SoleVoter, VoterBeside(other)) if went_its_own_way(peer, other, me) => split(),
+        (VoterBeside(other), SoleVoter) if went_its_own_way(me, other, peer) => split(),
         (SoleVoter, _) if proves_put_back(peer, me) || i_am_behind() => put_back(),
         (_, SoleVoter) if proves_put_back(me, peer) || peer_is_behind() => put_back(),
         (SoleVoter, _) => ColdStart::StartNormally(Rule::SoleVoter),
@@ -139,25 +156,33 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         // The peer has nothing that could hold more than we do: all that a cluster of two acknowledged is in our log.
         (VoterBeside(_), Nothing | Departed) => ColdStart::ForceNewCluster(Rule::PeerHasNoData),
         (Nothing | Departed, VoterBeside(_) | VoterAmongMany) => ColdStart::FollowThePeer(Rule::PeerHasTheVotersData),
-        (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => unrelated(me, peer, cluster.chosen),
+        (VoterBeside(_), VoterBeside(_) | Learner) | (Learner, VoterBeside(_)) => {
+            unrelated(me, peer, cluster.chosen, split)
+        }
         (Nothing, Nothing) if cluster.recorded || is_broken(me) || is_broken(peer) => {
             ColdStart::Refuse(Refusal::DataOfARecordedClusterIsGone)
         }
-        (Nothing, Nothing) if cluster.i_am_first => ColdStart::Bootstrap(Rule::FirstByNameBootstraps),
+        (Nothing, Nothing) if cluster.names[0] < cluster.names[1] => ColdStart::Bootstrap(Rule::FirstByNameBootstraps),
         (Nothing, Nothing) => ColdStart::FollowThePeer(Rule::FirstByNameBootstraps),
         (Nothing | Learner | Departed, Nothing | Learner | Departed) => ColdStart::Refuse(Refusal::NoVotersData),
     }
 }
 
 /// Returns the table's answer on this node, which refuses where it alone knows that its data was put back. Two voters start plainly where the
-/// other one's log reaches as far as this one did, because Raft elects it, and where an operator chose either of two old logs.
+/// other one's log reaches as far as this one did, because Raft elects it, and where an operator chose either of two old logs. No parameter
+/// has this node's history continue where the peer's etcd is not known to be off.
 pub(in crate::decide) fn answer_here(
     evidence: &Evidence,
     me: &PublishedState,
     peer: &PublishedState,
     cluster: &Cluster<'_>,
 ) -> ColdStart {
-    let answer = answer(me, peer, cluster);
+    let answer = match answer(me, peer, cluster) {
+        ColdStart::ForceNewCluster(Rule::PrimaryIsKept) if !evidence.peer_etcd.is_absent() => {
+            ColdStart::Refuse(Refusal::HistoriesSplit)
+        }
+        answer => answer,
+    };
     let reached = history(me).and_then(|me| Some((me, put_back::put_back_from(evidence, me)?)));
     if let (ColdStart::StartNormally(Rule::TwoPlainStarts), Some((_, reached))) = (&answer, reached)
         && cluster.chosen == Chosen::Nobody
@@ -213,20 +238,25 @@ pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState)
 }
 
 /// Two voters' data that do not name each other: the one with more forks behind it is the newer history.
-fn unrelated(me: &PublishedState, peer: &PublishedState, chosen: Chosen) -> ColdStart {
+fn unrelated(
+    me: &PublishedState,
+    peer: &PublishedState,
+    chosen: Chosen,
+    split: impl FnOnce() -> ColdStart,
+) -> ColdStart {
     match (classify(&me.disk), me.lineage.forks.cmp(&peer.lineage.forks)) {
         (Standing::VoterBeside(_), std::cmp::Ordering::Greater) => ColdStart::ForceNewCluster(Rule::PeerWasLeftBehind),
         (_, std::cmp::Ordering::Less) => ColdStart::FollowThePeer(Rule::PeerWentOnAlone),
         _ if classify(&me.disk) == Standing::Learner && chosen == Chosen::Me => {
             ColdStart::Refuse(Refusal::NoVotersData)
         }
-        _ => split(chosen),
+        _ => split(),
     }
 }
 
-/// Two histories that nothing ranks: only an operator can choose. What was chosen is announced as a fork of its own, so
-/// that it counts from then on.
-fn split(chosen: Chosen) -> ColdStart {
+/// Two histories that nothing ranks: an operator chooses. What was chosen is announced as a fork of its own, so that it counts from
+/// then on.
+fn chosen_of_two(chosen: Chosen) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(Refusal::HistoriesSplit),
         Chosen::Me => ColdStart::ForceNewCluster(Rule::ChosenPrimary),

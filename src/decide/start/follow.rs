@@ -1,6 +1,6 @@
 //! R1: the peer serves. What is here joins it, or is refused where it may hold what the peer does not.
 
-use super::cold_start::Chosen;
+use super::cold_start::{Chosen, Cluster};
 use super::disk_space;
 use super::launch::run;
 use super::published_state::joining_record;
@@ -20,10 +20,14 @@ pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib:
     if let Some(refusal) = put_back::another_cluster(evidence, peer_etcd, cib) {
         return evidence.refuse(refusal);
     }
+    let is_beside = is_a_history_beside(evidence, disk, cib);
     match Chosen::seen_in(evidence, cib) {
         Chosen::Me if is_voter(evidence, disk) => return evidence.refuse(Refusal::PeerServesThoughNotChosen),
-        Chosen::Nobody if is_a_history_beside(evidence, disk, cib) => return evidence.refuse(Refusal::HistoriesSplit),
-        Chosen::Nobody if put_back::reaches_beyond(disk, peer_etcd) && !was_given_up(evidence, cib) => {
+        Chosen::Nobody if is_beside && !keeps_the_peers(evidence, cib) => {
+            return evidence.refuse(Refusal::HistoriesSplit);
+        }
+        // Which of two histories reaches further ranks neither.
+        Chosen::Nobody if !is_beside && put_back::reaches_beyond(disk, peer_etcd) && !was_given_up(evidence, cib) => {
             let there = Some(peer_etcd.position());
             return evidence.refuse(Refusal::DiskWasPutBack { here: history_position(disk), there, reached: None });
         }
@@ -70,6 +74,12 @@ fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     let is_known_there = served.is_some_and(|served| *served == own || served.forks > own.forks);
     let was_given_up = cib.peer_record.as_ref().is_some_and(|record| record.gave_up);
     classify(disk) == Standing::SoleVoter && alone_since.is_some() && !is_known_there && !was_given_up
+}
+
+/// Returns whether the parameters of both nodes keep the peer's history, which serves.
+fn keeps_the_peers(evidence: &Evidence, cib: &Cib) -> bool {
+    let records = cib.own_record.as_ref().zip(cib.peer_record.as_ref());
+    records.is_some_and(|(me, peer)| Cluster::seen_in(evidence, cib).keeps_what_serves(me, peer))
 }
 
 /// Returns the forks of the history that the peer serves, by its record, or by what it recorded last.

@@ -7,6 +7,7 @@ pub(super) mod container_lock;
 pub(super) mod disk_space;
 mod follow;
 mod launch;
+mod preferred;
 pub(super) mod published_state;
 pub(super) mod put_back;
 pub(super) mod serve;

@@ -8,15 +8,13 @@ impl Evidence {
     pub fn published_state(&self) -> Option<PublishedState> {
         let disk = unstartable::usable_disk(self)?;
         Some(PublishedState {
-            boot_id: self.boot_id.clone(),
-            lineage: self.own_lineage()?,
             // Without data there is nothing to go on with.
             claims: matches!(disk, DataDir::Present(_)) && self.running_voter().is_some() && !self.may_have_left(),
             joins: disk == DataDir::Blank && self.gave_its_data_up(),
             gave_up: self.gave_up(),
             left: matches!(&disk, DataDir::Present(history) if history.is_voter()) && self.may_have_left(),
-            disk,
-            nonce: None,
+            prefers: self.preferred().cloned(),
+            ..PublishedState::of(self.boot_id.clone(), disk, self.own_lineage()?)
         })
     }
 
@@ -38,15 +36,12 @@ impl Evidence {
             damage: Vec::new(),
         };
         Some(PublishedState {
-            boot_id: self.boot_id.clone(),
-            disk: DataDir::Present(history),
-            lineage: self.own_lineage()?,
             claims: true,
-            joins: false,
             gave_up: self.gave_up(),
             // A member that has a leader is listed.
             left: etcd.leader.is_none() && self.may_have_left(),
-            nonce: None,
+            prefers: self.preferred().cloned(),
+            ..PublishedState::of(self.boot_id.clone(), DataDir::Present(history), self.own_lineage()?)
         })
     }
 
@@ -64,15 +59,6 @@ impl Evidence {
 /// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
 /// started next.
 pub(in crate::decide) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
-    let boot_id = evidence.boot_id.clone();
-    PublishedState {
-        boot_id,
-        disk: DataDir::Blank,
-        lineage,
-        claims: false,
-        joins: true,
-        gave_up: false,
-        left: false,
-        nonce: None,
-    }
+    let prefers = evidence.preferred().cloned();
+    PublishedState { joins: true, prefers, ..PublishedState::of(evidence.boot_id.clone(), DataDir::Blank, lineage) }
 }

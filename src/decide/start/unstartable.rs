@@ -80,16 +80,7 @@ fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
 /// is in its log, too.
 fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Option<bool> {
     let Some(peer) = &cib.peer_record else { return Some(false) };
-    let me = PublishedState {
-        boot_id: evidence.boot_id.clone(),
-        disk: disk.clone(),
-        lineage: evidence.own_lineage()?,
-        claims: false,
-        joins: false,
-        gave_up: false,
-        left: false,
-        nonce: None,
-    };
+    let me = PublishedState::of(evidence.boot_id.clone(), disk.clone(), evidence.own_lineage()?);
     let answer = cold_start::answer(&me, peer, &Cluster::seen_in(evidence, cib));
     let other_votes = matches!(classify(&peer.disk), Standing::VoterBeside(_));
     let knows_no_less = !me.lineage.is_beyond(&peer.lineage);

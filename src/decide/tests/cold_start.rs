@@ -16,7 +16,7 @@ fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStar
 
 fn cluster(i_am_first: bool) -> Cluster<'static> {
     Cluster {
-        i_am_first,
+        names: if i_am_first { ["node1", "node2"] } else { ["node2", "node1"] },
         recorded: false,
         forks: 0,
         chosen: Chosen::Nobody,

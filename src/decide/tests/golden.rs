@@ -130,6 +130,8 @@ fn starts() -> Vec<Situation> {
             together(history(ME, &[ME], &[]), history(PEER, &[PEER], &[]))
                 .cib_with(|cib| cib.primary = Some("node1".to_owned())),
         ),
+        start("r2-two-histories-and-a-parameter", super::two_histories::split("node1")),
+        start("r2-two-histories-and-a-parameter-for-the-peer", super::two_histories::split("node2")),
         start("r2-two-blank-disks-begin", together(DataDir::Blank, DataDir::Blank)),
         start(
             "r2-two-blank-disks-of-a-cluster-refuse",

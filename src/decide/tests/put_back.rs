@@ -19,7 +19,7 @@ pub(super) fn reaching(me: u64, voters: &[u64], (term, index): (u64, u64)) -> Da
 
 pub(super) fn cluster(chosen: Chosen) -> Cluster<'static> {
     Cluster {
-        i_am_first: true,
+        names: ["node1", "node2"],
         recorded: true,
         forks: 0,
         chosen,

@@ -297,7 +297,7 @@ fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
 /// What a cluster knows in addition to the two records.
 fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
     Cluster {
-        i_am_first: true,
+        names: ["node1", "node2"],
         recorded: true,
         forks: 0,
         chosen: Chosen::Nobody,

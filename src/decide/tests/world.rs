@@ -108,16 +108,7 @@ pub(super) fn departed_from(me: u64, rest: u64) -> DataDir {
 }
 
 pub(super) fn record(disk: DataDir) -> PublishedState {
-    PublishedState {
-        boot_id: "boot".to_owned(),
-        disk,
-        lineage: Lineage::default(),
-        claims: false,
-        joins: false,
-        gave_up: false,
-        left: false,
-        nonce: None,
-    }
+    PublishedState::of("boot".to_owned(), disk, Lineage::default())
 }
 
 /// Names node1's data.

@@ -155,11 +155,13 @@ pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl Fn
         DataDir::Blank | DataDir::Broken { .. } => None,
     };
     let peer_record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    let number = |number: Option<u64>| number.map(|number| number.to_string());
     let details = [
         ("node", Some(event.node.clone())),
-        ("last_revision", revision().map(|revision| revision.to_string())),
+        ("last_revision", number(revision())),
         ("ends", ends(evidence.disk.known())),
         ("peer", evidence.peer.as_ref().map(|peer| peer.name.clone())),
+        ("peer_last_revision", number(peer_record.and_then(|record| record.revision))),
         ("peer_ends", ends(peer_record.map(|record| &record.disk))),
     ];
     let details: Vec<_> = details.into_iter().filter_map(|(name, text)| Some((name, text?))).collect();
@@ -178,7 +180,10 @@ pub fn tell(directory: &Path, told: Option<Told>) {
 mod tests {
     use super::super::read;
     use super::*;
+    use crate::base::Fact;
+    use crate::decide::evidence::{Lineage, PublishedState};
     use crate::decide::reason::Rule;
+    use crate::records::decision_log::Entry;
 
     const NODE: &str = "node1";
 
@@ -291,6 +296,23 @@ mod tests {
         tell(dir.path(), of_refusal(NODE, "etcd", &because()));
         let expected = [reason::REFUSED, reason::HISTORIES_SPLIT, reason::REDUNDANT, reason::REFUSED];
         assert_eq!(reasons(dir.path()), expected);
+    }
+
+    #[test]
+    fn two_histories_have_both_nodes_ends_and_revisions() {
+        let recorded = include_str!("../../../tests/fixtures/decisions/one.jsonl").lines().next().unwrap();
+        let mut evidence = serde_json::from_str::<Entry>(recorded).unwrap().evidence;
+        let split = || of_refusal(NODE, "etcd", &refused(Refusal::HistoriesSplit));
+        let revision = |evidence: &Evidence| {
+            let (event, _) = with_both_ends(split(), evidence, || Some(9)).unwrap();
+            ["last_revision", "peer_last_revision"].map(|name| event.details.get(name).cloned())
+        };
+        assert_eq!(revision(&evidence), [Some("9".to_owned()), None], "a node of an earlier version publishes none");
+        if let Fact::Known(cib) = &mut evidence.cib {
+            let record = PublishedState::of("b".to_owned(), DataDir::Blank, Lineage::default());
+            cib.peer_record = Some(PublishedState { revision: Some(12), ..record });
+        }
+        assert_eq!(revision(&evidence), [Some("9".to_owned()), Some("12".to_owned())]);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use super::answers::mids as mids_of;
 use super::log::{CLUSTER, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
 use super::world::{CibReached, HISTORY, NAMES, Run, Wanted, World};
-use super::{etcd, leading};
+use super::{etcd, leading, pacemaker};
 use crate::decide::evidence::{
-    BootState, DataDir, DataOwner, DurableState, History, Lineage, PeerAgent, PublishedState, RunningVoter,
+    BootState, DataDir, DataOwner, DurableState, History, Lineage, PeerAgent, PeerNode, PublishedState, RunningVoter,
 };
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
@@ -21,6 +21,10 @@ pub enum Beginning {
     Blank,
     /// Two histories, each of a voter that ran standalone.
     Parted,
+    /// The same, but node1's data is a learner's, and node2's a voter's of which it knows nothing.
+    PartedLearner,
+    /// Two histories, of which node2 serves its own, and node1 is off.
+    PartedServing,
     /// Two voters and the third voter; node1 leads, or node2.
     ThirdVoter,
     ThirdVoterSecondLeads,
@@ -34,11 +38,13 @@ pub enum Beginning {
 
 impl Beginning {
     /// Each of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Voters,
         Self::SecondLeads,
         Self::Blank,
         Self::Parted,
+        Self::PartedLearner,
+        Self::PartedServing,
         Self::ThirdVoter,
         Self::ThirdVoterSecondLeads,
         Self::ThirdVoterPromoted,
@@ -54,6 +60,8 @@ impl Beginning {
             Self::SecondLeads => "begin with two voters, and node2 leads",
             Self::Blank => "begin with blank",
             Self::Parted => "begin with two histories",
+            Self::PartedServing => "begin with two histories, of which node2 serves one",
+            Self::PartedLearner => "begin with two histories, of which node1 learns one",
             Self::ThirdVoter => "begin with a guest",
             Self::ThirdVoterSecondLeads => "begin with a guest, and node2 leads",
             Self::ThirdVoterPromoted => "begin with a guest that is being promoted",
@@ -73,6 +81,8 @@ impl Beginning {
             }
             Self::Blank => blank(sim),
             Self::Parted => parted(sim),
+            Self::PartedLearner => parted_learner(sim),
+            Self::PartedServing => parted_serving(sim),
             Self::ThirdVoter => with_third_voter(sim),
             Self::ThirdVoterPromoted => promoting_the_third_voter(sim),
             Self::Joined => joined(sim),
@@ -139,28 +149,11 @@ fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
         let voter = RunningVoter { cluster_id, member_id, lineage: Lineage::default(), sole: false, among_many };
         let promoted = sim.bounds.promotable;
         let memory = BootState { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), promoted, ..BootState::default() };
-        let history = History {
-            cluster_id,
-            member_id,
-            last_term: 1,
-            last_index: 0,
-            commit_index: 0,
-            voters: mids.iter().copied().map(u64::from).collect(),
-            learners: mids_of(learners).map(u64::from).collect(),
-            has_left: false,
-            database_ahead: None,
-            damage: Vec::new(),
-        };
-        let disk = DataDir::Present(history);
+        let disk = DataDir::Present(history(member_id, mids, learners));
         let record = PublishedState {
-            boot_id: THIS_BOOT.to_owned(),
-            disk,
-            lineage: Lineage::default(),
             claims: true,
-            joins: false,
-            gave_up: false,
-            left: false,
-            nonce: None,
+            prefers: leading::preferred(sim),
+            ..PublishedState::of(THIS_BOOT.to_owned(), disk, Lineage::default())
         };
         let node = &mut world.nodes[n];
         node.data = Data { mid: mids[n], cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
@@ -176,6 +169,21 @@ fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
         }
     }
     world
+}
+
+fn history(member_id: u64, voters: &[Mid], learners: u16) -> History {
+    History {
+        cluster_id: CLUSTER.into(),
+        member_id,
+        last_term: 1,
+        last_index: 0,
+        commit_index: 0,
+        voters: voters.iter().copied().map(u64::from).collect(),
+        learners: mids_of(learners).map(u64::from).collect(),
+        has_left: false,
+        database_ahead: None,
+        damage: Vec::new(),
+    }
 }
 
 /// Two machines that have booted. An operator had let each of them run standalone, so that each holds a write of its
@@ -195,6 +203,44 @@ pub fn parted(sim: &mut Sim) -> World {
     world
 }
 
+/// The same, but node1 was about to join another voter than node2, which has a second voter that is gone.
+pub fn parted_learner(sim: &mut Sim) -> World {
+    let mut world = World { acked: HISTORY | 0b10, writes: 0b10, ..parted(sim) };
+    let [first, second] = [first_mid(0), first_mid(1)];
+    let confs = [
+        Conf { voters: bit(second + 1), learners: bit(first), started: bit(first) | bit(second + 1) },
+        Conf { voters: bit(second) | bit(first + 1), learners: 0, started: bit(second) | bit(first + 1) },
+    ];
+    for (n, conf) in confs.into_iter().enumerate() {
+        let writes = if n == 0 { HISTORY } else { HISTORY | 0b10 };
+        world.nodes[n].data.log = sim.logs.id(vec![Entry::Base { writes, conf }]);
+    }
+    world
+}
+
+/// The same, but node2 serves its history, and node1 is off.
+pub fn parted_serving(sim: &mut Sim) -> World {
+    // What node1 alone holds was given up when node2 went its own way.
+    let mut world = World { given_up: 0b01, ..parted(sim) };
+    let mid = first_mid(1);
+    let (cluster_id, member_id) = (u64::from(CLUSTER), u64::from(mid));
+    let lineage = sim.notes.get(world.nodes[1].note).lineage.clone();
+    let voter = RunningVoter { cluster_id, member_id, lineage: lineage.clone(), sole: true, among_many: false };
+    let disk = DataDir::Present(history(member_id, &[mid], 0));
+    let claimed = PublishedState { claims: true, ..PublishedState::of(THIS_BOOT.to_owned(), disk, lineage) };
+    let record = sim.records.id(Some(PublishedState { prefers: leading::preferred(sim), ..claimed }));
+    let memory = BootState { boot_id: THIS_BOOT.to_owned(), voter: Some(voter), ..BootState::default() };
+    world.nodes[1].memory = sim.memories.id(memory);
+    world.nodes[1].etcd = Run::Leader;
+    for node in &mut world.nodes {
+        (node.cib.record[1], node.cib.agent[1]) = (record, PeerAgent::Active);
+    }
+    pacemaker::power_off(&mut world, 0);
+    pacemaker::notice(&mut world);
+    world.nodes[1].cib.machine[0] = PeerNode::Down;
+    world
+}
+
 /// Two machines that have booted and hold no data.
 pub fn blank(sim: &Sim) -> World {
     World { faults: sim.bounds.faults, ..World::BLANK }
@@ -204,7 +250,9 @@ pub fn blank(sim: &Sim) -> World {
 pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
     // While the etcds are parted, only the network's return helps two nodes of which neither proves anything.
     let is_stuck = world.etcd_parted && !leading::may_go_on(sim, world);
-    is_stuck || world.tampered || world.has_been_overridden() || sim.bounds.chooses && etcd::have_parted(sim, world)
+    let have_parted = (sim.bounds.chooses || sim.bounds.two_histories) && etcd::have_parted(sim, world);
+    let waits_for_a_word = (world.has_been_overridden() || have_parted) && !leading::keeps_a_history(sim, world);
+    is_stuck || world.tampered || waits_for_a_word
 }
 
 /// True for a state to which a way must lead back: where the etcds do not reach each other, one leads. Elsewhere both nodes run voters with the same log, and none of them starts, stops

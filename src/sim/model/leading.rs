@@ -1,7 +1,7 @@
 //! The node that is to lead, where there is one: what has to hold when leadership moves to it, and the delay before that.
 
-use super::etcd;
-use super::world::{Action, NAMES, Run, Stack, Wanted, World};
+use super::world::{Action, KeptHistory, NAMES, Run, Stack, Wanted, World};
+use super::{etcd, pacemaker};
 use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{BootState, Leading, PeerAgent, PeerNode, Reach};
@@ -48,20 +48,69 @@ pub(super) fn hand_over(sim: &mut Sim, world: &mut World, n: usize) -> bool {
 }
 
 /// Returns what an agent knows of the node that is to lead. Each delay is over at any time, by a move of its own, and each try is the first.
-pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool) -> Option<Leading> {
-    let primary = sim.bounds.primary?;
+pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool, kept: KeptHistory) -> Option<Leading> {
+    let configured = sim.bounds.primary?;
+    let primary = if kept == KeptHistory::Others { 1 - configured } else { configured };
     let known = |is_counted: bool| is_counted.then_some(if delay_over { u64::MAX } else { 0 });
     let remembered = sim.memories.get(memory);
-    let ready_for_s = known(remembered.hand_over.is_some());
-    let leaderless_for_s = known(remembered.leaderless_since_s.is_some());
-    let primary = Some(NAMES[usize::from(primary)].to_owned());
-    let patience_s = if sim.bounds.parts_etcd { 30 } else { 0 };
-    Some(Leading { primary, failback: true, delay_s: 60, ready_for_s, patience_s, leaderless_for_s, boot_s: 0 })
+    Some(Leading {
+        primary: Some(NAMES[usize::from(primary)].to_owned()),
+        failback: true,
+        keeps_its_history: sim.bounds.two_histories && kept != KeptHistory::Neither,
+        delay_s: 60,
+        ready_for_s: known(remembered.hand_over.is_some()),
+        patience_s: if sim.bounds.parts_etcd { 30 } else { 0 },
+        leaderless_for_s: known(remembered.leaderless_since_s.is_some()),
+        boot_s: 0,
+    })
 }
 
 /// Returns what the CIB has of whether the peer leads: that it does not. The attribute may be of before, so it always may be wrong.
 pub(super) fn peer_leads(sim: &Sim) -> Option<bool> {
     sim.bounds.primary.filter(|_| sim.bounds.parts_etcd).map(|_| false)
+}
+
+/// Returns whether the parameters, once they agree, lead two histories to one: the primary's is of a voter and counts as many forks as any, and the
+/// other one does not serve.
+pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
+    let Some(primary) = sim.bounds.primary.filter(|_| sim.bounds.two_histories).map(usize::from) else { return false };
+    let forks = |n: usize| sim.notes.get(world.nodes[n].note).lineage.forks;
+    let recorded = world.nodes.iter().map(|node| u64::from(node.cib.most_forks().0)).max().unwrap_or_default();
+    let other = &world.nodes[1 - primary];
+    etcd::have_parted(sim, world)
+        && forks(primary) >= recorded.max(forks(1 - primary))
+        && !other.etcd.is_on()
+        && sim.memories.get(other.memory).voter.is_none()
+}
+
+/// Returns the node that both nodes' parameters name at the beginning, where they keep its history.
+pub(super) fn preferred(sim: &Sim) -> Option<String> {
+    let primary = sim.bounds.primary.filter(|_| sim.bounds.two_histories)?;
+    Some(NAMES[usize::from(primary)].to_owned())
+}
+
+/// The parameters of `n` change, as far as its agent knows; an action that is under way keeps those that it began with.
+pub(in crate::sim) fn keep(sim: &Sim, world: &mut World, n: usize, kept: KeptHistory) -> bool {
+    let can = sim.bounds.two_histories && world.nodes[n].action.is_none();
+    can && std::mem::replace(&mut world.kept[n], kept) != kept
+}
+
+/// Takes note of what `n` gives up as it announces that it runs standalone: at a person's word, or because the parameters of both nodes keep its
+/// history. Both records name `n` then, and the other node does not serve.
+pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: bool) {
+    if world.is_told_to_go_on(n, was_left_behind) {
+        world.override_by_word(n);
+        return;
+    }
+    let names_it = |m: usize| {
+        let record = sim.records.get(world.nodes[m].cib.record[m]).as_ref();
+        record.is_some_and(|record| record.prefers.as_deref() == Some(NAMES[n]))
+    };
+    let is_kept = sim.bounds.two_histories && names_it(0) && names_it(1);
+    if is_kept && etcd::have_parted(sim, world) && !world.nodes[1 - n].etcd.is_led() {
+        let is_heard = pacemaker::are_together(world);
+        (world.words, world.unheard) = (1 << n, u8::from(!is_heard) << (1 - n));
+    }
 }
 
 /// Returns whether users reach this node and the peer, where an agent asks.

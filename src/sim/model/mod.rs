@@ -5,6 +5,7 @@ pub(in crate::sim) mod answers;
 pub mod blind;
 pub mod etcd;
 pub mod initial_states;
+mod kept;
 pub mod leading;
 pub mod log;
 pub mod members;

@@ -327,8 +327,8 @@ impl EffectStep {
                 if world.nodes[n].damage != Damage::NotMounted {
                     world.nodes[n].note = note;
                 }
-                if announces && world.is_told_to_go_on(n, was_left_behind) {
-                    world.override_by_word(n);
+                if announces {
+                    leading::announce(sim, world, n, was_left_behind);
                 }
             }
             Self::Remember(memory) => leading::remember(sim, world, n, memory),

@@ -89,7 +89,9 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         lost_to_users,
         delay_over,
         etcd_parted: _,
+        kept,
     } = world;
+    kept.swap(0, 1);
     lost_to_users.swap(0, 1);
     delay_over.swap(0, 1);
     *lagging = lagging.map(|node| 1 - node);

@@ -10,7 +10,7 @@ use super::leading;
 use super::log::{self, Conf, Mid};
 use super::reach::Links;
 use super::timing::budget_ms;
-use super::world::{Action, Blind, Cib, Damage, NAMES, Node, Vars, Word, World};
+use super::world::{Action, Blind, Cib, Damage, KeptHistory, NAMES, Node, Vars, Word, World};
 use crate::base::Fact;
 use crate::decide::Request;
 use crate::decide::evidence::{
@@ -60,6 +60,8 @@ pub struct View {
     /// Whether the delay is over of a hand-over that this boot remembers, and whether users have lost this node, and the peer.
     pub(in crate::sim) delay_over: bool,
     pub(in crate::sim) reach: [bool; 2],
+    /// Which of two histories the parameters keep.
+    pub(in crate::sim) kept: KeptHistory,
 }
 
 /// The data dir, read offline.
@@ -80,6 +82,7 @@ pub(in crate::sim) struct Disk {
 
 /// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
 /// somebody has decided about it.
+#[expect(clippy::too_many_lines, reason = "each field is named")]
 pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progress, plan: _ }: Action) -> View {
     let World {
         nodes,
@@ -98,6 +101,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
         lost_to_users,
         delay_over,
         etcd_parted: _,
+        kept,
     } = world;
     let Node {
         cib,
@@ -150,6 +154,7 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
         links: if sim.judges() { Links::Whole } else { Links::of(world, me) },
         delay_over: delay_over[me],
         reach: if sim.bounds.primary.is_some() { [lost_to_users[me], lost_to_users[1 - me]] } else { [false; 2] },
+        kept: kept[me],
     }
 }
 
@@ -229,7 +234,7 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         peer_refuses: None,
         own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
         recovery: if sim.bounds.vote_proxies { Recovery::VoteProxy } else { Recovery::Restart },
-        leading: leading::known(sim, view.memory, view.delay_over).map(Box::new),
+        leading: leading::known(sim, view.memory, view.delay_over, view.kept).map(Box::new),
         // The model's machines are quick.
         pace: evidence::Pace::default(),
         nonce: nonce(sim, view),

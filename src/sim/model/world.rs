@@ -4,6 +4,7 @@
 use std::hash::{Hash, Hasher};
 
 pub use super::blind::Blind;
+pub use super::kept::KeptHistory;
 use super::log::Data;
 use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
@@ -49,6 +50,8 @@ pub struct World {
     pub delay_over: [bool; 2],
     /// Whether the two etcds do not reach each other, nor an agent its peer's, while Pacemaker does.
     pub etcd_parted: bool,
+    /// Which history each node's parameters keep, where one node is to lead.
+    pub kept: [KeptHistory; 2],
 }
 
 impl World {
@@ -106,6 +109,7 @@ impl World {
         lost_to_users: [false; 2],
         delay_over: [false; 2],
         etcd_parted: false,
+        kept: [KeptHistory::Primarys; 2],
     };
 }
 
@@ -143,6 +147,7 @@ impl World {
 /// Hashes only the fields that nearly every move changes, which is enough to tell the few successors of one state
 /// apart. The fields that are left out are named: a new one does not compile until somebody has decided about it.
 impl Hash for World {
+    #[expect(clippy::too_many_lines, reason = "each field is named")]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self {
             nodes,
@@ -161,6 +166,7 @@ impl Hash for World {
             lost_to_users: _,
             delay_over: _,
             etcd_parted: _,
+            kept: _,
         } = self;
         for node in nodes {
             let Node {

@@ -158,6 +158,7 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::CutUsers(n) => sim.bounds.cuts_users && reach::set_users(world, n, false),
         Move::UsersBack(n) => reach::set_users(world, n, true),
         Move::DelayOver(n) => leading::end_delay(sim, world, n),
+        Move::Keep(n, kept) => leading::keep(sim, world, n, kept),
         Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
         Move::Hide(n, what) => {
             let node = &mut world.nodes[n];

@@ -2,7 +2,7 @@
 
 use crate::sim::model::pacemaker::{BEGINNINGS, Begin};
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::world::{Blind, Wanted};
+use crate::sim::model::world::{Blind, KeptHistory, Wanted};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,6 +81,8 @@ pub enum Move {
     /// The two etcds alone do not reach each other, and reach each other again.
     PartEtcd,
     JoinEtcd,
+    /// The parameters of this node come to keep another history of two, or neither.
+    Keep(usize, KeptHistory),
 }
 
 /// How many entries a log has at most in a search that puts disks back.
@@ -88,6 +90,9 @@ pub const MOST_ENTRIES: usize = 32;
 
 /// What an operator's word says: whether it accepts a loss, and whether it names a node that is on.
 pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
+
+/// Which of two histories parameters may keep.
+pub const KEPT: [KeptHistory; 3] = [KeptHistory::Primarys, KeptHistory::Neither, KeptHistory::Others];
 
 /// Every move that there is.
 pub fn all() -> Vec<Move> {
@@ -107,6 +112,7 @@ pub fn all() -> Vec<Move> {
         moves.extend([Move::Choose(n), Move::Tell(n), Move::Forget(n)]);
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
         moves.extend([Move::Erase(n), Move::CutUsers(n), Move::UsersBack(n), Move::DelayOver(n)]);
+        moves.extend(KEPT.map(|kept| Move::Keep(n, kept)));
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::PutBack(n, kept, note))));
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::RollBack(n, kept, note))));
         moves.extend([true, false].map(|with_note| Move::Copy(n, with_note)));
@@ -156,6 +162,7 @@ impl Move {
                 | Self::LoseThirdVoter
                 | Self::CutUsers(_)
                 | Self::PartEtcd
+                | Self::Keep(_, KeptHistory::Neither | KeptHistory::Others)
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
     }
@@ -206,6 +213,7 @@ impl Move {
             Self::DelayOver(_) => 70,
             Self::PartEtcd => 71,
             Self::JoinEtcd => 72,
+            Self::Keep(_, kept) => 73 + kept as usize,
             Self::Copy(..) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
@@ -265,6 +273,7 @@ impl Move {
             Self::CutUsers(n) => Self::CutUsers(1 - n),
             Self::UsersBack(n) => Self::UsersBack(1 - n),
             Self::DelayOver(n) => Self::DelayOver(1 - n),
+            Self::Keep(n, kept) => Self::Keep(1 - n, kept),
             Self::Write
             | Self::Replicate
             | Self::Learn

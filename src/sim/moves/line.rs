@@ -3,7 +3,7 @@
 use super::kinds::Move;
 use crate::sim::model::pacemaker::Begin;
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::world::{Blind, NAMES, Wanted};
+use crate::sim::model::world::{Blind, KeptHistory, NAMES, Wanted};
 
 impl Move {
     /// The line of a scenario.
@@ -66,6 +66,7 @@ impl Move {
             Self::DelayOver(n) => format!("etcd on {} has its peer well, or no leader, for the delay", NAMES[n]),
             Self::PartEtcd => "net is cut between the etcds alone".to_owned(),
             Self::JoinEtcd => "net is back between the etcds".to_owned(),
+            Self::Keep(n, kept) => format!("operator has {} keep {}", NAMES[n], kept_text(kept)),
             Self::LoseThirdVoter => "guest is lost".to_owned(),
             Self::ThirdVoterBack => "guest is back".to_owned(),
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),
@@ -91,6 +92,14 @@ fn hidden(what: Blind) -> &'static str {
         Blind::OwnEtcd => "what its etcd says",
         Blind::PeerEtcd => "what its peer's etcd says",
         Blind::Stranger => "that another cluster's etcd answers for its peer",
+    }
+}
+
+fn kept_text(kept: KeptHistory) -> &'static str {
+    match kept {
+        KeptHistory::Primarys => "the primary's history",
+        KeptHistory::Neither => "neither history",
+        KeptHistory::Others => "the other node's history",
     }
 }
 

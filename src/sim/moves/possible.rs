@@ -1,11 +1,11 @@
 //! Which moves a state does not rule out at first sight.
 
 use super::faults;
-use super::kinds::{MOST_ENTRIES, Move, WORDS};
+use super::kinds::{KEPT, MOST_ENTRIES, Move, WORDS};
 use crate::sim::Bounds;
 use crate::sim::model::etcd;
 use crate::sim::model::pacemaker::{self, BEGINNINGS};
-use crate::sim::model::world::{BANNED, Blind, Damage, Run, Stack, Wanted, World};
+use crate::sim::model::world::{BANNED, Blind, Damage, KeptHistory, Run, Stack, Wanted, World};
 use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
 
 /// Calls `tell` with every move that may happen in the state, in the order of [`super::kinds::all`]. The first moment
@@ -34,7 +34,7 @@ pub(super) fn thinkable(
     tell_if(bounds.third_voter && !world.third_voter, Move::ThirdVoterBack);
     for (n, node) in world.nodes.iter().enumerate() {
         tell_if(node.damage == Damage::NotMounted, Move::Mount(n));
-        tell_if(world.lost_to_users[n] || may_fail && bounds.cuts_users, of_the_users(world, n));
+        of_users_and_parameters(bounds, world, n, &mut tell_if);
         tell_if(may_fail && bounds.forgets && !world.joined, Move::Forget(n));
         if !node.on {
             tell_if(world.link || !boots_come_with_meetings(bounds, world), Move::Boot(n));
@@ -101,6 +101,15 @@ fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: i
 /// Users lose a node, or reach it again.
 fn of_the_users(world: &World, n: usize) -> Move {
     if world.lost_to_users[n] { Move::UsersBack(n) } else { Move::CutUsers(n) }
+}
+
+/// Users lose a node, or reach it again, and the parameters of a node without an action come to keep another history.
+fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
+    tell_if(world.lost_to_users[n] || world.faults > 0 && bounds.cuts_users, of_the_users(world, n));
+    for kept in KEPT.into_iter().filter(|kept| bounds.two_histories && *kept != world.kept[n]) {
+        let may = world.faults > 0 || kept == KeptHistory::Primarys;
+        tell_if(world.nodes[n].action.is_none() && may, Move::Keep(n, kept));
+    }
 }
 
 /// What becomes of disks: put back to each length that the log may have had, or copied from a node that is off.

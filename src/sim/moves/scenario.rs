@@ -1,6 +1,7 @@
 //! Scenario files: where it begins and how survivors go on, then one move on each line. Blank lines and `#` comments are left out.
 
 use super::kinds::{self, Move};
+use crate::sim::Bounds;
 use crate::sim::model::initial_states::Beginning;
 use crate::sim::model::world::NAMES;
 
@@ -14,7 +15,22 @@ pub struct Trace {
     pub terms: u8,
     /// The node that is to lead ([`crate::sim::bounds::Bounds::primary`]).
     pub primary: Option<u8>,
+    /// Whether its history continues where two meet ([`crate::sim::bounds::Bounds::two_histories`]).
+    pub two_histories: bool,
     pub moves: Vec<Move>,
+}
+
+impl Trace {
+    /// Returns one without a move, of survivors that restart etcd.
+    pub fn of(begin: Beginning) -> Self {
+        Self { begin, vote_proxies: false, terms: 0, primary: None, two_histories: false, moves: Vec::new() }
+    }
+
+    /// Sets the bounds that a trace brings with it.
+    pub fn set_bounds(&self, bounds: &mut Bounds) {
+        (bounds.vote_proxies, bounds.terms) = (self.vote_proxies, self.terms);
+        (bounds.primary, bounds.two_histories) = (self.primary, self.two_histories);
+    }
 }
 
 /// A scenario that is not understood: which line, and what to type instead.
@@ -35,14 +51,21 @@ const TERMS: &str = "terms that begin: ";
 /// The line that has a node lead ends with its name.
 const PRIMARY: &str = "the primary is ";
 
+/// The line that has the primary's history continue where two meet.
+const TWO_HISTORIES: &str = "the primary's history is kept";
+
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
-    let mut trace = Trace { begin: Beginning::Voters, vote_proxies: false, terms: 0, primary: None, moves: Vec::new() };
+    let mut trace = Trace::of(Beginning::Voters);
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     for (number, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
         if let Some(begin) = Beginning::ALL.into_iter().find(|begin| begin.text() == line) {
             trace.begin = begin;
+            continue;
+        }
+        if line == TWO_HISTORIES {
+            trace.two_histories = true;
             continue;
         }
         if line == VOTE_PROXIES {
@@ -84,7 +107,8 @@ pub fn format(trace: &Trace) -> String {
     let recovery = if trace.vote_proxies { format!("{VOTE_PROXIES}\n") } else { String::new() };
     let terms = if trace.terms > 0 { format!("{TERMS}{}\n", trace.terms) } else { String::new() };
     let primary = trace.primary.map(|node| format!("{PRIMARY}{}\n", NAMES[usize::from(node)])).unwrap_or_default();
-    let begin = format!("{}\n{recovery}{terms}{primary}", trace.begin.text());
+    let kept = if trace.two_histories { format!("{TWO_HISTORIES}\n") } else { String::new() };
+    let begin = format!("{}\n{recovery}{terms}{primary}{kept}", trace.begin.text());
     trace.moves.iter().fold(begin, |text, what| text + &what.text() + "\n")
 }
 
@@ -96,10 +120,11 @@ mod tests {
     fn every_move_reads_back_and_no_two_are_written_alike() {
         for begin in Beginning::ALL {
             for (vote_proxies, terms, primary) in [(false, 0, None), (true, 0, Some(1)), (false, 2, None)] {
-                let trace = Trace { begin, vote_proxies, terms, primary, moves: kinds::all() };
+                let two_histories = primary.is_some();
+                let trace = Trace { begin, vote_proxies, terms, primary, two_histories, moves: kinds::all() };
                 let read = parse(&format(&trace)).unwrap();
-                let header = (read.begin, read.vote_proxies, read.terms, read.primary);
-                assert_eq!((header, read.moves), ((trace.begin, vote_proxies, terms, primary), trace.moves));
+                let header = |of: &Trace| (of.begin, of.vote_proxies, of.terms, of.primary, of.two_histories);
+                assert_eq!((header(&read), read.moves), (header(&trace), trace.moves));
             }
         }
     }

@@ -39,6 +39,36 @@ pub(super) fn take_the_peer_for_close(evidence: &mut Evidence) {
     }
 }
 
+/// As if the peer's parameters named the same history as this node's.
+pub(super) fn take_the_peer_at_our_word(evidence: &mut Evidence) {
+    let named = evidence.preferred().cloned();
+    if named.is_some() {
+        bend_cib(evidence, |cib| cib.peer_record.iter_mut().for_each(|record| record.prefers.clone_from(&named)));
+    }
+}
+
+/// As if this node's data were a voter's, where the parameters of both nodes keep it.
+pub(super) fn take_a_learner_for_a_voter(evidence: &mut Evidence) {
+    if names_this_node(evidence) {
+        bend_history(evidence, |history| !history.has_left);
+    }
+}
+
+/// As if the peer did not serve, where the parameters of both nodes keep this node's history.
+pub(super) fn overlook_what_serves(evidence: &mut Evidence) {
+    if names_this_node(evidence) {
+        evidence.peer_etcd = Fact::Absent;
+        bend_cib(evidence, |cib| claim(&mut cib.peer_record, false));
+    }
+}
+
+/// Returns whether the parameters of both nodes name this node's history.
+fn names_this_node(evidence: &Evidence) -> bool {
+    let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
+    let is_it = |named: &String| *named == evidence.me.name;
+    evidence.preferred().is_some_and(is_it) && record.and_then(|record| record.prefers.as_ref()).is_some_and(is_it)
+}
+
 /// As if an etcd of another cluster were the peer's.
 pub(super) fn believe_the_stranger(evidence: &mut Evidence) {
     let cib = evidence.cib.known();
@@ -106,16 +136,8 @@ pub(super) fn forge_memory(evidence: &mut Evidence) {
 pub(super) fn forge_claim(evidence: &mut Evidence) {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let own = evidence.cib.known().and_then(|cib| cib.own_record.clone()).or_else(|| evidence.published_state());
-    let own = own.unwrap_or_else(|| PublishedState {
-        boot_id: evidence.boot_id.clone(),
-        disk: DataDir::Blank,
-        lineage: evidence.own_lineage().unwrap_or_default(),
-        claims: false,
-        joins: false,
-        gave_up: false,
-        left: false,
-        nonce: None,
-    });
+    let lineage = || evidence.own_lineage().unwrap_or_default();
+    let own = own.unwrap_or_else(|| PublishedState::of(evidence.boot_id.clone(), DataDir::Blank, lineage()));
     if remembers {
         bend_cib(evidence, |cib| cib.own_record = Some(PublishedState { claims: true, ..own }));
     }

@@ -24,8 +24,7 @@ const LEGEND: [(&str, &str); 6] = [
 
 /// The page of a trace.
 pub fn page(sim: &mut Sim, title: &str, trace: &Trace) -> String {
-    (sim.bounds.vote_proxies, sim.bounds.terms) = (trace.vote_proxies, trace.terms);
-    sim.bounds.primary = trace.primary;
+    trace.set_bounds(&mut sim.bounds);
     let mut world = trace.begin.world(sim);
     let mut rows = Rows { text: head(title), number: 0, before: None };
     rows.add(sim, None, &[], &world);

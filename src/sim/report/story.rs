@@ -16,8 +16,7 @@ use crate::sim::{Sim, Violation};
 /// Replays a trace and tells it.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
-    (sim.bounds.vote_proxies, sim.bounds.terms) = (trace.vote_proxies, trace.terms);
-    sim.bounds.primary = trace.primary;
+    trace.set_bounds(&mut sim.bounds);
     let mut world = trace.begin.world(sim);
     let _ = writeln!(text, "     {}", standing(sim, &world));
     for (number, what) in trace.moves.iter().enumerate() {

@@ -14,6 +14,7 @@ use crate::os::clock::Deadline;
 use crate::sim::model::etcd;
 use crate::sim::model::initial_states::{self, Beginning};
 use crate::sim::model::world::World;
+use crate::sim::moves::kinds::KEPT;
 use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::reduce::atomic_steps;
@@ -138,6 +139,7 @@ impl All {
         // Its promotion is not in each log yet.
         let is_promoted = first.nodes[0].data.log != first.nodes[1].data.log;
         let second_leads = is_told_mirrored ^ (etcd::leader(&first) == Some(1));
+        let is_learners = sim.bounds.two_histories && first.words == 3;
         let begin = match (is_blank, etcd::have_parted(sim, &first), second_leads) {
             (false, false, false) if first.third_voter && is_promoted => Beginning::ThirdVoterPromoted,
             (false, false, true) if first.third_voter && is_promoted => Beginning::ThirdVoterPromotedSecondLeads,
@@ -146,16 +148,21 @@ impl All {
             (false, _, false) if sim.bounds.puts_back => Beginning::Joined,
             (false, _, true) if sim.bounds.puts_back => Beginning::JoinedSecondLeads,
             (true, _, _) => Beginning::Blank,
+            (false, true, _) if first.nodes[1].etcd.is_led() => Beginning::PartedServing,
             (false, true, _) => Beginning::Parted,
+            (false, false, _) if is_learners => Beginning::PartedLearner,
             (false, false, false) => Beginning::Voters,
             (false, false, true) => Beginning::SecondLeads,
         };
+        // A scenario begins with parameters that agree.
+        let configured = (0..2).map(|n| Move::Keep(n, first.kept[n])).filter(|kept| kept.is_fault());
         Trace {
             begin,
             vote_proxies: sim.bounds.vote_proxies,
             terms: sim.bounds.terms,
             primary: sim.bounds.primary,
-            moves: moves.into_iter().map(name).collect(),
+            two_histories: sim.bounds.two_histories,
+            moves: configured.chain(moves.into_iter().map(name)).collect(),
         }
     }
 
@@ -259,12 +266,21 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     };
     let blank = initial_states::blank(sim);
     let is_blank = sim.bounds.blank;
-    let parted = sim.bounds.chooses.then(|| initial_states::parted(sim));
+    let parted = (sim.bounds.chooses || sim.bounds.two_histories).then(|| initial_states::parted(sim));
+    let learner = sim.bounds.two_histories.then(|| initial_states::parted_learner(sim));
+    let serving = sim.bounds.two_histories.then(|| initial_states::parted_serving(sim));
     // That is an operator's action, and counts as a fault.
     let faults = sim.bounds.faults.checked_sub(1).filter(|_| sim.bounds.third_voter);
     let promoting = faults.map(|faults| World { faults, ..initial_states::promoting_the_third_voter(sim) });
     // Elsewhere the two are mirror images.
     let second = sim.bounds.primary.map(|_| rename::renamed(sim, &healthy, &Renaming::swap()));
-    let all = [Some(healthy), second, is_blank.then_some(blank), parted, promoting];
-    all.into_iter().flatten().collect()
+    let all = [Some(healthy), second, is_blank.then_some(blank), parted, promoting, learner, serving];
+    let configured = parted.into_iter().filter(|_| sim.bounds.two_histories).flat_map(otherwise);
+    all.into_iter().flatten().chain(configured).collect()
+}
+
+/// The same state with parameters that differ from the default on either node, or on both.
+fn otherwise(world: World) -> impl Iterator<Item = World> {
+    let pairs = KEPT.into_iter().flat_map(|one| KEPT.map(|other| [one, other]));
+    pairs.filter(move |kept| *kept != world.kept).map(move |kept| World { kept, ..world })
 }

@@ -37,6 +37,7 @@ pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, 
             vote_proxies: sim.bounds.vote_proxies,
             terms: sim.bounds.terms,
             primary: sim.bounds.primary,
+            two_histories: sim.bounds.two_histories,
             moves: Vec::new(),
         };
         for _ in 0..EPISODE {

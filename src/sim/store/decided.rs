@@ -105,6 +105,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
         links,
         delay_over,
         reach,
+        kept,
     } = *view;
     let mut row = Row::default();
     add_request(&mut row, me, request as u64, vars);
@@ -136,6 +137,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     for flag in [delay_over, reach[0], reach[1]] {
         row.add(1, flag);
     }
+    row.add(2, kept as u64);
     row.words
 }
 

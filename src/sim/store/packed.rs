@@ -8,7 +8,7 @@ use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
 use crate::sim::model::log::Data;
 use crate::sim::model::world::{
-    Action, Blind, Cib, CibReached, Damage, Mode, Newer, Node, Run, Stack, Vars, Wanted, Word, World,
+    Action, Blind, Cib, CibReached, Damage, KeptHistory, Mode, Newer, Node, Run, Stack, Vars, Wanted, Word, World,
 };
 
 const WORDS: usize = 9;
@@ -61,6 +61,7 @@ one_of!(Run: Off, Fresh, Leaderless, Follower, Leader);
 one_of!(Blind: None, Cib, Note, Disk, Container, OwnEtcd, PeerEtcd, Stranger);
 one_of!(Wanted: Running, Standby, Shutdown);
 one_of!(Stack: Up, Ended, Killed);
+one_of!(KeptHistory: Primarys, Neither, Others);
 one_of!(Damage: None, Hidden, Counted, NotMounted);
 one_of!(Request: Start, Stop, Monitor, Probe, Notify, Promote, Demote);
 one_of!(Moment: Pre, Post, Outside);
@@ -265,6 +266,7 @@ impl<const READS: bool> Bits<READS> {
             lost_to_users,
             delay_over,
             etcd_parted,
+            kept,
         } = world;
         self.flag(tampered);
         self.flag(link);
@@ -280,6 +282,9 @@ impl<const READS: bool> Bits<READS> {
         }
         for flag in lost_to_users.iter_mut().chain(delay_over).chain([etcd_parted]) {
             self.flag(flag);
+        }
+        for kept in kept {
+            self.one_of(kept);
         }
     }
 

@@ -193,6 +193,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     )
     .nightly(),
     scenario(
+        "two_histories_kept",
+        "the same with two_histories=primary: the primary's history serves without a question, and the other one is kept and listed",
+        two_histories::kept_by_a_parameter,
+    ),
+    scenario(
         "podman_broken",
         "podman cannot start etcd on one node: it says why, mends what it can, or lets its peer go on",
         podman_broken::run,

@@ -1,6 +1,7 @@
 //! Both nodes ran standalone, each by an operator's or a survivor's right, and neither knew of the other's fork: two
 //! histories with as many forks each. Together they refuse, for as long as nobody chooses: neither data dir is touched.
-//! What the exit reason says to type leads on: the chosen history serves, the other one's data is kept.
+//! What the exit reason says to type leads on: the chosen history serves, the other one's data is kept. With `two_histories=primary` the
+//! primary's history serves without a question.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,6 +19,7 @@ use crate::etcd;
 use crate::history::{self, Ack};
 use crate::host;
 use crate::node::NODES;
+use crate::pcs;
 use crate::power;
 use crate::sh::{Output, Result};
 use crate::state::Lab;
@@ -46,18 +48,33 @@ pub fn chosen_late(lab: &Lab, wish: Wish) -> Result<()> {
     run(lab, wish, LONG)
 }
 
+/// With `two_histories=primary` the primary's history continues without a question.
+pub fn kept_by_a_parameter(lab: &Lab, wish: Wish) -> Result<()> {
+    let primary = format!("configured_primary={PEER}");
+    pcs::run_and_wait(lab, LEFT, &["resource", "update", cluster::ETCD, &primary, "two_histories=primary"])?;
+    let parted = Parted::make(lab)?;
+    let explain = || host::said(lab, LEFT, &["tandem", "explain"]);
+    for node in NODES {
+        power::on(lab, node)?;
+    }
+    let views = etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    println!("   two voters without a person's word, and {} leads", views.leader);
+    let shown = format!("{PEER}'s continues: two_histories=primary on both nodes");
+    eventually("'tandem explain' names the history that continues", explain, |said| said.contains(&shown))?;
+    must("no operator has chosen", choice(lab)?.stdout, |said| said.trim().is_empty())?;
+    let events = host::must(lab, LEFT, &["tandem", "events", "--json"])?;
+    must("the event has the path", events, |said| {
+        said.contains("EtcdHistoryGivenUp") && said.contains("member-history-")
+    })?;
+    parted.ends(lab)?;
+    let unset = ["resource", "update", cluster::ETCD, "configured_primary=", "two_histories="];
+    pcs::run_and_wait(lab, LEFT, &unset)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    super::clean(lab)
+}
+
 fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
-    let mut writers = super::writing(lab)?;
-    leave_behind(lab, &writers)?;
-    let acknowledged = writers.stop()?;
-    steps::wait_pacemaker(lab, LEFT)?;
-    confirm(lab, "node2\nyes\nnode2\n", true)?;
-    steps::wait_alone(lab, LEFT)?;
-    // The history that is given up later takes writes too, and loses power among them.
-    let mut losing = super::writing(lab)?;
-    power::cut(lab, LEFT)?;
-    let given_up = losing.stop()?;
-    bmc::set_mode(lab, PEER, "ok")?;
+    let parted = Parted::make(lab)?;
     let histories = data(lab)?;
     for node in NODES {
         power::on(lab, node)?;
@@ -67,18 +84,50 @@ fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
     must("both histories are as they were", data(lab)?, |now| *now == histories)?;
     choose(lab)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
-
-    let lost = history::lost(&acknowledged, &writers.read_back(PEER)?.store).len();
-    println!("   {} writes acknowledged until the chosen node was cut, {lost} of them lost", acknowledged.len());
-    if lost > 0 {
-        return Err(format!("{lost} writes of the chosen history are lost").into());
-    }
-    is_kept(lab)?;
-    is_listed(lab, &losing, &given_up)?;
+    parted.ends(lab)?;
     choice_is_taken_back(lab)?;
-    is_forgotten(lab)?;
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     super::clean(lab)
+}
+
+/// Two histories, both nodes off: what the writers of each saw acknowledged.
+struct Parted {
+    writers: Writers,
+    acknowledged: Vec<Ack>,
+    losing: Writers,
+    given_up: Vec<Ack>,
+}
+
+impl Parted {
+    fn make(lab: &Lab) -> Result<Self> {
+        let mut writers = super::writing(lab)?;
+        leave_behind(lab, &writers)?;
+        let acknowledged = writers.stop()?;
+        steps::wait_pacemaker(lab, LEFT)?;
+        confirm(lab, "node2\nyes\nnode2\n", true)?;
+        steps::wait_alone(lab, LEFT)?;
+        // The history that is given up later takes writes too, and loses power among them.
+        let mut losing = super::writing(lab)?;
+        power::cut(lab, LEFT)?;
+        let given_up = losing.stop()?;
+        bmc::set_mode(lab, PEER, "ok")?;
+        Ok(Self { writers, acknowledged, losing, given_up })
+    }
+
+    /// The history of `PEER` serves whole, and the other one is kept, listed and forgotten.
+    fn ends(&self, lab: &Lab) -> Result<()> {
+        let lost = history::lost(&self.acknowledged, &self.writers.read_back(PEER)?.store).len();
+        println!(
+            "   {} writes acknowledged until the chosen node was cut, {lost} of them lost",
+            self.acknowledged.len()
+        );
+        if lost > 0 {
+            return Err(format!("{lost} writes of the chosen history are lost").into());
+        }
+        is_kept(lab)?;
+        is_listed(lab, &self.losing, &self.given_up)?;
+        is_forgotten(lab)
+    }
 }
 
 /// Neither serves, and both say the same.
@@ -170,7 +219,10 @@ fn is_forgotten(lab: &Lab) -> Result<()> {
 
 /// The choice was for once.
 fn choice_is_taken_back(lab: &Lab) -> Result<()> {
-    let choice = || host::output(lab, LEFT, &["crm_attribute", "--name", PRIMARY, "--query", "--quiet"]);
     let is_gone = |said: &Result<Output>| said.as_ref().is_ok_and(|said| said.stdout.trim().is_empty());
-    eventually("the choice is taken back", choice, is_gone).map(drop)
+    eventually("the choice is taken back", || choice(lab), is_gone).map(drop)
+}
+
+fn choice(lab: &Lab) -> Result<Output> {
+    host::output(lab, LEFT, &["crm_attribute", "--name", PRIMARY, "--query", "--quiet"])
 }

@@ -2,7 +2,10 @@
 //! them were there.
 
 use super::NodeIp;
-use super::table::{CONFIGURED_PRIMARY, FAILBACK_DELAY, FAILBACK_TO_PRIMARY, PARTITION_PATIENCE, REACH_ATTRIBUTE};
+use super::table::{
+    CONFIGURED_PRIMARY, FAILBACK_DELAY, FAILBACK_TO_PRIMARY, KEEP_PRIMARYS, PARTITION_PATIENCE, REACH_ATTRIBUTE,
+    REFUSE, TWO_HISTORIES,
+};
 use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
@@ -16,6 +19,8 @@ pub struct Leading {
     pub primary: Option<String>,
     /// Whether leadership goes back to it.
     pub failback: bool,
+    /// Whether its history continues where two histories meet.
+    pub keeps_its_history: bool,
     pub delay_s: u64,
     /// For how many seconds the other node is without a leader before it yields to the primary; 0: for ever.
     pub patience_s: u64,
@@ -37,6 +42,7 @@ pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -
     Leading {
         primary: primary.map(str::to_owned),
         failback: primary.is_some() && failback.unwrap_or(true),
+        keeps_its_history: primary.is_some() && parameter(TWO_HISTORIES.name) == Some(KEEP_PRIMARYS),
         delay_s: seconds(&FAILBACK_DELAY, parameter(FAILBACK_DELAY.name)),
         patience_s: patience(parameter(PARTITION_PATIENCE.name)),
         reach: parameter(REACH_ATTRIBUTE.name).filter(|name| is_a_name(name)).map(str::to_owned),
@@ -59,6 +65,9 @@ pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], 
         return Some(format!(
             "failback_to_primary=1 without configured_primary: 'pcs resource update {resource} configured_primary=NODE'"
         ));
+    }
+    if let Some(sentence) = parameter(TWO_HISTORIES.name).and_then(|word| no_history(word, primary, resource)) {
+        return Some(sentence);
     }
     if let Some(Err(sentence)) = parameter(FAILBACK_DELAY.name).map(|text| parsed::<u64>(&FAILBACK_DELAY, text)) {
         return Some(sentence);
@@ -89,6 +98,17 @@ fn parsed_patience(text: &str) -> Result<u64, String> {
             Err(format!("partition_patience={text} is neither 0 nor a whole number from {LEAST_PATIENCE_S} to 600"))
         }
         seconds => Ok(seconds),
+    }
+}
+
+/// Returns the fault of the parameter about two histories.
+fn no_history(word: &str, primary: Option<&str>, resource: &str) -> Option<String> {
+    match word {
+        KEEP_PRIMARYS if primary.is_none() => Some(format!(
+            "two_histories=primary without configured_primary: 'pcs resource update {resource} configured_primary=NODE'"
+        )),
+        REFUSE | KEEP_PRIMARYS => None,
+        word => Some(format!("two_histories={word} is neither refuse nor primary")),
     }
 }
 

@@ -166,6 +166,14 @@ pub(super) const PARTITION_PATIENCE: OptionRow = OptionRow::new("partition_patie
     .reloadable()
     .long("Where only etcd's network parts, both machines are up and neither etcd has a leader. After so many seconds the node that is not 'configured_primary' gives up its claim to run standalone and is stopped, and the primary runs standalone. From 10 to 600; 0: never, and both wait. Without a primary both wait, too.");
 
+pub(super) const REFUSE: &str = "refuse";
+pub(super) const KEEP_PRIMARYS: &str = "primary";
+
+pub(super) const TWO_HISTORIES: OptionRow = OptionRow::new("two_histories", OneOf(&[REFUSE, KEEP_PRIMARYS]), "What happens where both nodes ran standalone")
+    .default(REFUSE)
+    .reloadable()
+    .long("What happens where both nodes hold a history of their own and an operator chose neither ('etcd_primary'). 'refuse': both wait for that choice. 'primary': the history of 'configured_primary' continues, and the other one is given up without a question; it is kept beside the data, and 'tandem data-dir diff' lists its keys. A history that serves is never given up for it.");
+
 pub(super) const REACH_ATTRIBUTE: OptionRow = OptionRow::new("reach_attribute", Text, "Node attribute that says whether users reach a node")
     .value("pingd")
     .reloadable()
@@ -210,5 +218,6 @@ pub const PARAMETERS: &[OptionRow] = &[
     FAILBACK_TO_PRIMARY,
     FAILBACK_DELAY,
     PARTITION_PATIENCE,
+    TWO_HISTORIES,
     REACH_ATTRIBUTE,
 ];

@@ -34,8 +34,10 @@ fn the_table_is_sound() {
 /// wrong, so this says nothing about the rows of texts.
 #[test]
 fn every_parameter_is_read() {
-    let of_a_primary = |row: &OptionRow| row.name.starts_with("failback_") || row.name == "partition_patience";
-    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !of_a_primary(row);
+    // Those about the node that is to lead count as none where they are wrong.
+    let of_a_primary =
+        |name: &str| ["two_histories", "partition_patience"].contains(&name) || name.starts_with("failback_");
+    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !of_a_primary(row.name);
     for row in
         PARAMETERS.iter().filter(is_read_here).filter(|row| !matches!(row.kind, OptionKind::Text | OptionKind::Words))
     {
@@ -263,6 +265,11 @@ const NO_PRIMARY: &[(&[(&str, &str)], &str)] = &[
         "failback_to_primary=1 without configured_primary: 'pcs resource update etcd configured_primary=NODE'",
     ),
     (
+        &[("two_histories", "primary")],
+        "two_histories=primary without configured_primary: 'pcs resource update etcd configured_primary=NODE'",
+    ),
+    (&[("configured_primary", "node1"), ("two_histories", "both")], "two_histories=both is neither refuse nor primary"),
+    (
         &[("configured_primary", "node1"), ("failback_to_primary", "maybe")],
         "failback_to_primary=maybe is neither yes nor no",
     ),
@@ -292,12 +299,10 @@ fn a_wrong_primary_is_refused_where_it_is_typed_and_counts_as_none_where_etcd_ru
         let checked = crate::agent::validate_all(&env, &crate::adapters::command::Programs::default());
         assert_eq!(checked.code, Code::Configured);
         let leading = parse(&env).unwrap().leading;
-        let is_named = ["failback_to_primary=maybe", "failback_delay", "partition_patience"]
-            .iter()
-            .any(|beginning| words.starts_with(beginning));
+        let is_named = pairs[0] == ("configured_primary", "node1");
         assert_eq!(leading.primary.is_some(), is_named, "{words}");
         assert_eq!((leading.failback, leading.delay_s, leading.reach), (is_named, 60, None), "{words}");
-        assert_eq!(leading.patience_s, 30, "{words}");
+        assert_eq!((leading.keeps_its_history, leading.patience_s), (false, 30), "{words}");
     }
 }
 
@@ -313,7 +318,15 @@ fn a_primary_gets_the_lead_back_unless_a_parameter_says_no() {
         ("partition_patience", "0"),
     ];
     let (primary, reach) = (Some("node2".to_owned()), Some("pingd".to_owned()));
-    assert_eq!(leading(&named), leading::Leading { primary, failback: true, delay_s: 10, patience_s: 0, reach });
+    let (keeps_its_history, delay_s, patience_s) = (false, 10, 0);
+    let expected = leading::Leading { primary, failback: true, keeps_its_history, delay_s, patience_s, reach };
+    assert_eq!(leading(&named), expected);
     let kept = leading(&[("configured_primary", "node2"), ("failback_to_primary", "no")]);
     assert!(kept.primary.is_some() && !kept.failback);
+}
+
+#[test]
+fn the_primarys_history_is_kept_only_where_a_parameter_keeps_it() {
+    let keeps = |word| parsed(&[("configured_primary", "node2"), ("two_histories", word)]).unwrap().leading;
+    assert_eq!(["refuse", "primary", "both"].map(|word| keeps(word).keeps_its_history), [false, true, false]);
 }

@@ -31,8 +31,10 @@ pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
     if first.forks == second.forks {
         let chosen = cluster.configuration.known().is_some_and(|known| known.properties.contains_key(PRIMARY));
         if first.is_beyond(second) && !chosen && waits_for_a_choice(cluster, one, other) {
+            let keeps_neither = super::two_histories(cluster) == Some("primary");
+            let why = if keeps_neither { "; two_histories=primary keeps neither here" } else { "" };
             let text = format!(
-                "{one} and {other} both ran standalone, and no program can merge what they took: choose the data to keep"
+                "{one} and {other} both ran standalone, and no program can merge what they took: choose the data to keep{why}"
             );
             found.critical("histories-split", None, text).typed("crm_attribute --name etcd_primary --update NODE");
         }
@@ -105,6 +107,20 @@ mod tests {
 
     fn is_told(cluster: &Cluster) -> bool {
         of(cluster).iter().any(|problem| problem.id == "histories-split")
+    }
+
+    #[test]
+    fn a_parameter_that_keeps_neither_history_is_named() {
+        let mut cluster = samples::read("histories-split");
+        let text =
+            |cluster: &Cluster| of(cluster).into_iter().find(|problem| problem.id == "histories-split").unwrap().text;
+        assert!(text(&cluster).ends_with("choose the data to keep"));
+        let Fact::Known(configuration) = &mut cluster.configuration else { panic!("no configuration") };
+        let etcd = configuration.etcd.as_mut().unwrap();
+        for (name, value) in [("configured_primary", "node1"), ("two_histories", "primary")] {
+            etcd.parameters.insert(name.to_owned(), value.to_owned());
+        }
+        assert!(text(&cluster).ends_with("choose the data to keep; two_histories=primary keeps neither here"));
     }
 
     /// After a partition, status named a command in the very seconds in which the agent joined by itself.

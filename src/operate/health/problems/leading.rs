@@ -36,6 +36,11 @@ pub fn primary(cluster: &Cluster) -> Option<String> {
     Configured::of(cluster)?.leading().primary
 }
 
+/// Returns what happens where both nodes ran standalone, as the parameters have it.
+pub fn two_histories(cluster: &Cluster) -> Option<&'static str> {
+    Some(if Configured::of(cluster)?.leading().keeps_its_history { "primary" } else { "refuse" })
+}
+
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(configured) = Configured::of(cluster) else { return };
     let id = configured.etcd.id.as_str();

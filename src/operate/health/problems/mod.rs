@@ -15,7 +15,7 @@ mod resource;
 mod stack;
 
 pub(in crate::operate) use self::etcd::NEARLY_FULL;
-pub use self::leading::primary;
+pub use self::leading::{primary, two_histories};
 pub(super) use self::power::{way_back, way_there};
 use super::{Problem, Severity, view};
 use crate::base::shell;
