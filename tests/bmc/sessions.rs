@@ -110,7 +110,8 @@ impl World {
 
     pub(super) fn show_sessions(&self, request: &Request) -> Reply {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
-        if !query.is_empty() && !(self.expands && path == SESSIONS && query == "$expand=.") {
+        let is_expanded = path == SESSIONS && query == "$expand=.";
+        if !(query.is_empty() || self.expands && is_expanded) {
             return error(501, "Base.1.8.QueryNotSupported", "Querying is not supported by the implementation.");
         }
         let shown = |session: &&Session| path == SESSIONS || path == format!("{SESSIONS}/{}", session.number);

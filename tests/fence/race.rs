@@ -288,7 +288,9 @@ fn sessions_of_others_are_no_marks() {
         server.world().add_session("operator", Some("a browser"));
     }
     for expands in [true, false] {
-        bmcs.iter().for_each(|server| server.world().expands = expands);
+        for server in &bmcs {
+            server.world().expands = expands;
+        }
         bmcs[0].world().system().power = json!("On");
         assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
         assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (2, 2));

@@ -21,7 +21,6 @@ fn left_behind() -> Evidence {
 }
 
 #[test]
-#[expect(clippy::useless_vec, reason = "such an array is too large for a stack")]
 fn a_vote_that_nobody_can_give_is_not_waited_for() {
     let answering =
         |evidence: Evidence| Evidence { own_etcd: Fact::Known(etcd(ME, None, &[ME, PEER], &[])), ..evidence };

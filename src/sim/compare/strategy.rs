@@ -263,14 +263,14 @@ fn run(mode: RunMode) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(mode)], 100, progress, Reason::NothingToDo)
 }
 
-/// The shell agent claims first, and goes on once it sees that the claim is its own.
+/// The shell agent claims first, and continues once it sees that the claim is its own.
 fn claim(evidence: &Evidence) -> Plan {
     let effects = vec![Effect::SetStandalone(Some(evidence.me.name.clone()))];
     Plan::then_look(effects, 100, Progress::enter(Phase::Announced, 0), Reason::NothingToDo)
 }
 
-/// What etcd itself makes of the data: entries that it does not know to be committed are dropped. That it went on is
-/// recorded, as the indices in the CIB tell it.
+/// What etcd itself makes of the data: entries that it does not know to be committed are dropped. That it continued is
+/// recorded, and the indices in the CIB show it.
 fn force(evidence: &Evidence) -> Plan {
     force_with(evidence, Vec::new())
 }

@@ -22,7 +22,7 @@ pub struct Script {
     pub is_new: bool,
     /// Milliseconds, and what happens then.
     pub events: Vec<(u64, Move)>,
-    /// Whether clients write all the time; else only when an event says so.
+    /// Whether clients write all the time; else only at an event that asks for it.
     pub clients: bool,
 }
 

@@ -47,12 +47,11 @@ impl Move {
             Self::Unmount(n) => format!("power of {} is cut, and its data's disk is not mounted", NAMES[n]),
             Self::Mount(n) => format!("disk of {}'s data is mounted", NAMES[n]),
             Self::PutBack(n, kept, with_note) => {
-                let note = if with_note { ", its note too" } else { "" };
+                let note = note_too(with_note);
                 format!("power of {} is cut, and its disk is put back to {kept} entries{note}", NAMES[n])
             }
             Self::RollBack(n, kept, with_note) => {
-                let note = if with_note { ", its note too" } else { "" };
-                format!("operator puts the data of {} back to {kept} entries{note}", NAMES[n])
+                format!("operator puts the data of {} back to {kept} entries{}", NAMES[n], note_too(with_note))
             }
             Self::Copy(n, with_note) => {
                 let note = if with_note { "" } else { ", without its note" };
@@ -80,6 +79,10 @@ impl Move {
             Self::PromoteElsewhere => "another controller promotes the learner".to_owned(),
         }
     }
+}
+
+fn note_too(with_note: bool) -> &'static str {
+    if with_note { ", its note too" } else { "" }
 }
 
 fn hidden(what: Blind) -> &'static str {

@@ -46,7 +46,7 @@ impl Serfs {
         let names = cluster.nodes.iter().map(|node| node.name.clone()).collect();
         let serfs = Self { children, files, names };
         // `serf join` succeeds with one answer, and a serf that starts later is not joined.
-        eventually("serf does not start", || serfs.join() && serfs.seen_from(&serfs.names[0]) == serfs.names.len());
+        eventually("serf does not start", || serfs.join() && seen_from(&serfs.names[0]) == serfs.names.len());
         serfs
     }
 
@@ -61,15 +61,8 @@ impl Serfs {
     /// Waits until each serf sees `count` hosts.
     pub(super) fn must_see(&mut self, count: usize) {
         for name in &self.names {
-            eventually(&format!("the serf of {name} does not see {count} hosts"), || self.seen_from(name) == count);
+            eventually(&format!("the serf of {name} does not see {count} hosts"), || seen_from(name) == count);
         }
-    }
-
-    /// Returns how many hosts the serf of this node sees.
-    fn seen_from(&self, name: &str) -> usize {
-        let mut members = program("nsenter");
-        members.arg(format!("--net=/run/netns/{name}")).arg(serf()).args(["members", "-status=alive"]);
-        String::from_utf8_lossy(&members.output().unwrap().stdout).lines().count()
     }
 
     pub(super) fn heard(&self, at: usize) -> Vec<Heard> {
@@ -94,4 +87,11 @@ impl Drop for Serfs {
             let _ = child.wait();
         }
     }
+}
+
+/// Returns how many hosts the serf of this node sees.
+fn seen_from(name: &str) -> usize {
+    let mut members = program("nsenter");
+    members.arg(format!("--net=/run/netns/{name}")).arg(serf()).args(["members", "-status=alive"]);
+    String::from_utf8_lossy(&members.output().unwrap().stdout).lines().count()
 }

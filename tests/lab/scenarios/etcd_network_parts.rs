@@ -56,8 +56,7 @@ fn survives(lab: &Lab, primary: Node, writers: &crate::writer::Writers) -> Resul
     std::thread::sleep(NOTICED);
     let explained = || host::said(lab, primary.other(), &["tandem", "explain"]);
     within(NOTICED * 4, "the other node says when it yields", explained, |said| {
-        said.contains(&format!("this node gives its claim up in "))
-            && said.contains(&format!("{primary} runs standalone"))
+        said.contains("this node gives its claim up in ") && said.contains(&format!("{primary} runs standalone"))
     })?;
     must("the primary writes", steps::wait_write(writers, WRITES_WITHIN)?, |node| *node == primary)?;
     println!("   {primary} took a write {:.1} s after the cut", cut.elapsed().as_secs_f64());
