@@ -1,13 +1,20 @@
 //! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, states what could be lost, and
 //! asks for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
 
+mod bmc;
+mod words;
+
+use std::borrow::Cow;
 use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
 
+use self::bmc::{Bmc, ask_the_bmc};
+use self::words::{Asked, Given, Needs, Off, check_off};
+use super::exit::Exit;
 use super::node::ResourceArgument;
-use super::prompt::{Answers, Prompt};
+use super::prompt::{self, Answers, Prompt};
 use super::report::{Form, Report};
 use super::{evidence, explain};
 use crate::adapters::data_dir::{DataDir, History};
@@ -17,9 +24,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{Cib, Confirmation, Evidence, LogPosition, PeerNode};
 use crate::decide::reason::LastWritten;
 use crate::decide::{self, Plan, Progress, Request};
-use crate::operate::cluster::Power;
 use crate::operate::failure::Failure;
-use crate::operate::fencing::power;
 use crate::operate::node;
 use crate::records::events::{self, own};
 use crate::records::state_file;
@@ -29,15 +34,19 @@ It first asks the BMC of the lost node, where Pacemaker neither sees that node n
 whose BMC says On is probably serving, and only the network between the two is cut. The command then does nothing, unless
 --node-is-on NODE names that node.
 
-It asks for up to three things: the name of the node that is given up (--confirm NODE), leave to grant this node quorum
-alone, where it has none (--yes), and the lost node's name once more from whoever has seen that it is off, where Pacemaker
-has no confirmation of that; this last one no option answers.
+It asks for up to three words, all before it does anything: the name of the node that is given up (--confirm NODE), leave
+to grant this node quorum alone, where it has none (--grant-quorum, or --yes), and the lost node's name once more from an
+operator that has seen that it is off, where Pacemaker has no confirmation of that (--confirm-off NODE). --dry-run prints the
+command with the words that this state needs. With --no-input, or where stdin is no terminal and ends, it asks nothing: if a
+word is missing, it does nothing and ends with 3. --confirm-off is not missing where the lost node's BMC answers, because
+Pacemaker fences that node by itself.
 
-With --json, questions and warnings go to stderr. given_up is the lost node's name; quorum is had, granted or declined;
+With --json, questions and warnings go to stderr. Where nothing was done, missing has the options that were not given, and
+command what to type. given_up is the lost node's name; quorum is had, granted or declined;
 fencing is confirmed (Pacemaker has it, or was told now), left (to Pacemaker, which starts nothing before), online (the
 lost node is there, or comes or goes) or unknown (the CIB could not be read); bmc is on, off, unknown or not_asked; plan and because are what the agent would do now if Pacemaker asked for a start, as 'tandem explain' has them.";
 
-/// Lets this node run without its peer although nothing proves that the peer did not go on; asks for the peer's name
+/// Lets this node run without its peer although nothing proves that the peer did not continue; asks for the peer's name
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Arguments {
@@ -49,6 +58,18 @@ pub(super) struct Arguments {
     /// Gives this node up although its BMC reports On
     #[arg(long, value_name = "NODE")]
     node_is_on: Option<String>,
+    /// Grants this node quorum alone, where it has none
+    #[arg(long)]
+    grant_quorum: bool,
+    /// Confirms to Pacemaker that this node is off: it was seen to be
+    #[arg(long, value_name = "NODE")]
+    confirm_off: Option<String>,
+    /// Prints the words that this state needs, and does nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Asks nothing: where a word is missing, does nothing and ends with 3
+    #[arg(long)]
+    no_input: bool,
     /// Shows all evidence
     #[arg(long)]
     verbose: bool,
@@ -59,7 +80,7 @@ pub(super) struct Arguments {
 }
 
 /// How it went with this node's quorum.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Quorum {
     Had,
@@ -73,7 +94,7 @@ enum Quorum {
 enum Fencing {
     /// Pacemaker has it, also where the operator has just given it.
     Confirmed,
-    /// Pacemaker has none, and starts nothing before it fenced the node or somebody tells it.
+    /// Pacemaker has none, and starts nothing before it has fenced the node or an operator confirms it.
     Left,
     /// The node is online, or is joining or leaving: there is nothing to confirm.
     Online,
@@ -93,15 +114,32 @@ impl Fencing {
     }
 }
 
-/// The answer of the lost node's BMC, as JSON has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Bmc {
-    On,
-    Off,
-    Unknown,
-    /// Pacemaker sees the node, or has a confirmation that it is off.
-    NotAsked,
+/// What was done, or what it takes.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Answer {
+    Confirmed(Box<Confirmed>),
+    Needs(Needs),
+}
+
+impl Report for Answer {
+    fn text(&self) -> String {
+        match self {
+            Self::Confirmed(done) => done.text(),
+            Self::Needs(needs) => needs.text(),
+        }
+    }
+
+    fn complaint(&self) -> Option<Cow<'_, str>> {
+        None
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Confirmed(done) => done.exit(),
+            Self::Needs(needs) => needs.exit(),
+        }
+    }
 }
 
 /// What was done, and what comes of it.
@@ -122,75 +160,91 @@ impl Report for Confirmed {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Confirmed, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let prompt = Prompt::new(&arguments.answers, arguments.form);
-    let accept_loss = arguments.accept_loss;
     let context = node::context(arguments.resource.id())?;
     let evidence = node::look(&context).0;
     let shown = if arguments.verbose { evidence::text(&evidence) } else { evidence::in_short(&evidence) };
     prompt.tell(format_args!("evidence\n{}", shown.trim_end()))?;
+    let accept_loss = arguments.accept_loss;
     let history = recoverable(&evidence, accept_loss)?;
     let peer = evidence.peer_name().to_owned();
     let bmc = ask_the_bmc(&prompt, &context, &evidence, arguments.node_is_on.as_deref())?;
+    let (asked, given) = asked(arguments, &context, &evidence, bmc)?;
+    if arguments.dry_run {
+        return Ok(Answer::Needs(asked.needs(given, bmc, true)));
+    }
     warn(&prompt, &evidence, history, accept_loss)?;
+    let is_silent = arguments.no_input || (!asked.missing(given).is_empty() && prompt::is_at_an_end());
+    if is_silent && !asked.missing(given).is_empty() {
+        return Ok(Answer::Needs(asked.needs(given, bmc, false)));
+    }
     prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
+    let Some(words) = ask(&prompt, &asked, given, is_silent)? else {
+        return Ok(Answer::Needs(asked.needs(Given { confirm: true, ..given }, bmc, false)));
+    };
     confirm(&context, &evidence, history, accept_loss)?;
     prompt.tell("The confirmation is written, for this boot and for the data as it is now.")?;
-    let quorum = grant_quorum(&prompt, &context)?;
-    let fencing = confirm_fencing(&prompt, &context, &evidence, &peer)?;
+    let quorum = grant_quorum(&prompt, &context, words.quorum)?;
+    let fencing = confirm_fencing(&prompt, &context, &evidence, words.off)?;
     // Old failures must not keep Pacemaker from trying again.
     by_hand::forget_failures(&context.programs, &context.resource, &context.me.name)?;
     let (evidence, _) = node::look(&context);
     let plan = decide::decide(Request::Start, &evidence, &Progress::default()).plan;
     let because = plan.because.to_string();
-    Ok(Confirmed { given_up: peer, bmc, quorum, fencing, plan, because })
+    Ok(Answer::Confirmed(Box::new(Confirmed { given_up: peer, bmc, quorum, fencing, plan, because })))
 }
 
-/// Asks the BMC of a node that Pacemaker neither sees nor has confirmed as off, and prints its answer. Refuses where that is On and the
-/// operator has not named the node as one that is on.
-fn ask_the_bmc(
-    prompt: &Prompt<'_>,
-    context: &Context,
-    evidence: &Evidence,
-    named: Option<&str>,
-) -> Result<Bmc, Failure> {
-    let peer = evidence.peer_name();
-    if let Some(other) = named.filter(|name| *name != peer) {
-        return Err(Failure(format!("--node-is-on names {other}, and the node that is given up is {peer}")));
+/// Returns what this state asks for, and what the options have of it. Options that contradict the state are refused.
+fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc) -> Result<(Asked, Given), Failure> {
+    let peer = evidence.peer_name().to_owned();
+    let seen = Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine));
+    if let Some(named) = &arguments.confirm_off {
+        check_off(named, &peer, &seen, bmc)?;
     }
-    match Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine)) {
-        Fencing::Confirmed | Fencing::Online => return Ok(Bmc::NotAsked),
-        Fencing::Left | Fencing::Unknown => {}
-    }
-    let said = power::of_node(&context.programs, &context.resource, peer);
-    let bmc = judged(&said, peer, named)?;
-    prompt.tell(power_text(&said, peer))?;
-    Ok(bmc)
+    let asked = Asked {
+        accept_loss: arguments.accept_loss,
+        node_is_on: bmc == Bmc::On,
+        quorum: !resource::has_quorum(&context.programs)?,
+        off: Off::of(&seen, bmc),
+        peer,
+    };
+    let given = Given {
+        confirm: arguments.answers.has_name(),
+        quorum: arguments.grant_quorum || arguments.answers.has_leave(),
+        off: arguments.confirm_off.is_some(),
+    };
+    Ok((asked, given))
 }
 
-/// Returns what a BMC's answer comes to; an error where the node is on and was not named as one that is.
-fn judged(said: &Power, peer: &str, named: Option<&str>) -> Result<Bmc, Failure> {
-    match said {
-        Power::Off => Ok(Bmc::Off),
-        Power::Unknown(_) => Ok(Bmc::Unknown),
-        Power::On if named == Some(peer) => Ok(Bmc::On),
-        Power::On => Err(Failure(format!(
-            "{peer}'s BMC says that it is on: it is probably serving, and only the network between the two nodes is cut. Look at it first: \
-             'tandem status' on {peer}'s console, or by another network. If it serves, mend the network, and nothing is lost. To give up what it has taken all \
-             the same, and have it shot: 'tandem confirm-recovery --node-is-on {peer}'"
-        ))),
-    }
+/// The words about quorum and fencing.
+#[derive(Clone, Copy, Debug)]
+struct Words {
+    quorum: bool,
+    off: bool,
 }
 
-/// Returns the sentence about a BMC's answer that comes before the question.
-fn power_text(said: &Power, peer: &str) -> String {
-    match said {
-        Power::Off => format!("{peer}'s BMC says that it is off."),
-        Power::Unknown(why) => format!("{peer} may be on: its BMC does not say that it is off ({why})."),
-        Power::On => {
-            format!("{peer}'s BMC says that it is on. {peer} is given up all the same, because --node-is-on names it.")
-        }
+/// Asks for the words about quorum and fencing that this state needs and no option has. `None` where the answers end before.
+fn ask(prompt: &Prompt<'_>, asked: &Asked, given: Given, is_silent: bool) -> Result<Option<Words>, Failure> {
+    let peer = &asked.peer;
+    let mut words = Words { quorum: given.quorum, off: given.off };
+    if asked.quorum && !given.quorum {
+        prompt.tell("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.")?;
+        let Some(answer) = prompt.answer("Type 'yes' to grant it quorum alone")? else { return Ok(None) };
+        words.quorum = answer == "yes";
     }
+    if asked.off != Off::Known && !given.off && !is_silent {
+        prompt.tell(format_args!(
+            "Pacemaker has no confirmation that {peer} is off. It fences {peer} by itself if its BMC answers."
+        ))?;
+        let question = format!("If you have seen yourself that {peer} is off, type its name; else press Enter");
+        words.off = match prompt.answer(&question)? {
+            Some(answer) => answer == *peer,
+            None if asked.off == Off::Unproven => return Ok(None),
+            None => false,
+        };
+    }
+    Ok(Some(words))
 }
 
 /// The data that may be gone on with, or why not.
@@ -283,13 +337,12 @@ fn operator() -> String {
     named.filter(|name| !name.is_empty()).unwrap_or_else(|| "root".to_owned())
 }
 
-/// A node that boots alone waits for its peer before anything may run (`wait_for_all`).
-fn grant_quorum(prompt: &Prompt<'_>, context: &Context) -> Result<Quorum, Failure> {
+/// Grants this node quorum, where it has none: a node that boots alone waits for its peer before anything may run (`wait_for_all`).
+fn grant_quorum(prompt: &Prompt<'_>, context: &Context, is_granted: bool) -> Result<Quorum, Failure> {
     if resource::has_quorum(&context.programs)? {
         return Ok(Quorum::Had);
     }
-    prompt.tell("This node has no quorum: Pacemaker starts nothing here until it has seen its peer.")?;
-    if !prompt.leave("Type 'yes' to grant it quorum alone")? {
+    if !is_granted {
         prompt.tell("Quorum is not granted; when you want it: 'pcs quorum unblock'.")?;
         return Ok(Quorum::Declined);
     }
@@ -297,22 +350,19 @@ fn grant_quorum(prompt: &Prompt<'_>, context: &Context) -> Result<Quorum, Failur
     Ok(Quorum::Granted)
 }
 
-/// Pacemaker starts nothing while a node may still be running that it cannot fence.
+/// Confirms to Pacemaker that the lost node is off: Pacemaker starts nothing while a node may still be running that it cannot fence.
 fn confirm_fencing(
     prompt: &Prompt<'_>,
     context: &Context,
     evidence: &Evidence,
-    peer: &str,
+    is_seen_off: bool,
 ) -> Result<Fencing, Failure> {
+    let peer = evidence.peer_name();
     let seen = Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine));
     if seen != Fencing::Left {
         return Ok(seen);
     }
-    prompt.tell(format_args!(
-        "Pacemaker has no confirmation that {peer} is off. It fences {peer} by itself if its BMC answers."
-    ))?;
-    let question = format!("If you have seen yourself that {peer} is off, type its name; else press Enter");
-    if !prompt.witness(&question, peer)? {
+    if !is_seen_off {
         prompt.tell(format_args!(
             "Fencing is left to Pacemaker; when you have seen that {peer} is off: 'pcs stonith confirm {peer}'."
         ))?;
@@ -333,20 +383,6 @@ mod tests {
         let told = [Fencing::Confirmed, Fencing::Left, Fencing::Left, Fencing::Online, Fencing::Online];
         assert_eq!(seen.map(Fencing::seen_in), told);
         assert_eq!(Fencing::seen_in(None), Fencing::Unknown);
-    }
-
-    /// A script that answers every question gives up no node that is on.
-    #[test]
-    fn a_node_that_is_on_is_given_up_by_its_name_alone() {
-        let unnamed = judged(&Power::On, "node1", None).unwrap_err().0;
-        assert!(unnamed.contains("'tandem confirm-recovery --node-is-on node1'"), "{unnamed}");
-        let bmc = |said: Power, named| judged(&said, "node1", named).ok();
-        assert_eq!(bmc(Power::On, Some("node1")), Some(Bmc::On));
-        assert_eq!(bmc(Power::Off, None), Some(Bmc::Off));
-        let silent = Power::Unknown("no route to host".to_owned());
-        let words = power_text(&silent, "node1");
-        assert!(words.contains("may be on") && words.contains("no route to host"), "{words}");
-        assert_eq!(bmc(silent, None), Some(Bmc::Unknown));
     }
 
     #[test]

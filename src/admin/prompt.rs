@@ -1,11 +1,11 @@
 //! Every question that a subcommand asks, and how a script answers it.
 //!
 //! Three kinds of question. Leave to go on (`--yes` gives it). A node's name, where something may be lost (`--confirm
-//! NODE` gives it, so that a script says which node it means). What somebody has seen with his own eyes: no option answers
-//! that.
+//! NODE` gives it, so that a script says which node it means). What an operator has seen with his own eyes: an option of
+//! that subcommand alone answers it.
 
 use std::fmt::Display;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 use log::LevelFilter;
@@ -27,7 +27,22 @@ pub(super) struct Answers {
     confirm: Option<String>,
 }
 
+/// Returns whether nothing can be asked: standard input is no terminal, and ends.
+pub(super) fn is_at_an_end() -> bool {
+    let stdin = io::stdin();
+    !stdin.is_terminal() && stdin.lock().fill_buf().is_ok_and(<[u8]>::is_empty)
+}
+
 impl Answers {
+    pub(super) fn has_name(&self) -> bool {
+        self.confirm.is_some()
+    }
+
+    /// Returns whether leave is given.
+    pub(super) fn has_leave(&self) -> bool {
+        self.yes
+    }
+
     /// Returns the answer to a question for a name alone.
     pub(super) fn confirming(name: Option<String>) -> Self {
         Self { yes: false, confirm: name }
@@ -78,19 +93,19 @@ impl<'a> Prompt<'a> {
         Ok(self.answers.yes || self.ask(question)? == "yes")
     }
 
-    /// Whether somebody types `word` to say that he has seen what `question` is about.
-    pub(super) fn witness(&self, question: &str, word: &str) -> Result<bool, Failure> {
-        Ok(self.ask(question)? == word)
+    fn ask(&self, question: &str) -> Result<String, Failure> {
+        Ok(self.answer(question)?.unwrap_or_default())
     }
 
-    fn ask(&self, question: &str) -> Result<String, Failure> {
+    /// Returns what is typed as the answer to `question`; `None` where the input has ended.
+    pub(super) fn answer(&self, question: &str) -> Result<Option<String>, Failure> {
         // A question that nobody can read is not asked.
         let mut talk: Box<dyn Write> = if self.json { Box::new(io::stderr()) } else { Box::new(io::stdout()) };
         write!(talk, "{question}: ")?;
         talk.flush()?;
         let mut answer = String::new();
-        io::stdin().lock().read_line(&mut answer)?;
-        Ok(answer.trim().to_owned())
+        let length = io::stdin().lock().read_line(&mut answer)?;
+        Ok((length > 0).then(|| answer.trim().to_owned()))
     }
 }
 

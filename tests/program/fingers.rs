@@ -160,6 +160,7 @@ fn bash_completes_nodes_and_devices() {
     assert_eq!(completed(dir.path(), &["member", "replace", ""]), nodes);
     assert_eq!(completed(dir.path(), &["member", "plan", "stop", "node2"]), ["node2"]);
     assert_eq!(completed(dir.path(), &["confirm-recovery", "--confirm", "n"]), nodes);
+    assert_eq!(completed(dir.path(), &["confirm-recovery", "--confirm-off", "n"]), nodes);
     assert_eq!(completed(dir.path(), &["fencing", "check", "f"]), ["fence-node1"]);
     assert_eq!(completed(dir.path(), &["fencing", "update", "--device", ""]), ["fence-node1"]);
     assert!(completed(dir.path(), &["fencing", "test", "--j"]).contains(&"--json".to_owned()));

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::steps;
+use super::{steps, words};
 use crate::bmc;
 use crate::check::eventually;
 use crate::etcd;
@@ -30,7 +30,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     refuses(lab)?;
     confirm(lab, "nobody\n", false)?;
     refuses(lab)?;
-    confirm(lab, "node2\nyes\nnode2\n", true)?;
+    words::give_up(lab, LEFT, &["--confirm node2", "--grant-quorum", "--confirm-off node2"])?;
     steps::wait_alone(lab, LEFT)?;
     let lost = history::lost(&before, &writers.read_back(LEFT)?.store).len();
     println!("   {} writes acknowledged before the cut, {lost} of them lost", before.len());

@@ -79,6 +79,7 @@ mod two_failures;
 mod two_histories;
 mod vm;
 mod voter_wins_the_race;
+mod words;
 mod wrong_input;
 
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::steps;
+use super::{steps, words};
 use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
@@ -23,7 +23,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     steps::on(lab, SECOND, 20)?;
     steps::wait_pacemaker(lab, SECOND)?;
     steps::stays_inert(lab, SECOND, 6)?;
-    steps::grant_quorum(lab, SECOND)?;
+    words::give_up(lab, SECOND, &["--confirm node2", "--grant-quorum"])?;
     let served_by = steps::wait_write(&writers, Duration::from_secs(90))?;
     if served_by != SECOND {
         return Err(format!("{served_by} took the first write, which cannot know of all others").into());

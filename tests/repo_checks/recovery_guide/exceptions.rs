@@ -106,6 +106,8 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Answered::text", "tandem fencing check, as a report"),
     ("SwitchedOn::text", "tandem power on, as a report"),
     ("src/admin/power.rs on", "progress"),
+    ("Asked::missing", "options, which fill a hole"),
+    ("Asked::needs", "the same"),
     ("src/admin/space.rs line", "shows what was found"),
     ("src/operate/health/problems/etcd.rs others", "what to type, beside a sentence"),
     ("src/operate/members/space/reclaim.rs Work::all", "progress"),

@@ -1,0 +1,88 @@
+//! What the BMC of the lost node answers before the operator is asked for anything.
+
+use serde::Serialize;
+
+use super::Fencing;
+use crate::admin::prompt::Prompt;
+use crate::agent::resource::context::Context;
+use crate::decide::evidence::{Cib, Evidence};
+use crate::operate::cluster::Power;
+use crate::operate::failure::Failure;
+use crate::operate::fencing::power;
+
+/// The answer of the lost node's BMC, as JSON has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Bmc {
+    On,
+    Off,
+    Unknown,
+    /// Pacemaker sees the node, or has a confirmation that it is off.
+    NotAsked,
+}
+
+/// Asks the BMC of a node that Pacemaker neither sees nor has confirmed as off, and prints its answer. Refuses where that is On and the
+/// operator has not named the node as one that is on.
+pub(super) fn ask_the_bmc(
+    prompt: &Prompt<'_>,
+    context: &Context,
+    evidence: &Evidence,
+    named: Option<&str>,
+) -> Result<Bmc, Failure> {
+    let peer = evidence.peer_name();
+    if let Some(other) = named.filter(|name| *name != peer) {
+        return Err(Failure(format!("--node-is-on names {other}, and the node that is given up is {peer}")));
+    }
+    match Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine)) {
+        Fencing::Confirmed | Fencing::Online => return Ok(Bmc::NotAsked),
+        Fencing::Left | Fencing::Unknown => {}
+    }
+    let said = power::of_node(&context.programs, &context.resource, peer);
+    let bmc = judged(&said, peer, named)?;
+    prompt.tell(power_text(&said, peer))?;
+    Ok(bmc)
+}
+
+/// Returns what a BMC's answer comes to; an error where the node is on and was not named as one that is.
+fn judged(said: &Power, peer: &str, named: Option<&str>) -> Result<Bmc, Failure> {
+    match said {
+        Power::Off => Ok(Bmc::Off),
+        Power::Unknown(_) => Ok(Bmc::Unknown),
+        Power::On if named == Some(peer) => Ok(Bmc::On),
+        Power::On => Err(Failure(format!(
+            "{peer}'s BMC says that it is on: it is probably serving, and only the network between the two nodes is cut. Look at it first: \
+             'tandem status' on {peer}'s console, or by another network. If it serves, mend the network, and nothing is lost. To give up what it has taken all \
+             the same, and have it shot: 'tandem confirm-recovery --node-is-on {peer}'"
+        ))),
+    }
+}
+
+/// Returns the sentence about a BMC's answer that comes before the question.
+fn power_text(said: &Power, peer: &str) -> String {
+    match said {
+        Power::Off => format!("{peer}'s BMC says that it is off."),
+        Power::Unknown(why) => format!("{peer} may be on: its BMC does not say that it is off ({why})."),
+        Power::On => {
+            format!("{peer}'s BMC says that it is on. {peer} is given up all the same, because --node-is-on names it.")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A script that answers every question gives up no node that is on.
+    #[test]
+    fn a_node_that_is_on_is_given_up_by_its_name_alone() {
+        let unnamed = judged(&Power::On, "node1", None).unwrap_err().0;
+        assert!(unnamed.contains("'tandem confirm-recovery --node-is-on node1'"), "{unnamed}");
+        let bmc = |said: Power, named| judged(&said, "node1", named).ok();
+        assert_eq!(bmc(Power::On, Some("node1")), Some(Bmc::On));
+        assert_eq!(bmc(Power::Off, None), Some(Bmc::Off));
+        let silent = Power::Unknown("no route to host".to_owned());
+        let words = power_text(&silent, "node1");
+        assert!(words.contains("may be on") && words.contains("no route to host"), "{words}");
+        assert_eq!(bmc(silent, None), Some(Bmc::Unknown));
+    }
+}

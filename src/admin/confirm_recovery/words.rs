@@ -1,0 +1,170 @@
+//! The words that a state of the two nodes needs before one of them is given up, and what is answered where one is missing.
+
+use serde::Serialize;
+
+use super::{Bmc, Fencing};
+use crate::admin::exit::Exit;
+use crate::admin::report::Report;
+use crate::operate::failure::Failure;
+
+/// What a state asks of an operator. Loss, and a node that is on, are refused before; their words are never handed out in a list.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) peer: String,
+    /// Whether the command accepted the loss.
+    pub(super) accept_loss: bool,
+    /// Whether the command named the node although its BMC reports On.
+    pub(super) node_is_on: bool,
+    /// This node has no quorum.
+    pub(super) quorum: bool,
+    pub(super) off: Off,
+}
+
+/// Whether an operator is asked for what he has seen of the lost node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Off {
+    /// Pacemaker sees the node, or has a confirmation that it is off.
+    Known,
+    /// The node's BMC answers, so Pacemaker fences the node by itself.
+    Fenceable,
+    /// The BMC does not answer: Pacemaker starts nothing before an operator confirms that the node is off.
+    Unproven,
+}
+
+impl Off {
+    pub(super) fn of(seen: &Fencing, bmc: Bmc) -> Self {
+        match (seen, bmc) {
+            (Fencing::Left, Bmc::On | Bmc::Off) => Self::Fenceable,
+            (Fencing::Left, Bmc::Unknown | Bmc::NotAsked) => Self::Unproven,
+            (Fencing::Confirmed | Fencing::Online | Fencing::Unknown, _) => Self::Known,
+        }
+    }
+}
+
+/// The words that were given as options.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Given {
+    pub(super) confirm: bool,
+    pub(super) quorum: bool,
+    pub(super) off: bool,
+}
+
+impl Asked {
+    /// Returns the options that this state needs and `given` lacks.
+    pub(super) fn missing(&self, given: Given) -> Vec<String> {
+        let peer = &self.peer;
+        let rows = [
+            (!given.confirm, format!("--confirm {peer}")),
+            (self.quorum && !given.quorum, "--grant-quorum".to_owned()),
+            (self.off == Off::Unproven && !given.off, format!("--confirm-off {peer}")),
+        ];
+        rows.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, word)| word).collect()
+    }
+
+    /// Returns the answer that names the words. `given` is what the command had.
+    pub(super) fn needs(&self, given: Given, bmc: Bmc, dry_run: bool) -> Needs {
+        let before =
+            [(self.accept_loss, "--accept-loss".to_owned()), (self.node_is_on, format!("--node-is-on {}", self.peer))];
+        let words = before.into_iter().filter(|(has_it, _)| *has_it).map(|(_, word)| word);
+        let words: Vec<String> = words.chain(self.missing(Given::default())).collect();
+        let command = format!("tandem confirm-recovery {}", words.join(" "));
+        Needs { given_up: self.peer.clone(), bmc, missing: self.missing(given), command, dry_run }
+    }
+}
+
+/// The words that a state needs; nothing was done.
+#[derive(Debug, Serialize)]
+pub(in crate::admin) struct Needs {
+    given_up: String,
+    bmc: Bmc,
+    missing: Vec<String>,
+    command: String,
+    #[serde(skip)]
+    dry_run: bool,
+}
+
+impl Report for Needs {
+    fn text(&self) -> String {
+        if self.dry_run {
+            return format!("nothing was done; this state takes '{}'", self.command);
+        }
+        format!("nothing was done; missing: {}; this state takes '{}'", self.missing.join(", "), self.command)
+    }
+
+    fn exit(&self) -> Exit {
+        if self.dry_run { Exit::Done } else { Exit::Degraded }
+    }
+}
+
+/// Refuses to have Pacemaker told that a node is off that may be on.
+pub(super) fn check_off(named: &str, peer: &str, seen: &Fencing, bmc: Bmc) -> Result<(), Failure> {
+    if named != peer {
+        return Err(Failure(format!("--confirm-off names {named}, and the node that is given up is {peer}")));
+    }
+    match (seen, bmc) {
+        (Fencing::Online, _) => {
+            Err(Failure(format!("Pacemaker sees {peer}, so --confirm-off is refused: 'pcs stonith fence {peer}'")))
+        }
+        (_, Bmc::On) => {
+            Err(Failure(format!("{peer}'s BMC reports On, so --confirm-off is refused: 'pcs stonith fence {peer}'")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+
+    fn asked(quorum: bool, off: Off) -> Asked {
+        Asked { peer: "node2".to_owned(), accept_loss: false, node_is_on: false, quorum, off }
+    }
+
+    #[test]
+    fn each_state_has_its_words() {
+        for (state, words) in [
+            (asked(false, Off::Known), vec!["--confirm node2"]),
+            (asked(true, Off::Known), vec!["--confirm node2", "--grant-quorum"]),
+            (asked(true, Off::Fenceable), vec!["--confirm node2", "--grant-quorum"]),
+            (asked(true, Off::Unproven), vec!["--confirm node2", "--grant-quorum", "--confirm-off node2"]),
+        ] {
+            assert_eq!(state.missing(Given::default()), words);
+            assert_eq!(state.missing(Given { confirm: true, quorum: true, off: true }), Vec::<String>::new());
+        }
+        let accepted = Asked { accept_loss: true, node_is_on: true, ..asked(false, Off::Fenceable) };
+        let command = accepted.needs(Given::default(), Bmc::On, true).command;
+        assert_eq!(command, "tandem confirm-recovery --accept-loss --node-is-on node2 --confirm node2");
+    }
+
+    #[test]
+    fn a_node_that_pacemaker_can_fence_needs_no_witness() {
+        assert_eq!(Off::of(&Fencing::Left, Bmc::Unknown), Off::Unproven);
+        assert_eq!([Bmc::On, Bmc::Off].map(|bmc| Off::of(&Fencing::Left, bmc)), [Off::Fenceable; 2]);
+        let seen = [Fencing::Confirmed, Fencing::Online, Fencing::Unknown];
+        assert!(seen.iter().all(|seen| Off::of(seen, Bmc::NotAsked) == Off::Known));
+    }
+
+    #[test]
+    fn no_node_that_may_be_on_is_confirmed_off() {
+        let refused = |named: &str, seen, bmc| check_off(named, "node2", &seen, bmc).map_err(|Failure(why)| why);
+        assert_eq!(refused("node2", Fencing::Left, Bmc::Unknown), Ok(()));
+        assert_eq!(refused("node2", Fencing::Left, Bmc::Off), Ok(()));
+        let online = refused("node2", Fencing::Online, Bmc::NotAsked).unwrap_err();
+        let on = refused("node2", Fencing::Left, Bmc::On).unwrap_err();
+        assert!([online, on].iter().all(|why| why.ends_with("'pcs stonith fence node2'")));
+        assert!(refused("node1", Fencing::Left, Bmc::Off).unwrap_err().contains("given up is node2"));
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let needs = asked(true, Off::Unproven).needs(Given { confirm: true, ..Given::default() }, Bmc::Unknown, false);
+        assert_eq!(needs.exit(), Exit::Degraded);
+        golden::compare("confirm-recovery-words", &needs);
+        let dry = asked(true, Off::Unproven).needs(Given::default(), Bmc::Unknown, true);
+        assert_eq!(
+            (dry.exit(), dry.text().contains("takes 'tandem confirm-recovery --confirm node2")),
+            (Exit::Done, true)
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! An operator, or a script in his place, gives a node up with options only: each word that is missing is named, and nothing is done.
+
+use crate::host;
+use crate::node::Node;
+use crate::sh::Result;
+use crate::state::Lab;
+
+/// What a refused command must leave as it is: the configuration in the CIB, the quorum, and the agent's files.
+const UNTOUCHED: &str = "cibadmin --query --scope configuration; corosync-quorumtool -s | grep -v '^Date'; \
+                         find /run/tandem /var/lib/tandem -type f ! -name '*.log' -exec sha256sum {} + | sort";
+
+/// Has `node` go on alone with `words`, the ones that its state needs, and asserts that none of them may be missing.
+pub(super) fn give_up(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
+    let command = format!("tandem confirm-recovery {}", words.join(" "));
+    says(lab, node, "tandem confirm-recovery --dry-run", 0, &format!("this state takes '{command}'"))?;
+    let before = host::typed(lab, node, UNTOUCHED)?;
+    for missing in words {
+        let others: Vec<&str> = words.iter().filter(|word| word != &missing).copied().collect();
+        for end in ["--no-input", "< /dev/null"] {
+            let line = format!("tandem confirm-recovery {} {end}", others.join(" "));
+            says(lab, node, &line, 3, &format!("missing: {missing}"))?;
+        }
+    }
+    if host::typed(lab, node, UNTOUCHED)? != before {
+        return Err("a command without one of its words changed something".into());
+    }
+    says(lab, node, &format!("{command} --no-input"), 0, "start: ")
+}
+
+fn says(lab: &Lab, node: Node, line: &str, code: i32, words: &str) -> Result<()> {
+    let (ended, said) = host::typed(lab, node, line)?;
+    if ended == code && said.contains(words) {
+        return Ok(());
+    }
+    Err(format!("'{line}' should say \"{words}\" and end with {code}, not with {ended}: {said}").into())
+}
