@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use self::bmc::{Bmc, ask_the_bmc};
-use self::words::{Asked, Given, Needs, Off, check_off};
+use self::words::{Asked, Given, Needs, Off, WordArguments, check_off};
 use super::exit::Exit;
 use super::node::ResourceArgument;
 use super::prompt::{self, Answers, Prompt};
@@ -58,18 +58,8 @@ pub(super) struct Arguments {
     /// Gives this node up although its BMC reports On
     #[arg(long, value_name = "NODE")]
     node_is_on: Option<String>,
-    /// Grants this node quorum alone, where it has none
-    #[arg(long)]
-    grant_quorum: bool,
-    /// Confirms to Pacemaker that this node is off: it was seen to be
-    #[arg(long, value_name = "NODE")]
-    confirm_off: Option<String>,
-    /// Prints the words that this state needs, and does nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Asks nothing: where a word is missing, does nothing and ends with 3
-    #[arg(long)]
-    no_input: bool,
+    #[command(flatten)]
+    words: WordArguments,
     /// Shows all evidence
     #[arg(long)]
     verbose: bool,
@@ -171,11 +161,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     let peer = evidence.peer_name().to_owned();
     let bmc = ask_the_bmc(&prompt, &context, &evidence, arguments.node_is_on.as_deref())?;
     let (asked, given) = asked(arguments, &context, &evidence, bmc)?;
-    if arguments.dry_run {
+    if arguments.words.dry_run {
         return Ok(Answer::Needs(asked.needs(given, bmc, true)));
     }
     warn(&prompt, &evidence, history, accept_loss)?;
-    let is_silent = arguments.no_input || (!asked.missing(given).is_empty() && prompt::is_at_an_end());
+    let is_silent = arguments.words.no_input || (!asked.missing(given).is_empty() && prompt::is_at_an_end());
     if is_silent && !asked.missing(given).is_empty() {
         return Ok(Answer::Needs(asked.needs(given, bmc, false)));
     }
@@ -199,7 +189,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
 fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc) -> Result<(Asked, Given), Failure> {
     let peer = evidence.peer_name().to_owned();
     let seen = Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine));
-    if let Some(named) = &arguments.confirm_off {
+    if let Some(named) = &arguments.words.confirm_off {
         check_off(named, &peer, &seen, bmc)?;
     }
     let asked = Asked {
@@ -211,8 +201,8 @@ fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc
     };
     let given = Given {
         confirm: arguments.answers.has_name(),
-        quorum: arguments.grant_quorum || arguments.answers.has_leave(),
-        off: arguments.confirm_off.is_some(),
+        quorum: arguments.words.grant_quorum || arguments.answers.has_leave(),
+        off: arguments.words.confirm_off.is_some(),
     };
     Ok((asked, given))
 }

@@ -1,11 +1,29 @@
 //! The words that a state of the two nodes needs before one of them is given up, and what is answered where one is missing.
 
+use clap::Args;
 use serde::Serialize;
 
 use super::{Bmc, Fencing};
 use crate::admin::exit::Exit;
 use crate::admin::report::Report;
 use crate::operate::failure::Failure;
+
+/// The options for a command without a terminal.
+#[derive(Args)]
+pub(super) struct WordArguments {
+    /// Grants this node quorum alone, where it has none
+    #[arg(long)]
+    pub(super) grant_quorum: bool,
+    /// Confirms to Pacemaker that this node is off: it was seen to be
+    #[arg(long, value_name = "NODE")]
+    pub(super) confirm_off: Option<String>,
+    /// Prints the words that this state needs, and does nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Asks nothing: where a word is missing, does nothing and ends with 3
+    #[arg(long)]
+    pub(super) no_input: bool,
+}
 
 /// What a state asks of an operator. Loss, and a node that is on, are refused before; their words are never handed out in a list.
 #[derive(Clone, Debug)]
