@@ -30,7 +30,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     refuses(lab)?;
     confirm(lab, "nobody\n", false)?;
     refuses(lab)?;
-    words::give_up(lab, LEFT, &["--confirm node2", "--grant-quorum", "--confirm-off node2"])?;
+    words::give_up(lab, LEFT, "", &["--confirm node2", "--grant-quorum", "--confirm-off node2"])?;
     steps::wait_alone(lab, LEFT)?;
     let lost = history::lost(&before, &writers.read_back(LEFT)?.store).len();
     println!("   {} writes acknowledged before the cut, {lost} of them lost", before.len());

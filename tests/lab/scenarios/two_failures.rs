@@ -23,7 +23,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     steps::on(lab, SECOND, 20)?;
     steps::wait_pacemaker(lab, SECOND)?;
     steps::stays_inert(lab, SECOND, 6)?;
-    words::give_up(lab, SECOND, &["--confirm node2", "--grant-quorum"])?;
+    // Fencing has switched the first one on, and it boots for an hour: its BMC reports On.
+    words::give_up(lab, SECOND, "--node-is-on node2", &["--confirm node2", "--grant-quorum"])?;
     let served_by = steps::wait_write(&writers, Duration::from_secs(90))?;
     if served_by != SECOND {
         return Err(format!("{served_by} took the first write, which cannot know of all others").into());

@@ -21,6 +21,7 @@ use crate::host;
 use crate::node::NODES;
 use crate::pcs;
 use crate::power;
+use crate::redundant;
 use crate::sh::{Output, Result};
 use crate::state::Lab;
 use crate::up::Wish;
@@ -212,6 +213,8 @@ fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
 
 /// The operator has read the list.
 fn is_forgotten(lab: &Lab) -> Result<()> {
+    // Nothing is forgotten before the node's record shows that it votes, which is later than etcd's own list.
+    redundant::wait(lab)?;
     let words =
         format!("name=$(basename {HISTORY}) && tandem data-dir forget $name --confirm $name && ! ls -d {HISTORY}");
     host::must(lab, LEFT, &["sh", "-c", &words]).map(drop)

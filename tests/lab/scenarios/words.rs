@@ -9,22 +9,23 @@ use crate::state::Lab;
 const UNTOUCHED: &str = "cibadmin --query --scope configuration; corosync-quorumtool -s | grep -v '^Date'; \
                          find /run/tandem /var/lib/tandem -type f ! -name '*.log' -exec sha256sum {} + | sort";
 
-/// Has `node` go on alone with `words`, the ones that its state needs, and asserts that none of them may be missing.
-pub(super) fn give_up(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
-    let command = format!("tandem confirm-recovery {}", words.join(" "));
-    says(lab, node, "tandem confirm-recovery --dry-run", 0, &format!("this state takes '{command}'"))?;
+/// Has `node` continue alone with `words`, the ones that its state needs in addition to `base`, and asserts that none of them may be missing.
+pub(super) fn give_up(lab: &Lab, node: Node, base: &str, words: &[&str]) -> Result<()> {
+    let base = format!("tandem confirm-recovery {base}").trim_end().to_owned();
+    let command = format!("{base} {}", words.join(" "));
+    says(lab, node, &format!("{base} --dry-run"), 0, &format!("this state takes '{command}'"))?;
     let before = host::typed(lab, node, UNTOUCHED)?;
     for missing in words {
         let others: Vec<&str> = words.iter().filter(|word| word != &missing).copied().collect();
         for end in ["--no-input", "< /dev/null"] {
-            let line = format!("tandem confirm-recovery {} {end}", others.join(" "));
+            let line = format!("{base} {} {end}", others.join(" "));
             says(lab, node, &line, 3, &format!("missing: {missing}"))?;
         }
     }
     if host::typed(lab, node, UNTOUCHED)? != before {
         return Err("a command without one of its words changed something".into());
     }
-    says(lab, node, &format!("{command} --no-input"), 0, "start: ")
+    says(lab, node, &format!("{command} --no-input"), 0, "The confirmation is written")
 }
 
 fn says(lab: &Lab, node: Node, line: &str, code: i32, words: &str) -> Result<()> {
@@ -32,5 +33,6 @@ fn says(lab: &Lab, node: Node, line: &str, code: i32, words: &str) -> Result<()>
     if ended == code && said.contains(words) {
         return Ok(());
     }
+    let said = said.lines().last().unwrap_or_default();
     Err(format!("'{line}' should say \"{words}\" and end with {code}, not with {ended}: {said}").into())
 }
