@@ -49,6 +49,8 @@ pub(super) fn move_history_aside(context: &Context) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use std::fs;
     use std::path::Path;
 
@@ -69,16 +71,22 @@ mod tests {
         }
     }
 
-    /// It is for people, so a record that a recovery awaits goes without it.
-    #[test]
-    fn a_record_of_data_at_rest_has_its_last_revision() {
-        let scratch = tempfile::tempdir().unwrap();
-        let dir = scratch.path().join("etcd");
+    /// Returns a voter's data dir, and the context of its agent.
+    fn of_a_voter(scratch: &Path) -> (PathBuf, Context) {
+        let dir = scratch.join("etcd");
         copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir/3.5/voter"), &dir);
         let place = dir.display().to_string();
         let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
         let more = [("image", "etcd:test"), ("data_dir", place.as_str())];
-        let mut context = Context::of_test(scratch.path(), &[&files[..], &more].concat());
+        let context = Context::of_test(scratch, &[&files[..], &more].concat());
+        (dir, context)
+    }
+
+    /// It is for people, so a record that a recovery awaits goes without it.
+    #[test]
+    fn a_record_of_data_at_rest_has_its_last_revision() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (dir, mut context) = of_a_voter(scratch.path());
         let typed = scratch.path().join("typed");
         context.programs = fake_program(scratch.path(), "attrd_updater", &format!("echo \"$@\" > {}", typed.display()));
         let disk = data_dir::read(&dir).unwrap();
@@ -96,12 +104,7 @@ mod tests {
     #[test]
     fn a_history_that_is_given_up_has_the_revision_of_before_it_ran_alone() {
         let scratch = tempfile::tempdir().unwrap();
-        let dir = scratch.path().join("etcd");
-        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data_dir/3.5/voter"), &dir);
-        let place = dir.display().to_string();
-        let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
-        let more = [("image", "etcd:test"), ("data_dir", place.as_str())];
-        let context = Context::of_test(scratch.path(), &[&files[..], &more].concat());
+        let (dir, context) = of_a_voter(scratch.path());
         let noted = || own_dir::read::<DurableState>(&dir, own_dir::NOTE).known().cloned().unwrap();
         let revision = data_dir::revision(&dir).filter(|revision| *revision > 1);
         assert!(revision.is_some());
