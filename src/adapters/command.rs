@@ -345,16 +345,14 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
+#[cfg(test)]
+#[path = "../../tests/executable/mod.rs"]
+mod executable;
+
 /// A shell script in the place of `program`, for failures that the real one cannot be made to have.
 #[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test's own shell writes it, for the reason below")]
 pub(crate) fn fake_program(directory: &std::path::Path, program: &str, script: &str) -> Programs {
-    let path = directory.join(program);
-    // Another program writes it: a child that another test forks at this moment would hold this one's file open for writing, and the
-    // kernel then refuses to execute it ("Text file busy").
-    let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$2\" && chmod 755 \"$2\"";
-    let written = Command::new("sh").args(["-c", write, "write", script]).arg(&path).output().unwrap();
-    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    executable::script(&directory.join(program), script);
     Programs::default().with_fakes(directory.to_owned())
 }
 
