@@ -4,7 +4,6 @@
 mod bmc;
 mod words;
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use clap::Args;
@@ -70,7 +69,7 @@ pub(super) struct Arguments {
 }
 
 /// How it went with this node's quorum.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Quorum {
     Had,
@@ -93,6 +92,10 @@ enum Fencing {
 }
 
 impl Fencing {
+    fn of(evidence: &Evidence) -> Self {
+        Self::seen_in(evidence.cib.known().map(Cib::peer_machine))
+    }
+
     /// What Pacemaker knows by itself.
     fn seen_in(machine: Option<PeerNode>) -> Self {
         match machine {
@@ -118,10 +121,6 @@ impl Report for Answer {
             Self::Confirmed(done) => done.text(),
             Self::Needs(needs) => needs.text(),
         }
-    }
-
-    fn complaint(&self) -> Option<Cow<'_, str>> {
-        None
     }
 
     fn exit(&self) -> Exit {
@@ -165,8 +164,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
         return Ok(Answer::Needs(asked.needs(given, bmc, true)));
     }
     warn(&prompt, &evidence, history, accept_loss)?;
-    let is_silent = arguments.words.no_input || (!asked.missing(given).is_empty() && prompt::is_at_an_end());
-    if is_silent && !asked.missing(given).is_empty() {
+    let lacks_words = !asked.missing(given).is_empty();
+    let is_silent = arguments.words.no_input || (lacks_words && prompt::is_at_an_end());
+    if is_silent && lacks_words {
         return Ok(Answer::Needs(asked.needs(given, bmc, false)));
     }
     prompt.name(&format!("Type the name of the node that is given up ({peer}) to go on without it"), &peer)?;
@@ -188,7 +188,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
 /// Returns what this state asks for, and what the options have of it. Options that contradict the state are refused.
 fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc) -> Result<(Asked, Given), Failure> {
     let peer = evidence.peer_name().to_owned();
-    let seen = Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine));
+    let seen = Fencing::of(evidence);
     if let Some(named) = &arguments.words.confirm_off {
         check_off(named, &peer, &seen, bmc)?;
     }
@@ -348,7 +348,7 @@ fn confirm_fencing(
     is_seen_off: bool,
 ) -> Result<Fencing, Failure> {
     let peer = evidence.peer_name();
-    let seen = Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine));
+    let seen = Fencing::of(evidence);
     if seen != Fencing::Left {
         return Ok(seen);
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Fencing;
 use crate::admin::prompt::Prompt;
 use crate::agent::resource::context::Context;
-use crate::decide::evidence::{Cib, Evidence};
+use crate::decide::evidence::Evidence;
 use crate::operate::cluster::Power;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::power;
@@ -33,7 +33,7 @@ pub(super) fn ask_the_bmc(
     if let Some(other) = named.filter(|name| *name != peer) {
         return Err(Failure(format!("--node-is-on names {other}, and the node that is given up is {peer}")));
     }
-    match Fencing::seen_in(evidence.cib.known().map(Cib::peer_machine)) {
+    match Fencing::of(evidence) {
         Fencing::Confirmed | Fencing::Online => return Ok(Bmc::NotAsked),
         Fencing::Left | Fencing::Unknown => {}
     }
