@@ -71,11 +71,9 @@ fn may_yield(evidence: &Evidence) -> bool {
 
 /// Returns whether the peer may run standalone once this node has stopped.
 fn may_go_on(cib: &Cib) -> bool {
-    cib.peer_node == PeerNode::Online
-        && cib.peer_agent == PeerAgent::Active
+    is_well(cib)
         && cib.peer_leads == Some(false)
         && cib.peer_record.as_ref().is_some_and(|record| record.claims)
-        && !cib.in_maintenance
         && !cib.peer_leaves
 }
 
