@@ -40,7 +40,7 @@ pub struct Bounds {
     pub promotable: bool,
     /// Whether a search begins with two histories, too, and an operator chooses between histories (`etcd_primary`).
     pub chooses: bool,
-    /// Whether an operator, or a program in their place, chooses whose data counts (`force_new_cluster`).
+    /// Lets an operator, or a program for the operator, choose whose data counts (`force_new_cluster`).
     pub tells: bool,
     /// Whether an operator has Pacemaker forget a node that is gone (`pcs cluster node remove`).
     pub forgets: bool,

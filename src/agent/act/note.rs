@@ -49,10 +49,8 @@ pub(super) fn move_history_aside(context: &Context) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use std::fs;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::*;
     use crate::adapters::command::fake_program;

@@ -148,7 +148,8 @@ pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Opti
 }
 
 /// The record of a voter whose membership has changed since it was published: the peer, and this node while its etcd is
-/// silent, go by what it says of who votes. Another one is a record of before the parameters named another history to keep.
+/// silent, take the voters from it. A record is outdated as well once the parameters name another history to keep than they did when it
+/// was published.
 fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let published = evidence.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
     let living = evidence.living_record(etcd)?;
