@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::leader_address::blocks;
+use super::address::blocks;
 use super::steps;
 use super::table::{Scenario, scenario};
 use crate::check::must;

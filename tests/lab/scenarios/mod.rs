@@ -1,8 +1,10 @@
 //! The scenarios: what happens to two hosts, and what must hold afterwards.
 
+mod address;
 mod agent_killed;
 mod alarm;
 mod all_returns_at_once;
+mod api_address;
 mod attributes;
 mod auth_enabled;
 mod bmc_refuses;

@@ -30,6 +30,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
     let topics = [
         knowing::SCENARIOS,
         SCENARIOS,
+        api_address::SCENARIOS,
         corosync_parts::SCENARIOS,
         cut_off_from_users::SCENARIOS,
         etcd_network_parts::SCENARIOS,

@@ -1,0 +1,65 @@
+//! Looks at an address that Pacemaker moves, and reads the commands that a page prints.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::check::within;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::sh::Result;
+use crate::state::Lab;
+
+const MARK: &str = "<!-- runs: node1 -->";
+
+/// Returns the blocks of commands that a page marks.
+pub(super) fn blocks(page: &'static str) -> impl Iterator<Item = &'static str> {
+    let behind = page.split(MARK).skip(1);
+    behind.filter_map(|text| text.trim_start().strip_prefix("```sh\n")?.split("```").next())
+}
+
+/// Waits until the address is on one host alone, and that is `node`.
+pub(super) fn arrives(lab: &Lab, address: &str, when: &str, node: Node, limit: Duration) -> Result<()> {
+    let began = Instant::now();
+    within(limit, &format!("the address is on {node} {when}"), || holders(lab, address), |on| on[..] == [node])?;
+    println!("   {when}: the address is on {node} after {:.1} s", began.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Returns the hosts that have the address.
+pub(super) fn holders(lab: &Lab, address: &str) -> Vec<Node> {
+    NODES.into_iter().filter(|node| holds(lab, *node, address)).collect()
+}
+
+fn holds(lab: &Lab, node: Node, address: &str) -> bool {
+    let shows = ["ip", "-oneline", "address", "show", "to", address];
+    host::running(lab, node).is_some()
+        && host::output(lab, node, &shows).is_ok_and(|shown| shown.text().contains(address))
+}
+
+#[derive(Default)]
+pub(super) struct Watched {
+    pub(super) looks: u32,
+    pub(super) on_both: u32,
+}
+
+/// Asks both hosts ten times a second, while `work` is done.
+pub(super) fn watched(lab: &Lab, address: &str, work: impl FnOnce() -> Result<()>) -> Result<Watched> {
+    let (is_done, watched) = (AtomicBool::new(false), Mutex::new(Watched::default()));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                let on_both = holders(lab, address).len() > 1;
+                if let Ok(mut watched) = watched.lock() {
+                    watched.looks += 1;
+                    watched.on_both += u32::from(on_both);
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let done = work();
+        is_done.store(true, Ordering::Relaxed);
+        done
+    })?;
+    Ok(watched.into_inner().unwrap_or_default())
+}
