@@ -1,4 +1,4 @@
-//! The comparison shows what it is there to show, and README prints what it shows.
+//! The comparison shows what it is there to show, and docs/design/compared.md prints what it shows.
 
 use std::fs;
 use std::path::Path;
@@ -113,20 +113,20 @@ fn the_table_is_the_one_that_was_read() {
     assert_eq!(fs::read_to_string(&path).unwrap(), table());
 }
 
-/// Each run that README prints, with each of its rows.
+/// Each run that the page prints, with each of its rows.
 #[test]
-fn the_readme_shows_what_the_command_prints() {
-    let (readme, table) = (include_str!("../../README.md"), table());
+fn the_page_shows_what_the_command_prints() {
+    let (page, table) = (include_str!("../../docs/design/compared.md"), table());
     let names = [GONE, BOTH, PARTS, CUT_OFF];
     for name in names {
         let block = |text: &str| {
             let (_, rest) = text.split_once(&format!("\n{name}\n"))?;
             Some(rest.lines().take(1 + ALL.len()).collect::<Vec<_>>().join("\n"))
         };
-        assert!(block(readme).is_some(), "{name}");
-        assert_eq!(block(readme), block(&table), "{name}");
+        assert!(block(page).is_some(), "{name}");
+        assert_eq!(block(page), block(&table), "{name}");
     }
     let heads = |text: &str| text.lines().filter(|line| line.trim_start().starts_with("acknowledged  lost")).count();
-    assert_eq!(heads(readme), names.len());
+    assert_eq!(heads(page), names.len());
     assert_eq!(heads(&table), scripts().len());
 }

@@ -1,4 +1,4 @@
-//! The commands in README.md do what it says, typed as they are printed, on hosts that know nothing of Tandem yet.
+//! The commands in README.md and in the guides below do what these pages say, typed as they are printed, on hosts without Tandem.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,8 +19,15 @@ use crate::teardown;
 use crate::tls;
 use crate::up::{self, Wish};
 
-const README: &str = include_str!("../../../README.md");
-/// The comment that says where the block below it runs; whoever reads the page does not see it.
+/// The pages, in the order in which an operator types them.
+const PAGES: [(&str, &str); 3] = [
+    ("README.md", include_str!("../../../README.md")),
+    ("docs/operate/by-hand.md", include_str!("../../../docs/operate/by-hand.md")),
+    ("docs/operate/take-over.md", include_str!("../../../docs/operate/take-over.md")),
+];
+/// Has the lines by which other programs stop a node.
+const AUTOMATION: &str = include_str!("../../../docs/operate/maintenance.md");
+/// The comment that says where the block below it runs. A reader of the page does not see it.
 const MARK: &str = "<!-- runs: ";
 /// Where the commands are typed on a host, as if the clone were there.
 const CLONE: &str = "/var/tmp";
@@ -30,10 +37,11 @@ struct Block {
     /// `machine`, names of nodes, or why it does not run here.
     place: String,
     commands: String,
-    line: usize,
+    /// The page, and its line.
+    at: String,
 }
 
-/// What README's commands begin with.
+/// Types the commands of the pages.
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let blocks = blocks()?;
     for block in blocks.iter().filter(|block| block.place == "machine") {
@@ -63,12 +71,15 @@ fn blocks() -> Result<Vec<Block>> {
     let mut found: Vec<Block> = Vec::new();
     let mut mark: Option<String> = None;
     let mut inside = false;
-    for (at, line) in README.lines().enumerate() {
+    let lines = PAGES
+        .iter()
+        .flat_map(|(name, page)| page.lines().zip(1..).map(move |(line, at)| (line, format!("{name}:{at}"))));
+    for (line, at) in lines {
         if let Some(place) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) {
             mark = Some(place.to_owned());
         } else if line == "```sh" {
-            let place = mark.take().ok_or_else(|| format!("README.md, line {}: no '{MARK}...' above it", at + 1))?;
-            found.push(Block { place, commands: String::new(), line: at + 1 });
+            let place = mark.take().ok_or_else(|| format!("{at}: no '{MARK}...' above it"))?;
+            found.push(Block { place, commands: String::new(), at });
             inside = true;
         } else if line.starts_with("```") {
             inside = false;
@@ -77,11 +88,11 @@ fn blocks() -> Result<Vec<Block>> {
             block.commands.push('\n');
         }
     }
-    if found.len() < 8 { Err("README.md has lost its commands".into()) } else { Ok(found) }
+    if found.len() < 15 { Err("the pages have lost their commands".into()) } else { Ok(found) }
 }
 
 fn on_machine(block: &Block) -> Result<()> {
-    println!("   README.md:{}: {}", block.line, block.commands.trim());
+    println!("   {}: {}", block.at, block.commands.trim());
     let mut command = Command::new("bash");
     command.args(["-e", "-c", &block.commands]).current_dir(env!("CARGO_MANIFEST_DIR"));
     sh::must(sh::without_package(&mut command)).map(drop)
@@ -98,15 +109,15 @@ fn on_nodes(lab: &Lab, blocks: &[Block], suffix: &str) -> Result<()> {
         let Some(names) = block.place.strip_suffix(suffix) else { continue };
         let nodes: Option<Vec<Node>> = names.split(' ').map(|name| name.parse().ok()).collect();
         for node in nodes.unwrap_or_default() {
-            println!("   README.md:{} on {node}: {}", block.line, block.commands.lines().next().unwrap_or_default());
+            println!("   {} on {node}: {}", block.at, block.commands.lines().next().unwrap_or_default());
             let commands = fitted(lab, &block.commands)?;
             let done = host::output(lab, node, &["bash", "-e", "-c", &format!("cd {CLONE}\n{commands}")])?;
             if !done.ok {
-                return Err(format!("README.md:{} on {node} failed: {}", block.line, done.text().trim()).into());
+                return Err(format!("{} on {node} failed: {}", block.at, done.text().trim()).into());
             }
             let warnings = pcs::warnings(&done.text());
             if !warnings.is_empty() {
-                return Err(format!("README.md:{} on {node}: {}", block.line, warnings.join("; ")).into());
+                return Err(format!("{} on {node}: {}", block.at, warnings.join("; ")).into());
             }
         }
     }
@@ -148,7 +159,8 @@ fn make_ready(lab: &Lab, node: Node) -> Result<()> {
 /// The lines by which other programs stop a node, each handed to a shell as these programs do; `shutdown` is what they would run.
 pub(super) fn automation(lab: &Lab) -> Result<()> {
     const REBOOTED: &str = "/run/lab-rebooted";
-    let line = |mark: &str| README.lines().find_map(|line| line.strip_prefix(mark)).ok_or(format!("no line '{mark}'"));
+    let line =
+        |mark: &str| AUTOMATION.lines().find_map(|line| line.strip_prefix(mark)).ok_or(format!("no line '{mark}'"));
     let (reboot, sentinel) = (line("reboot_command = ")?, line("- --reboot-sentinel-command=")?);
     let reboot = format!("shutdown() {{ echo \"$@\" > {REBOOTED}; }}; {reboot}");
     let soon = reboot.replace("timeout 2h", "timeout 5");

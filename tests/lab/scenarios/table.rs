@@ -36,6 +36,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         etcd_network_parts::SCENARIOS,
         fence_race::SCENARIOS,
         leader_address::SCENARIOS,
+        two_histories::SCENARIOS,
         voter_wins_the_race::SCENARIOS,
         cut_at_random::SCENARIOS,
         parameters_change::SCENARIOS,
@@ -181,22 +182,6 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "restart_wish_stays",
         "restart_no_leave cannot be taken back: the start does not succeed before it is",
         restart_wish_stays::run,
-    ),
-    scenario(
-        "two_histories",
-        "both nodes ran standalone: they refuse, and an operator's choice leads on",
-        two_histories::chosen_at_once,
-    ),
-    scenario(
-        "two_histories_chosen_late",
-        "the same, and the operator takes two minutes to choose: until then nobody decides, and nothing is touched",
-        two_histories::chosen_late,
-    )
-    .nightly(),
-    scenario(
-        "two_histories_kept",
-        "the same with two_histories=primary: the primary's history serves without a question, and the other one is kept and listed",
-        two_histories::kept_by_a_parameter,
     ),
     scenario(
         "podman_broken",
@@ -432,10 +417,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess()
     .nightly(),
     // After `make package`: `make lab-installed` runs it by name.
-    scenario("readme", "the commands in README.md, as printed, from the packages to two voters", readme::run)
-        .needs(Needs::Nothing)
-        .leaves_a_mess()
-        .nightly(),
+    scenario(
+        "readme",
+        "the commands in README.md and by-hand.md, as printed, from the packages to two voters",
+        readme::run,
+    )
+    .needs(Needs::Nothing)
+    .leaves_a_mess()
+    .nightly(),
 ];
 
 /// What makes labs of its own, every day and on either kind of hosts. Before others, it would take away the lab that they hand on.

@@ -64,7 +64,7 @@ fn processes(lab: &Lab) -> Result<Vec<String>> {
         .collect()
 }
 
-/// As README.md prints it: Pacemaker lets go, the file is replaced, Pacemaker takes hold again.
+/// Types what `docs/operate/take-over.md` prints: Pacemaker lets go, the file is replaced, Pacemaker takes hold again.
 pub(super) fn hand_over(lab: &Lab, nodes: &[Node], agent: Agent) -> Result<()> {
     readme::typed(lab, " to let go")?;
     nodes.iter().try_for_each(|node| shell_agent::put(lab, *node, agent))?;

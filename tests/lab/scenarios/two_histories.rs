@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::left_behind::{LEFT, PEER, confirm, leave_behind};
 use super::steps;
+use super::table::{Scenario, scenario};
 use crate::bmc;
 use crate::check::{eventually, must, within};
 use crate::cluster::{self, Failure};
@@ -41,16 +42,35 @@ const AT_ONCE: Duration = Duration::from_secs(2);
 /// By then each has tried to start several times, also while the other one's start has just failed.
 const LONG: Duration = Duration::from_secs(120);
 
-pub fn chosen_at_once(lab: &Lab, wish: Wish) -> Result<()> {
+pub(super) const SCENARIOS: &[Scenario] = &[
+    scenario(
+        "two_histories",
+        "both nodes ran standalone: they refuse, and an operator's choice leads on",
+        chosen_at_once,
+    ),
+    scenario(
+        "two_histories_chosen_late",
+        "the same, and the operator takes two minutes to choose: until then nobody decides, and nothing is touched",
+        chosen_late,
+    )
+    .nightly(),
+    scenario(
+        "two_histories_kept",
+        "the same with two_histories=primary: the primary's history serves without a question, and the other one is kept and listed",
+        kept_by_a_parameter,
+    ),
+];
+
+fn chosen_at_once(lab: &Lab, wish: Wish) -> Result<()> {
     run(lab, wish, AT_ONCE)
 }
 
-pub fn chosen_late(lab: &Lab, wish: Wish) -> Result<()> {
+fn chosen_late(lab: &Lab, wish: Wish) -> Result<()> {
     run(lab, wish, LONG)
 }
 
 /// With `two_histories=primary` the primary's history continues without a question.
-pub fn kept_by_a_parameter(lab: &Lab, wish: Wish) -> Result<()> {
+fn kept_by_a_parameter(lab: &Lab, wish: Wish) -> Result<()> {
     let primary = format!("configured_primary={PEER}");
     pcs::run_and_wait(lab, LEFT, &["resource", "update", cluster::ETCD, &primary, "two_histories=primary"])?;
     let parted = Parted::make(lab)?;
