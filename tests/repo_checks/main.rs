@@ -7,6 +7,7 @@ mod fuzz_lock;
 #[path = "../lab/greps.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the lab runs them")]
 mod greps;
+mod log_lines;
 mod recovery_guide;
 mod scenario_map;
 mod tidy;
