@@ -1,6 +1,7 @@
-//! The questions of [`client`] for callers without a tokio runtime: each one has a runtime of its own until it is answered.
+//! The questions of [`client`] for callers without a tokio runtime. Each question runs in a runtime of its own until it is
+//! answered.
 //!
-//! Inside a runtime they can be asked, too, and keep the thread that asks until then.
+//! These functions also work inside a runtime, and block the calling thread until the answer.
 
 use std::future::Future;
 use std::panic;
@@ -22,7 +23,7 @@ use crate::base::Fact;
 use crate::decide::evidence::MemberId;
 use crate::os::clock::Deadline;
 
-/// As [`client::observe`].
+/// Runs [`client::observe`] to its end.
 pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
     let mut answer = Fact::NotAsked.into();
     let question = async {
@@ -35,7 +36,7 @@ pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
     }
 }
 
-/// As [`status::ask`].
+/// Runs [`status::ask`] to its end.
 pub fn status(endpoint: &Endpoint, credentials: &Credentials, patience: Patience) -> Fact<Status> {
     let mut answer = Fact::NotAsked;
     let question = async {
@@ -48,7 +49,7 @@ pub fn status(endpoint: &Endpoint, credentials: &Credentials, patience: Patience
     }
 }
 
-/// What the member at `endpoint` says; whether anybody is there at all is asked first, within the same time.
+/// Asks the member at `endpoint` for its state. Tries a plain connection first, within the same time.
 pub fn member(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Heard {
     let deadline = Deadline::after(patience);
     if let Err(heard) = members::listens(endpoint, patience) {
@@ -65,7 +66,7 @@ pub fn member(endpoint: &Endpoint, credentials: &Credentials, patience: Duration
     }
 }
 
-/// As [`client::move_leader`].
+/// Runs [`client::move_leader`] to its end.
 pub fn move_leader(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -75,7 +76,7 @@ pub fn move_leader(
     wait(endpoint, Box::pin(client::move_leader(endpoint, credentials, to, timeout)))
 }
 
-/// As [`client::remove_member`].
+/// Runs [`client::remove_member`] to its end.
 pub fn remove_member(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -85,7 +86,7 @@ pub fn remove_member(
     wait(endpoint, Box::pin(client::remove_member(endpoint, credentials, id, timeout)))
 }
 
-/// As [`client::add_learner`].
+/// Runs [`client::add_learner`] to its end.
 pub fn add_learner(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -95,7 +96,7 @@ pub fn add_learner(
     wait(endpoint, Box::pin(client::add_learner(endpoint, credentials, peer_url, timeout)))
 }
 
-/// As [`client::promote_member`].
+/// Runs [`client::promote_member`] to its end.
 pub fn promote_member(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -105,22 +106,22 @@ pub fn promote_member(
     wait(endpoint, Box::pin(client::promote_member(endpoint, credentials, id, timeout)))
 }
 
-/// As [`client::confirmed_read`].
+/// Runs [`client::confirmed_read`] to its end.
 pub fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(client::confirmed_read(endpoint, credentials, timeout)))
 }
 
-/// As [`client::accepted_write`].
+/// Runs [`client::accepted_write`] to its end.
 pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(client::accepted_write(endpoint, credentials, timeout)))
 }
 
-/// As [`client::committed_entry`].
+/// Runs [`client::committed_entry`] to its end.
 pub fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(client::committed_entry(endpoint, credentials, timeout)))
 }
 
-/// As [`leases::find`].
+/// Runs [`leases::find`] to its end.
 pub fn find_leases(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -130,22 +131,22 @@ pub fn find_leases(
     answered(endpoint, Vec::new(), leases::find(endpoint, credentials, own, timeout))
 }
 
-/// As [`leases::revoke`].
+/// Runs [`leases::revoke`] to its end.
 pub fn revoke_lease(endpoint: &Endpoint, credentials: &Credentials, id: i64, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(leases::revoke(endpoint, credentials, id, timeout)))
 }
 
-/// As [`maintenance::revision`].
+/// Runs [`maintenance::revision`] to its end.
 pub fn revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<i64, Error> {
     answered(endpoint, 0, maintenance::revision(endpoint, credentials, timeout))
 }
 
-/// As [`maintenance::own_revision`].
+/// Runs [`maintenance::own_revision`] to its end.
 pub fn own_revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<u64, Error> {
     answered(endpoint, 0, maintenance::own_revision(endpoint, credentials, timeout))
 }
 
-/// As [`key_pages::read`].
+/// Runs [`key_pages::read`] to its end.
 pub fn read_keys(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -156,7 +157,7 @@ pub fn read_keys(
     answered(endpoint, None, key_pages::read(endpoint, credentials, wanted, timeout, visit))
 }
 
-/// As [`maintenance::hash`].
+/// Runs [`maintenance::hash`] to its end.
 pub fn hash(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeout: Duration) -> Result<Hash, Error> {
     answered(
         endpoint,
@@ -165,17 +166,17 @@ pub fn hash(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeo
     )
 }
 
-/// As [`maintenance::snapshot`].
+/// Runs [`maintenance::snapshot`] to its end.
 pub fn snapshot(endpoint: &Endpoint, credentials: &Credentials, path: &Path, timeout: Duration) -> Result<u64, Error> {
     answered(endpoint, 0, maintenance::snapshot(endpoint, credentials, path, timeout))
 }
 
-/// As [`space::alarms`].
+/// Runs [`space::alarms`] to its end.
 pub fn alarms(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<Vec<Alarm>, Error> {
     answered(endpoint, Vec::new(), space::alarms(endpoint, credentials, timeout))
 }
 
-/// As [`space::disarm_no_space`].
+/// Runs [`space::disarm_no_space`] to its end.
 pub fn disarm_no_space(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -185,17 +186,17 @@ pub fn disarm_no_space(
     wait(endpoint, Box::pin(space::disarm_no_space(endpoint, credentials, member, timeout)))
 }
 
-/// As [`space::compact`].
+/// Runs [`space::compact`] to its end.
 pub fn compact(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(space::compact(endpoint, credentials, revision, timeout)))
 }
 
-/// As [`space::defragment`].
+/// Runs [`space::defragment`] to its end.
 pub fn defragment(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(space::defragment(endpoint, credentials, timeout)))
 }
 
-/// As [`member_lock::take`].
+/// Runs [`member_lock::take`] to its end.
 pub fn take_member_lock(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -206,7 +207,7 @@ pub fn take_member_lock(
     answered(endpoint, Taken::By(String::new()), member_lock::take(endpoint, credentials, holder, seconds, timeout))
 }
 
-/// As [`member_lock::renew`].
+/// Runs [`member_lock::renew`] to its end.
 pub fn renew_member_lock(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -216,7 +217,7 @@ pub fn renew_member_lock(
     answered(endpoint, false, member_lock::renew(endpoint, credentials, lease, timeout))
 }
 
-/// As [`member_lock::note_removal`].
+/// Runs [`member_lock::note_removal`] to its end.
 pub fn note_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -226,7 +227,7 @@ pub fn note_removal(
     wait(endpoint, Box::pin(member_lock::note_removal(endpoint, credentials, removed, timeout)))
 }
 
-/// As [`member_lock::last_removal`].
+/// Runs [`member_lock::last_removal`] to its end.
 pub fn last_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -235,7 +236,7 @@ pub fn last_removal(
     answered(endpoint, None, member_lock::last_removal(endpoint, credentials, timeout))
 }
 
-/// What `question` answers; `answer` is what is there until then.
+/// Returns the answer of `question`. `answer` is the initial value that a successful question overwrites.
 fn answered<T: Send>(
     endpoint: &Endpoint,
     mut answer: T,
@@ -249,14 +250,14 @@ fn answered<T: Send>(
     Ok(answer)
 }
 
-/// Boxed, so that what follows is compiled once and not for each of them.
+/// A boxed question, so that the code that runs it is compiled once and not for each question.
 type Question<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 fn wait(endpoint: &Endpoint, question: Question<'_>) -> Result<(), Error> {
     if Handle::try_current().is_err() {
         return run(endpoint, question);
     }
-    // A thread that belongs to a runtime already can run no other one.
+    // A thread that already belongs to a runtime cannot run another one.
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| run(endpoint, question)).join();
         asked.unwrap_or_else(|fault| panic::resume_unwind(fault))
@@ -267,7 +268,7 @@ fn run(endpoint: &Endpoint, question: Question<'_>) -> Result<(), Error> {
     let no_runtime = |error: std::io::Error| Error::Client { url: endpoint.url.clone(), why: error.to_string() };
     let runtime = Builder::new_current_thread().enable_all().build().map_err(no_runtime)?;
     let answer = runtime.block_on(question);
-    // A thread that waits for a file server is left behind: the time for an answer is over.
+    // A thread that still waits for a file server is abandoned, because the time for an answer is over.
     runtime.shutdown_background();
     answer
 }
@@ -278,7 +279,7 @@ mod tests {
 
     use super::*;
 
-    /// Nothing listens there any more.
+    /// Returns an endpoint on which nothing listens any more.
     fn closed() -> Endpoint {
         let address = crate::os::test_port::listener().local_addr().unwrap().to_string();
         Endpoint { url: format!("https://{address}"), address }

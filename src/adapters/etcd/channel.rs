@@ -1,5 +1,5 @@
-//! The connection to an etcd. Its certificate counts as etcd's own clients count it: signed by an authority of the file, or one that is in the
-//! file itself, as a self-signed certificate is that names itself an authority.
+//! The connection to an etcd. It accepts the certificates that etcd's own clients accept. Those are signed by an authority of the
+//! CA file, or are in the CA file themselves, as a self-signed certificate that names itself an authority may be.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use tonic::transport::{Endpoint, Uri};
 
 use crate::adapters::https::tls;
 
-/// How a server of etcd is known, and what this client shows it.
+/// The verifier of a server's certificate, and the identity that this client shows.
 pub(super) struct Tls {
-    /// What it shows, without authorities: the verifier has them.
+    /// The client's identity. It has no authorities, because the verifier has them.
     pub(super) options: TlsOptions,
     verifier: Arc<dyn ServerCertVerifier>,
 }
 
 impl Tls {
-    /// Trusts what `authorities` holds, and shows `identity`.
+    /// Creates TLS settings that trust `authorities` and show `identity`.
     pub(super) fn new(authorities: Vec<CertificateDer<'static>>, identity: Identity) -> Self {
         Self { options: TlsOptions::new().identity(identity), verifier: tls::verifier(tls::Trust::Listed(authorities)) }
     }
@@ -30,7 +30,7 @@ impl Tls {
     }
 }
 
-/// Builds a channel with `Tls`, or a plain one without it. The TLS options of etcd-client take authorities, and no verifier.
+/// A builder of channels: with TLS, or plain without it. etcd-client's TLS options take authorities, but no verifier.
 pub(super) struct Builder(pub(super) Option<Tls>);
 
 impl BalancedChannelBuilder for Builder {
@@ -45,7 +45,7 @@ impl BalancedChannelBuilder for Builder {
                 let change = match change {
                     Change::Insert(uri, endpoint) => match tls.secured(endpoint) {
                         Ok(endpoint) => Change::Insert(uri, endpoint),
-                        // What this client shows was read before: no endpoint is refused for it.
+                        // This client's own identity was read before, so an endpoint cannot fail because of it.
                         Err(error) => {
                             log::warn!("{uri}: {error}");
                             continue;

@@ -1,5 +1,5 @@
-//! One etcd, asked over TLS, in the caller's tokio runtime; who has none asks through [`blocking`](super::blocking). Each
-//! answer is bounded, and nothing here keeps the runtime from its other tasks.
+//! Questions to one etcd over TLS, in the caller's tokio runtime. A caller without a runtime uses [`blocking`](super::blocking).
+//! Each answer has a time limit, and nothing here blocks the runtime's other tasks.
 
 use std::future::Future;
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
 
-/// The certificates that an etcd is asked with.
+/// The client certificate, its key and the authority that one etcd is asked with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     pub trusted_ca_file: PathBuf,
@@ -30,50 +30,50 @@ pub struct Credentials {
     pub key_file: PathBuf,
 }
 
-/// An etcd that can be asked.
+/// The address of an etcd's client port.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// `https://host:port`
     pub url: String,
-    /// `host:port`, for a look whether anything listens there at all.
+    /// `host:port`, for a plain TCP connection that checks that a server listens.
     pub address: String,
 }
 
 /// The key that etcdctl's own health check reads; it need not exist.
 pub(super) const HEALTH_KEY: &str = "health";
-/// What the standard library says of a connection that took too long.
+/// The standard library's text for a connection that took too long.
 const TOO_LATE: &str = "connection timed out";
-/// What the transport calls every failure of its own.
+/// tonic's text for every failure of its own.
 const OF_THE_TRANSPORT: &str = "transport error";
-/// A lease that is not given back ends by itself.
+/// The lease time in seconds; a lease that is not revoked expires after it.
 const CHECK_LEASE_S: i64 = 5;
 
-/// How etcd words, whatever the code beside it, that its auth refuses a user; each after `etcdserver: ` or `auth: `.
+/// etcd's texts for a request that its auth refuses, whatever the gRPC code. Each follows `etcdserver: ` or `auth: `.
 const NO_PERMISSION: [&str; 5] =
     ["permission denied", "user name is empty", "user name not found", "user not found", "invalid auth token"];
-/// What a learner says to a read, whoever asks.
+/// A learner's answer to every read.
 const LEARNER: &str = "rpc not supported for learner";
 
-/// What an etcd said, and whether it refused to say more.
+/// The state that an etcd reported, and whether it refused part of the question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub etcd: Fact<Etcd>,
     pub no_permission: Option<Box<NoPermission>>,
-    /// What it said of itself where it has no leader.
+    /// The member's raft state, set where it has no leader.
     pub leaderless: Option<Raft>,
-    /// Whether it takes connections, and the time for its answer was over; of one that refuses us, for the read that tells whether
-    /// it serves: an etcd without a leader waits with that as one does that is slow.
+    /// Whether etcd accepted the connection and then did not answer in time. Where auth refuses this agent, this is about the
+    /// read that shows whether etcd serves: without a leader that read waits, as it does on a slow etcd.
     pub is_too_late: bool,
 }
 
-/// Which member an etcd is, of which cluster, and in which term.
+/// The identity of a member, with its cluster, and its term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raft {
     pub cluster_id: u64,
     pub member_id: MemberId,
-    /// Of the last entry that it has applied.
+    /// The term of the last entry that the member has applied.
     pub term: u64,
-    /// That entry's index.
+    /// The index of that entry.
     pub applied: u64,
 }
 
@@ -83,8 +83,8 @@ impl From<Fact<Etcd>> for Answer {
     }
 }
 
-/// Asks the etcd at `endpoint` for its state and its member list. A refused connection is absent; silence is unknown, and so
-/// is what an etcd does not tell this agent.
+/// Asks the etcd at `endpoint` for its state and its member list. A refused connection is `Absent`. Silence is `Unknown`, and so
+/// is all that etcd does not disclose to this agent.
 pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
     match listens(&endpoint.address, timeout).await {
         Fact::Known(()) => {}
@@ -105,8 +105,8 @@ pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Du
     }
 }
 
-/// Whether an etcd that tells nothing of itself serves. It asks a majority to confirm a read before it looks who may read, so
-/// that being refused then is the majority's word, too. A learner reads for nobody.
+/// Reads a key through an etcd that refused to disclose its state. etcd has a majority confirm the read before it checks
+/// permissions, so a permission error counts as success. A learner serves no reads, and counts as success too.
 async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     match confirmed_read(endpoint, credentials, timeout).await {
         Err(Error::NoPermission { .. }) => Ok(()),
@@ -115,7 +115,7 @@ async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
     }
 }
 
-/// Hands leadership from the etcd at `endpoint` to member `to`.
+/// Moves leadership from the etcd at `endpoint` to member `to`.
 pub async fn move_leader(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -135,7 +135,7 @@ pub async fn remove_member(
     ask(endpoint, credentials, timeout, async move |mut client| client.member_remove(id).await.map(drop)).await
 }
 
-/// Adds a learner that will be reached at `peer_url`.
+/// Adds a learner with the peer URL `peer_url`.
 pub async fn add_learner(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -148,7 +148,7 @@ pub async fn add_learner(
         .await
 }
 
-/// Makes learner `id` a voter.
+/// Promotes learner `id` to a voter.
 pub async fn promote_member(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -158,7 +158,7 @@ pub async fn promote_member(
     ask(endpoint, credentials, timeout, async move |mut client| client.member_promote(id).await.map(drop)).await
 }
 
-/// Whether a majority confirms a read that the etcd at `endpoint` is asked for.
+/// Runs a linearizable read, which a majority confirms.
 pub async fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         client.get(HEALTH_KEY, Some(GetOptions::new().with_count_only())).await.map(drop)
@@ -166,7 +166,7 @@ pub async fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
-/// Whether a majority takes a write: a lease, which no key holds and which is given back at once.
+/// Runs a write: grants a lease without keys, and revokes it at once.
 pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         let lease = client.lease_grant(CHECK_LEASE_S, None).await?;
@@ -175,8 +175,8 @@ pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
-/// Whether a majority takes one more entry into its log: the question for alarms, which goes through it as a write does. A full
-/// database refuses every write, also a lease, and answers this.
+/// Commits one more entry to the log: the question for alarms, which goes through raft as a write does. A full database refuses
+/// every write, even a lease, but answers this.
 pub async fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         client.alarm(AlarmAction::Get, AlarmType::None, None).await.map(drop)
@@ -193,7 +193,7 @@ async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
         applied: status.raft_applied_index(),
     };
     let members = members(&mut client, &status).await?;
-    // What a leader has committed once it lists a new voter, that voter has to have (`upkeep`): its index is of after its list.
+    // A new voter must have all that the leader had committed when it listed it (`upkeep`). So the index is read after the list.
     let leads = status.leader() == raft.member_id;
     let index = if leads { client.status().await?.raft_index() } else { status.raft_index() };
     let etcd = Etcd {
@@ -210,8 +210,8 @@ async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
     Ok((raft, etcd))
 }
 
-/// The members, as the etcd that said `status` has them. A learner answers nobody's question for the list ("rpc not supported for
-/// learner"), and has none here.
+/// Returns the member list of the etcd that reported `status`. A learner refuses this question ("rpc not supported for learner"),
+/// so its list is empty.
 pub(super) async fn members(client: &mut Client, status: &StatusResponse) -> Result<Vec<Member>, etcd_client::Error> {
     if status.is_learner() {
         return Ok(Vec::new());
@@ -225,7 +225,7 @@ pub(super) async fn members(client: &mut Client, status: &StatusResponse) -> Res
     Ok(client.member_list().await?.members().iter().map(member).collect())
 }
 
-/// Whether anything accepts connections at `address`.
+/// Tries a TCP connection to `address`.
 async fn listens(address: &str, timeout: Duration) -> Fact<()> {
     let too_late = || std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
     let looked_up = time::timeout(timeout, tokio::net::lookup_host(address)).await;
@@ -245,7 +245,7 @@ async fn listens(address: &str, timeout: Duration) -> Fact<()> {
     }
 }
 
-/// Holds one conversation with the etcd at `endpoint`, for at most `timeout`.
+/// Runs one conversation with the etcd at `endpoint`, for at most `timeout`.
 pub(super) async fn ask<T, F>(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -258,7 +258,7 @@ where
     let began = time::Instant::now();
     let mut options = ConnectOptions::new().with_connect_timeout(timeout).with_timeout(timeout);
     let mut channel = channel::Builder(None);
-    // Every address of this agent's begins with https://; an operator may have typed another one.
+    // The agent's own addresses all begin with https://, but an operator may type another scheme.
     if !endpoint.url.starts_with("http://") {
         let Ok(tls) = time::timeout(timeout, tls(endpoint, credentials)).await else {
             let path = credentials.cert_file.display().to_string();
@@ -266,7 +266,7 @@ where
             return Err(Error::Certificate { path, source });
         };
         let tls = tls?;
-        // Makes an address without a scheme one of TLS, and a key that is of no use an error at once.
+        // This makes an address without a scheme one of TLS, and reports an unusable key at once.
         options = options.with_tls(tls.options.clone());
         channel = channel::Builder(Some(tls));
     }
@@ -285,7 +285,7 @@ pub(super) fn too_late(endpoint: &Endpoint, timeout: Duration) -> Error {
     Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }
 }
 
-/// What `error` means. Where the certificate cannot be read in time a refusal stays one, without the user's name.
+/// Translates `error`. A refusal stays a refusal without the user's name if the certificate cannot be read in time.
 async fn failure(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -295,7 +295,7 @@ async fn failure(
     let is_over = began.elapsed() >= timeout;
     let (url, why) = (endpoint.url.clone(), sentence(error));
     if !is_no_permission(&why) {
-        // The transport has the same limit, and where the machine is busy its error may be seen before the limit itself.
+        // The transport has the same limit, and on a busy machine its error may arrive before the limit fires.
         if is_over {
             return too_late(endpoint, timeout);
         }
@@ -308,14 +308,15 @@ async fn failure(
     Error::NoPermission { url, user, why }
 }
 
-/// Returns which file keeps this client and an etcd from each other's trust, or what the etcd shows, where `error` is about that.
+/// Returns the file that makes this client or etcd reject the other's certificate, or what etcd shows, where `error` is about
+/// trust.
 async fn mistrust(
     endpoint: &Endpoint,
     credentials: &Credentials,
     error: &etcd_client::Error,
     left: Duration,
 ) -> Option<Error> {
-    // The client's own error has no cause; what is in it has.
+    // The client's own error has no source, but the errors inside it have one.
     let of_tls = match error {
         etcd_client::Error::GRpcStatus(status) => wrong::of_tls(status),
         etcd_client::Error::TransportError(error) => wrong::of_tls(error),
@@ -348,23 +349,23 @@ fn unusable_file(credentials: &Credentials) -> Option<Error> {
     })
 }
 
-/// Reads files in a thread of its own: a disk or a file server that does not answer keeps no other task of the runtime.
+/// Reads files in a separate thread, so that a disk or a file server that hangs blocks no other task of the runtime.
 async fn beside_the_runtime<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     tokio::task::spawn_blocking(read).await
 }
 
-/// Whether etcd's auth keeps it from answering this one question.
+/// Returns whether etcd's auth refused this one question.
 pub(super) fn is_refused(error: &etcd_client::Error) -> bool {
     is_no_permission(&sentence(error))
 }
 
-/// Whether these are etcd's words for a user that may not do what was asked.
+/// Returns whether `words` are etcd's text for a user without permission.
 fn is_no_permission(words: &str) -> bool {
     let words = words.strip_prefix("etcdserver: ").or_else(|| words.strip_prefix("auth: "));
     words.is_some_and(|words| NO_PERMISSION.contains(&words))
 }
 
-/// The error's own words, without the scaffolding of the transport.
+/// Returns the error's own text, without the prefixes of the transport.
 pub(super) fn sentence(error: &etcd_client::Error) -> String {
     if let etcd_client::Error::GRpcStatus(status) = error {
         return status.message().to_owned();

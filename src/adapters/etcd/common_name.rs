@@ -1,4 +1,4 @@
-//! The CommonName of a certificate: with `client-cert-auth` etcd takes it for the user's name once its auth is on.
+//! The CommonName of a certificate. With `client-cert-auth`, etcd takes it for the user's name once its auth is on.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use rustls_pki_types::pem::PemObject;
 
 use crate::os::regular_file;
 
-/// No file of certificates is larger.
+/// The largest certificate file that is read.
 const LIMIT: u64 = 1 << 20;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const VERSION: u8 = 0xa0;
-/// 2.5.4.3, with its tag and length.
+/// The object identifier 2.5.4.3, with its tag and length.
 const COMMON_NAME: &[u8] = &[0x06, 0x03, 0x55, 0x04, 0x03];
-/// What stands before the subject: serial number, algorithm, issuer, validity.
+/// The fields before the subject: serial number, algorithm, issuer, validity.
 const FIELDS_BEFORE_THE_SUBJECT: usize = 4;
 
-/// The CommonName of the first certificate of a PEM file; `None` where it has none that can be read.
+/// Returns the CommonName of the first certificate of a PEM file; `None` where none can be read.
 pub(super) fn of_file(path: &Path) -> Option<String> {
     of_certificate(&CertificateDer::from_pem_slice(&regular_file::read_at_most(path, LIMIT).ok()?).ok()?)
 }
@@ -33,7 +33,7 @@ fn of_certificate(der: &[u8]) -> Option<String> {
     }
     let (_, mut names, _) = element(fields)?;
     let mut last = None;
-    // As Go does, which etcd asks: the last one counts.
+    // The last CommonName counts, as in Go's library, which etcd uses.
     while let Some((SET, set, rest)) = element(names) {
         last = common_name(set).or(last);
         names = rest;
@@ -51,7 +51,7 @@ fn common_name(mut set: &[u8]) -> Option<String> {
     None
 }
 
-/// The first element of DER: its tag, its content, and what follows it.
+/// Splits DER after its first element. Returns the tag, the content, and the rest.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, mut rest) = rest.split_first()?;

@@ -1,4 +1,4 @@
-//! etcd's configuration file. Every value is written as JSON, which YAML contains, so that no value can break the file.
+//! etcd's configuration file. Every value is written as JSON, which is valid YAML, so that no value can break the file.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::version::Version;
 use crate::base::json;
 use crate::decide::plan::RunMode;
 
-/// What the configuration says besides how to start.
+/// The configuration's contents, apart from the mode of the start.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub name: String,
@@ -25,11 +25,12 @@ pub struct Settings {
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer_pair: Pair,
-    /// What an operator or a pod manifest sets; the first of a name counts.
+    /// The settings of an operator or a pod manifest. The first setting of a name counts.
     pub settings: Vec<Setting>,
     pub version: Version,
     pub openshift: Option<OpenShift>,
-    /// The token of a cluster that begins. etcd makes the ids of its first member and of the cluster from the token and the member's address.
+    /// The token of a new cluster. etcd derives the ids of its first member and of the cluster from the token and the member's
+    /// address.
     pub new_token: String,
 }
 
@@ -40,28 +41,28 @@ pub struct Pair {
     pub key: PathBuf,
 }
 
-/// What OpenShift's etcd has besides.
+/// The additional settings of OpenShift's etcd.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenShift {
-    /// By how much a forced new cluster raises its revisions: an option of OpenShift's own etcd.
+    /// The number by which a forced new cluster raises its revisions, an option of OpenShift's own etcd.
     pub bump: u64,
 }
 
-/// The configuration's name, in its directory, and the bytes that are read of it.
+/// The file's name in its directory. Below it is the number of bytes that are read of the file.
 pub const FILE: &str = "config.yaml";
 pub const LIMIT: u64 = 1024 * 1024;
-/// The line that forces a new cluster, and the one that says by how much its revisions are raised.
+/// The key that forces a new cluster. Below it is the key by which that cluster raises its revisions.
 const FORCE_KEY: &str = "force-new-cluster";
 const TOKEN_KEY: &str = "initial-cluster-token";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
-/// What holds where nobody says otherwise. From etcd 3.5 on pre-vote is its own default: with it a member that waits for a vote in
-/// vain stays in its term, by which a vote proxy sees that nobody was elected meanwhile.
+/// The settings that apply unless the operator or the manifest sets others. etcd 3.5 made pre-vote its default. With pre-vote a
+/// member that fails to win an election stays in its term. A vote proxy sees by the term that no other member was elected.
 const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000", "pre-vote=true"];
-/// As OpenShift's static pod runs it.
+/// The settings of OpenShift's static pod.
 const OPENSHIFT_DEFAULTS: &[&str] =
     &["metrics=extensive", "initial-corrupt-check=true", "max-learners=1", "listen-metrics-urls=https://0.0.0.0:9978"];
 
-/// The configuration for a start in `mode`.
+/// Returns the configuration for a start in `mode`.
 pub fn render(settings: &Settings, mode: &RunMode) -> String {
     let (initial_cluster, state) = initial_cluster(settings, mode);
     let tls = |pair: &Pair| {
@@ -102,8 +103,8 @@ fn any(settings: &Settings) -> &'static str {
     if settings.own_ip.is_ipv6() { "[::]" } else { "0.0.0.0" }
 }
 
-/// OpenShift's etcd has a local socket, too. etcd 3.4, which no OpenShift with two nodes has, would not start a second time in
-/// the same container: it does not take over the socket's file that it has left there.
+/// Returns the URLs on which clients are served. OpenShift's etcd has a local socket, too. etcd 3.4 would fail to start a second
+/// time in the same container, because it does not reuse the socket's file. No OpenShift with two nodes has etcd 3.4.
 fn client_listeners(settings: &Settings) -> String {
     let network = format!("https://{}:{}", any(settings), settings.client_port);
     match (settings.openshift.filter(|_| settings.version.minor >= 5), settings.own_ip) {
@@ -113,7 +114,7 @@ fn client_listeners(settings: &Settings) -> String {
     }
 }
 
-/// What an operator or the manifest sets, then what holds otherwise.
+/// Returns the settings of the operator or the manifest, then the defaults of all others.
 fn others(settings: &Settings) -> Vec<(String, Value)> {
     let openshift = settings.openshift.map(|_| OPENSHIFT_DEFAULTS).unwrap_or_default();
     let defaults: Vec<Setting> =
@@ -136,14 +137,14 @@ fn initial_cluster(settings: &Settings, mode: &RunMode) -> (String, &'static str
     (members.join(","), state)
 }
 
-/// Where an etcd that was started with a configuration keeps its data, and on which ports it serves clients.
+/// The data dir and the client ports that a configuration names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub data_dir: PathBuf,
     pub client_ports: Vec<u16>,
 }
 
-/// The address under which clients are told to reach the member: the first, where the configuration has several.
+/// Returns the address that the member advertises to clients: the first one, where the configuration has several.
 pub fn address(text: &str) -> Option<IpAddr> {
     let urls = value(text, "advertise-client-urls")?;
     let (host, _) = urls.split(',').next()?.strip_prefix("https://")?.rsplit_once(':')?;
@@ -155,7 +156,7 @@ fn value(text: &str, key: &str) -> Option<String> {
     json::from_text(line).ok().or_else(|| Some(line.to_owned()))
 }
 
-/// The place that a configuration says, which may be one of the shell agent's.
+/// Returns the place that a configuration names. The shell agent's configurations are read, too.
 pub fn place(text: &str) -> Option<Place> {
     let urls = value(text, "listen-client-urls").unwrap_or_default();
     let client_ports = urls.split(',').filter_map(|url| url.rsplit(':').next()?.trim_end_matches('/').parse().ok());
@@ -163,18 +164,18 @@ pub fn place(text: &str) -> Option<Place> {
     data_dir.is_absolute().then(|| Place { data_dir, client_ports: client_ports.filter(|port| *port != 0).collect() })
 }
 
-/// Whether a configuration would force a new cluster at the next start.
+/// Returns whether a configuration forces a new cluster at the next start.
 pub fn forces_new_cluster(text: &str) -> bool {
     text.lines().any(forces)
 }
 
-/// The configuration with the force taken out.
+/// Returns the configuration with the force removed.
 pub fn settled(text: &str) -> String {
     let line = |line: &str| if forces(line) { format!("{FORCE_KEY}: false\n") } else { line.to_owned() };
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// Whether a line says so, whatever ends it: an editor may have touched the file.
+/// Returns whether a line forces a new cluster. The line's end does not matter, because an editor may have changed it.
 fn forces(line: &str) -> bool {
     line.trim_end() == format!("{FORCE_KEY}: true")
 }
@@ -207,8 +208,8 @@ mod tests {
         }
     }
 
-    /// With etcd's own token, a cluster that begins anew at the same address would have the ids of the one before it, and would be held to the
-    /// position that the one before it had reached.
+    /// With etcd's default token, a new cluster at the same address would have the ids of the cluster before it. It would then
+    /// have to reach that cluster's position.
     #[test]
     fn a_cluster_that_begins_has_a_token_of_its_own() {
         assert!(render(&settings(), &RunMode::Bootstrap).contains("initial-cluster-token: \"tandem-1-2\"\n"));

@@ -3,7 +3,7 @@
 const UNITS: &[(&str, f64)] =
     &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
 
-/// The duration in nanoseconds; `None` where it is none.
+/// Returns the duration in nanoseconds; `None` if the text is no duration.
 pub(super) fn nanoseconds(text: &str) -> Option<u64> {
     if text == "0" {
         return Some(0);
@@ -19,7 +19,7 @@ pub(super) fn nanoseconds(text: &str) -> Option<u64> {
         total += number * factor;
         rest = rest.get(end..)?;
     }
-    // Nobody waits for centuries; below that the conversion is exact to the nanosecond that anyone writes.
+    // The limit is about 285 years. Below it the conversion is exact to the nanosecond for every realistic value.
     let fits = !text.is_empty() && total < 9e18;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked just above")]
     fits.then_some(total.round() as u64)

@@ -1,8 +1,8 @@
-//! What keeps an etcd from doing what it was asked.
+//! The errors of a question to etcd.
 
 use crate::decide::reason;
 
-/// An etcd did not do what it was asked.
+/// The failure of a question or a request to an etcd.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read {path}: {source}")]
@@ -11,13 +11,13 @@ pub enum Error {
     Client { url: String, why: String },
     #[error("{url} gave no answer within {seconds:.1} s")]
     TimedOut { url: String, seconds: f64 },
-    /// etcd answers, and its auth lets this agent's user do less than was asked.
+    /// etcd's auth refused this agent's user the request. etcd itself is healthy.
     #[error("{}: {url} says '{why}'", reason::grant(user.as_deref()))]
     NoPermission { url: String, user: Option<String>, why: String },
 }
 
 impl Error {
-    /// Whether the time for an answer was over.
+    /// Returns whether etcd did not answer in time.
     pub fn is_too_late(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }

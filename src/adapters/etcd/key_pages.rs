@@ -1,4 +1,4 @@
-//! All keys of an etcd, page after page and as of one revision.
+//! All keys of an etcd, read page by page as of one revision.
 
 use std::time::Duration;
 
@@ -7,16 +7,17 @@ use etcd_client::{Client, GetOptions, KvClient};
 use super::client::{self, Credentials, Endpoint, Error};
 use super::space::COMPACTED;
 
-/// Keys of a page: so many at first, and as many as `PAGE` bytes hold later. etcd makes a whole page before it sends it.
+/// The number of keys in the first page. Later pages have as many as `PAGE` bytes hold, because etcd builds a whole page before
+/// it sends it.
 const FIRST_KEYS: i64 = 64;
 const MOST_KEYS: i64 = 8_000;
 const PAGE: usize = 8 << 20;
-/// The largest answer that is taken. One that is larger is asked for in parts.
+/// The largest answer that is accepted, in bytes. A larger one is requested in parts.
 const LARGEST_ANSWER: usize = 64 << 20;
-/// The first key that there can be.
+/// The smallest possible key.
 const FIRST: &[u8] = &[0];
 
-/// A key as it is at the revision.
+/// A key and its value, as of the revision.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
     pub key: &'a [u8],
@@ -27,18 +28,18 @@ pub struct Pair<'a> {
     pub lease: i64,
 }
 
-/// Which keys are wanted.
+/// The selection of keys.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// The revision of which they are; the newest one where there is none.
+    /// The revision to read at; the newest one if `None`.
     pub at: Option<u64>,
-    /// The first revision that may have written them.
+    /// The least revision that a key may have been modified at.
     pub since: u64,
-    /// One key is enough.
+    /// Whether one key is enough.
     pub only_one: bool,
 }
 
-/// Calls `visit` with each key. Answers the revision of which they are; `None` where etcd has compacted what was asked for.
+/// Calls `visit` for each key. Returns the revision that was read; `None` where etcd has compacted it.
 pub(super) async fn read(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -81,7 +82,7 @@ async fn pages(
             });
         }
         match page.kvs().last().filter(|_| page.more() && !wanted.only_one) {
-            // The key right behind it.
+            // The next possible key.
             Some(last) => from = [last.key(), FIRST].concat(),
             None => return Ok(at_revision),
         }
@@ -89,7 +90,7 @@ async fn pages(
     }
 }
 
-/// Asks for the keys behind `from`; `None` where the answer is too large.
+/// Reads the keys after `from`; `None` where the answer is too large.
 async fn page(
     kv: &mut KvClient,
     from: &[u8],

@@ -1,4 +1,4 @@
-//! Leases by what their keys name: those of one node are found, each with all of its keys, and can be revoked.
+//! Leases, found by the node that their keys name. Each lease of a node is found with all of its keys, and can be revoked.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,45 +7,45 @@ use etcd_client::{Client, GetOptions, LeaseTimeToLiveOptions};
 
 use super::client::{self, Credentials, Endpoint, Error};
 
-/// How many keys are asked for at a time: names only, which are short.
+/// The number of keys per question. It asks for names only, which are short.
 const PAGE: i64 = 1000;
-/// What stands for keys that etcd's auth does not show.
+/// The placeholder for keys that etcd's auth hides.
 const HIDDEN: &str = "(not to be read)";
-/// What etcd says of a lease that has ended meanwhile.
+/// etcd's text for a lease that has ended meanwhile.
 const NO_LEASE: &str = "etcdserver: requested lease not found";
 
-/// Where in a key it stands whose it is.
+/// The part of a key that names the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// Its value is the node's name.
+    /// The value is the node's name.
     Value,
-    /// What follows its last slash is the node's name.
+    /// The part after the last slash of the key is the node's name.
     Name,
-    /// One of the two.
+    /// The value or the part after the last slash.
     Either,
 }
 
-/// Which keys are a node's own. Names are compared byte by byte, and nothing but the whole name fits.
+/// The selection of a node's own keys. Names are compared byte by byte, and only the whole name matches.
 #[derive(Clone, Debug)]
 pub struct Own {
-    /// What all of them begin with.
+    /// The prefix of all keys.
     pub prefix: String,
     pub node: String,
     pub mark: Mark,
 }
 
-/// A lease that holds a key of the node's own.
+/// A lease that holds at least one of the node's own keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub id: i64,
-    /// The node's own keys that it holds.
+    /// The node's own keys under the lease.
     pub own: Vec<String>,
-    /// Keys of somebody else that it holds as well, or of which nobody says whose they are.
+    /// Other keys under the lease: those of other nodes, and those without a known owner.
     pub others: Vec<String>,
 }
 
 impl Own {
-    /// Whether the name of `key` says that it is the node's own. Those outside of the prefix are nobody's business.
+    /// Returns whether the name of `key` makes it the node's own. A key outside of the prefix never is.
     fn is_by_name(&self, key: &[u8]) -> bool {
         let last = key.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         self.is_below(key) && self.mark != Mark::Value && last == self.node.as_bytes()
@@ -59,7 +59,7 @@ impl Own {
         key.starts_with(self.prefix.as_bytes())
     }
 
-    /// Where the keys below the prefix end: the first name that no longer begins with it.
+    /// Returns the end of the range of keys below the prefix: the first name that no longer begins with it.
     fn end(&self) -> Vec<u8> {
         let mut end = self.prefix.clone().into_bytes();
         while let Some(last) = end.pop() {
@@ -72,7 +72,7 @@ impl Own {
     }
 }
 
-/// The leases that hold a key of the node's own, each with all of its keys. Nothing is asked but what a majority confirms.
+/// Finds the leases that hold one of the node's own keys, each with all of its keys. All reads are linearizable.
 pub async fn find(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -82,7 +82,7 @@ pub async fn find(
     client::ask(endpoint, credentials, timeout, async |client| of_node(client, own).await).await
 }
 
-/// Ends a lease, and with it all of its keys; one that has ended already is no fault.
+/// Revokes a lease, which deletes all of its keys. A lease that has already ended is no error.
 pub async fn revoke(endpoint: &Endpoint, credentials: &Credentials, id: i64, timeout: Duration) -> Result<(), Error> {
     let done = client::ask(endpoint, credentials, timeout, async |mut client| client.lease_revoke(id).await).await;
     match done {
@@ -94,7 +94,7 @@ pub async fn revoke(endpoint: &Endpoint, credentials: &Credentials, id: i64, tim
 async fn of_node(mut client: Client, own: &Own) -> Result<Vec<Lease>, etcd_client::Error> {
     let mut leases = BTreeMap::new();
     for (key, id) in leased(&mut client, own).await? {
-        // A name says no for nothing; a value has to be asked for.
+        // The mark `Name` decides by the name. The others need the value.
         let may_be_own = own.mark != Mark::Name || own.is_by_name(&key);
         if may_be_own && !leases.contains_key(&id) && whose(&mut client, own, &key, id).await? == Whose::Own {
             leases.insert(id, key);
@@ -108,12 +108,12 @@ async fn of_node(mut client: Client, own: &Own) -> Result<Vec<Lease>, etcd_clien
     Ok(found)
 }
 
-/// A lease of which `key` is known.
+/// Reads all keys of a lease of which `key` is known.
 async fn whole(client: &mut Client, own: &Own, id: i64, key: &[u8]) -> Result<Lease, etcd_client::Error> {
     let mut lease = Lease { id, own: Vec::new(), others: Vec::new() };
     let keys = match client.lease_time_to_live(id, Some(LeaseTimeToLiveOptions::new().with_keys())).await {
         Ok(answer) => answer.keys().to_vec(),
-        // It has a key that this user may not read.
+        // The lease has a key that this user may not read.
         Err(error) if client::is_refused(&error) => {
             lease.own.push(text(key));
             lease.others.push(HIDDEN.to_owned());
@@ -131,13 +131,13 @@ async fn whole(client: &mut Client, own: &Own, id: i64, key: &[u8]) -> Result<Le
     Ok(lease)
 }
 
-/// A key as a log shows it: in one line, whatever somebody has put into it.
+/// Returns a key for a log: in one line, with its control characters replaced.
 fn text(key: &[u8]) -> String {
     let plain = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
     String::from_utf8_lossy(key).chars().map(plain).collect()
 }
 
-/// The keys below the prefix that hang on a lease, and on which.
+/// Returns the keys below the prefix that have a lease, with its id.
 async fn leased(client: &mut Client, own: &Own) -> Result<BTreeMap<Vec<u8>, i64>, etcd_client::Error> {
     let mut found = BTreeMap::new();
     let mut from = own.prefix.clone().into_bytes();
@@ -147,26 +147,26 @@ async fn leased(client: &mut Client, own: &Own) -> Result<BTreeMap<Vec<u8>, i64>
         let leased = answer.kvs().iter().filter(|kv| kv.lease() != 0);
         found.extend(leased.map(|kv| (kv.key().to_vec(), kv.lease())));
         match answer.kvs().last().filter(|_| answer.more()) {
-            // The name right behind it.
+            // The next possible name.
             Some(last) => from = [last.key(), &[0]].concat(),
             None => return Ok(found),
         }
     }
 }
 
-/// Whose a key is.
+/// The owner of a key.
 #[derive(PartialEq, Eq)]
 enum Whose {
     Own,
     Others,
-    /// It is not there any more, or hangs on another lease.
+    /// The key has gone, or has another lease now.
     Gone,
 }
 
-/// Whose a key is that hung on `lease` a moment ago.
+/// Returns the owner of a key that had `lease` a moment ago.
 async fn whose(client: &mut Client, own: &Own, key: &[u8], lease: i64) -> Result<Whose, etcd_client::Error> {
     if !own.is_below(key) {
-        // Who may read it is not asked either.
+        // The value of a key outside of the prefix is not read.
         return Ok(Whose::Others);
     }
     let answer = client.get(key, None).await?;

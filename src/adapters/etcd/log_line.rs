@@ -1,12 +1,12 @@
-//! What etcd said last: its structured log, read for the one line that explains why it exited.
+//! etcd's last log lines, searched for the one that explains its exit.
 
 use serde_json::{Value, json};
 
 use crate::base::json;
 
-/// What the Go runtime writes before the stacks of a program that broke down.
+/// The texts that the Go runtime writes before the stacks of a program that crashed.
 const BREAKDOWNS: [&str; 2] = ["panic: ", "fatal error: "];
-/// What etcd breaks down over, too, and is around its data: room, rights, memory, ports, an older version than before.
+/// The texts of crashes that the data did not cause: space, rights, memory, ports, or a downgrade.
 const AROUND: [&str; 12] = [
     "no space left on device",
     "disk quota exceeded",
@@ -22,23 +22,23 @@ const AROUND: [&str; 12] = [
     "removed from the cluster",
 ];
 
-/// What an etcd says at level warn, and ends with success, that learns of its removal from its peers or from its log.
+/// etcd's warning when it learns of its own removal, from its peers or from its log. It then exits with success.
 const REMOVED: &str = "the member has been permanently removed from the cluster";
 
-/// Whether etcd ended as its member was removed.
+/// Returns whether etcd ended because its member was removed.
 pub fn tells_of_a_removal(log: &str) -> bool {
     log.contains(REMOVED)
 }
 
-/// Whether the end of etcd's log is a breakdown for which it names nothing but its data.
+/// Returns whether etcd's log ends in a crash with no other cause than its data.
 pub fn breaks_down_over_its_data(log: &str) -> bool {
     let broke_down = log.lines().any(|line| BREAKDOWNS.iter().any(|word| line.trim_start().starts_with(word)));
     let log = log.to_lowercase();
     broke_down && !AROUND.iter().any(|words| log.contains(words))
 }
 
-/// The most telling of etcd's last lines: the newest of level fatal or panic, else of a breakdown, else of level error or of a removal, else
-/// the last line at all.
+/// Returns the line of etcd's log that explains most. That is the newest line of level fatal or panic. Otherwise it is the crash,
+/// then a line of level error or of a removal, then the last line.
 pub fn most_telling(log: &str) -> Option<String> {
     let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let newest = |counts: &dyn Fn(&Value) -> bool| {
@@ -54,7 +54,7 @@ pub fn most_telling(log: &str) -> Option<String> {
         .or_else(|| lines.last().map(|line| (*line).to_owned()))
 }
 
-/// Its own line; what follows it are stacks.
+/// Returns the crash's own line. The stacks follow it.
 fn breakdown(lines: &[&str]) -> Option<String> {
     let is_one = |line: &&&str| BREAKDOWNS.iter().any(|word| line.starts_with(word));
     lines.iter().rev().find(is_one).map(|line| (*line).to_owned())
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(most_telling(log).as_deref(), Some("discovery failed: member count is unequal"));
     }
 
-    /// The end of the log of an etcd 3.5 that learnt from its peer that it is no member any more.
+    /// The end of the log of an etcd 3.5 that learnt from its peer that it was removed.
     #[test]
     fn a_removal_beats_how_etcd_ends_after_it() {
         let log = "{\"level\":\"warn\",\"msg\":\"server error\",\"error\":\"the member has been permanently removed from the cluster\"}\n\
@@ -89,7 +89,7 @@ mod tests {
         assert!(tells_of_a_removal(log) && !tells_of_a_removal(DAMAGED));
     }
 
-    /// What etcd 3.4 says of a database whose pages were overwritten.
+    /// etcd 3.4's log for a database with overwritten pages.
     const DAMAGED: &str = "{\"level\":\"info\",\"msg\":\"starting an etcd server\",\"downgrade-check-interval\":\"5s\"}\n\
         panic: freepages: failed to get all reachable pages (page 651: out of bounds: 5)\n\n\
         goroutine 127 [running]:\ngo.etcd.io/bbolt.(*DB).freepages.func2()\n\tgo.etcd.io/bbolt/db.go:1056 +0x99\n";
@@ -105,7 +105,7 @@ mod tests {
             "{\"level\":\"panic\",\"msg\":\"write: no space left on device\"}\npanic: write\n",
             "{\"level\":\"panic\",\"msg\":\"invalid downgrade; server version is lower\"}\npanic: invalid downgrade\n",
             "{\"level\":\"fatal\",\"msg\":\"discovery failed\",\"error\":\"member count is unequal\"}\n",
-            // What it prints where it does not know a flag.
+            // etcd's output for an unknown flag.
             "Only supports debug, info, warn, error, panic: or fatal.\n",
             "",
         ];

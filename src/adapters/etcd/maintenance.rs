@@ -1,4 +1,4 @@
-//! What shows that two etcds hold the same, and a copy of one's database.
+//! Maintenance questions: revisions and hashes, which show that two etcds hold the same data, and a copy of the database.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use super::client::{self, Credentials, Endpoint, Error};
 
-/// What the keys of an etcd come to, all of them up to a revision.
+/// The hash of all keys of an etcd up to a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hash {
     pub hash: u32,
-    /// Where the history that was hashed begins: two hashes can be compared only where it is one.
+    /// The first revision that was hashed. Two hashes are comparable only if this is the same.
     pub compact_revision: i64,
 }
 
-/// How far the etcd at `endpoint` is.
+/// Returns the revision of the etcd at `endpoint`, by a linearizable read.
 pub(super) async fn revision(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Result<i64, Error> {
     client::ask(endpoint, credentials, patience, async |mut client| {
         let answer = client.get(client::HEALTH_KEY, None).await?;
@@ -25,7 +25,7 @@ pub(super) async fn revision(endpoint: &Endpoint, credentials: &Credentials, pat
     .await
 }
 
-/// Returns how far the etcd at `endpoint` is by itself, which it answers without a leader.
+/// Returns the revision of the etcd at `endpoint` by its own state. etcd answers this without a leader.
 pub(super) async fn own_revision(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -39,7 +39,7 @@ pub(super) async fn own_revision(
     .await
 }
 
-/// The hash of everything up to `revision`.
+/// Returns the hash of all keys up to `revision`.
 pub(super) async fn hash(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -53,7 +53,7 @@ pub(super) async fn hash(
     .await
 }
 
-/// Writes a copy of the database to `path`, for root alone; what is there is whole, or nothing is. Answers its bytes.
+/// Writes a copy of the database to `path`, readable only by root. The file is complete or missing. Returns its size in bytes.
 pub(super) async fn snapshot(
     endpoint: &Endpoint,
     credentials: &Credentials,

@@ -1,7 +1,7 @@
-//! The lock that keeps two changes of the members apart: a key with a lease, in the form of etcd's own lock service, which therefore
-//! waits for ours as `etcdctl lock tandem/member-change` does. We do not wait for another one's: its holder is told.
+//! The lock against two member changes at once: a key with a lease, in the form of etcd's own lock service. So `etcdctl lock
+//! tandem/member-change` waits for this lock. This lock waits for no other holder, and reports it instead.
 //!
-//! Beside it is a key without a lease: the member that was removed last, for a command that was cut off after a removal.
+//! Next to it is a key without a lease, which names the last removed member. A command that was cut off after a removal reads it.
 
 use std::time::Duration;
 
@@ -10,21 +10,21 @@ use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 use super::client::{self, Credentials, Endpoint, Error};
 use super::members::{self, LOCK};
 
-/// The key of the member that was removed last; not below the lock, whose keys etcd's lock service counts.
+/// The key that names the last removed member. It is not below the lock, because etcd's lock service counts all keys there.
 const REMOVED: &str = "tandem/member-removed";
 
-/// What came of asking for the lock.
+/// The outcome of a request for the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     Yes {
         key: String,
         lease: i64,
     },
-    /// Somebody else has it, in his words.
+    /// Another holder has the lock; this is the holder's description of itself.
     By(String),
 }
 
-/// Takes the lock for `seconds`, unless somebody has it; `holder` is what others are told.
+/// Takes the lock for `seconds`, unless it is held. `holder` describes this holder to others.
 pub(super) async fn take(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -39,21 +39,21 @@ pub(super) async fn take(
 async fn put_if_nobody_has_it(mut client: Client, holder: &str, seconds: i64) -> Result<Taken, etcd_client::Error> {
     let lease = client.lease_grant(seconds, None).await?.id();
     let key = format!("{LOCK}{lease:x}");
-    // Of a range without keys etcd compares a key that was never made.
+    // For a range without keys, etcd compares the create revision 0.
     let nobody = Compare::create_revision(LOCK, CompareOp::Equal, 0).with_prefix();
     let put = TxnOp::put(key.as_str(), holder, Some(PutOptions::new().with_lease(lease)));
     let answer = client.txn(Txn::new().when([nobody]).and_then([put])).await;
     if answer.as_ref().is_ok_and(etcd_client::TxnResponse::succeeded) {
         return Ok(Taken::Yes { key, lease });
     }
-    // Else it would end by itself, after a while.
+    // Without the revocation the lease would stay until it expires.
     let _ = client.lease_revoke(lease).await;
     answer?;
     let (_, found) = members::lock(&mut client).await;
     Ok(Taken::By(found.map_or_else(|| "it has just ended".to_owned(), |found| found.holder)))
 }
 
-/// Keeps the lock; `false` where its lease is over.
+/// Renews the lock. Returns `false` if its lease is over.
 pub(super) async fn renew(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -68,7 +68,7 @@ pub(super) async fn renew(
     .await
 }
 
-/// Writes down what is removed next.
+/// Records the member that is removed next.
 pub(super) async fn note_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -81,7 +81,7 @@ pub(super) async fn note_removal(
     .await
 }
 
-/// What was written down last.
+/// Returns the last recorded removal.
 pub(super) async fn last_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,

@@ -1,4 +1,5 @@
-//! An etcd of any size, asked one member at a time: what each says of itself, its own member list, and who holds the lock of a change.
+//! An etcd of any size, asked one member at a time: each member's state, its own member list, and the holder of the member-change
+//! lock.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -10,77 +11,77 @@ use super::client::{self, Credentials, Endpoint, Error};
 use crate::decide::evidence::MemberId;
 use crate::os::clock::Deadline;
 
-/// What the keys of the lock begin with that keeps two changes of the members apart; the value names its holder.
+/// The prefix of the keys of the lock against two member changes at once. A key's value describes its holder.
 pub const LOCK: &str = "tandem/member-change/";
-/// How much of a member's time is kept for what needs no majority.
+/// The part of a member's time that is reserved for questions that need no majority.
 const FOR_THE_LIST: Duration = Duration::from_millis(500);
-/// What the transport says of an answer that took too long, as it may a moment before we do.
+/// tonic's text for an answer that took too long. The transport's timer may fire a moment before this client's.
 const EXPIRED: &str = "Timeout expired";
-/// What etcd calls an alarm that the data of members differ, and one that a database is full.
+/// etcd's texts for alarms: data that differs between members, and a full database.
 const CORRUPT: &str = "alarm:CORRUPT";
 const NO_SPACE: &str = "alarm:NOSPACE";
 
-/// A member in a member list.
+/// An entry of a member list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
     pub id: MemberId,
-    /// Empty where it never started.
+    /// The member's name; empty if it never started.
     pub name: String,
     pub peer_urls: Vec<String>,
-    /// Empty where it never started, too.
+    /// The URLs for clients; empty if the member never started.
     pub client_urls: Vec<String>,
     pub is_learner: bool,
 }
 
-/// What a member says.
+/// The state that a member reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub cluster_id: u64,
     pub member_id: MemberId,
-    /// `None` where it has none.
+    /// The leader that the member knows; `None` where it has none.
     pub leader: Option<MemberId>,
     pub is_learner: bool,
     pub index: u64,
     pub applied: u64,
     pub db_bytes: u64,
-    /// Whether it raises an alarm that its data are not those of the others.
+    /// Whether the member raises the alarm that its data differs from the others'.
     pub is_corrupt: bool,
-    /// Whether a member has no space for another write, so that none takes any.
+    /// Whether any member has the alarm of a full database. No member then accepts writes.
     pub has_no_space: bool,
-    /// Whether a majority confirmed a read, just before the list was read; why not.
+    /// The result of a linearizable read just before the list was read, with the reason of a failure.
     pub confirmed: Result<(), String>,
-    /// Its member list, as it has applied it; a learner tells none.
+    /// The member list as this member has applied it; `None` from a learner, which does not disclose it.
     pub list: Option<Vec<Listed>>,
-    /// Who holds the lock of a change.
+    /// The lock of a member change, where it is held.
     pub change: Option<Lock>,
 }
 
-/// The lock of a change, while somebody has it.
+/// The lock of a member change, while it is held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {
     pub key: String,
-    /// Who has it, in his words.
+    /// The holder's description of itself.
     pub holder: String,
 }
 
-/// What came of a question.
+/// The outcome of a question to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     Said(Box<Said>),
-    /// It was asked, and there was no answer: why.
+    /// The member did not answer, for this reason.
     Nothing(String),
-    /// It could not be asked: why.
+    /// The member could not be asked, for this reason.
     Unknown(String),
 }
 
-/// Asks the member at `endpoint`, for at most `patience`.
+/// Asks the member at `endpoint` for its state, for at most `patience`.
 pub(super) async fn ask(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Result<Said, Error> {
-    // Without a majority the read is what takes all of its time, and the rest is to be told all the same.
+    // Without a majority the read uses all of its time, and the rest of the state is still wanted.
     let read = patience.saturating_sub(FOR_THE_LIST);
     client::ask(endpoint, credentials, patience, async move |client| conversation(client, read).await).await
 }
 
-/// Whether anybody listens there, within `patience`; else what is heard instead.
+/// Tries a TCP connection to the endpoint within `patience`. An error is the outcome to report instead.
 pub(super) fn listens(endpoint: &Endpoint, patience: Duration) -> Result<(), Heard> {
     let deadline = Deadline::after(patience);
     let addresses = endpoint.address.to_socket_addrs();
@@ -89,14 +90,14 @@ pub(super) fn listens(endpoint: &Endpoint, patience: Duration) -> Result<(), Hea
         Ok(None) => return Err(Heard::Unknown(format!("{} is no address", endpoint.address))),
         Err(error) => return Err(Heard::Unknown(format!("{} is no address: {error}", endpoint.address))),
     };
-    // Zero is no time to wait, and an error of another kind.
+    // A time-out of zero is refused with another kind of error.
     let left = deadline.left().max(Duration::from_millis(1));
     let refused = |error| Heard::Nothing(format!("cannot connect to {}: {error}", endpoint.address));
     TcpStream::connect_timeout(&address, left).map(drop).map_err(refused)
 }
 
-/// The answer, or what is heard instead: who takes connections and does not answer is no member that is well, and what keeps us
-/// from being understood says nothing of it.
+/// Returns the outcome for an answer. A server that accepts connections and never answers is not healthy. An error of this side,
+/// such as a bad certificate, shows nothing about the member.
 pub(super) fn heard(answer: Result<Said, Error>) -> Heard {
     match answer {
         Ok(said) => Heard::Said(Box::new(said)),
@@ -116,7 +117,7 @@ async fn conversation(mut client: Client, read: Duration) -> Result<Said, etcd_c
         let too_late = (Err(format!("no answer within {:.1} s", read.as_secs_f64())), None);
         time::timeout(read, lock(&mut client)).await.unwrap_or(too_late)
     };
-    // Behind the read, so that the list is not older than what a majority has.
+    // The list is read after the read, so that it is at least as new as what the majority has confirmed.
     let list = if status.is_learner() { None } else { Some(list(&mut client).await?) };
     let header = status.header();
     Ok(Said {
@@ -135,8 +136,8 @@ async fn conversation(mut client: Client, read: Duration) -> Result<Said, etcd_c
     })
 }
 
-/// The lock's first key, which has it, by a read that a majority confirms. A read that etcd's auth refuses was confirmed before; then
-/// nobody knows of the lock.
+/// Reads the lock's first key, which holds the lock, by a linearizable read. etcd confirms a read before its auth refuses it.
+/// After such a refusal the read counts as confirmed, and the lock as unknown.
 pub(super) async fn lock(client: &mut Client) -> (Result<(), String>, Option<Lock>) {
     let first =
         GetOptions::new().with_prefix().with_limit(1).with_sort(SortTarget::Create, etcd_client::SortOrder::Ascend);
@@ -150,7 +151,7 @@ pub(super) async fn lock(client: &mut Client) -> (Result<(), String>, Option<Loc
     }
 }
 
-/// etcd's own lock service writes no value.
+/// Reads the lock from its key. etcd's own lock service writes no value.
 fn of_key(key: &[u8], value: &[u8]) -> Lock {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let key = text(key);

@@ -1,4 +1,4 @@
-//! etcd: asked over TLS, and configured by a file.
+//! etcd: a client over TLS, its configuration file, and its peer protocol.
 
 pub mod blocking;
 mod channel;

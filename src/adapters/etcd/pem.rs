@@ -1,4 +1,4 @@
-//! The certificates in the PEM files by which etcds and their clients know each other.
+//! The PEM files of certificates by which etcds and their clients trust each other.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -10,22 +10,22 @@ use zeroize::Zeroizing;
 use super::error::Error;
 use crate::os::wiped;
 
-/// Many times what a file of certificates is.
+/// The largest PEM file that is read, many times a usual one.
 pub const PEM_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// Every certificate in a file.
+/// Reads every certificate of a file.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Error> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read_pem(path)?).collect();
     found.map_err(|error| unusable(path, &error.to_string()))
 }
 
-/// A whole file, which is wiped when it is dropped: it may be a key.
+/// Reads a whole file. The buffer is wiped when it is dropped, because the file may hold a key.
 pub(super) fn read_pem(path: &Path) -> Result<Zeroizing<Vec<u8>>, Error> {
     wiped::read_at_most(path, PEM_LIMIT)
         .map_err(|source| Error::Certificate { path: path.display().to_string(), source })
 }
 
-/// Why what a file holds is of no use.
+/// Returns the error for a file with unusable contents.
 pub(super) fn unusable(path: &Path, why: &str) -> Error {
     let source = std::io::Error::new(ErrorKind::InvalidData, why);
     Error::Certificate { path: path.display().to_string(), source }

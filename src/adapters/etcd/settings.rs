@@ -1,6 +1,5 @@
-//! The settings of etcd that an operator or a pod manifest may give: how each is named in which release's configuration
-//! file, and what kind of value it takes there. etcd ignores names that it does not know without a word, so a name is
-//! written only where its release knows it.
+//! The settings of etcd that an operator or a pod manifest may give: the name in each release's configuration file, and the kind
+//! of value. etcd silently ignores names that it does not know. So a name is written only where the release knows it.
 
 mod table;
 mod values;
@@ -14,10 +13,10 @@ use table::{
 };
 use values::{listeners, typed};
 
-/// What etcd limits its database to where nobody says how much, or says 0.
+/// etcd's limit of its database where none is set, or 0.
 const DEFAULT_QUOTA: u64 = 2 * 1024 * 1024 * 1024;
 
-/// One setting with its value, as the configuration file takes it.
+/// One setting with its value, in the form of the configuration file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     key: &'static Key,
@@ -27,13 +26,13 @@ pub struct Setting {
 impl Eq for Setting {}
 
 impl Setting {
-    /// The newest name.
+    /// Returns the setting's newest name.
     pub fn name(&self) -> &'static str {
         self.key.name
     }
 }
 
-/// Why a setting cannot be taken.
+/// The reason why a setting is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("'{0}' is not 'name=value'")]
@@ -44,23 +43,23 @@ pub enum Error {
     Ours(String),
     #[error("{name}={value} is not {wanted}")]
     Value { name: String, value: String, wanted: String },
-    /// Each is one, but not beside the others.
+    /// The settings are valid one by one, but not together.
     #[error("{0}")]
     Together(String),
 }
 
-/// Whether the agent sets `name` itself.
+/// Returns whether the agent sets `name` itself.
 pub fn is_ours(name: &str) -> bool {
     OURS.contains(&name)
 }
 
-/// Reads `name=value`, named as etcd's options are, with or without `experimental-`.
+/// Reads `name=value`, with the name of etcd's option. The prefix `experimental-` is optional.
 pub fn parse(text: &str) -> Result<Setting, Error> {
     let (name, value) = text.split_once('=').ok_or_else(|| Error::NoValue(text.to_owned()))?;
     setting(name.trim(), value.trim())
 }
 
-/// The setting `name` with `value`, in words.
+/// Reads the setting `name` from the text `value`.
 pub fn setting(name: &str, value: &str) -> Result<Setting, Error> {
     if is_ours(name) {
         return Err(Error::Ours(name.to_owned()));
@@ -75,7 +74,7 @@ pub fn setting(name: &str, value: &str) -> Result<Setting, Error> {
     Ok(Setting { key, value: typed(name, value, key.kind)? })
 }
 
-/// The settings behind `feature-gates`, as in `InitialCorruptCheck=true,LeaseCheckpoint=true`.
+/// Returns the settings of `feature-gates`, for example of `InitialCorruptCheck=true,LeaseCheckpoint=true`.
 pub fn feature_gates(text: &str) -> Vec<Result<Setting, Error>> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     let one = |entry: &str| {
@@ -87,13 +86,13 @@ pub fn feature_gates(text: &str) -> Vec<Result<Setting, Error>> {
     entries.map(one).collect()
 }
 
-/// Whether `name` is the option that holds feature gates.
+/// Returns whether `name` is the option that holds feature gates.
 pub fn holds_feature_gates(name: &str) -> bool {
     name == FEATURE_GATES
 }
 
-/// What holds of `settings`, each of which is one, beside each other and beside the ports that are taken, each with the
-/// name of what takes it. The first of a name counts.
+/// Checks that `settings`, each valid by itself, fit together. They must also fit the ports in use, each given with the name of
+/// its user. The first setting of a name counts.
 pub fn fit_together(settings: &[Setting], taken: &[(&'static str, u16)]) -> Result<(), Error> {
     let value = |name: &str| settings.iter().find(|setting| setting.key.name == name).map(|setting| &setting.value);
     let number = |name: &str, default: u64| value(name).and_then(Value::as_u64).unwrap_or(default);
@@ -142,19 +141,19 @@ fn ports_differ(settings: &[Setting], taken: &[(&'static str, u16)]) -> Result<(
     Ok(())
 }
 
-/// How large etcd's database may become with these settings.
+/// Returns the limit of etcd's database with these settings, in bytes.
 pub fn quota_bytes(settings: &[Setting]) -> u64 {
     let given = settings.iter().find(|setting| setting.key.name == "quota-backend-bytes");
     given.and_then(|setting| setting.value.as_u64()).filter(|quota| *quota > 0).unwrap_or(DEFAULT_QUOTA)
 }
 
-/// The names of all settings.
+/// Returns the names of all settings.
 pub fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)
 }
 
-/// The settings as lines of the configuration file of `version`. The first of several with one name counts. Answers the
-/// names that this release does not know, too.
+/// Returns the settings as lines of the configuration file of `version`, and the names that this release does not know. The first
+/// of several settings with one name counts.
 pub fn render<'a>(
     settings: impl IntoIterator<Item = &'a Setting>,
     version: Version,

@@ -1,5 +1,6 @@
-//! The certificate that an etcd shows to its clients: seen in a handshake of its own, as the client of the other questions keeps
-//! it to itself. It also tells whether anybody is there. Our own certificate is shown as well, so that etcd has nothing to log.
+//! The certificate that an etcd shows to its clients. It needs a handshake of its own, because the client of the other questions
+//! does not expose it. The handshake also shows whether a server listens. It presents this client's certificate, so that etcd
+//! logs no error.
 
 use std::io::ErrorKind;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -15,20 +16,19 @@ use super::pem;
 use crate::adapters::https::tls::{self, Trust};
 use crate::os::clock::Deadline;
 
-/// What came of it.
+/// The outcome of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     Certificate(CertificateDer<'static>),
-    /// Nobody listens there.
+    /// The connection was refused.
     Nobody,
-    /// Whoever is there, if anybody, said nothing in time.
+    /// No answer arrived in time.
     Silence(String),
-    /// Why there was no handshake; the other questions may have a better word for it.
+    /// The reason why the handshake failed. The other questions may give a better one.
     Failure(String),
 }
 
-/// Shakes hands with the etcd at `endpoint`, as `credentials` say. To be taken as a client at all it has `connect`, and
-/// `patience` for the rest.
+/// Performs a TLS handshake with the etcd at `endpoint`. The TCP connection has `connect`, and the rest has `patience`.
 pub fn certificate(endpoint: &Endpoint, credentials: &Credentials, connect: Duration, patience: Duration) -> Shown {
     let stream = match connected(endpoint, connect) {
         Ok(stream) => stream,
@@ -48,7 +48,7 @@ pub(super) fn connected(endpoint: &Endpoint, patience: Duration) -> std::io::Res
     TcpStream::connect_timeout(&address, patience)
 }
 
-/// The chain that is shown, of one certificate at least.
+/// Performs the handshake. Returns the chain that the server shows, with at least one certificate.
 pub(super) fn handshake(
     mut stream: TcpStream,
     endpoint: &Endpoint,
@@ -70,7 +70,7 @@ pub(super) fn handshake(
         let step = if is_our_turn { connection.write_tls(&mut stream) } else { connection.read_tls(&mut stream) };
         match step {
             Ok(0) if !is_our_turn => return Err(unusable(endpoint, "it closed the connection")),
-            // A signal that is for others.
+            // A signal for another part of the process interrupted the read.
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             step => step.map_err(failed)?,
         };
@@ -78,7 +78,7 @@ pub(super) fn handshake(
     }
     let shown = connection.peer_certificates().filter(|chain| !chain.is_empty()).map(<[_]>::to_vec);
     connection.send_close_notify();
-    // The end of our handshake, and that we go: whether it hears it makes no difference to us, but to its log.
+    // This sends the end of the handshake and the close notification. They matter only to etcd's log, so errors are ignored.
     while connection.wants_write() && connection.write_tls(&mut stream).is_ok_and(|count| count > 0) {}
     shown.ok_or_else(|| unusable(endpoint, "it shows no certificate"))
 }
@@ -115,7 +115,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// A certificate for 127.0.0.1 that serves both sides, its key and its authority, as files in `dir`.
+    /// Writes to `dir` a certificate for 127.0.0.1 that serves both sides, its key and its authority.
     fn credentials(dir: &Path) -> Credentials {
         let authority_key = KeyPair::generate().unwrap();
         let mut authority = CertificateParams::new(Vec::new()).unwrap();

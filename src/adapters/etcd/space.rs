@@ -1,4 +1,4 @@
-//! The room of an etcd's database: what frees it, and the alarms that are about it.
+//! The space of an etcd's database: the requests that free it, and the alarms about it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use etcd_client::{AlarmAction, AlarmOptions, AlarmType, CompactionOptions};
 use super::client::{self, Credentials, Endpoint, Error};
 use crate::decide::evidence::MemberId;
 
-/// How etcd words that this revision, or a later one, was compacted before.
+/// etcd's text for a revision that it has already compacted.
 pub(super) const COMPACTED: &str = "required revision has been compacted";
 
 /// An alarm of a member.
@@ -17,15 +17,15 @@ pub struct Alarm {
     pub kind: Kind,
 }
 
-/// Which alarm it is.
+/// The kind of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     NoSpace,
-    /// `CORRUPT`, and whatever a later etcd raises.
+    /// `CORRUPT`, or any other alarm of a later etcd.
     Other,
 }
 
-/// Reads all alarms, of every member; members that were removed are among them.
+/// Reads the alarms of all members, including members that were removed.
 pub(super) async fn alarms(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -42,7 +42,7 @@ pub(super) async fn alarms(
     .await
 }
 
-/// Takes the alarm NOSPACE of `member` away, and no other one.
+/// Disarms the alarm NOSPACE of `member`, and no other one.
 pub(super) async fn disarm_no_space(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -57,7 +57,7 @@ pub(super) async fn disarm_no_space(
     .await
 }
 
-/// Drops what keys were before `revision`, and waits until the asked member has deleted it from its database.
+/// Compacts the history before `revision`, and waits until the asked member has deleted it from its database.
 pub(super) async fn compact(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -73,7 +73,7 @@ pub(super) async fn compact(
     .await
 }
 
-/// Writes the database of the asked member anew, without its free pages. The member answers no read meanwhile.
+/// Defragments the database of the asked member. The member answers no reads meanwhile.
 pub(super) async fn defragment(
     endpoint: &Endpoint,
     credentials: &Credentials,

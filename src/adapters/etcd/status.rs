@@ -1,4 +1,4 @@
-//! All that one etcd tells of itself, for people: more than a decision rests on. Nothing of it needs a majority but the read.
+//! The full status of one etcd, for operators. It holds more than decisions need. Only the read needs a majority.
 
 use std::time::Duration;
 
@@ -9,43 +9,43 @@ use super::client::{Credentials, Endpoint, HEALTH_KEY, ask as converse, is_refus
 use crate::base::Fact;
 use crate::decide::evidence::{Member, MemberId};
 
-/// How long each part may take.
+/// The time limit of each part.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// All of it.
+    /// The limit of the whole question.
     pub state: Duration,
-    /// The read, within that.
+    /// The limit of the read, which is part of the whole.
     pub read: Duration,
 }
 
-/// What an etcd tells of itself.
+/// The status that an etcd reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub version: String,
     pub cluster_id: u64,
     pub member_id: MemberId,
-    /// `None` where it has none.
+    /// The leader; `None` where it has none.
     pub leader: Option<MemberId>,
     pub term: u64,
-    /// The index of the last entry that it has, and of the last that it applied.
+    /// The index of the last entry in the log. The next field is the index of the last applied one.
     pub index: u64,
     pub applied: u64,
     pub is_learner: bool,
     pub db_bytes: u64,
     pub db_in_use_bytes: u64,
-    /// From etcd 3.6 on.
+    /// The limit of the database, which etcd reports from 3.6 on.
     pub quota_bytes: Option<u64>,
-    /// Alarms and errors, in its words.
+    /// Alarms and errors, in etcd's words.
     pub errors: Vec<String>,
-    /// As it has applied them. A learner answers nobody's question for the list, and has none here.
+    /// The members as this member has applied them; empty from a learner, which does not disclose them.
     pub members: Vec<Member>,
-    /// Whether a majority confirmed a read; not asked of a learner, which reads for nobody.
+    /// Whether a majority confirmed a read. A learner is not asked, because it serves no reads.
     pub reads: Fact<()>,
-    /// How long it took to tell how it stands.
+    /// The time that the member took to report its state.
     pub took: Duration,
 }
 
-/// Asks the etcd at `endpoint`, which takes connections.
+/// Asks the etcd at `endpoint` for its status. The caller has checked that it accepts connections.
 pub async fn ask(endpoint: &Endpoint, credentials: &Credentials, patience: Patience) -> Fact<Status> {
     let began = time::Instant::now();
     let talk = |client| conversation(client, began, patience.read);
@@ -80,7 +80,8 @@ async fn conversation(mut client: Client, began: time::Instant, read: Duration) 
     })
 }
 
-/// Whether a majority confirms a read. etcd has that confirmed before it looks who may read, so a refusal is one, too.
+/// Returns whether a majority confirms a read. etcd confirms a read before it checks permissions, so a permission error counts as
+/// success.
 async fn reads(mut client: Client, patience: Duration) -> Fact<()> {
     let options = GetOptions::new().with_count_only();
     match time::timeout(patience, client.get(HEALTH_KEY, Some(options))).await {

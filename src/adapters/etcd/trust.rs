@@ -1,7 +1,7 @@
-//! What the process that runs as an etcd has read of its certificates: which chain it shows, and which authorities it takes a client's
-//! certificate from. It names those in each handshake, so nobody has to be refused to find out.
+//! The certificates that a running etcd process has loaded: the chain that it shows, and the authorities that it trusts for
+//! clients. etcd sends their names in each handshake, so no client certificate has to be refused to find out.
 //!
-//! Who looks here judges what is shown, and so takes whatever it is; nothing is asked on such a connection.
+//! The caller judges the chain, so any chain is accepted. No request is sent on such a connection.
 
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,25 +19,25 @@ use super::client::{Credentials, Endpoint, Error, read_pem};
 use super::pem;
 use super::shown::{connected, handshake, unusable};
 
-/// One port of an etcd, as it was in one handshake.
+/// One port of an etcd, as one handshake showed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The leaf first.
+    /// The chain, leaf first.
     pub chain: Vec<CertificateDer<'static>>,
     /// The subjects of the authorities that it trusts, in DER.
     pub trusts: Vec<Vec<u8>>,
 }
 
-/// What came of a look.
+/// The outcome of a handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Looked {
     At(Port),
-    /// Nobody listens there.
+    /// The connection was refused.
     Nobody,
     Unknown(String),
 }
 
-/// Looks at one port. Our own certificate is shown, so that an etcd which trusts it has nothing to log.
+/// Performs a handshake with one port. Presents this node's certificate, so that an etcd that trusts it logs no error.
 pub fn look(endpoint: &Endpoint, own: &Credentials, connect: Duration, patience: Duration) -> Looked {
     let stream = match connected(endpoint, connect) {
         Ok(stream) => stream,
@@ -54,7 +54,7 @@ pub fn look(endpoint: &Endpoint, own: &Credentials, connect: Duration, patience:
 
 fn config(endpoint: &Endpoint, own: &Credentials, named: &Arc<Named>) -> Result<ClientConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    // What is mixed or unreadable of our own keeps nobody from looking.
+    // A mismatched or unreadable certificate of this node does not prevent the handshake.
     let shown = certified(own, &provider).ok();
     let resolver = Arc::new(Resolver { shown: shown.map(Arc::new), named: Arc::clone(named) });
     Ok(ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -71,7 +71,7 @@ fn certified(own: &Credentials, provider: &CryptoProvider) -> Result<CertifiedKe
     CertifiedKey::from_der(pem::certificates(&own.cert_file)?, key, provider).map_err(|error| wrong(error.to_string()))
 }
 
-/// The subjects that were named.
+/// The subjects of the authorities that the server named.
 #[derive(Debug, Default)]
 struct Named(Mutex<Vec<Vec<u8>>>);
 
@@ -99,7 +99,7 @@ impl ResolvesClientCert for Resolver {
     }
 }
 
-/// Takes every certificate, if whoever shows it has its key.
+/// A verifier that accepts every certificate, if the server has its key.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
 

@@ -1,14 +1,14 @@
-//! Which etcd is in an image: names in the configuration file and known defects depend on it.
+//! The version of etcd in an image. Names in the configuration file and known defects depend on it.
 
 pub use crate::decide::evidence::Version;
 
 impl Version {
-    /// Reads what `etcd --version` prints: `etcd Version: 3.5.21`.
+    /// Reads the output of `etcd --version`: `etcd Version: 3.5.21`.
     pub fn parse(printed: &str) -> Option<Self> {
         Self::of(printed.lines().find_map(|line| line.trim().strip_prefix("etcd Version:"))?.trim())
     }
 
-    /// Reads a version alone: `3.5.21`.
+    /// Reads a bare version: `3.5.21`.
     pub fn of(number: &str) -> Option<Self> {
         let mut parts = number.split(['.', '-', '+']);
         let major: u32 = parts.next()?.parse().ok()?;
@@ -17,7 +17,7 @@ impl Version {
     }
 }
 
-/// A defect of etcd that two-member clusters meet, and the first patch release of each line without it (etcd's
+/// A defect of etcd that affects clusters of two members, with the first patch release of each line without it (etcd's
 /// CHANGELOG-3.4 to 3.6). A line that is not named never had it, or has no fix.
 struct Defect {
     what: &'static str,
@@ -25,8 +25,8 @@ struct Defect {
 }
 
 const DEFECTS: &[Defect] = &[
-    // A survivor is a cluster of one: it acknowledged before the entry was on its disk. The mending release of 3.4 is by its
-    // history, as its changelog does not name it.
+    // A survivor is a cluster of one, which acknowledged before the entry was on its disk. The fixed release of 3.4 is from its
+    // git history, because its changelog does not name it.
     Defect {
         what: "a single member acknowledges writes that a power cut can lose",
         fixed: &[Version { minor: 4, patch: 21 }, Version { minor: 5, patch: 5 }],
@@ -46,7 +46,7 @@ const DEFECTS: &[Defect] = &[
     Defect { what: "a member can fail to start after a promotion", fixed: &[Version { minor: 6, patch: 4 }] },
 ];
 
-/// The known defects of `version` that matter here, each with the release that mends it.
+/// Returns the known defects of `version` that matter here, each with the release that fixes it.
 pub fn defects(version: Version) -> Vec<String> {
     let concerns = |defect: &&Defect| {
         defect.fixed.iter().find(|fixed| fixed.minor == version.minor && version.patch < fixed.patch)

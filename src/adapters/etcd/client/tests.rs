@@ -1,4 +1,4 @@
-//! What etcd's words mean, and in which order it is asked.
+//! Tests of how etcd's answers are understood, and of the order of the questions.
 
 mod double;
 
@@ -9,7 +9,7 @@ use self::double::{Double, LEADER, MEMBER, Reply, Script};
 use super::*;
 use crate::adapters::etcd::shown;
 
-/// For an etcd that is asked without TLS.
+/// Returns credentials for an etcd that is asked without TLS.
 fn no_credentials() -> Credentials {
     Credentials { trusted_ca_file: PathBuf::new(), cert_file: PathBuf::new(), key_file: PathBuf::new() }
 }
@@ -57,7 +57,7 @@ fn what_to_type_comes_first_where_etcds_auth_refuses() {
     assert!(refused(None).to_string().contains("CommonName"));
 }
 
-/// A busy machine lets a conversation go on behind its limit, and the transport, which has the same one, end it.
+/// On a busy machine a conversation can outlast its limit, and the transport, which has the same limit, can then end it.
 #[test]
 fn whatever_fails_once_the_time_is_over_is_too_late() {
     let endpoint = Endpoint { url: "http://127.0.0.1:1".to_owned(), address: "127.0.0.1:1".to_owned() };
@@ -76,7 +76,7 @@ fn whatever_fails_once_the_time_is_over_is_too_late() {
     assert!(late.is_too_late(), "{late}");
 }
 
-/// What a leader acknowledged alone before it listed a new voter is what that voter has to have.
+/// A new voter must have what the leader had acknowledged before it listed that voter.
 #[test]
 fn the_index_of_who_leads_is_not_older_than_its_list() {
     let asked = |leader: u64| {
@@ -92,7 +92,7 @@ fn the_index_of_who_leads_is_not_older_than_its_list() {
     assert_eq!((index, questions), (1, vec!["Status".to_owned(), "MemberList".to_owned()]), "who follows");
 }
 
-/// An etcd that waits for a leader and one that is slow are one to whom they refuse the rest.
+/// To a client that auth refuses, an etcd without a leader and a slow etcd look the same.
 #[test]
 fn one_that_refuses_us_and_is_late_with_a_read_is_too_late() {
     let asked = |read: Reply| {
@@ -109,7 +109,7 @@ fn one_that_refuses_us_and_is_late_with_a_read_is_too_late() {
     assert_eq!(asked(Reply::Silence), (true, true));
 }
 
-/// Files of a client in `dir`: an authority, a certificate that it has signed, and the key.
+/// Writes a client's files to `dir`: an authority, a certificate that it signed, and the key.
 fn files(dir: &std::path::Path) -> Credentials {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
     let (authority_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
@@ -129,7 +129,7 @@ fn files(dir: &std::path::Path) -> Credentials {
     }
 }
 
-/// A server of TLS that ends after the handshake; an endpoint for it.
+/// Starts a TLS server that closes after the handshake, and returns its endpoint.
 fn server(own: &Credentials) -> Endpoint {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
     let chain = CertificateDer::pem_file_iter(&own.cert_file).unwrap().map(Result::unwrap).collect();
@@ -153,7 +153,7 @@ fn server(own: &Credentials) -> Endpoint {
     Endpoint { url: format!("https://{address}"), address }
 }
 
-/// Never the words of a library alone.
+/// The error is never only the text of a library.
 #[test]
 fn what_keeps_two_sides_from_trust_is_said_with_the_file() {
     let (dir, theirs_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -191,7 +191,8 @@ fn what_keeps_two_sides_from_trust_is_said_with_the_file() {
     }
 }
 
-/// A self-signed certificate that names itself an authority, as `openssl req -x509` makes it: etcdctl takes it where the file holds that very one.
+/// `openssl req -x509` makes a self-signed certificate that names itself an authority. etcdctl trusts it if the CA file holds the
+/// same certificate.
 #[test]
 fn a_servers_certificate_that_is_in_the_file_itself_is_trusted() {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};

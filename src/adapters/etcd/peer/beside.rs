@@ -1,5 +1,4 @@
-//! What is done beside the sequence, each in a thread of its own: streams are read, the removal is proposed, `/members` is
-//! watched.
+//! The threads that run in parallel with the sequence. They read streams, propose the removal, and poll `/members`.
 
 use std::io::{ErrorKind, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +14,14 @@ use super::wire::Outgoing;
 use crate::decide::evidence::Member;
 use crate::os::clock;
 
-/// How often the removal is proposed: Raft drops a change of members while it has others to apply.
+/// The interval between proposals of the removal. Raft drops a member change while it has others to apply.
 const PROPOSED: Duration = Duration::from_millis(50);
-/// How often `/members` is looked at then.
+/// The interval at which `/members` is polled meanwhile.
 pub(super) const LOOKED: Duration = Duration::from_millis(20);
-/// For one post or look that is repeated anyway.
+/// The time-out of one post or question that is repeated anyway.
 pub(super) const BRIEFLY: Duration = Duration::from_millis(500);
 
-/// What the threads that read and look bring.
+/// An event that a thread reports to the sequence.
 pub(super) enum Event {
     Attached,
     Said(Message),
@@ -30,7 +29,7 @@ pub(super) enum Event {
     Listed(Vec<Member>),
 }
 
-/// What all threads see at once.
+/// The state of both streams, which all threads share.
 #[derive(Default)]
 pub(super) struct Flags {
     message_is_up: AtomicBool,
@@ -50,7 +49,7 @@ impl Flags {
     }
 }
 
-/// Starts `work` beside the sequence.
+/// Starts `work` in a thread of its own.
 pub(super) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() + Send + 'scope,
@@ -59,7 +58,7 @@ pub(super) fn start<'scope>(
     started.map(drop).map_err(|error| format!("no thread could be started: {error}"))
 }
 
-/// Brings what comes on a stream, until that ends.
+/// Reports each message of a stream until the stream ends.
 pub(super) fn read(http: &Http, kind: Kind, sender: &Sender, flags: &Flags, bring: &SyncSender<Event>) {
     let why = match http.stream(kind.endpoint(), sender) {
         Ok(stream) => {
@@ -71,12 +70,12 @@ pub(super) fn read(http: &Http, kind: Kind, sender: &Sender, flags: &Flags, brin
         }
         Err(error) => error.to_string(),
     };
-    // The flag first: who sees it need not have come to the event yet.
+    // The flag is cleared first, because another thread may check it before it has received the event.
     flags.of(kind).store(false, Ordering::SeqCst);
     let _ = bring.send(Event::Closed(kind, why));
 }
 
-/// Why no more came.
+/// Reports each message of a stream. Returns why the stream ended.
 fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String {
     loop {
         match decoder.next() {
@@ -91,7 +90,7 @@ fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String
     }
 }
 
-/// Proposes the removal again and again, as long as both streams are up and somebody holds the other end of `held`.
+/// Proposes the removal repeatedly while both streams are up and the sender of `held` exists.
 pub(super) fn propose(http: &Http, flags: &Flags, sender: &Sender, held: &Receiver<()>) {
     while flags.both_up() {
         let _ = post(http, sender, &Outgoing::removal_of(sender.from, clock::boot_nanoseconds()), BRIEFLY);
@@ -101,7 +100,7 @@ pub(super) fn propose(http: &Http, flags: &Flags, sender: &Sender, held: &Receiv
     }
 }
 
-/// Brings the list of members again and again, as long as somebody holds the other end of `held`.
+/// Reports the member list repeatedly while the sender of `held` exists.
 pub(super) fn watch(http: &Http, bring: &SyncSender<Event>, held: &Receiver<()>) {
     loop {
         if let Ok((_, members)) = http.members(BRIEFLY)
@@ -115,7 +114,7 @@ pub(super) fn watch(http: &Http, bring: &SyncSender<Event>, held: &Receiver<()>)
     }
 }
 
-/// Waits for `wanted`, unless it is over before.
+/// Waits for `wanted`. Returns early, with `true`, once the sender of `held` is dropped.
 fn is_over(held: &Receiver<()>, wanted: Duration) -> bool {
     !matches!(held.recv_timeout(wanted), Err(RecvTimeoutError::Timeout))
 }

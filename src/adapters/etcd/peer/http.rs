@@ -1,4 +1,4 @@
-//! HTTP with the peer port of one etcd: questions and posts that are bounded, and streams that stay open.
+//! HTTP with the peer port of one etcd. Questions and posts have a time limit, and streams stay open.
 
 use std::io::{BufReader, Read};
 use std::sync::Arc;
@@ -19,18 +19,18 @@ use crate::adapters::etcd::version::Version;
 use crate::decide::evidence::{Member, MemberId};
 use crate::os::clock::Deadline;
 
-/// Many times what a list of members is.
+/// The largest body that is read, many times a member list.
 const BODY_LIMIT: u64 = 1024 * 1024;
-/// Many times what etcd's headers are.
+/// The largest header that is read, many times etcd's own.
 const HEADER_LIMIT: usize = 16 * 1024;
-/// What is read of a stream at once.
+/// The size of the buffer of a stream.
 const PIECE: usize = 64 * 1024;
 const CLUSTER: &str = "X-Etcd-Cluster-ID";
 const OK: u16 = 200;
-/// To a message that etcd has taken.
+/// The status of a message that etcd has accepted.
 pub(super) const TAKEN: u16 = 204;
 
-/// Who asks, as etcd's peers say it in each request.
+/// The identity of the sender, which etcd's peers put into each request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender {
     pub(super) cluster_id: u64,
@@ -51,7 +51,7 @@ impl Sender {
     }
 }
 
-/// A client of one peer port. Nothing that it does lasts longer than its deadline.
+/// A client of one peer port. Every request ends at the client's deadline.
 #[derive(Debug)]
 pub(super) struct Http {
     agent: Agent,
@@ -71,7 +71,7 @@ struct Listed {
     is_learner: bool,
 }
 
-/// What `/version` says.
+/// The answer to `/version`.
 #[derive(Deserialize)]
 struct Versions {
     etcdserver: String,
@@ -82,20 +82,20 @@ impl Http {
         let url = place.url.trim_end_matches('/').to_owned();
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
-            // The peer is this machine, whatever the environment of the caller says.
+            // The peer is this machine, so a proxy of the caller's environment does not apply.
             .proxy(None)
             .max_redirects(0)
             .max_response_header_size(HEADER_LIMIT)
-            // Small answers that somebody waits for.
+            // The answers are small, and the sequence waits for each of them.
             .no_delay(true);
-        // Plain HTTP is for an etcd whose peers use that: there is nothing to show a certificate to.
+        // An etcd may use plain HTTP between peers. No certificate is needed there.
         if url.starts_with("https://") {
             config = config.tls_config(tls(&url, &place.credentials)?);
         }
         Ok(Self { agent: config.build().new_agent(), url, deadline })
     }
 
-    /// The cluster's id and its members, which an etcd tells without a quorum.
+    /// Returns the cluster's id and its members. etcd answers this without a quorum.
     pub(super) fn members(&self, patience: Duration) -> Result<(u64, Vec<Member>), Error> {
         let mut answer = self.get("/members", patience, &[])?;
         let id = answer.headers().get(CLUSTER).and_then(|id| id.to_str().ok());
@@ -116,14 +116,14 @@ impl Http {
         Version::of(&etcdserver).ok_or_else(|| self.failure("its version is none of etcd 3"))
     }
 
-    /// Opens a stream, which ends when the other side ends it, at [`close`](Self::close), or at the deadline.
+    /// Opens a stream. It ends when the other side ends it, at [`close`](Self::close), or at the deadline.
     pub(super) fn stream(&self, endpoint: &str, sender: &Sender) -> Result<impl Read + use<>, Error> {
         let path = format!("/raft/stream/{endpoint}/{:x}", sender.from);
         let answer = self.get(&path, self.deadline.budget(), &sender.headers())?;
         Ok(BufReader::with_capacity(PIECE, answer.into_body().into_reader()))
     }
 
-    /// Posts a message, and says with which status it was answered.
+    /// Posts a message. Returns the status of the answer.
     pub(super) fn post(&self, message: &[u8], sender: &Sender, patience: Duration) -> Result<u16, Error> {
         let mut request = self.agent.post(format!("{}/raft", self.url)).content_type("application/protobuf");
         for (name, value) in sender.headers() {
@@ -134,14 +134,14 @@ impl Http {
         let mut answer = answer.map_err(|error| self.unanswered(&error, left))?;
         let status = answer.status().as_u16();
         if status == TAKEN {
-            // Read to its end, which comes at once, so that the connection is used again. The body of any other answer may never
-            // end: etcd breaks it off in the middle, and need not close the connection.
+            // The empty body ends at once, and reading it lets the connection be used again. The body of another answer may never
+            // end, because etcd aborts it in the middle and need not close the connection.
             let _ = answer.body_mut().with_config().limit(BODY_LIMIT).read_to_vec();
         }
         Ok(status)
     }
 
-    /// Closes every connection, and makes none any more: whoever reads a stream comes to its end.
+    /// Closes every connection and refuses new ones. A thread that reads a stream sees its end.
     pub(super) fn close(&self) {
         self.agent.clone().shutdown();
     }
@@ -171,7 +171,7 @@ impl Http {
         }
     }
 
-    /// The time for one request; ureq takes none for no limit.
+    /// Returns the time for one request. ureq takes a zero for no limit, so a deadline that has passed is an error.
     fn left(&self, patience: Duration) -> Result<Duration, Error> {
         let left = self.deadline.at_most(patience);
         if left.is_zero() { Err(self.too_late(self.deadline.budget())) } else { Ok(left) }
@@ -190,8 +190,8 @@ impl Http {
     }
 }
 
-/// The peer's authority is trusted and no other, and our etcd's own peer certificate is shown: etcd looks whether that is
-/// good for the address it comes from, which is our etcd's own.
+/// Returns a TLS configuration that trusts only the peer's authority and shows etcd's own peer certificate. etcd checks that the
+/// certificate fits the address that the connection comes from, which is etcd's own.
 fn tls(url: &str, credentials: &Credentials) -> Result<TlsConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = pem::certificates(&credentials.trusted_ca_file)?;
@@ -199,7 +199,7 @@ fn tls(url: &str, credentials: &Credentials) -> Result<TlsConfig, Error> {
     let key_file = read_pem(&credentials.key_file)?;
     let no_key = |_| pem::unusable(&credentials.key_file, "it holds no key");
     let key = PrivateKeyDer::from_pem_slice(&key_file).map_err(no_key)?;
-    // ureq takes it for granted that a key is good and belongs to its certificate.
+    // ureq panics at an invalid key or one of another certificate, so the pair is checked here.
     CertifiedKey::from_der(chain.clone(), key, &provider)
         .map_err(|error| pem::unusable(&credentials.key_file, &error.to_string()))?;
     let owned = |ders: &[CertificateDer<'static>]| -> Vec<_> {

@@ -1,9 +1,10 @@
-//! A vote proxy for a dead member: it casts the one vote that a surviving etcd of two lacks, over etcd's own peer protocol, so
-//! that etcd need not be started anew. `docs/design/peer-protocol.md` says what is used of the protocol and why it is safe.
+//! A vote proxy for a dead member. It casts the one vote that a surviving etcd of two lacks, over etcd's own peer protocol, so
+//! that etcd need not be restarted. `docs/design/peer-protocol.md` describes which part of the protocol it uses, and why that is
+//! safe.
 //!
-//! It decides nothing: who calls it has shown that the other member is dead and that nobody else goes on alone. It is a
-//! client of our own etcd's peer port and of nothing else, listens nowhere and changes no file; given up half-way it has only
-//! closed its connections.
+//! It decides nothing: its caller has proved that the other member is dead and that no other node continues standalone. It is a
+//! client of this node's own etcd's peer port only. It listens on no port and changes no file. A proxy that gives up half-way has
+//! only closed its connections.
 
 mod beside;
 mod http;
@@ -19,7 +20,7 @@ use crate::decide::evidence::{Member, MemberId};
 use crate::os::clock::Deadline;
 use http::Http;
 
-/// Where our etcd's peers reach it, and what it is asked with: our etcd's own peer certificate.
+/// The peer URL of this node's etcd, and the credentials for it: that etcd's own peer certificate.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// `https://ADDRESS:PORT`
@@ -27,16 +28,16 @@ pub struct Place {
     pub credentials: Credentials,
 }
 
-/// What the peer port tells without a quorum.
+/// The answer of the peer port, which needs no quorum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatSeen {
     pub cluster_id: u64,
     pub version: Version,
-    /// As of what this etcd has applied.
+    /// The members, as of the last entry that this etcd has applied.
     pub members: Vec<Member>,
 }
 
-/// Asks the peer port who the members are.
+/// Asks the peer port for the members.
 pub fn look(place: &Place, timeout: Duration) -> Result<SeatSeen, Error> {
     seen(&Http::new(place, Deadline::after(timeout))?, timeout)
 }
@@ -46,33 +47,33 @@ fn seen(http: &Http, patience: Duration) -> Result<SeatSeen, Error> {
     Ok(SeatSeen { cluster_id, version: http.version(patience)?, members })
 }
 
-/// For whom a vote is cast, in whose name, and after which term.
+/// The vote to cast: the candidate, the dead member that would cast it, and the term after which it is cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub cluster_id: u64,
-    /// The member that our etcd is.
+    /// The id of this node's etcd.
     pub me: MemberId,
-    /// The member that is known to be dead.
+    /// The id of the member that is known to be dead.
     pub dead: MemberId,
-    /// The term in which our etcd was seen. What etcd's status calls so is the term of the last entry that it has applied,
-    /// which is the same only where elections in vain do not count (`--pre-vote`, the default from etcd 3.5 on).
+    /// The term in which this node's etcd was observed. etcd's status reports the term of the last applied entry. The two are
+    /// equal only if failed elections do not raise the term (`--pre-vote`, the default since etcd 3.5).
     pub term: u64,
-    /// Up to which index it had applied its log then, and with it every change of members; 0 where that is not known.
+    /// The index up to which etcd had applied its log then, and with it every member change; 0 where that is not known.
     pub applied: u64,
 }
 
-/// How long each step had taken when it was done, since the beginning.
+/// The time at which each step was complete, since the beginning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Both streams are attached.
+    /// Both streams were attached.
     pub attached: Duration,
-    /// Our etcd has answered its term.
+    /// etcd had answered its term.
     pub term: Duration,
-    /// It has taken the vote.
+    /// etcd had accepted the vote.
     pub vote: Duration,
-    /// It has taken the first acknowledgement: writes are acknowledged from here on.
+    /// etcd had accepted the first acknowledgement. From here on it acknowledges writes.
     pub acknowledged: Duration,
-    /// It lists the dead member no more.
+    /// etcd's list no longer had the dead member.
     pub removed: Duration,
 }
 
@@ -89,13 +90,13 @@ impl std::fmt::Display for Taken {
     }
 }
 
-/// The steps of a vote proxy, in their order.
+/// The steps of a vote proxy, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProxyStep {
     Look,
     Attach,
     Term,
-    /// From telling our etcd to campaign until it asks for the vote.
+    /// Lasts from the order to campaign until etcd asks for the vote.
     Campaign,
     Vote,
     Acknowledge,
@@ -118,30 +119,29 @@ impl std::fmt::Display for ProxyStep {
     }
 }
 
-/// At which step a vote proxy ended without having taken over, and why.
+/// The step at which a vote proxy gave up, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("given up at the step '{step}': {why}")]
 pub struct GivenUp {
     pub step: ProxyStep,
     pub why: String,
-    /// Whether a vote may have reached our etcd: it may have led, and acknowledged what nobody else has.
+    /// Whether a vote may have reached etcd. It may then have led, and have acknowledged writes that no other member has.
     pub voted: bool,
-    /// The term that our etcd is in, where that is not the wished one: what may be wished after another look at who else
-    /// could have been elected.
+    /// The term that etcd is in, where it differs from the wish. The caller may wish for it after it has checked again that no
+    /// other member could have been elected.
     pub moved_to: Option<u64>,
 }
 
-/// Casts the vote of `wish.dead` for `wish.me`, and has that member removed; done only when `/members` lists it no more.
+/// Casts the vote of `wish.dead` for `wish.me`, and has that member removed. Succeeds only once `/members` no longer lists it.
 ///
-/// etcd writes to its disk that the removal is committed with the next write, not before: until one is acknowledged, an etcd
-/// that is killed may start with two voters again, and need a vote proxy or a forced new cluster once more. Nothing that was
-/// acknowledged is lost by that.
+/// etcd persists the commit of the removal with the next write. Until a write is acknowledged, an etcd that is killed may start
+/// with two voters again. It then needs a vote proxy or a forced new cluster once more, and no acknowledged write is lost.
 pub fn vote_proxy(place: &Place, wish: &Wish, within: Duration) -> Result<Taken, GivenUp> {
     seat::take(place, wish, within, &mut |_| true)
 }
 
-/// As [`vote_proxy`], but asks `go_on` after each step: what happens in between, and what is left behind by one that ends, is
-/// what tests look at.
+/// Works as [`vote_proxy`] does, and calls `go_on` after each step. Tests use it to act between two steps, and to end the proxy
+/// after one.
 #[doc(hidden)]
 pub fn vote_proxy_while(
     place: &Place,

@@ -1,5 +1,5 @@
-//! The sequence: from the first look at the members to the last. What it must not do stands beside each check; it is what
-//! keeps a write from being lost, should whoever called be wrong.
+//! The sequence of a vote proxy, from the first check of the members to the last. Each check has the reason next to it. The
+//! checks keep writes from being lost even if the caller's proof is wrong.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::thread::Scope;
@@ -13,16 +13,16 @@ use super::{GivenUp, Place, ProxyStep, Taken, Wish};
 use crate::decide::evidence::Member;
 use crate::os::clock::Deadline;
 
-/// How often a question is repeated to which no answer came.
+/// The interval at which a question without an answer is repeated.
 const REPEATED: Duration = Duration::from_millis(100);
-/// etcd closes the streams of a member just after it has taken it off its list; a look may be under way then.
+/// etcd closes the streams of a member just after it has removed it from its list. A question for the list may be in flight then.
 const CLOSING: Duration = Duration::from_millis(300);
-/// Messages that wait: who sends more has to wait itself.
+/// The capacity of the channel of events. A thread that reports more has to wait.
 const ROOM: usize = 1024;
-/// A term that is over in every cluster that has elected twice, and in which a heartbeat is answered by the current one.
+/// A term that every cluster has left that has elected twice. etcd answers a heartbeat of it with the current term.
 const STALE_TERM: u64 = 1;
 
-/// The dead member's seat, with whoever stands in on it.
+/// The seat of the dead member, which this proxy occupies.
 struct Seat<'a> {
     http: &'a Http,
     sender: Sender,
@@ -32,19 +32,19 @@ struct Seat<'a> {
     events: Receiver<Event>,
     bring: SyncSender<Event>,
     step: ProxyStep,
-    /// Asked after each step.
+    /// The callback that is asked after each step.
     may_go_on: &'a mut dyn FnMut(ProxyStep) -> bool,
     taken: Taken,
-    /// Heartbeats of a stale term that are not answered yet.
+    /// The number of heartbeats with a stale term that are still unanswered.
     questions: u64,
-    /// The term of the latest vote; zero before there was one.
+    /// The term of the latest vote; zero before the first one.
     granted: u64,
     voted: bool,
     moved_to: Option<u64>,
-    /// The index of the first entry of that term, which is the new leader's own.
+    /// The index of the first entry of that term. The new leader has written it.
     own_entry: Option<u64>,
     own_entry_is_committed: bool,
-    /// Up to which index no entry of the leader's log is unknown that could change the members.
+    /// The index up to which every entry of the leader's log was checked for a member change.
     inspected: Option<u64>,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn take(
             inspected: None,
         };
         let outcome = seat.sit(scope);
-        // The threads come to their end: their connections are closed, and nobody takes what they bring.
+        // The closed connections end the threads, and their events are no longer received.
         http.close();
         outcome.map_err(|why| GivenUp { step: seat.step, why, voted: seat.voted, moved_to: seat.moved_to })
     })
@@ -127,9 +127,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Refuses unless the voters are exactly our etcd and the dead member, in the cluster that is meant. With two voters each
-    /// majority holds our etcd, so that whatever was acknowledged is in its log, and nobody is elected without its vote. With
-    /// a third one neither is true. Learners neither vote nor acknowledge.
+    /// Fails unless the voters are exactly this node's etcd and the dead member, in the expected cluster. With two voters each
+    /// majority includes this etcd. Its log then has all that was acknowledged, and no member is elected without its vote. With a
+    /// third voter neither is true. Learners neither vote nor acknowledge.
     fn look(&self) -> Result<(), String> {
         let (cluster_id, members) = self.http.members(self.deadline.budget()).map_err(|error| error.to_string())?;
         if cluster_id != self.wish.cluster_id {
@@ -143,8 +143,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Attaches the two streams that the dead member would read. Each once: one that is closed again has been taken by the
-    /// real member, which is to have it.
+    /// Attaches the two streams that the dead member would read, each only once. A stream that is closed again was taken over by
+    /// the real member, which must keep it.
     fn attach<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
     where
         'a: 'scope,
@@ -177,14 +177,14 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Has our etcd campaign at once, whatever it takes itself for. It does nothing while it has changes of members to apply,
-    /// so it is told more than once; after its campaign has begun, that is of a term that is over.
+    /// Has etcd campaign at once, whatever its role is. etcd ignores the order while it has member changes to apply, so the order
+    /// is repeated. After the campaign has begun, the order's term is over and etcd ignores it.
     fn have_it_campaign(&mut self) -> Result<Message, String> {
         let next = self.wish.term.checked_add(1).ok_or("there is no later term")?;
         self.ask_until(&Outgoing::new(kind::TIMEOUT_NOW, next), kind::VOTE)
     }
 
-    /// Posts `question` again and again until a message of kind `wanted` comes.
+    /// Posts `question` repeatedly until a message of kind `wanted` arrives.
     fn ask_until(&mut self, question: &Outgoing, wanted: u64) -> Result<Message, String> {
         loop {
             if question.kind == kind::HEARTBEAT {
@@ -202,12 +202,12 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Gives the vote that our etcd asks for, if everything still is as it was.
+    /// Grants the vote that etcd asks for, if every check still holds.
     fn grant(&mut self, mut request: Message) -> Result<(), String> {
-        // What our etcd has applied may have changed since the first look: from 3.5 on it campaigns only when it has applied
-        // every change of members that it knows to be committed, so this look has them all.
+        // etcd may have applied more since the first check. From 3.5 on it campaigns only once it has applied every member change
+        // that it knows to be committed. So this check sees all of those.
         self.look()?;
-        // Whatever came in the meantime is heard first: that a stream was closed, or that the dead member asks for something.
+        // Events that arrived meanwhile come first: a stream may have been closed, or the dead member may have sent a request.
         while let Some(event) = self.next(Duration::ZERO)? {
             let Event::Said(message) = event else { continue };
             self.heed(&message)?;
@@ -218,23 +218,23 @@ impl<'a> Seat<'a> {
         if request.term <= self.wish.term || request.term < self.granted {
             return Err(format!("it campaigns in term {}, which is over", request.term));
         }
-        // A log with entries of a later term: somebody was elected after our etcd was seen.
+        // Entries of a later term prove that a member was elected after etcd was observed.
         if request.log_term > self.wish.term.max(self.granted) {
             return Err(format!("its log has term {}, later than {}", request.log_term, self.wish.term));
         }
-        // A stream that our etcd has closed means that the member itself is there again: it votes for itself.
+        // A stream that etcd has closed shows that the member itself is back. It votes for itself.
         if !self.flags.both_up() {
             return Err("a stream was closed: the member itself may be there again".to_owned());
         }
-        // Before it is sent: from here on nobody knows what our etcd has heard.
+        // This is set before the vote is sent. From here on this proxy cannot know what etcd has received.
         self.voted = true;
         self.granted = request.term;
         (self.own_entry, self.own_entry_is_committed) = (None, false);
         self.insist(&Outgoing::new(kind::VOTE_ANSWER, request.term))
     }
 
-    /// Answers what the leader that we elected sends. Nothing else is answered: not an earlier term's appends, nor a request
-    /// for a vote that might come about.
+    /// Answers the messages of the leader that this vote has elected. Ignores all others: appends of an earlier term, and
+    /// requests for a vote that has not been promised.
     fn answer(&mut self, message: Message) -> Result<(), String> {
         if message.kind == kind::VOTE && message.term > self.granted {
             return self.grant(message);
@@ -245,7 +245,7 @@ impl<'a> Seat<'a> {
         match message.kind {
             kind::APPEND => self.acknowledge(&message),
             kind::HEARTBEAT => {
-                // With its context, by which a read is confirmed.
+                // The answer repeats the context, by which etcd confirms a read.
                 let context = Some(message.context).filter(|context| !context.is_empty());
                 let _ =
                     self.post(&Outgoing { context, ..Outgoing::new(kind::HEARTBEAT_ANSWER, self.granted) }, BRIEFLY);
@@ -270,7 +270,7 @@ impl<'a> Seat<'a> {
         if !self.is_inspected(message, last)? {
             return Ok(());
         }
-        // One that does not arrive is missed by nobody: the leader sends again what was not acknowledged.
+        // A lost answer does no harm, because the leader resends all that was not acknowledged.
         let answer = Outgoing { index: last, ..Outgoing::new(kind::APPEND_ANSWER, self.granted) };
         if self.post(&answer, BRIEFLY).is_ok() && self.taken.acknowledged.is_zero() {
             self.taken.acknowledged = self.deadline.elapsed();
@@ -279,10 +279,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Whether every entry below the new leader's own was looked at; where some were not sent, they are asked for first. A change of
-    /// members may be among them that nobody knew to be committed: `/members` shows only what is applied. The first
-    /// acknowledgement would commit it, and where it removes our own member, what is acknowledged behind it is lost with
-    /// that.
+    /// Returns whether every entry below the new leader's own was checked. Asks for entries that were not sent. One of them may
+    /// be a member change that is not known to be committed, and `/members` shows only applied changes. The first acknowledgement
+    /// would commit it. If it removes this node's own member, later acknowledged writes are lost.
     fn is_inspected(&mut self, message: &Message, last: u64) -> Result<bool, String> {
         let applied = if self.wish.applied == 0 { message.commit } else { self.wish.applied };
         let known = *self.inspected.get_or_insert(applied.min(message.commit));
@@ -313,20 +312,20 @@ impl<'a> Seat<'a> {
         Ok(true)
     }
 
-    /// Has the dead member removed, and answers the leader until it lists it no more.
+    /// Has the dead member removed, and answers the leader until its list no longer has that member.
     fn remove<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
     where
         'a: 'scope,
     {
         let (http, flags, sender, bring) = (self.http, self.flags, self.sender, self.bring.clone());
-        // Both threads end when this function does.
+        // Both threads end with this function, because it drops the senders.
         let ((_proposing, held), (_watching, watched)) = (mpsc::channel(), mpsc::channel());
         beside::start(scope, move || beside::propose(http, flags, &sender, &held))?;
         beside::start(scope, move || beside::watch(http, &bring, &watched))?;
         let mut closed: Option<(Duration, String)> = None;
         loop {
             match self.next_or_closed(LOOKED)? {
-                // After a stream was closed nothing is answered any more.
+                // After a stream was closed, nothing more is answered.
                 Some(Event::Said(message)) if closed.is_none() => {
                     self.heed(&message)?;
                     self.answer(message)?;
@@ -334,7 +333,7 @@ impl<'a> Seat<'a> {
                 Some(Event::Closed(kind, why)) if closed.is_none() => {
                     closed = Some((self.deadline.elapsed(), is_closed(kind, &why)));
                 }
-                // That it is refused as a member that was removed would be no proof: the list is.
+                // etcd refuses a removed member's requests, but that is no proof. Only the list is.
                 Some(Event::Listed(members)) if !members.iter().any(|member| member.id == self.wish.dead) => {
                     return Ok(());
                 }
@@ -348,7 +347,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// The end: our etcd is the one voter of the cluster that is meant.
+    /// Fails unless this node's etcd is now the only voter of the expected cluster.
     fn check(&self) -> Result<(), String> {
         let (cluster_id, members) = self.http.members(self.deadline.budget()).map_err(|error| error.to_string())?;
         let voters = voters(&members);
@@ -358,14 +357,14 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// The next message within `patience`, unless it tells that the member itself is there again.
+    /// Returns the next message within `patience`. Fails if the message shows that the member itself is back.
     fn listen(&mut self, patience: Duration) -> Result<Option<Message>, String> {
         let Some(Event::Said(message)) = self.next(patience)? else { return Ok(None) };
         self.heed(&message)?;
         Ok(Some(message))
     }
 
-    /// As [`next_or_closed`](Self::next_or_closed); a stream that is closed is the end.
+    /// Returns the next event, as [`next_or_closed`](Self::next_or_closed) does. A closed stream is an error.
     fn next(&mut self, patience: Duration) -> Result<Option<Event>, String> {
         match self.next_or_closed(patience)? {
             Some(Event::Closed(kind, why)) => Err(is_closed(kind, &why)),
@@ -383,14 +382,14 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Refuses what our etcd sends only to a member that lives, and what is not for the dead member at all.
+    /// Fails on messages that etcd sends only to a live member, and on those that are not for the dead member.
     fn heed(&mut self, message: &Message) -> Result<(), String> {
         let Wish { me, dead, .. } = *self.wish;
         if (message.from, message.to) != (me, dead) {
             return Err(format!("a message from {:x} to {:x}", message.from, message.to));
         }
         let is_for_the_living = match message.kind {
-            // Each of our questions has at most one answer, which names no index.
+            // Each question has at most one answer, which has no index.
             kind::APPEND_ANSWER if message.index == 0 && !message.reject && self.questions > 0 => {
                 self.questions -= 1;
                 false
@@ -404,7 +403,7 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Posts what everything hangs on: without it there is no way on.
+    /// Posts a message without which the sequence cannot continue.
     fn insist(&self, message: &Outgoing) -> Result<(), String> {
         self.post(message, self.deadline.budget())
     }

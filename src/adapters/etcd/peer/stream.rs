@@ -1,20 +1,20 @@
-//! The two streams of messages that etcd sends a peer, read without keeping what a vote proxy needs not: of an entry only its
-//! kind, term and index, of a snapshot nothing. The other side names lengths; nothing is allocated by them.
+//! The two message streams that etcd sends to a peer. The decoder keeps only what a vote proxy needs: of an entry its kind, term
+//! and index, of a snapshot nothing. The sender chooses the lengths, so no memory is allocated by them.
 
 use std::io::{Error, ErrorKind, Read, Result};
 
 use super::wire::{CONF_CHANGE, CONF_CHANGES, REMOVE_NODE, kind};
 
-/// More than etcd puts into one message; whoever names more talks nonsense.
+/// The largest message. etcd never sends a larger one.
 const MESSAGE_LIMIT: u64 = 512 * 1024 * 1024;
-/// Many times the 8 or 16 bytes that etcd puts there.
+/// The largest context, many times etcd's 8 or 16 bytes.
 const CONTEXT_LIMIT: u64 = 1024;
-/// What is skipped at once.
+/// The size of the buffer for skipped bytes.
 const SKIPPED: usize = 16 * 1024;
-/// A varint of 64 bits has no more bytes.
+/// The largest number of bytes of a 64-bit varint.
 const VARINT: u32 = 10;
 
-/// What is read of `raftpb.Message`.
+/// The decoded fields of a `raftpb.Message`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) kind: u64,
@@ -29,17 +29,17 @@ pub(super) struct Message {
     pub(super) entries: Entries,
 }
 
-/// The entries of a message, counted.
+/// A summary of a message's entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries {
     pub(super) count: u64,
-    /// The index of the last one.
+    /// The index of the last entry.
     pub(super) last: u64,
-    /// The greatest term among them, and the index of the first one of that term.
+    /// The greatest term of the entries, and the index of its first entry.
     pub(super) newest: Option<(u64, u64)>,
-    /// The first and the last index among those that change the members, but for those that only remove `dead`.
+    /// The first and the last index of the entries that change the members, except removals of `dead`.
     pub(super) changes: Option<(u64, u64)>,
-    /// The member whose removal is no such change.
+    /// The member that is dead. Its removal does not count as a change.
     pub(super) dead: u64,
 }
 
@@ -60,7 +60,7 @@ impl Entries {
     }
 }
 
-/// Which stream: etcd has one for everything, and one more for entries alone.
+/// The kind of a stream: one for all messages, and one only for entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
@@ -68,7 +68,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Its name in the path of the request for it.
+    /// Returns the stream's name in the path of a request.
     pub(super) fn endpoint(self) -> &'static str {
         match self {
             Self::Message => "message",
@@ -77,25 +77,25 @@ impl Kind {
     }
 }
 
-/// Messages out of a stream.
+/// A decoder that reads messages from a stream.
 #[derive(Debug)]
 pub(super) struct Decoder<R> {
     kind: Kind,
     reader: R,
     from: u64,
     to: u64,
-    /// Where the entries that come without an index of their own belong.
+    /// The term of entries that arrive without one. The next field is the index before them.
     term: u64,
     index: u64,
 }
 
 impl<R: Read> Decoder<R> {
-    /// A stream on which `from` sends to `to`.
+    /// Creates a decoder for a stream from member `from` to member `to`.
     pub(super) fn new(kind: Kind, reader: R, from: u64, to: u64) -> Self {
         Self { kind, reader, from, to, term: 0, index: 0 }
     }
 
-    /// The next message. The heartbeats of the connection itself, which come from nobody, are passed over.
+    /// Returns the next message. Skips the heartbeats of the connection itself, which have no sender.
     pub(super) fn next(&mut self) -> Result<Message> {
         loop {
             let message = match self.kind {
@@ -113,7 +113,7 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    /// A length and a message.
+    /// Reads a message with its length in front.
     fn framed(&mut self) -> Result<Message> {
         let length = number(&mut self.reader)?;
         if length > MESSAGE_LIMIT {
@@ -129,7 +129,7 @@ impl<R: Read> Decoder<R> {
         Ok(message)
     }
 
-    /// Entries that follow on the ones before, in the same term.
+    /// Reads entries that continue the ones before, in the same term.
     fn implied(&mut self) -> Result<Message> {
         let (term, index) = (self.term, self.index);
         let count = number(&mut self.reader)?;
@@ -150,7 +150,7 @@ impl<R: Read> Decoder<R> {
     }
 }
 
-/// A message of `length` bytes. Entries that remove `dead` change nothing that is not wanted.
+/// Reads a message of `length` bytes. Entries that remove `dead` do not count as member changes.
 pub(super) fn message(reader: &mut impl Read, length: u64, dead: u64) -> Result<Message> {
     let mut scan = Scan { reader, left: length };
     let mut message = Message { entries: Entries::beside(dead), ..Message::default() };
@@ -193,7 +193,7 @@ fn entry<R: Read>(mut scan: Scan<'_, R>, entries: &mut Entries) -> Result<()> {
     Ok(())
 }
 
-/// Whom a change of members removes, if it does nothing else.
+/// Returns the member that a member change removes, if it does nothing else.
 fn removal<R: Read>(mut change: Scan<'_, R>) -> Result<Option<u64>> {
     let (mut kind, mut member) = (0, 0);
     while let Some((field, value)) = change.field()? {
@@ -207,13 +207,13 @@ fn removal<R: Read>(mut change: Scan<'_, R>) -> Result<Option<u64>> {
     Ok((kind == REMOVE_NODE).then_some(member))
 }
 
-/// A field's value: a number, or how many bytes follow.
+/// The value of a field: a number, or the number of bytes that follow.
 enum Value {
     Number(u64),
     Bytes(u64),
 }
 
-/// A part of a stream that ends after so many bytes.
+/// A section of a stream that ends after a number of bytes.
 struct Scan<'r, R> {
     reader: &'r mut R,
     left: u64,
@@ -225,7 +225,7 @@ impl<R: Read> Scan<'_, R> {
         Ok(())
     }
 
-    /// The `length` bytes that follow, which the caller has to read or skip to their end.
+    /// Returns the next `length` bytes as a section, which the caller must read or skip to its end.
     fn part(&mut self, length: u64) -> Result<Scan<'_, R>> {
         self.take(length)?;
         Ok(Scan { reader: self.reader, left: length })
@@ -244,7 +244,7 @@ impl<R: Read> Scan<'_, R> {
         Err(nonsense("a number without an end"))
     }
 
-    /// The next field's number and value; `None` at the end.
+    /// Returns the next field's number and value; `None` at the end.
     fn field(&mut self) -> Result<Option<(u64, Value)>> {
         if self.left == 0 {
             return Ok(None);
@@ -277,7 +277,7 @@ fn byte(reader: &mut impl Read) -> Result<u8> {
     Ok(byte[0])
 }
 
-/// A number outside of messages: eight bytes, the greatest first.
+/// Reads a number outside of messages: eight bytes, big endian.
 fn number(reader: &mut impl Read) -> Result<u64> {
     let mut bytes = [0; 8];
     reader.read_exact(&mut bytes)?;

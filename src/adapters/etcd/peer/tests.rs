@@ -1,4 +1,4 @@
-//! What comes from the other side, decoded; and what is done about another side that does not do as etcd does.
+//! Tests of the vote proxy: decoding, and the reaction to a peer that does not behave as etcd does.
 
 mod certificates;
 mod decoders;

@@ -1,10 +1,10 @@
-//! Raft messages as a vote proxy sends them. Field numbers are etcd's (`raftpb`), the same from 3.4 to 3.7.
+//! Raft messages as a vote proxy sends them. The field numbers are etcd's (`raftpb`), and are the same from 3.4 to 3.7.
 //!
-//! Every field that etcd itself always writes is written here too, zero or not, as etcd's own encoder does.
+//! Fields that etcd's encoder always writes are written here too, zero or not.
 
 use prost::Message as _;
 
-/// The kinds of messages (`raftpb.MessageType`) that are sent, answered, or tell something.
+/// The kinds of messages (`raftpb.MessageType`) that the vote proxy sends, answers or interprets.
 pub(super) mod kind {
     pub(crate) const PROPOSAL: u64 = 2;
     pub(crate) const APPEND: u64 = 3;
@@ -19,12 +19,12 @@ pub(super) mod kind {
 
 /// `raftpb.EntryConfChange`.
 pub(super) const CONF_CHANGE: u64 = 1;
-/// Every kind of entry that changes the members; the other one is `raftpb.EntryConfChangeV2`.
+/// Every kind of entry that changes the members. The second one is `raftpb.EntryConfChangeV2`.
 pub(super) const CONF_CHANGES: [u64; 2] = [CONF_CHANGE, 2];
 /// `raftpb.ConfChangeRemoveNode`.
 pub(super) const REMOVE_NODE: u64 = 1;
 
-/// `raftpb.Message`, as it is sent.
+/// The fields of `raftpb.Message` that the vote proxy sends.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Outgoing {
     #[prost(uint64, required, tag = "1")]
@@ -51,7 +51,7 @@ pub(super) struct Outgoing {
     pub(crate) context: Option<Vec<u8>>,
 }
 
-/// `raftpb.Entry`.
+/// The fields of `raftpb.Entry`.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Entry {
     #[prost(uint64, required, tag = "1")]
@@ -64,7 +64,7 @@ pub(super) struct Entry {
     pub(crate) data: Vec<u8>,
 }
 
-/// `raftpb.ConfChange`.
+/// The fields of `raftpb.ConfChange`.
 #[derive(Clone, PartialEq, prost::Message)]
 struct ConfChange {
     #[prost(uint64, required, tag = "1")]
@@ -76,13 +76,13 @@ struct ConfChange {
 }
 
 impl Outgoing {
-    /// A message without anything but its kind and term; who sends it to whom is filled in on the way out.
+    /// Creates a message of a kind and a term. The sender and the receiver are filled in when it is sent.
     pub(super) fn new(kind: u64, term: u64) -> Self {
         Self { kind, term, ..Self::default() }
     }
 
-    /// The proposal that member `dead` is removed. A follower hands what its clients want on to the leader in this form;
-    /// proposals carry no term.
+    /// Returns the proposal to remove member `dead`. A follower forwards its clients' requests to the leader in this form. A
+    /// proposal has no term.
     pub(super) fn removal_of(dead: u64, request: u64) -> Self {
         let change = ConfChange { id: request_id(dead, request), kind: REMOVE_NODE, node_id: dead };
         let entry = Entry { kind: CONF_CHANGE, data: change.encode_to_vec(), ..Entry::default() };
@@ -90,8 +90,8 @@ impl Outgoing {
     }
 }
 
-/// etcd wakes whoever waits for a change of this id. Its own ids begin with the low 16 bits of the id of the member that was
-/// asked, so one that begins with the dead member's wakes nobody.
+/// Returns the id of a member change, by which etcd wakes the request that waits for it. etcd's own ids begin with the low 16
+/// bits of the asked member's id. An id that begins with the dead member's wakes no request.
 fn request_id(dead: u64, request: u64) -> u64 {
     dead << 48 | request & ((1 << 48) - 1)
 }

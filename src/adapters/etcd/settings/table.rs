@@ -1,4 +1,4 @@
-//! Everything that etcd can be told besides what the agent tells it: the table of names, kinds and releases.
+//! The table of etcd's settings that the agent does not set itself: names, kinds and releases.
 
 /// A setting that etcd knows.
 #[derive(Debug, PartialEq)]
@@ -6,42 +6,42 @@ pub(super) struct Key {
     /// The newest name.
     pub(super) name: &'static str,
     pub(super) kind: ValueKind,
-    /// The first minor release of etcd 3 that knows it, under whichever name.
+    /// The first minor release of etcd 3 that knows the setting, under any name.
     pub(super) since: u32,
     pub(super) form: Form,
 }
 
-/// What kind of value the configuration file takes, as narrow as etcd is: it ends at a value that it cannot use.
+/// The kind of a value in the configuration file. It is as strict as etcd, because etcd exits at a value that it cannot use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Bool,
-    /// From the least to the most.
+    /// A whole number, from the least to the greatest.
     Integer(u64, u64),
     Text,
     OneOf(&'static [&'static str]),
     /// `simple`, or `jwt` with its options.
     AuthToken,
-    /// Nanoseconds in the file, `1m30s` everywhere else; the least of them.
+    /// Nanoseconds in the file, and `1m30s` everywhere else. The field is the least value in nanoseconds.
     Duration(u64),
     /// A duration, or a number of hours or revisions.
     Retention,
-    /// A list in the file, separated by commas everywhere else.
+    /// A list in the file, and comma-separated text everywhere else.
     CipherSuites,
     LogOutputs,
     Json,
-    /// Where browsers may come from.
+    /// The origins from which browsers may send requests.
     Origins,
-    /// Addresses that every node has.
+    /// Addresses that exist on every node.
     Listen,
 }
 
-/// How it is written.
+/// The form of a setting in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
-    /// `experimental-` in front of its name up to etcd 3.5, and gone under that name from 3.7 on.
+    /// The name has the prefix `experimental-` up to etcd 3.5. From 3.7 on etcd no longer knows that form.
     Experimental,
-    /// `experimental-` and this name up to etcd 3.5, then a feature gate.
+    /// The name is `experimental-` and `old` up to etcd 3.5, and a feature gate from then on.
     Gate {
         old: &'static str,
     },
@@ -49,26 +49,26 @@ pub(super) enum Form {
     Socket(&'static str),
 }
 
-/// The minor release from which on new names and feature gates are known.
+/// The minor release from which etcd knows the new names and feature gates.
 pub(super) const STABLE_NAMES: u32 = 6;
 pub(super) const EXPERIMENTAL: &str = "experimental-";
-/// The option that holds the gates, and its name in the file.
+/// The option that holds the gates, with the same name in the file.
 pub(super) const FEATURE_GATES: &str = "feature-gates";
 pub(super) const SOCKET_OPTIONS: &str = "socket-options";
 /// The lowest TLS version with which etcd refuses a list of cipher suites.
 pub(super) const TLS13: &str = "TLS1.3";
 const TLS_VERSIONS: &[&str] = &["TLS1.2", TLS13];
-/// How many heartbeats an election has to wait for at least, and how many milliseconds at most.
+/// The least number of heartbeats in an election time-out. Below it is the longest election time-out in milliseconds.
 pub(super) const HEARTBEATS: u64 = 5;
 const LONGEST_ELECTION: u64 = 50_000;
-/// What holds where nobody sets them, in milliseconds.
+/// etcd's defaults in milliseconds.
 pub(super) const HEARTBEAT_INTERVAL: u64 = 100;
 pub(super) const ELECTION_TIMEOUT: u64 = 1_000;
-/// A number of hours that still is a duration to etcd.
+/// The greatest number of hours that etcd can hold as a duration.
 pub(super) const MOST_HOURS: u64 = 2_562_047;
 const INT32: u64 = i32::MAX as u64;
 pub(super) const UINT32: u64 = u32::MAX as u64;
-/// Go's names for them.
+/// Go's names of the cipher suites.
 pub(super) const CIPHER_SUITES: &[&str] = &[
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
@@ -98,7 +98,7 @@ pub(super) const CIPHER_SUITES: &[&str] = &[
     "TLS_RSA_WITH_AES_256_GCM_SHA384",
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
-/// Where logs go besides files.
+/// The destinations of logs other than files.
 pub(super) const LOG_STREAMS: &[&str] = &["stdout", "stderr", "systemd/journal"];
 
 const fn key(name: &'static str, kind: ValueKind, since: u32) -> Key {
@@ -121,7 +121,7 @@ const fn socket(name: &'static str, entry: &'static str) -> Key {
     Key { name, kind: ValueKind::Bool, since: 5, form: Form::Socket(entry) }
 }
 
-/// Everything but what the agent sets itself.
+/// All settings that the agent does not set itself.
 pub(super) const KEYS: &[Key] = &[
     key("auth-token", ValueKind::AuthToken, 4),
     integer("auth-token-ttl", 1, 1_000_000_000),
@@ -189,7 +189,7 @@ pub(super) const KEYS: &[Key] = &[
     gate("TxnModeWriteWithSharedBuffer", "txn-mode-write-with-shared-buffer", 5),
 ];
 
-/// What the agent sets itself, or what would take the data out of its sight.
+/// The settings that the agent sets itself, and those that would move the data out of its reach.
 pub(super) const OURS: &[&str] = &[
     "advertise-client-urls",
     "auto-tls",

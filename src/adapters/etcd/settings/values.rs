@@ -1,4 +1,5 @@
-//! Values in words, and what the configuration file takes for them: as narrow as etcd is, which ends at others.
+//! Values of settings, from text to the form of the configuration file. The checks are as strict as etcd's, because etcd exits at
+//! a bad value.
 
 use std::net::SocketAddr;
 
@@ -34,7 +35,7 @@ pub(super) fn typed(name: &str, value: &str, kind: ValueKind) -> Result<Value, E
     checked.ok_or_else(|| Error::Value { name: name.to_owned(), value: value.to_owned(), wanted: wanted(kind) })
 }
 
-/// What a value of this kind is, in words.
+/// Returns a description of the values of this kind.
 pub(super) fn wanted(kind: ValueKind) -> String {
     let words = match kind {
         ValueKind::Bool => "true or false",
@@ -59,7 +60,7 @@ pub(super) fn items(value: &str) -> Vec<&str> {
     value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
 }
 
-/// `default` cannot stand beside others.
+/// Returns whether `outputs` are log outputs. `default` is valid only by itself.
 pub(super) fn are_log_outputs(outputs: &[&str]) -> bool {
     let is_output = |output: &&str| LOG_STREAMS.contains(output) || output.starts_with('/');
     outputs == ["default"] || (!outputs.is_empty() && outputs.iter().all(is_output))
@@ -81,7 +82,7 @@ pub(super) fn is_json_object(value: &str) -> bool {
     json::from_text::<Map<String, Value>>(value).is_ok()
 }
 
-/// URLs of a scheme, a host and a port, and nothing else.
+/// Returns whether `value` is a list of URLs that have only a scheme, a host and a port.
 pub(super) fn are_origins(value: &str) -> bool {
     let is_origin = |url: &&str| {
         let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
@@ -91,8 +92,8 @@ pub(super) fn are_origins(value: &str) -> bool {
     value == "*" || (!items(value).is_empty() && items(value).iter().all(is_origin))
 }
 
-/// The ports of URLs that every node can listen on: of its own loopback or of all of its addresses. Both nodes have one
-/// configuration, so that another address would be one's alone, and the other's etcd would end.
+/// Returns the ports of URLs that every node can listen on: loopback or all addresses. Both nodes share one configuration, so an
+/// address of one node would end the other node's etcd.
 pub(super) fn listeners(value: &str) -> Option<Vec<u16>> {
     let port = |url: &&str| {
         let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;

@@ -1,5 +1,5 @@
-//! An etcd that says what a test needs. Each time that it is asked for its status its log is one entry longer, which tells the
-//! order of its answers.
+//! A fake etcd with scripted answers. Each status question makes its log one entry longer, so the index shows the order of the
+//! answers.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use prost::Message;
 
 use crate::adapters::etcd::client::Endpoint;
 
-/// Its own id.
+/// The fake's own member id.
 pub(super) const MEMBER: u64 = 1;
-/// The other voter's.
+/// The id of the other voter.
 pub(super) const LEADER: u64 = 2;
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -47,7 +47,7 @@ struct MemberList {
     members: Vec<Member>,
 }
 
-/// What it does with a question.
+/// The fake's reaction to a question.
 #[derive(Clone, Copy)]
 pub(super) enum Reply {
     Answer,
@@ -55,7 +55,7 @@ pub(super) enum Reply {
     Silence,
 }
 
-/// What it is to say.
+/// The answers that a test wants.
 #[derive(Clone, Copy)]
 pub(super) struct Script {
     pub(super) leader: u64,
@@ -63,7 +63,7 @@ pub(super) struct Script {
     pub(super) read: Reply,
 }
 
-/// A running one; its thread ends with the test.
+/// A running fake, with its thread.
 pub(super) struct Double {
     pub(super) endpoint: Endpoint,
     asked: Arc<Mutex<Vec<String>>>,
@@ -79,19 +79,19 @@ impl Double {
         Self { endpoint: Endpoint { url: format!("http://{address}"), address }, asked }
     }
 
-    /// The questions, in order.
+    /// Returns the questions so far, in order.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-/// One connection after the other: whether anybody listens is tried first.
+/// Serves one connection after the other, because the client first tries a plain connection.
 fn serve(socket: TcpStream, script: Script, log: &Mutex<Vec<String>>) {
     socket.set_nonblocking(true).unwrap();
     super::runtime().block_on(async {
         let socket = tokio::net::TcpStream::from_std(socket).unwrap();
         let Ok(mut connection) = h2::server::handshake(socket).await else { return };
-        // A stream that is dropped is reset, which is an answer.
+        // A dropped stream is reset, which the client would take for an answer.
         let mut unanswered = Vec::new();
         while let Some(Ok((request, mut respond))) = connection.accept().await {
             let question = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
@@ -120,7 +120,7 @@ fn serve(socket: TcpStream, script: Script, log: &Mutex<Vec<String>>) {
     });
 }
 
-/// A gRPC frame: not compressed, its length, the message.
+/// Returns a gRPC frame: an uncompressed flag, the length, the message.
 fn answer(question: &str, script: Script, log: &Mutex<Vec<String>>) -> Bytes {
     let mut log = log.lock().unwrap();
     log.push(question.to_owned());
@@ -131,7 +131,7 @@ fn answer(question: &str, script: Script, log: &Mutex<Vec<String>>) -> Bytes {
         "MemberList" => {
             MemberList { header, members: [MEMBER, LEADER].map(|id| Member { id }).to_vec() }.encode_to_vec()
         }
-        // No key.
+        // An answer without keys.
         _ => Vec::new(),
     };
     let length = u32::try_from(message.len()).unwrap().to_be_bytes();

@@ -1,4 +1,4 @@
-//! Certificate files that are of no use end in a sentence that names the file.
+//! Tests that an unusable certificate file ends in an error that names the file.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn what_cannot_be_used_is_named() {
     write("peer.crt", &certificate);
     write("peer.key", "nothing");
     assert!(told().contains("peer.key: it holds no key"), "{}", told());
-    // ureq would panic at this one.
+    // ureq would panic at this key.
     write("peer.key", &other.serialize_pem());
     assert!(told().contains("peer.key: "), "{}", told());
     write("peer.key", &key.serialize_pem());

@@ -1,4 +1,4 @@
-//! The streams: what etcd sends is read, and whatever else comes ends in an error.
+//! Tests of the streams: etcd's messages are decoded, and everything else ends in an error.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ pub(super) fn framed(message: &Outgoing) -> Vec<u8> {
     [&(bytes.len() as u64).to_be_bytes()[..], &bytes].concat()
 }
 
-/// The form of appends that go on from the ones before.
+/// Encodes appends in the form that continues the ones before.
 pub(super) fn implied(entries: &[Entry], commit: u64) -> Vec<u8> {
     let mut bytes = vec![1];
     bytes.extend((entries.len() as u64).to_be_bytes());
@@ -43,7 +43,7 @@ fn outgoing() -> impl Strategy<Value = Outgoing> {
     })
 }
 
-/// What of `sent` is to be read.
+/// Returns the message that the decoder should make of `sent`.
 fn expected(sent: &Outgoing) -> Message {
     let mut entries = Entries { count: sent.entries.len() as u64, dead: TO, ..Entries::default() };
     if let (Some(first), Some(last)) = (sent.entries.first(), sent.entries.last()) {
@@ -55,7 +55,7 @@ fn expected(sent: &Outgoing) -> Message {
     Message { kind, to, from, term, log_term, index, commit, reject, context, entries }
 }
 
-/// Reads until nothing more comes; says what was read, and the last words.
+/// Reads until an error. Returns the messages and the error.
 fn all(kind: Kind, bytes: &[u8]) -> (Vec<Message>, std::io::Error) {
     let mut decoder = Decoder::new(kind, bytes, FROM, TO);
     let mut read = Vec::new();
@@ -95,7 +95,7 @@ proptest! {
         prop_assert_eq!(all(Kind::Append, &bytes).0, wanted);
     }
 
-    /// Whatever comes ends, and is never more than what came.
+    /// Random bytes end in an error, and never decode to more than was sent.
     #[test]
     fn nonsense_ends(bytes in vec(any::<u8>(), 0..4000)) {
         for kind in [Kind::Message, Kind::Append] {
@@ -105,7 +105,7 @@ proptest! {
         }
     }
 
-    /// A message in which single bytes are others.
+    /// A message with some bytes changed also ends.
     #[test]
     fn near_nonsense_ends(sent in vec(outgoing(), 1..3), at in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         for kind in [Kind::Message, Kind::Append] {
@@ -127,7 +127,7 @@ fn lengths_that_are_named_allocate_nothing() {
     assert!(told(Kind::Append, &[&[2][..], &huge].concat()).starts_with("a message of "));
     assert!(told(Kind::Append, &[&[1][..], &huge, &huge].concat()).starts_with("an entry of "));
     assert!(told(Kind::Append, &[3]).starts_with("a message of type 3 "));
-    // Within what a message may have, and yet nothing comes: the end of the stream is met, and no memory was asked for.
+    // The length is within the limit, but no bytes follow. The decoder finds the end of the stream and has allocated nothing.
     assert_eq!(all(Kind::Message, &(400_u64 << 20).to_be_bytes()).1.kind(), std::io::ErrorKind::UnexpectedEof);
     let context = Outgoing { context: Some(vec![0; 2000]), ..Outgoing::new(kind::HEARTBEAT, 3) };
     assert!(told(Kind::Message, &framed(&context)).starts_with("a context of 2000 bytes"));
@@ -149,7 +149,7 @@ fn heartbeats_of_the_connection_are_passed_over() {
     assert_eq!(end.kind(), std::io::ErrorKind::UnexpectedEof);
 }
 
-/// Byte by byte as etcd 3.5 would write it, so that a mistake in both directions is seen.
+/// The bytes are etcd 3.5's own encoding, because a mistake in both the encoder and the decoder would not show.
 #[test]
 fn a_removal_is_what_etcd_reads() {
     let removal = Outgoing { from: 0xb, to: 0xa, ..Outgoing::removal_of(0xb, 5) };

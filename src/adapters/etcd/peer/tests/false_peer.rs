@@ -1,4 +1,4 @@
-//! A peer port on loopback that does as etcd does, but for one fault.
+//! A peer port on loopback that behaves as etcd does, except for one fault.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -22,24 +22,24 @@ pub(super) const TERM: u64 = 5;
 const OWN: u64 = 11;
 pub(super) const CONTEXT: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// How a request is not answered as it should be.
+/// The way in which a request is not answered properly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Refuses,
     Hangs,
     TalksNonsense,
-    /// As etcd does with a message of a member that was removed.
+    /// The peer answers as etcd does to a member that was removed: the body never ends.
     RefusesWithoutAnEnd,
 }
 
-/// What this peer does otherwise than etcd.
+/// The one thing in which this peer differs from etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
     At(ProxyStep, How),
     OtherCluster,
     OtherTerm,
-    /// A third voter, listed from the first look on or only before the vote.
+    /// The peer has a third voter, listed from the first check on or only before the vote.
     ThirdVoter {
         at_first: bool,
     },
@@ -49,13 +49,13 @@ pub(super) enum Fault {
     Closes(&'static str),
     LaterLogTerm,
     EarlierVote,
-    /// It answers a member that lives.
+    /// The peer sends a message that is only for a live member.
     Answers(u64),
-    /// It sends this on the stream of messages as soon as that is attached.
+    /// The peer sends these bytes on the message stream as soon as that is attached.
     Sends(Vec<u8>),
-    /// Entries that do not follow.
+    /// The peer sends entries that do not follow the ones before.
     Gap,
-    /// Its log has an entry that it has not applied, of this kind; a change of members removes this one.
+    /// The log has an unapplied entry of this kind. If it is a member change, it removes this member.
     Tail(u64, u64),
     AnotherVoterInTheEnd,
 }
@@ -68,7 +68,7 @@ struct State {
     posted: Vec<Message>,
 }
 
-/// Ends with its value.
+/// A running false peer, which ends when it is dropped.
 pub(super) struct FalsePeer {
     address: String,
     fault: Fault,
@@ -109,7 +109,7 @@ impl Running {
         Place { url: format!("http://{}", self.0.address), credentials }
     }
 
-    /// What was posted of that kind.
+    /// Returns the posted messages of that kind.
     pub(super) fn posted(&self, kind: u64) -> Vec<Message> {
         self.0.state.lock().unwrap().posted.iter().filter(|message| message.kind == kind).cloned().collect()
     }
@@ -164,7 +164,7 @@ impl FalsePeer {
         }
     }
 
-    /// To which step a request belongs.
+    /// Returns the step that a request belongs to.
     fn step(&self, path: &str, message: Option<&Message>) -> Option<ProxyStep> {
         let state = self.state.lock().unwrap();
         let Some(message) = message else {
@@ -247,7 +247,7 @@ impl FalsePeer {
         (cluster, format!("[{}]", members.join(",")))
     }
 
-    /// Does as Raft does with a message.
+    /// Reacts to a message as Raft does.
     fn hear(&self, message: &Message) {
         let term = message.term;
         match message.kind {
@@ -258,11 +258,11 @@ impl FalsePeer {
                     self.say(Outgoing { index: 10, ..Outgoing::new(kind, TERM) });
                 }
                 if let Fault::Closes(name) = self.fault {
-                    // On a slow machine a second heartbeat finds it closed.
+                    // On a slow machine a second heartbeat finds the stream already closed.
                     if let Some(mut stream) = self.state.lock().unwrap().streams.remove(name) {
                         stream.write_all(b"0\r\n\r\n").unwrap();
                     }
-                    // So that the campaign is not over before.
+                    // The pause keeps the campaign from ending before.
                     clock::sleep(Duration::from_millis(50));
                 }
             }
@@ -286,7 +286,7 @@ impl FalsePeer {
                 self.send("msgapp", &[&[0, 2][..], &framed(&append)].concat());
                 self.say(Outgoing { context: Some(CONTEXT.to_vec()), ..Outgoing::new(kind::HEARTBEAT, term) });
             }
-            // The leader goes back, and sends what is lacking as well.
+            // The leader steps back and sends the missing entries, too.
             kind::APPEND_ANSWER if message.reject => {
                 let Fault::Tail(kind, removed) = self.fault else { panic!("{message:?}") };
                 let data = Outgoing::removal_of(removed, 1).entries.remove(0).data;

@@ -1,4 +1,4 @@
-//! Against a peer that does not do as etcd does: given up in time, at the step that it came to, and without a vote.
+//! Tests against a peer that differs from etcd: the proxy gives up in time, at the right step, and without a vote.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::os::clock::Deadline;
 
 const WISH: Wish = Wish { cluster_id: CLUSTER, me: ME, dead: DEAD, term: TERM, applied: 10 };
 const WITHIN: Duration = Duration::from_millis(800);
-/// For whatever else this machine does.
+/// The tolerance for other load on this machine.
 const SLACK: Duration = Duration::from_millis(1500);
 
 fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
@@ -22,7 +22,7 @@ fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
     outcome
 }
 
-/// Given up because of `fault`, and nothing was granted.
+/// Checks that the proxy gives up because of `fault`, and that it has granted nothing.
 fn refused(fault: &Fault) -> GivenUp {
     let peer = Running::with(fault.clone());
     let given_up = outcome(&peer, &WISH).expect_err(&format!("{fault:?}"));
@@ -44,9 +44,9 @@ fn with_a_peer_that_does_as_etcd_does_it_takes_over() {
     assert_eq!((votes.len(), votes[0].term, votes[0].reject), (1, TERM + 2, false));
     assert_eq!(peer.posted(kind::TIMEOUT_NOW)[0].term, TERM + 1);
     assert_eq!(peer.posted(kind::APPEND_ANSWER)[0].index, 11);
-    // A read is confirmed by its context.
+    // etcd confirms a read by the context of the answer.
     assert_eq!(peer.posted(kind::HEARTBEAT_ANSWER)[0].context, CONTEXT);
-    // The dead member is the only one in whose name anything is said, and our etcd the only one to whom.
+    // All messages are from the dead member to this node's etcd.
     assert!(peer.senders().iter().all(|way| *way == (DEAD, ME)));
 }
 
@@ -76,7 +76,7 @@ fn it_gives_up_in_time_at_the_step_that_fails() {
             scope.spawn(move || {
                 let peer = Running::with(Fault::At(step, how));
                 let given_up = outcome(&peer, &WISH).unwrap_err();
-                // What `/members` says in the end is asked by two: whoever watches the list does not hear of it either.
+                // Two threads read `/members` in the end, and the one that polls the list gets no answer either.
                 let told = if step == ProxyStep::Check { ProxyStep::Remove } else { step };
                 assert_eq!(given_up.step, told, "{how:?}: {given_up}");
                 assert_eq!(given_up.voted, step >= ProxyStep::Vote, "{given_up}");
@@ -133,7 +133,7 @@ fn what_is_said_to_a_member_that_lives_ends_it() {
     }
 }
 
-/// etcd breaks off the body of such an answer, and leaves the connection open.
+/// etcd aborts the body of such an answer, and leaves the connection open.
 #[test]
 fn the_end_of_a_refusal_is_not_waited_for() {
     for step in [ProxyStep::Term, ProxyStep::Campaign, ProxyStep::Vote] {
@@ -155,7 +155,7 @@ fn entries_with_a_gap_are_not_acknowledged() {
 
 #[test]
 fn a_change_of_members_that_nobody_knew_of_is_not_committed() {
-    // Neither a client's entry nor one that removes the dead member, as an earlier vote proxy leaves it, is such a change.
+    // Neither a client's entry nor a removal of the dead member is such a change. An earlier vote proxy leaves such a removal.
     for (kind_of_entry, removed) in [(0, ME), (1, DEAD)] {
         let peer = Running::with(Fault::Tail(kind_of_entry, removed));
         outcome(&peer, &WISH).unwrap();
@@ -181,7 +181,7 @@ fn it_ends_only_with_our_etcd_as_the_one_voter() {
 #[test]
 fn nobody_there_is_told_at_once() {
     let place = Running::with(Fault::None).place();
-    // Its port is closed when its last thread has seen that it is over.
+    // The port is closed once the peer's last thread has noticed the end.
     let patience = Deadline::after(SLACK);
     while look(&place, WITHIN).is_ok() && !patience.has_passed() {}
     let given_up = vote_proxy(&place, &WISH, WITHIN).unwrap_err();
@@ -210,7 +210,7 @@ fn it_ends_after_a_step_where_it_is_asked_to() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whatever a peer sends on its stream, nothing is granted to one that does not ask as etcd does.
+    /// No bytes on a peer's stream obtain a vote, unless etcd would ask for it in that way.
     #[test]
     fn a_fuzzed_peer_gets_no_vote(bytes in proptest::collection::vec(any::<u8>(), 9..300)) {
         let given_up = refused(&Fault::Sends([&bytes[..], &[255; 8]].concat()));
