@@ -1,5 +1,5 @@
-//! What the BMC says of the account that we log in with: its role, and whether that may reset a system; and a new password
-//! for it. For an operator's commands: no action of the fence agent needs it.
+//! The BMC account that the agent logs in with: its role, whether the role may reset a system, and a change of its password. Only
+//! the operator's commands use it, and no action of the fence agent does.
 
 use serde_json::{Value, json};
 use zeroize::Zeroize as _;
@@ -12,24 +12,24 @@ use super::service::Service;
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// So many accounts are read; BMCs have sixteen places or fewer.
+/// The number of accounts that are read. BMCs have sixteen at most.
 const ACCOUNTS: usize = 16;
-/// What the standard's registry asks for a reset of a system.
+/// The privilege that the standard's registry requires to reset a system.
 const TO_RESET: &str = "ConfigureComponents";
-/// The standard's own roles and whether each may reset, for a service that does not show its roles.
+/// The standard's roles, each with whether it may reset, for a service that does not show its roles.
 const ROLES: &[(&str, bool)] = &[("Administrator", true), ("Operator", true), ("ReadOnly", false)];
 
-/// An account, as far as the BMC tells.
+/// The account's data, as far as the BMC shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub role: String,
-    /// `None` where neither the role nor its name tells.
+    /// Whether the account may reset a system; `None` if neither the role nor its name shows it.
     pub may_reset: Option<bool>,
-    /// Whether the BMC has shut it out for the moment.
+    /// Whether the BMC has locked the account for now.
     pub locked: bool,
 }
 
-/// The account of our own user. A BMC that has no accounts to show, or not to us, is an error that says so.
+/// Returns the account of the configured user. A BMC that shows no accounts, or not to this user, is an error.
 pub(super) fn own(service: &mut Service, redfish_uri: &str) -> Result<Account, Failure> {
     let (place, account) =
         find(service, redfish_uri).map_err(|failure| named(failure, "the BMC does not tell the account's role"))?;
@@ -40,8 +40,8 @@ pub(super) fn own(service: &mut Service, redfish_uri: &str) -> Result<Account, F
     Ok(read(&account, role.as_ref()))
 }
 
-/// Gives our own account another password, as the standard has it: by a PATCH of the account with nothing else in it. It is
-/// sent once: whether one whose answer was lost was carried out, a login shows.
+/// Changes the password of the configured account: by a PATCH of the account with only the password, as the standard defines. It
+/// is sent once. If the answer is lost, a login shows whether the BMC carried it out.
 pub(super) fn change_password(service: &mut Service, redfish_uri: &str, new: &Secret) -> Result<(), Failure> {
     let new = std::str::from_utf8(new.reveal()).map_err(|_| {
         Failure::new(FailureKind::Refused, "a BMC is given a password in UTF-8, and the new one is not")
@@ -59,7 +59,7 @@ pub(super) fn change_password(service: &mut Service, redfish_uri: &str, new: &Se
     answer.map(drop)
 }
 
-/// The account of our own user and where it is, among those that the BMC shows us.
+/// Finds the configured user's account and its location among the accounts that the BMC shows.
 fn find(service: &mut Service, redfish_uri: &str) -> Result<(Location, Value), Failure> {
     let (root, document) = discovery::service_root(service, redfish_uri)?;
     let link = resource::link(&document, "AccountService").ok_or_else(|| missing("it has no AccountService"))?;
@@ -70,7 +70,7 @@ fn find(service: &mut Service, redfish_uri: &str) -> Result<(Location, Value), F
     let page = Page::read(&service.get(&place)?).map_err(|why| missing(&format!("its list of accounts {why}")))?;
     for member in page.members.iter().take(ACCOUNTS) {
         let place = service.follow(&place, member)?;
-        // Most services show an account that is not an administrator's only itself.
+        // Most services show an account without administrator rights only its own entry.
         let Ok(account) = service.get(&place) else { continue };
         if account.get("UserName").and_then(Value::as_str) == Some(service.user()) {
             return Ok((place, account));
@@ -83,7 +83,7 @@ fn missing(why: &str) -> Failure {
     Failure::new(FailureKind::Missing, why.to_owned())
 }
 
-/// What an account was looked for.
+/// Puts the purpose of the search in front of a failure.
 fn named(failure: Failure, what: &str) -> Failure {
     match failure.kind {
         FailureKind::Missing => Failure { text: format!("{what}: {failure}"), ..failure },
@@ -91,7 +91,7 @@ fn named(failure: Failure, what: &str) -> Failure {
     }
 }
 
-/// An account with the role that it links to, where that could be read.
+/// Reads an account, with the role that it links to where that could be read.
 fn read(account: &Value, role: Option<&Value>) -> Account {
     let named = account.get("RoleId").and_then(Value::as_str);
     let name = named.or_else(|| role?.get("Id")?.as_str()).unwrap_or("?").to_owned();

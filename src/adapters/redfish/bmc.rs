@@ -1,4 +1,4 @@
-//! A BMC at work: its service, and the systems behind it.
+//! One BMC: its Redfish service, and the systems that it manages.
 
 use std::time::Duration;
 
@@ -21,27 +21,27 @@ use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 use crate::os::uuid;
 
-/// So many chassis of a system are asked.
+/// The number of a system's chassis that are asked.
 const CHASSIS: usize = 4;
-/// A connection whose first packet is lost takes at least this long: the kernel repeats it after a second (RFC 6298).
+/// The least time of a TCP connection that has lost its first packet. The kernel repeats the packet after a second (RFC 6298).
 const LOST_PACKET: Duration = Duration::from_millis(900);
-/// One BMC.
+/// A connection to one BMC, with its login.
 #[derive(Debug)]
 pub struct Bmc {
     service: Service,
 }
 
-/// One system behind the BMC, found at the first look.
+/// One system behind the BMC. The first observation finds it.
 #[derive(Clone, Debug)]
 pub struct Target {
     pointer: Pointer,
     found: Option<Found>,
-    /// Whether its UUID was seen to be the right one.
+    /// Whether its UUID was seen to match the configured one.
     proven: bool,
     allowed: Option<Vec<String>>,
-    /// What a reset was accepted as, where the BMC works on it after its answer.
+    /// The task of the last reset, where the BMC continues to work on it after its answer.
     task: Option<Location>,
-    /// The chassis that reports On while the system reports Off, where that was asked for.
+    /// The chassis that reports On while the system reports Off, where the agent asked for it.
     pub chassis_on: Option<String>,
 }
 
@@ -50,34 +50,35 @@ impl Target {
         Self { pointer, found: None, proven: false, allowed: None, task: None, chassis_on: None }
     }
 
-    /// Its path, once it was found.
+    /// Returns the system's path, once it was found.
     pub fn path(&self) -> Option<&str> {
         self.found.as_ref().map(|found| found.place.path.as_str())
     }
 
-    /// What it said last.
+    /// Returns the state that the last observation found.
     pub fn system(&self) -> Option<&System> {
         self.found.as_ref().map(|found| &found.system)
     }
 
-    /// How the configuration points at it.
+    /// Returns the configuration's pointer to the system.
     pub fn pointer(&self) -> &Pointer {
         &self.pointer
     }
 
-    /// The reset types that it was seen to allow, without a question for them.
+    /// Returns the reset types that earlier answers allowed. Sends no request.
     pub fn seen_allowed(&self) -> Option<&Vec<String>> {
         self.allowed.as_ref().or_else(|| self.system()?.reset.as_ref()?.allowed.as_ref())
     }
 }
 
 impl Bmc {
-    /// The BMC that `client` reaches. `sessions` holds the session, where one is opened, for an early end.
+    /// Creates a BMC for the service that `client` reaches. `sessions` holds the session, where one is opened, so that an early
+    /// end can delete it.
     pub fn new(client: Client, login: Login, redfish_uri: &str, sessions: SessionHandle) -> Self {
         Self { service: Service::new(client, login, redfish_uri, sessions) }
     }
 
-    /// Reads a system afresh; at the first call it is looked for.
+    /// Reads a system afresh. The first call searches for it.
     pub fn observe(&mut self, host: &mut Target) -> Result<System, Failure> {
         let mut found = match &host.found {
             None => discovery::locate(&mut self.service, &host.pointer)?,
@@ -88,22 +89,22 @@ impl Bmc {
             }
         };
         prove(host, &found).map_err(|failure| Failure { text: self.service.clean(&failure.text), ..failure })?;
-        // One that has shown its action may leave it out where there is nothing to do with it.
+        // A system that has shown its reset action may omit it in a state without a possible reset.
         let shown = host.system().and_then(|system| system.reset.clone());
         found.system.reset = found.system.reset.or(shown);
         host.found = Some(found.clone());
         Ok(found.system)
     }
 
-    /// Whether the last connection had to be waited for because nobody was there to answer. Another one, made now, shows
-    /// that it is not this BMC's way to let everybody wait.
+    /// Returns whether the last connection had to wait because the BMC was unreachable. A second connection, made now, shows that
+    /// this BMC does not delay every connection.
     pub fn has_just_come_back(&self) -> bool {
         let waited = || self.service.client().waited() >= LOST_PACKET;
         if !waited() {
             return false;
         }
         if let Ok(root) = self.service.root() {
-            // Whatever is answered: how long it took to be connected is all that counts.
+            // The answer does not matter, only the time to connect does.
             let _ = self
                 .service
                 .client()
@@ -137,7 +138,7 @@ impl Bmc {
         Ok(answer)
     }
 
-    /// Why the task of the last reset has failed, if it has; it is not asked about again then.
+    /// Returns the reason why the task of the last reset has failed, if it has. Such a task is not asked for again.
     pub fn failed_task(&mut self, host: &mut Target) -> Option<Failure> {
         let place = host.task.clone()?;
         let failure = match self.service.send(Request::get(&place, &Credentials::None)) {
@@ -148,7 +149,7 @@ impl Bmc {
                 let failure = task::failure(&place.path, &answer.body)?;
                 Failure { text: self.service.clean(&failure.text), ..failure }
             }
-            // A task's monitor ends with the answer to the request itself. What says nothing about that is passed over.
+            // A task monitor ends with the answer to the request itself. Failures that show nothing about the task are ignored.
             Err(failure) if failure.is_passing() => return None,
             Err(failure)
                 if matches!(
@@ -165,8 +166,8 @@ impl Bmc {
         Some(failure)
     }
 
-    /// The chassis that this system has for itself and that says it is on, if there is one. What the BMC does not show, and what
-    /// is built around several systems, says nothing; what it may show a moment later is an error.
+    /// Returns this system's own chassis that reports On, if there is one. Ignores a chassis that the BMC does not show, and one
+    /// of several systems. Fails if the BMC may show the chassis a moment later.
     pub fn chassis_that_is_on(&mut self, host: &Target) -> Result<Option<String>, Failure> {
         let Some(found) = host.found.as_ref() else { return Ok(None) };
         for link in found.system.chassis.iter().take(CHASSIS) {
@@ -182,9 +183,9 @@ impl Bmc {
         Ok(None)
     }
 
-    /// The reset types to try for `wish`, best first.
+    /// Returns the reset types to try for `wish`, best first.
     ///
-    /// Off does not ask: `ForceOff` is the only one that will do, and a list that lacks it is more often wrong than right.
+    /// Does not ask for the allowed types of Off. Only `ForceOff` will do, and a list without it is more often wrong than right.
     pub fn reset_types(&mut self, host: &mut Target, wish: ResetGoal) -> Vec<String> {
         let best = quirks::reset_types(wish);
         let allowed = if wish == ResetGoal::Off { None } else { self.allowed(host) };
@@ -200,7 +201,7 @@ impl Bmc {
         types
     }
 
-    /// The reset types that the system allows, as far as it says; a missing list never stands in the way.
+    /// Returns the reset types that the system allows, as far as it reports them. A missing list forbids nothing.
     pub fn allowed(&mut self, host: &mut Target) -> Option<Vec<String>> {
         if host.allowed.is_none() {
             let found = host.found.clone()?;
@@ -214,27 +215,27 @@ impl Bmc {
         host.allowed.clone()
     }
 
-    /// Every system behind the BMC.
+    /// Lists every system behind the BMC.
     pub fn list(&mut self, pointer: &Pointer) -> Result<Vec<Candidate>, Failure> {
         Ok(discovery::candidates(&mut self.service, pointer)?.into_iter().map(|(_, candidate)| candidate).collect())
     }
 
-    /// Who we are to the BMC, as far as it tells.
+    /// Returns the configured user's account, as far as the BMC shows it.
     pub fn account(&mut self, redfish_uri: &str) -> Result<Account, Failure> {
         account::own(&mut self.service, redfish_uri)
     }
 
-    /// Gives the account that we log in with another password.
+    /// Changes the password of the account that the agent logs in with.
     pub fn change_password(&mut self, redfish_uri: &str, new: &Secret) -> Result<(), Failure> {
         account::change_password(&mut self.service, redfish_uri, new)
     }
 
-    /// What it said to the passwords that it was shown.
+    /// Returns the result of each password that was tried.
     pub fn tried(&self) -> &Tried {
         self.service.tried()
     }
 
-    /// The login of marks on this BMC: with the password that it has accepted.
+    /// Returns the login for marks on this BMC, with the password that it has accepted.
     pub fn mark_login(&self, redfish_uri: &str) -> MarkLogin {
         let login = self.service.login();
         let accepted = self.tried().accepted.unwrap_or_default();
@@ -242,12 +243,12 @@ impl Bmc {
         MarkLogin { user: login.user.clone(), passwords, redfish_uri: redfish_uri.to_owned() }
     }
 
-    /// The client that it is asked with.
+    /// Returns the client of this BMC.
     pub fn client(&self) -> &Client {
         self.service.client()
     }
 
-    /// Ends what must not outlive the action.
+    /// Ends the session and everything else that must not outlive the action.
     pub fn close(&mut self) {
         self.service.close();
     }
@@ -260,10 +261,10 @@ fn no_reset_action(found: &Found) -> Failure {
     )
 }
 
-/// Refuses a system that is not the one with the configured UUID.
+/// Refuses a system with another UUID than the configured one.
 ///
-/// A system that was proven once may be silent about its UUID later, as some are while they are off; one that names
-/// another UUID is refused at any time.
+/// A system that has shown the UUID once may omit it later, as some do while they are off. One that reports another UUID is
+/// always refused.
 fn prove(host: &mut Target, found: &Found) -> Result<(), Failure> {
     let Some(expected) = &host.pointer.uuid else { return Ok(()) };
     let path = &found.place.path;

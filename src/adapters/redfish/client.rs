@@ -1,4 +1,4 @@
-//! HTTP with one BMC: one TLS connection kept alive, bounded answers, redirects on the same host only.
+//! HTTP with one BMC: one TLS connection that is kept alive, bounded answers, and redirects on the same host only.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,29 +24,29 @@ use crate::adapters::https::transport::{Connections, OneHost, TlsConnector};
 use crate::os::clock::{self, Deadline};
 use crate::os::secret::Scrubber;
 
-/// Redirects that are followed for one request.
+/// The number of redirects that are followed for one request.
 const HOPS: usize = 3;
-/// Room for the body of a request. One that holds a password does not grow beyond it, and so leaves no copy behind.
+/// The capacity for the body of a request. A body with a password must fit, because a buffer that grows leaves a copy behind.
 const BODY_ROOM: usize = 8 * 1024;
-/// How much of a body goes into the debug file.
+/// The part of a body that is written to the debug file, in bytes.
 const TRACED: usize = 4000;
-/// For deleting a session after everything else, or for one more look.
+/// The deadline for the deletion of a session after everything else, and for one more observation.
 const BRIEFLY: Duration = Duration::from_secs(3);
-/// What is answered where the work goes on after the answer.
+/// The status of a request that the BMC has accepted and continues to work on.
 pub const ACCEPTED: u16 = 202;
 
-/// Where the client writes what it does; nothing secret comes here.
+/// The function that logs the client's requests and answers. It receives no secrets.
 pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// What a client needs to know.
+/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub address: Address,
     pub trust: Trust,
     pub check_name: bool,
-    /// For a connection: name, TCP and TLS.
+    /// The time limit of a connection: name resolution, TCP and TLS.
     pub connect_limit: Duration,
-    /// For one request, connecting included.
+    /// The time limit of one request, connection included.
     pub answer_limit: Duration,
     pub deadline: Deadline,
 }
@@ -57,12 +57,12 @@ pub struct Client {
     settings: Settings,
     agent: Agent,
     connections: Arc<Connections>,
-    /// A connection that was kept was dropped: from then on each request has one of its own.
+    /// Whether the BMC has dropped a kept connection. From then on each request has a connection of its own.
     drops: Arc<AtomicBool>,
     shown: Shown,
-    /// The BMC has asked for a client certificate.
+    /// Whether the BMC has asked for a client certificate.
     wants_certificate: Arc<AtomicBool>,
-    /// How far the clock of the last answer was ahead of ours, in seconds.
+    /// The difference between the BMC's clock in the last answer and this node's, in seconds.
     clock_ahead: Arc<Mutex<Option<i64>>>,
     scrubber: Scrubber,
     trace: Trace,
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client that has not connected yet.
+    /// Creates a client that has not connected yet.
     pub fn new(settings: Settings, scrubber: Scrubber, trace: Trace) -> Result<Self, Failure> {
         let impossible = |why: String| Failure::new(FailureKind::Untrusted, why);
         let shown = Shown::default();
@@ -97,7 +97,7 @@ impl Client {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .https_only(true)
-            // A BMC is reached directly, whatever the environment of the caller says.
+            // The BMC is reached directly, so a proxy of the caller's environment does not apply.
             .proxy(None)
             .max_redirects(0)
             .max_response_header_size(HEADER_LIMIT)
@@ -114,28 +114,28 @@ impl Client {
         &self.settings.address
     }
 
-    /// The end of the action that this client serves.
+    /// Returns the deadline of the action that this client serves.
     pub fn deadline(&self) -> Deadline {
         self.settings.deadline
     }
 
-    /// How long the last connection waited for TCP.
+    /// Returns the time that the last connection waited for TCP.
     pub fn waited(&self) -> Duration {
         Duration::from_millis(self.connections.waited_ms.load(Ordering::Relaxed))
     }
 
-    /// The certificate that the BMC showed last.
+    /// Returns the certificate that the BMC showed last.
     pub fn certificate(&self) -> Option<Certificate> {
         shown::certificate(&self.shown)
     }
 
-    /// How far the BMC's clock is ahead of ours, in seconds, as its last answer that had a `Date` says.
+    /// Returns by how many seconds the BMC's clock is ahead of this node's. The last answer with a `Date` decides.
     pub fn clock_ahead(&self) -> Option<i64> {
         *self.clock_ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same client with a little time of its own, for what must be tidied up when the action's time is over, and for
-    /// what may not cost an action its time.
+    /// Returns a client with a short deadline of its own. It is for the clean-up after the action's time, and for requests that
+    /// must not use up that time.
     #[must_use]
     pub fn briefly(&self) -> Self {
         let mut brief = self.clone();
@@ -143,7 +143,7 @@ impl Client {
         brief
     }
 
-    /// The same client with less patience for one request.
+    /// Returns a client with a shorter time limit for one request.
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {
         let mut brief = self.clone();
@@ -151,27 +151,27 @@ impl Client {
         brief
     }
 
-    /// From now on `word` appears in no text of this client.
+    /// Removes `word` from every later text of this client.
     pub fn hide(&self, word: &[u8]) {
         self.scrubber.hide(word);
     }
 
-    /// Foreign text, safe to show.
+    /// Returns text from the BMC in a form that is safe to show.
     pub fn clean(&self, text: &str) -> String {
         self.scrubber.clean(text, WORDS)
     }
 
-    /// A sentence of this program, of which what the BMC wrote was cleaned before.
+    /// Cleans a sentence of this program. The BMC's own words in it were cleaned before.
     pub fn clean_own(&self, sentence: &str) -> String {
         self.scrubber.clean_own(sentence, WORDS)
     }
 
-    /// A line for the debug file.
+    /// Writes a line to the debug file.
     pub fn note(&self, line: &str) {
         (self.trace)(line);
     }
 
-    /// Sends a request and reads its answer, following redirects; any status from 300 on is a failure.
+    /// Sends a request, follows redirects, and reads the answer. A status of 300 or more is a failure.
     pub fn send(&self, ask: Request<'_>) -> Result<Answer, Failure> {
         let mut place = ask.place.clone();
         for _ in 0..=HOPS {
@@ -190,7 +190,7 @@ impl Client {
         Err(Failure::new(FailureKind::ForeignRedirect, format!("{what}: more than {HOPS} redirects: refused")))
     }
 
-    /// As [`send`](Self::send) for a GET; the answer has to be a JSON object. An `ETag` in its header is put into it, next to its own.
+    /// Sends a GET as [`send`](Self::send) does. The answer must be a JSON object. An `ETag` header is added to the object.
     pub fn get(&self, place: &Location, credentials: &Credentials) -> Result<Value, Failure> {
         let ask = Request::get(place, credentials);
         let answer = self.send(ask)?;
@@ -211,10 +211,10 @@ impl Client {
         format!("{} {origin}{}", ask.method.word(), self.clean(&ask.place.path))
     }
 
-    /// One request and its whole answer, once more where a kept connection turned out to be dead.
+    /// Sends one request and reads the whole answer. Tries once more if a kept connection was dead.
     ///
-    /// A BMC that dropped one kept connection drops every one, so each request after that gets a new connection: a POST cannot
-    /// be repeated, and must not meet a dead one.
+    /// A BMC that has dropped one kept connection drops all of them, so each later request gets a new connection. A POST must not
+    /// meet a dead connection, because it cannot be repeated.
     fn exchange(&self, ask: Request<'_>) -> Result<Reply, Failure> {
         let mut identity = true;
         let mut again = HABITS.iter().any(|(habit, _)| *habit == Habit::DropsIdleConnections);
@@ -227,7 +227,7 @@ impl Client {
                 self.drops.store(true, Ordering::Relaxed);
             }
             match reply {
-                // What a POST or PATCH did before the connection broke is not known; anything else may simply be repeated.
+                // The effect of a POST or PATCH before the connection broke is unknown. Other methods can simply be repeated.
                 Err(_) if was_dropped && again && !ask.method.changes() => again = false,
                 Ok(reply) if identity && dislikes_identity(reply.status) => identity = false,
                 other => return other,
@@ -258,7 +258,7 @@ impl Client {
         let took = deadline.elapsed().saturating_sub(began).as_millis();
         match &result {
             Ok(reply) => {
-                // Before anything of this answer is written down: some services repeat the token in the body.
+                // The token is hidden before any of this answer is logged, because some services repeat it in the body.
                 reply.token.iter().for_each(|token| self.scrubber.hide_token(token.reveal()));
                 self.compare_clocks(reply.date);
                 let body = self.scrubber.clean(&String::from_utf8_lossy(&reply.body), TRACED);
@@ -317,7 +317,7 @@ impl Client {
         self.follow(ask.place, location).map(Some)
     }
 
-    /// The place that a link of the BMC leads to.
+    /// Returns the location that a link of the BMC leads to.
     pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         let follow = self.settings.address.follow(from, link);
         follow.map_err(|failure| Failure { text: self.clean(&failure.text), ..failure })
@@ -335,7 +335,7 @@ impl Client {
     }
 }
 
-/// A body as it is sent, wiped after that: a login's holds the password.
+/// Serialises a body. The buffer is wiped when it is dropped, because a login's body holds the password.
 fn written(body: &Value) -> Result<Zeroizing<Vec<u8>>, ureq::Error> {
     let mut text = Zeroizing::new(Vec::with_capacity(BODY_ROOM));
     serde_json::to_writer(&mut *text, body).map_err(|error| ureq::Error::Io(error.into()))?;

@@ -1,4 +1,4 @@
-//! What a service says in the body of an answer that is not the wanted resource. Pure.
+//! The messages in an answer's body that is not the requested resource. This module is pure.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use super::quirks::{self, Meaning};
 /// The messages of an error body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Complaint {
-    /// `MessageId`s, in the order of the body.
+    /// The values of `MessageId`, in the order of the body.
     pub ids: Vec<String>,
-    /// The service's own words, the most telling ones first.
+    /// The service's own words, most informative first.
     pub words: Vec<String>,
 }
 
-/// How many messages of a body are looked at: a body may hold thousands.
+/// The number of messages that are read. A body may hold thousands.
 const MESSAGES_READ: usize = 16;
 
-/// Reads an error body; anything that is no such body gives an empty complaint.
+/// Reads an error body. Any other body gives an empty complaint.
 ///
-/// Services differ: the list may be an object, keys may begin with a capital, messages may stand beside `error`, and
-/// one sends two JSON documents one after the other, of which the first counts.
+/// Services differ: the list may be an object, keys may begin with a capital, and messages may be next to `error`. One service
+/// sends two JSON documents in a row, of which the first counts.
 pub fn read(body: &[u8]) -> Complaint {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let Some(Ok(document)) = serde_json::Deserializer::from_slice(text).into_iter::<Value>().next() else {
@@ -49,17 +49,18 @@ pub fn read(body: &[u8]) -> Complaint {
 }
 
 impl Complaint {
-    /// What the known messages mean; the first row of the table that occurs decides.
+    /// Returns the meaning of the known messages. The first row of the table that occurs decides.
     pub fn meaning(&self) -> Option<Meaning> {
         self.row().map(|row| row.meaning)
     }
 
-    /// The kind of failure for an answer with this body and `status`.
+    /// Returns the kind of failure for an answer with this body and `status`.
     ///
-    /// 401 stays 401 whatever the words: what to do about it depends on nothing else. A known message decides over
-    /// any other status, as the same fault comes with 400, 403, 409 or 500 from different services.
+    /// 401 stays 401 whatever the messages are, because the next step depends on nothing else. A known message overrides any
+    /// other status, because services send the same fault with 400, 403, 409 or 500.
     ///
-    /// A refusal that asks for patience, by the header `Retry-After` or in its message, gets it whatever its status.
+    /// A refusal that asks for a retry counts as busy whatever its status is. It asks by the header `Retry-After` or in its
+    /// message.
     pub fn kind(&self, status: u16, retry_after: Option<Duration>) -> FailureKind {
         if status == 401 {
             return FailureKind::Unauthorised;
@@ -73,7 +74,7 @@ impl Complaint {
         }
     }
 
-    /// Returns whether a message that is not known asks for another try, by its id or in its words.
+    /// Returns whether an unknown message asks for a retry, by its id or in its words.
     fn asks_for_patience(&self) -> bool {
         let asks = |text: &String, words: &[&str]| {
             let text = text.to_ascii_lowercase();
@@ -83,7 +84,7 @@ impl Complaint {
             || self.words.iter().any(|words| asks(words, quirks::PATIENCE_IN_WORDS))
     }
 
-    /// The service's words and our hint, in one line; empty where it said nothing.
+    /// Returns the service's words and the table's hint in one line; empty if the service gave none.
     pub fn sentence(&self) -> String {
         let words = self.words.first().map_or("", |words| words.trim()).trim_end_matches('.');
         let id = self.ids.first().map_or("", String::as_str);
@@ -124,7 +125,7 @@ impl Complaint {
     }
 }
 
-/// A member of an object, however its key is capitalised.
+/// Returns a member of an object. The case of the key does not matter.
 fn get<'a>(object: &'a Value, key: &str) -> Option<&'a Value> {
     object.as_object()?.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)
 }

@@ -1,4 +1,4 @@
-//! The way from the service root to the system that is meant.
+//! The search for the configured system, from the service root.
 
 use std::collections::BTreeSet;
 
@@ -11,24 +11,24 @@ use super::select::{self, Candidate, NotChosen, Wanted};
 use super::service::Service;
 use crate::adapters::https::address::Location;
 
-/// Bounds on what a service may make us read.
+/// Limits on the amount that a service can make the agent read.
 const PAGES: usize = 16;
 const MEMBERS: usize = 64;
 
-/// How the configuration points at a system.
+/// The configuration's pointer to a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     pub redfish_uri: String,
     pub systems_uri: Option<String>,
     pub wanted: Wanted,
-    /// The UUID that the system has to have.
+    /// The UUID that the system must have.
     pub uuid: Option<String>,
-    /// Whether a missing system has to be told apart from a service that only says so.
+    /// Whether to distinguish a system that is missing from a service that only answers so.
     pub confirm_missing: bool,
 }
 
 impl Pointer {
-    /// Whether it names this very system, rather than taking the only one that there is.
+    /// Returns whether the pointer identifies this system, instead of taking the only one that exists.
     fn is_sure_of(&self, candidate: &Candidate) -> bool {
         match &self.wanted {
             _ if self.uuid.is_some() => true,
@@ -38,14 +38,14 @@ impl Pointer {
     }
 }
 
-/// A system that was found, with what it said on that occasion.
+/// A system that was found, with its state at that moment.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub place: Location,
     pub system: System,
 }
 
-/// The one system that `pointer` means.
+/// Finds the one system that `pointer` refers to.
 pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure> {
     let Some(uri) = &pointer.systems_uri else {
         let collection = systems_collection(service, &pointer.redfish_uri)?;
@@ -53,7 +53,7 @@ pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure
     };
     let place = service.place(uri)?;
     match service.get(&place) {
-        // The collection itself, where a system was asked for: good enough to choose from.
+        // The URI is of the collection itself, where a system's was expected. It is good enough to choose from.
         Ok(document) if is_collection(&document) => choose(service, &place, pointer),
         Ok(document) => named_as_wanted(Found { system: read_system(service, &place, &document)?, place }, pointer),
         Err(failure) if failure.kind == FailureKind::Missing => Err(explain_missing(service, pointer, &place, failure)),
@@ -61,7 +61,7 @@ pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure
     }
 }
 
-/// A system that was named twice must be one: a `plug` that an operator gave beside `systems_uri` has to fit it.
+/// Checks that a `plug` next to `systems_uri` fits the system there. A system that was named twice must be one.
 fn named_as_wanted(found: Found, pointer: &Pointer) -> Result<Found, Failure> {
     let Wanted::Named(name) = &pointer.wanted else { return Ok(found) };
     if Candidate::read(&found.place.path, found.system.clone()).is_called(name) {
@@ -71,7 +71,7 @@ fn named_as_wanted(found: Found, pointer: &Pointer) -> Result<Found, Failure> {
     Err(Failure::new(FailureKind::WrongSystem, text))
 }
 
-/// Every system behind the BMC.
+/// Lists every system behind the BMC, with its location.
 pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Location, Candidate)>, Failure> {
     if let Some(uri) = &pointer.systems_uri {
         let place = service.place(uri)?;
@@ -87,7 +87,7 @@ pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Locat
     members(service, &collection, &document)
 }
 
-/// Reads a system from its resource. A power state in words of its own is safe to show.
+/// Reads a system from its resource. An unknown power state's text is cleaned, so that it is safe to show.
 pub fn read_system(service: &Service, place: &Location, document: &Value) -> Result<System, Failure> {
     match System::read(document) {
         Ok(system) => Ok(System { power: system.power.cleaned(|text| service.clean(text)), ..system }),
@@ -95,7 +95,7 @@ pub fn read_system(service: &Service, place: &Location, document: &Value) -> Res
     }
 }
 
-/// The service root, with the trailing slash that this service likes.
+/// Reads the service root, with the trailing slash that this service expects.
 pub fn service_root(service: &mut Service, redfish_uri: &str) -> Result<(Location, Value), Failure> {
     let place = service.place(redfish_uri)?;
     match service.get(&place) {
@@ -175,7 +175,7 @@ fn choose(service: &mut Service, collection: &Location, pointer: &Pointer) -> Re
         log::debug!("chose the system {}", place.path);
         return Ok(Found { place, system });
     }
-    // Chosen by its URI, but not readable a moment ago: now the reason counts.
+    // The system was chosen by its URI, but could not be read a moment ago. Now the reason counts.
     let document = listed(service, &place)?;
     Ok(Found { system: read_system(service, &place, &document)?, place })
 }
@@ -201,8 +201,8 @@ fn read_all(
         let read = listed(service, &place).and_then(|document| read_system(service, &place, &document));
         let candidate = match read {
             Ok(system) => Candidate::read(&place.path, system),
-            // One of several that cannot be read is no reason to give up on the others; the choice takes it into
-            // account. What concerns all of them is.
+            // One unreadable system of several does not end the search, and the choice takes it into account. A failure that
+            // concerns all of them ends it.
             Err(failure) if !alone && concerns_one(&failure) => {
                 log::debug!("system {} could not be read: {failure}", place.path);
                 Candidate { uri: place.path.clone(), system: None, may_return: failure.is_passing() }
@@ -214,8 +214,8 @@ fn read_all(
     Ok(found)
 }
 
-/// Reads a resource that the BMC itself has listed. A 404, or a 400 without a reason, contradicts the list, and passes: some BMCs answer
-/// so while their server boots.
+/// Reads a resource that the BMC itself has listed. A 404, or a 400 without a reason, contradicts the list and is temporary. Some
+/// BMCs answer so while their server boots.
 fn listed(service: &mut Service, place: &Location) -> Result<Value, Failure> {
     service.get(place).map_err(|failure| match failure.kind {
         FailureKind::Missing | FailureKind::Disliked => Failure {
@@ -240,14 +240,15 @@ fn concerns_one(failure: &Failure) -> bool {
 /// The members of a collection, from all of its pages.
 struct Listing {
     links: Vec<String>,
-    /// How many links were there, those that were there twice included.
+    /// The number of links, duplicates included.
     shown: usize,
-    /// How many the service says there are.
+    /// The number of members that the service reports.
     count: Option<u64>,
 }
 
 impl Listing {
-    /// Why nothing may be concluded from what is not on the list, if the service says itself that more is missing.
+    /// Returns the failure for an incomplete list, where the service itself reports more members. A missing system then proves
+    /// nothing.
     fn hides(&self, collection: &Location) -> Option<Failure> {
         let count = self.count.filter(|count| usize::try_from(*count).is_ok_and(|count| count > self.shown))?;
         let text = format!(
@@ -283,13 +284,13 @@ fn list(service: &mut Service, collection: &Location, document: &Value) -> Resul
     Err(garbled(format!("has more than {PAGES} pages; set systems_uri")))
 }
 
-/// A system that is listed twice, or on two pages, is still one.
+/// Removes duplicate links, because a system may be listed twice or on two pages.
 fn without_repetition(links: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     links.retain(|link| seen.insert(link.trim_end_matches('/').to_owned()));
 }
 
-/// A 404 on the system: is it gone, or does the service say 404 to everything?
+/// Explains a 404 on the system: it is missing, or the service answers 404 to everything.
 fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Location, failure: Failure) -> Failure {
     let hint = Failure { text: format!("{failure}; check systems_uri"), ..failure };
     if !pointer.confirm_missing {
@@ -308,10 +309,10 @@ fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Location, f
     }
 }
 
-/// What is listed beside the system at `place`; nothing where that one is listed too.
+/// Lists the systems other than the one at `place`. Returns none where that one is listed, too.
 ///
-/// A service that is starting lists none for a while, or what it cannot show yet: only one that shows another system
-/// knows which ones it has.
+/// A service that is starting may list no systems for a while, or systems that it cannot show yet. Only a service that shows
+/// another system knows all of its systems.
 fn others(
     service: &mut Service,
     pointer: &Pointer,

@@ -1,11 +1,11 @@
-//! From what ureq and rustls report to a kind and a sentence. Pure.
+//! The translation of ureq's and rustls' errors to a kind and a sentence. This module is pure.
 
 use super::failure::{Failure, FailureKind};
 use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use crate::adapters::https::tls::{self, Handshake};
 use crate::os::secret::Scrubber;
 
-/// What kept a request from having any answer, in one sentence; `made` connections there were until then.
+/// Returns the reason why a request had no answer, in one sentence. `made` is the number of connections until then.
 pub fn transport(
     what: &str,
     error: &ureq::Error,

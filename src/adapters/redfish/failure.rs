@@ -1,48 +1,48 @@
-//! Why a request did not do what it should, in one sentence and one kind; the kind alone decides what comes next.
+//! The reason why a request failed: one sentence, and one kind. Only the kind decides the next step.
 
 use std::time::Duration;
 
-/// What went wrong, as far as it matters for the next step.
+/// The kind of a failure, as far as it matters for the next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
     /// No connection: refused, no route, unknown name, or no answer to a connection attempt.
     Unreachable,
     /// The connection broke before the answer was complete.
     Interrupted,
-    /// Connected, but no complete answer within the time.
+    /// The connection was made, but no complete answer arrived in time.
     Silent,
-    /// The certificate cannot be trusted, or TLS is not possible at all; a retry changes nothing.
+    /// The certificate cannot be trusted, or TLS is not possible at all. A retry changes nothing.
     Untrusted,
-    /// The service is not able just now (429, 5xx), or asks for patience itself: by a header, by a known message, or in words. Then
-    /// `retry_after` has the time, and zero leaves that to us.
+    /// The service is temporarily unavailable (429, 5xx), or asks for a retry: by a header, a known message, or in words.
+    /// `retry_after` has the time that it asked for. Zero leaves the time to the agent.
     Busy { retry_after: Option<Duration> },
-    /// Who we are was not accepted, in two attempts.
+    /// The credentials were refused in two attempts.
     Unauthorised,
-    /// We may not do this: privilege, licence, or a password that must be changed first.
+    /// The account may not do this, because of a privilege, a licence, or a password that must be changed first.
     Forbidden,
-    /// There is no such resource.
+    /// The resource does not exist.
     Missing,
-    /// Not possible in the present state, or already in that state: the power state tells which.
+    /// The request is not possible in the present state, or that state is already reached. The power state shows which.
     WrongState,
     /// The service does not know this reset type.
     ValueRefused,
-    /// The service does not like the request and does not say why (400, 409); some mean "not just now" by it.
+    /// The service refuses the request without a reason (400, 409). Some services mean a temporary refusal.
     Disliked,
-    /// The service wants to know for which state of the resource the request is meant, or that state has changed.
+    /// The service requires `If-Match`, or the resource's state has changed.
     Precondition,
     /// Any other refusal.
     Refused,
-    /// An answer that is not what Redfish promises: HTML, broken JSON, wrong types.
+    /// The answer is not valid Redfish: HTML, broken JSON, or wrong types.
     Garbled,
-    /// Never to be followed or trusted: another host, plain HTTP, a redirect loop.
+    /// A redirect that must not be followed: to another host, to plain HTTP, or in a loop.
     ForeignRedirect,
-    /// The system to act on is ambiguous, or another one than it has to be.
+    /// The system is ambiguous, or another one than the configured one.
     WrongSystem,
-    /// The BMC's list of systems was read completely, it shows others, and the wanted one is not there.
+    /// The BMC's list of systems was read completely. It shows others, and lacks the configured one.
     NoSuchSystem,
 }
 
-/// A failed request.
+/// A failed request, with its kind and its sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Failure {
@@ -55,7 +55,7 @@ impl Failure {
         Self { kind, text: text.into() }
     }
 
-    /// Whether the same request may succeed a moment later.
+    /// Returns whether the same request may succeed a moment later.
     pub fn is_passing(&self) -> bool {
         matches!(
             self.kind,
@@ -67,7 +67,7 @@ impl Failure {
         )
     }
 
-    /// Whether an answer of the service stands behind it: then somebody is there, only not willing yet.
+    /// Returns whether the failure is an answer of the service. A service that answers is there, but not ready.
     pub fn is_an_answer(&self) -> bool {
         !matches!(self.kind, FailureKind::Unreachable | FailureKind::Interrupted | FailureKind::Silent)
     }

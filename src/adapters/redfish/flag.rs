@@ -1,22 +1,22 @@
-//! By what a BMC shows that another client is at work: proven by two sessions that look for each other in its list.
+//! A check of how a BMC shows that another client is at work. Two sessions prove it by searching for each other in its list.
 
 use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, FailureKind};
 use super::mark::{MarkBoard, Marks, same};
 
-/// What the `Context` of the sessions begins with: no race takes them for marks.
+/// The prefix of the sessions' `Context`. No fence race takes them for marks.
 const PROOF: &str = "tandem-fencing-check";
 
-/// A flag that an agent can raise on a BMC, and another one sees.
+/// The kind of flag that an agent can raise on a BMC and another agent can see.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
-    /// A session, which the BMC shows with its `Context`.
+    /// A session that the BMC shows with its `Context`.
     SessionWithContext,
-    /// A session, of which the BMC shows the user only.
+    /// A session of which the BMC shows only the user.
     SessionWithoutContext,
-    /// None, and why.
+    /// No flag, for this reason.
     None(String),
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Display for Flag {
     }
 }
 
-/// Opens two sessions on one BMC, reads its list as the second one, and deletes both.
+/// Opens two sessions on one BMC, reads its list in the second one, and deletes both.
 pub fn prove([one, other]: [&mut MarkBoard; 2]) -> Flag {
     let proven = look(one, other);
     one.lower();

@@ -1,4 +1,4 @@
-//! A mark on a BMC: a session that is there to be seen by another client, and the list of sessions that shows it.
+//! A mark on a BMC: a session that another client can see, and the list of sessions that shows it.
 
 use std::cell::Cell;
 use std::sync::PoisonError;
@@ -14,26 +14,26 @@ use super::session::{SessionHandle, Slot, log_in, log_out};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// Where the standard has sessions, below the service root.
+/// The standard's place of sessions, below the service root.
 const SESSIONS: &str = "SessionService/Sessions";
-/// So many sessions and pages of them are read. BMCs keep eight to some dozens.
+/// The number of sessions and pages that are read. BMCs keep eight to some dozens.
 const SESSIONS_READ: usize = 64;
 const PAGES: usize = 8;
-/// Has a list show its sessions themselves, instead of links to them. The standard leaves it to the service.
+/// The query that expands a list's sessions in place of links. The standard leaves support to the service.
 const EXPANDED: &str = "?$expand=.";
-/// From so many sessions of others on, the expanded list is one request for many.
+/// The number of foreign sessions from which one expanded list saves requests.
 const WORTH_EXPANDING: usize = 2;
 
-/// The user that leaves marks.
+/// The user that leaves marks, with its passwords.
 #[derive(Clone, Debug)]
 pub struct MarkLogin {
     pub user: String,
-    /// In the order in which they are tried. Each is refused once at most.
+    /// The passwords in the order in which they are tried. Each is refused once at most.
     pub passwords: Vec<Secret>,
     pub redfish_uri: String,
 }
 
-/// A session in the list: its place, and the session itself where the list is expanded.
+/// A session in the list: its location, and the session itself where the list is expanded.
 type Member = (Location, Option<Value>);
 
 /// The mark of one action on one BMC.
@@ -45,25 +45,25 @@ pub struct MarkBoard {
     slot: Slot,
     held: bool,
     sessions: Option<Location>,
-    /// Whether the BMC takes a session's `Context`.
+    /// Whether the BMC accepts a session's `Context`.
     takes_context: bool,
-    /// Whether the BMC may know [`EXPANDED`].
+    /// Whether the BMC may support [`EXPANDED`].
     expands: Cell<bool>,
-    /// For one request of a list.
+    /// The time limit of one request for a list.
     read_limit: Duration,
-    /// The `Context` of each session that was asked for without an answer: the BMC may have opened it.
+    /// The `Context` of each request for a session that was not answered. The BMC may have opened the session.
     unanswered: Vec<String>,
 }
 
-/// What a list of sessions shows.
+/// The marks in a list of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// The session of this board is in it.
+    /// Whether the list has this board's session.
     pub ours: bool,
-    /// Whether the BMC shows the `Context` of this board's session; asked where there are others only.
+    /// Whether the BMC shows the `Context` of this board's session. The board asks only if there are other sessions.
     pub keeps_context: bool,
     pub others: Vec<OtherSession>,
-    /// Where the sessions of this board are of which the answers were lost.
+    /// The paths of this board's sessions with a lost answer.
     pub strays: Vec<String>,
 }
 
@@ -78,15 +78,15 @@ pub struct OtherSession {
 }
 
 impl MarkBoard {
-    /// A board of the BMC that `client` reaches, without a mark. `handle` holds the mark for an early end. A list has to be there within
-    /// `read_limit`.
+    /// Creates a board without a mark for the BMC that `client` reaches. `handle` holds the mark, so that an early end can delete
+    /// it. A list must arrive within `read_limit`.
     pub fn new(client: Client, login: MarkLogin, handle: SessionHandle, read_limit: Duration) -> Self {
         let (slot, sessions, unanswered) = Default::default();
         let (held, takes_context, expands) = (false, true, Cell::new(true));
         Self { client, login, handle, slot, held, sessions, takes_context, expands, read_limit, unanswered }
     }
 
-    /// Returns the client that the BMC is asked with.
+    /// Returns the client of this BMC.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -96,8 +96,8 @@ impl MarkBoard {
         &self.login.user
     }
 
-    /// Has an early end of the process take the mark down. The thread that may be interrupted calls this before any other thread works
-    /// with this board.
+    /// Registers the mark for deletion at an early end of the process. The thread that may be interrupted calls this before
+    /// another thread uses the board.
     pub fn hold(&mut self) {
         if !self.held {
             self.handle.hold(&self.slot, &self.client, true);
@@ -111,7 +111,7 @@ impl MarkBoard {
         Ok(())
     }
 
-    /// Leaves the mark: a session with this `context`. One that is up already stays.
+    /// Leaves the mark: a session with this `context`. An existing mark stays.
     pub fn raise(&mut self, context: &str) -> Result<(), Failure> {
         self.hold();
         if self.is_up() {
@@ -131,7 +131,7 @@ impl MarkBoard {
                 self.sessions = Some(self.linked_sessions().map_err(|_| failure)?);
                 self.open(context)
             }
-            // A service of an earlier version of the standard knows no such property.
+            // A service of an earlier version of the standard does not know this property.
             Err(failure) if self.takes_context && is_dislike(&failure) => {
                 self.takes_context = false;
                 self.open(context)
@@ -175,7 +175,7 @@ impl MarkBoard {
         self.client.address().place(&format!("{root}/{SESSIONS}"))
     }
 
-    /// Returns the place that the service root names, for a service that has its sessions elsewhere.
+    /// Returns the place of sessions that the service root names, for a service that does not use the standard's.
     fn linked_sessions(&self) -> Result<Location, Failure> {
         let root = self.client.address().place(&self.login.redfish_uri)?;
         let document = self.client.within(self.read_limit).get(&root, &Credentials::None)?;
@@ -184,7 +184,7 @@ impl MarkBoard {
         self.client.follow(&root, &link)
     }
 
-    /// Reads the list of sessions, and each session in it that is not ours.
+    /// Reads the list of sessions, and each session of another client.
     pub fn read(&self) -> Result<Marks, Failure> {
         self.read_by(&self.client.within(self.read_limit))
     }
@@ -197,7 +197,7 @@ impl MarkBoard {
         if members.iter().filter(|member| !is_own(&member.0.path)).count() >= WORTH_EXPANDING
             && let Some(expanded) = self.expanded(client, &credentials)?
         {
-            // A session that the second list lacks has ended, or is still to be read.
+            // A session that the second list lacks has ended, or must still be read by its link.
             members.retain(|(place, _)| !is_own(&place.path) && !expanded.iter().any(|(other, _)| other == place));
             members.extend(expanded);
         }
@@ -215,9 +215,9 @@ impl MarkBoard {
                     }
                     other => marks.others.push(other),
                 },
-                // It has ended since.
+                // The session has ended since.
                 Err(failure) if failure.kind == FailureKind::Missing => {}
-                // One that may not be read may be anyone's.
+                // A session that may not be read may belong to any client.
                 Err(failure) if failure.kind == FailureKind::Forbidden => {
                     marks.others.push(OtherSession { path: place.path, ..OtherSession::default() });
                 }
@@ -234,8 +234,8 @@ impl MarkBoard {
         Ok(marks)
     }
 
-    /// Returns the sessions of the expanded list; `None` where the BMC does not expand it. Everything is read anew: a list that shows this
-    /// board's session has what is older.
+    /// Returns the sessions of the expanded list; `None` where the BMC does not support it. Reads all of them anew, because a
+    /// list that shows this board's session also has all older sessions.
     fn expanded(&self, client: &Client, credentials: &Credentials) -> Result<Option<Vec<Member>>, Failure> {
         if !self.expands.get() {
             return Ok(None);
@@ -277,14 +277,14 @@ impl MarkBoard {
         self.client.briefly().send(Request::delete(&place, &credentials)).map(drop)
     }
 
-    /// Reads the system at `uri` as the session of the mark.
+    /// Reads the system at `uri` in the mark's session.
     pub fn system(&self, uri: &str) -> Result<System, Failure> {
         let place = self.client.address().place(uri)?;
         let document = self.client.within(self.read_limit).get(&place, &self.session().0)?;
         System::read(&document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{uri} {why}")))
     }
 
-    /// Uses the session of the mark, which a BMC ends when it has been idle for long: for 30 s on some.
+    /// Uses the mark's session, because a BMC ends a session that is idle for long: for 30 s on some.
     pub fn touch(&self) {
         let (credentials, Some(own)) = self.session() else { return };
         let touched = self.client.address().place(&own).and_then(|place| self.client.get(&place, &credentials));
@@ -298,12 +298,12 @@ impl MarkBoard {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Returns where the mark is, if it is up and the BMC has named its place.
+    /// Returns the path of the mark, if it is up and the BMC has named it.
     pub(super) fn path(&self) -> Option<String> {
         self.session().1
     }
 
-    /// Takes the mark down, if there is one, and what the BMC shows of those that it opened without an answer.
+    /// Deletes the mark if there is one, and the sessions that the BMC opened without an answer.
     pub fn lower(&mut self) {
         if !self.unanswered.is_empty() {
             let strays = self.read_by(&self.client.briefly()).map(|marks| marks.strays).unwrap_or_default();
@@ -328,7 +328,7 @@ impl MarkBoard {
     }
 }
 
-/// Returns the sessions of an expanded list; `None` where one is a link only, or there is another page.
+/// Returns the sessions of an expanded list; `None` if one is only a link, or if there is another page.
 fn expanded_members(client: &Client, place: &Location, document: &Value) -> Option<Vec<Member>> {
     let page = Page::read(document).ok().filter(|page| page.next.is_none() && page.members.len() <= SESSIONS_READ)?;
     let shown = document.get("Members")?.as_array()?;
@@ -343,7 +343,7 @@ fn is_dislike(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::Disliked | FailureKind::ValueRefused | FailureKind::Refused)
 }
 
-/// Returns whether two paths are those of one session.
+/// Returns whether two paths are of the same session.
 pub(super) fn same(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }

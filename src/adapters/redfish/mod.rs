@@ -1,10 +1,10 @@
 //! A Redfish service as a fence agent needs it: find one computer system, read its power state, send it a reset.
 //!
-//! What an answer means is pure and separate from how it is fetched: [`resource`] and [`complaint`] read bodies,
-//! [`quirks`] holds what vendors do differently as data, [`select`] chooses among several systems. [`client`] speaks
-//! HTTP (a [`request`], its [`reply`]) over one TLS connection to one host (`crate::adapters::https`);
-//! [`service`] logs in and asks with that login, or with one of [`several`] passwords. With it [`discovery`] finds the system that is
-//! meant, and [`bmc`] puts them together. [`mark`] leaves a session that another client sees, and [`flag`] proves that a BMC shows it.
+//! The meaning of an answer is pure, and separate from the request. [`resource`] and [`complaint`] read bodies, [`quirks`] is a
+//! table of vendors' differences, and [`select`] chooses among several systems. [`client`] speaks HTTP (a [`request`], its
+//! [`reply`]) over one TLS connection to one host (`crate::adapters::https`). [`service`] logs in, with one password or
+//! [`several`], and sends requests with that login. With it [`discovery`] finds the configured system, and [`bmc`] combines both.
+//! [`mark`] leaves a session that another client sees, and [`flag`] proves that a BMC shows it.
 
 pub mod account;
 pub mod bmc;

@@ -1,30 +1,30 @@
-//! What services do differently, as data: each row says what is seen, what it means, and where that is known from.
+//! The differences between services, as data. Each row has the symptom, its meaning, and the source.
 //!
-//! The code that reads answers asks this table; a new vendor's habit is a new row.
+//! The code that reads answers uses this table, so a new vendor's habit is a new row.
 
 use super::failure::FailureKind;
 
-/// What a message in an error body means for a fence agent.
+/// The meaning of a message in an error body for a fence agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// Already there, or not possible just now; the power state tells.
+    /// The state is already reached, or the request is impossible in it. The power state shows which.
     WrongState,
-    /// Try again in a moment.
+    /// The service is busy, and a retry may succeed.
     Busy,
-    /// Credentials are not accepted.
+    /// The credentials are refused.
     Unauthorised,
-    /// We may not.
+    /// The account may not do this.
     Forbidden,
-    /// The value of `ResetType` is not known there.
+    /// The service does not know this value of `ResetType`.
     ValueRefused,
-    /// The request has to say for which state of the resource it is meant.
+    /// The request requires `If-Match`.
     Precondition,
-    /// The request was carried out: some services say so inside an `error` object.
+    /// The request was carried out. Some services report this inside an `error` object.
     Success,
 }
 
 impl Meaning {
-    /// The kind of failure that it makes.
+    /// Returns the kind of failure for this meaning.
     pub fn kind(self) -> FailureKind {
         match self {
             Self::WrongState => FailureKind::WrongState,
@@ -33,18 +33,18 @@ impl Meaning {
             Self::Forbidden => FailureKind::Forbidden,
             Self::ValueRefused => FailureKind::ValueRefused,
             Self::Precondition => FailureKind::Precondition,
-            // A failing status with nothing but success messages is a contradiction, and stays a refusal.
+            // A failure status with only success messages contradicts itself, and stays a refusal.
             Self::Success => FailureKind::Refused,
         }
     }
 }
 
-/// A message of a registry (the last part of its `MessageId`), whatever the HTTP status around it.
+/// A message of a registry (the last part of its `MessageId`). It has this meaning with any HTTP status.
 #[derive(Debug)]
 pub struct KnownMessage {
     pub id: &'static str,
     pub meaning: Meaning,
-    /// What to tell the operator beyond the service's own words.
+    /// The hint for the operator in addition to the service's own words.
     pub hint: &'static str,
     pub source: &'static str,
 }
@@ -53,7 +53,7 @@ const fn message(id: &'static str, meaning: Meaning, hint: &'static str, source:
     KnownMessage { id, meaning, hint, source }
 }
 
-/// Rows are matched exactly, ignoring case; the first match of a body wins in the order of this table.
+/// The known messages. An id must match exactly, except for case. Of several in a body, the first row of this table decides.
 pub const MESSAGES: &[KnownMessage] = &[
     message(
         "PasswordChangeRequired",
@@ -132,26 +132,26 @@ pub const MESSAGES: &[KnownMessage] = &[
     message("Success", Meaning::Success, "", "DMTF Base registry; HPE iLO puts it into an 'error' object"),
 ];
 
-/// What is in the id of a message, in small letters, that asks for another try.
+/// The parts of a message's id, in lower case, that ask for a retry.
 pub const PATIENCE_IN_IDS: &[&str] = &["retry", "notready"];
-/// What is in the words of one.
+/// The parts of a message's words that ask for a retry.
 pub const PATIENCE_IN_WORDS: &[&str] = &["try again", "retry", "not ready"];
 
-/// What an HTTP status means where no known message says more.
+/// The meaning of an HTTP status without a known message.
 pub const STATUSES: &[(u16, FailureKind)] = &[
     (400, FailureKind::Disliked),
     (401, FailureKind::Unauthorised),
     (403, FailureKind::Forbidden),
     (404, FailureKind::Missing),
-    // RFC 9110: any conflict with the state of the resource, also that a job runs or the BMC is being updated. A service
-    // that means "in that state already" answers with a known message.
+    // RFC 9110: any conflict with the resource's state, for example a running job or an update of the BMC. A service that means
+    // "already in that state" sends a known message.
     (409, FailureKind::Disliked),
-    // RFC 6585, and what Huawei iBMC says instead (ansible issue 60031).
+    // RFC 6585, and Huawei iBMC's own status for it (ansible issue 60031).
     (412, FailureKind::Precondition),
     (428, FailureKind::Precondition),
     (501, FailureKind::Refused),
     (505, FailureKind::Refused),
-    // RFC 9110: too early and too many; the rest is a service that is starting, overloaded or restarting.
+    // RFC 9110: too early and too many. The others are from a service that is starting, overloaded or restarting.
     (408, FailureKind::Busy { retry_after: None }),
     (425, FailureKind::Busy { retry_after: None }),
     (429, FailureKind::Busy { retry_after: None }),
@@ -161,20 +161,20 @@ pub const STATUSES: &[(u16, FailureKind)] = &[
     (504, FailureKind::Busy { retry_after: None }),
 ];
 
-/// What a power state's word means.
+/// The meaning of a power state's word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerWord {
     On,
     Off,
-    /// On its way up.
+    /// Powering on.
     Rising,
-    /// On its way down.
+    /// Powering off.
     Falling,
-    /// Powered, and neither: it may go on at any moment.
+    /// Powered, and in neither transition. The system may continue at any moment.
     Held,
 }
 
-/// Every word that is known; a word that is not here is no power state at all.
+/// The known words. Any other word is no power state.
 pub const POWER_WORDS: &[(&str, PowerWord, &str)] = &[
     ("On", PowerWord::On, "DMTF ComputerSystem"),
     ("Off", PowerWord::Off, "DMTF ComputerSystem"),
@@ -184,7 +184,7 @@ pub const POWER_WORDS: &[(&str, PowerWord, &str)] = &[
     ("Reset", PowerWord::Held, "HPE iLO while the host is in reset (libredfish)"),
 ];
 
-/// What a fence agent wants of a system.
+/// The goal of a reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResetGoal {
     Off,
@@ -193,10 +193,10 @@ pub enum ResetGoal {
     Diag,
 }
 
-/// The reset types that fulfil a wish, best first.
+/// The reset types that reach a goal, best first.
 ///
-/// Off has no second choice: a graceful shutdown asks the very node that has to be fenced. For a cycle, a restart
-/// without loss of power is second best (OpenBMC maps it to a warm reboot).
+/// Off has no second choice, because a graceful shutdown needs the cooperation of the node that must be fenced. The second choice
+/// of a cycle is a restart without loss of power (OpenBMC maps it to a warm reboot).
 pub const RESET_TYPES: &[(ResetGoal, &[&str])] = &[
     (ResetGoal::Off, &["ForceOff"]),
     (ResetGoal::On, &["On", "ForceOn"]),
@@ -204,20 +204,20 @@ pub const RESET_TYPES: &[(ResetGoal, &[&str])] = &[
     (ResetGoal::Diag, &["Nmi"]),
 ];
 
-/// The reset types that fulfil `wish`, best first.
+/// Returns the reset types that reach `wish`, best first.
 pub fn reset_types(wish: ResetGoal) -> &'static [&'static str] {
     RESET_TYPES.iter().find(|(of, _)| *of == wish).map_or(&[], |(_, types)| types)
 }
 
-/// Whether a reset may be sent again where its answer was lost: it leads to a state, whatever the state is now.
+/// Returns whether a reset may be sent again after a lost answer. It may if it leads to one state from every state.
 pub fn is_repeatable(reset_type: &str) -> bool {
     [ResetGoal::Off, ResetGoal::On].iter().any(|wish| reset_types(*wish).contains(&reset_type))
 }
 
-/// How a service's list of allowed reset types is to be read.
+/// A mistake in a service's list of allowed reset types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListHabit {
-    /// One entry holds two types run together.
+    /// One entry holds two types without a separator.
     RunTogether { entry: &'static str, means: [&'static str; 2] },
 }
 
@@ -226,7 +226,7 @@ pub const LIST_HABITS: &[(ListHabit, &str)] = &[(
     "Supermicro X12 firmware publishes two values as one string",
 )];
 
-/// Under which key a page of a collection names the next one.
+/// The keys under which a page of a collection names the next one.
 pub const NEXT_PAGE: &[(&str, &str)] = &[
     ("Members@odata.nextLink", "DSP0266"),
     (
@@ -235,14 +235,14 @@ pub const NEXT_PAGE: &[(&str, &str)] = &[
     ),
 ];
 
-/// How a service wants to be spoken to.
+/// A service's deviation from HTTP or Redfish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
-    /// Answers this status where it insists on choosing the encoding itself: ask again without `Accept-Encoding`.
+    /// The service answers this status to insist on its own encoding. The agent asks again without `Accept-Encoding`.
     DislikesIdentity { status: u16 },
-    /// Sends 301 or 308 also for a POST: the request goes there unchanged, it must not become a GET.
+    /// The service redirects a POST with these statuses, 301 and 308 included. The redirected request must stay a POST.
     RedirectsPosts { statuses: [u16; 4] },
-    /// Closes a connection that was kept alive without a word: ask once more on a new one, and keep none any more.
+    /// The service silently closes kept connections. The agent repeats the request on a new one, and keeps none from then on.
     DropsIdleConnections,
     /// The service root answers 404 with, or without, its trailing slash.
     PickyAboutRootSlash { status: u16 },
@@ -258,13 +258,13 @@ pub const HABITS: &[(Habit, &str)] = &[
     (Habit::PickyAboutRootSlash { status: 404 }, "DSP0266 allows either form of the service root's URI"),
 ];
 
-/// The row of [`MESSAGES`] for a `MessageId` such as `Base.1.8.InsufficientPrivilege`.
+/// Returns the row of [`MESSAGES`] for a `MessageId` such as `Base.1.8.InsufficientPrivilege`.
 pub fn known_message(message_id: &str) -> Option<&'static KnownMessage> {
     let name = message_id.rsplit('.').next().unwrap_or(message_id);
     MESSAGES.iter().find(|row| row.id.eq_ignore_ascii_case(name))
 }
 
-/// What a status means by itself.
+/// Returns the meaning of a status by itself.
 pub fn status_kind(status: u16) -> FailureKind {
     STATUSES.iter().find(|(known, _)| *known == status).map_or_else(
         || if status >= 500 { FailureKind::Busy { retry_after: None } } else { FailureKind::Refused },

@@ -1,4 +1,4 @@
-//! What came back: an answer of any status, and what it says if it is a good one or a refusal.
+//! An answer of any status: the good answer, or the meaning of the refusal.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::limits::BODY_LIMIT;
 use super::resource::type_of;
 use crate::os::secret::Secret;
 
-/// The longest that a service may make us wait by `Retry-After`.
+/// The longest wait that a service can ask for by `Retry-After`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A complete answer with a status below 300.
@@ -27,7 +27,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// An answer of any status.
+/// A complete answer of any status.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -57,7 +57,7 @@ impl Reply {
         }
     }
 
-    /// The answer, or what kind of refusal it is and in what words: the status with its name, and what the service says.
+    /// Returns the answer, or the kind of the refusal, the status with its name, and the service's words.
     pub(super) fn judge(self) -> Result<Answer, (FailureKind, String, String)> {
         let Self { status, location, token, etag, retry_after, body, .. } = self;
         if status < 300 {
@@ -74,8 +74,8 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// The body as it was before the service compressed it: some do, whatever was asked for. What cannot be unpacked stays
-/// as it is, and what unpacks to more than any answer holds is cut off there.
+/// Returns the body without compression, which some services apply unasked. A body that cannot be unpacked stays as it is. One
+/// that exceeds the limit is cut off.
 fn unpacked(headers: &HeaderMap, body: Vec<u8>) -> Vec<u8> {
     if !text_of(headers, "Content-Encoding").is_some_and(|coding| coding.trim().eq_ignore_ascii_case("gzip")) {
         return body;
@@ -87,8 +87,8 @@ fn unpacked(headers: &HeaderMap, body: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// JSON, also where its texts hold what JSON forbids: bytes that are no UTF-8 in an asset tag that nobody ever set, raw
-/// control characters, the NUL at the end of a string in C. None of them is a part of what is looked for.
+/// Parses JSON, even if its texts hold bytes that JSON forbids: invalid UTF-8 in an unset asset tag, control characters, or a C
+/// string's NUL. No field that the agent reads has them.
 fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(text).or_else(|strict| {
         let blank = |character: char| if character.is_control() { ' ' } else { character };
@@ -97,7 +97,7 @@ fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// The JSON object in a body, or what is there instead.
+/// Returns the JSON object of a body, or a description of other contents.
 pub(super) fn document(body: &[u8]) -> Result<Value, String> {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     match parse(text) {

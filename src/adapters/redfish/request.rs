@@ -1,4 +1,4 @@
-//! One request to a BMC: what is asked, where, and as whom.
+//! One request to a BMC: the method, the location, the credentials and the body.
 
 use base64::Engine as _;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// The method of a request.
+/// The HTTP method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     Get,
@@ -28,13 +28,13 @@ impl Method {
         }
     }
 
-    /// Whether it may have changed something although its answer was lost, so that it is not sent twice.
+    /// Returns whether a request with a lost answer may have changed something. Such a request is not sent twice.
     pub(super) fn changes(self) -> bool {
         matches!(self, Self::Post | Self::Patch)
     }
 }
 
-/// How a request shows who we are.
+/// The credentials of a request.
 #[derive(Clone, Debug, Default)]
 pub enum Credentials {
     #[default]
@@ -46,7 +46,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// Basic authentication; the password goes out as the bytes that were given.
+    /// Returns basic authentication. The password is sent as the given bytes.
     pub fn basic(user: &str, password: &Secret) -> Self {
         let both = Zeroizing::new([user.as_bytes(), b":", password.reveal()].concat());
         let encoded = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(&both));
@@ -54,7 +54,7 @@ impl Credentials {
     }
 }
 
-/// A request.
+/// A request to one location.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub method: Method,
@@ -63,7 +63,8 @@ pub struct Request<'a> {
     pub credentials: &'a Credentials,
     /// The state of the resource that the request is meant for, where the service insists on it.
     pub if_match: Option<&'a str>,
-    /// Over a connection of its own: a kept one may be dead, and then nobody knows whether the request was heard.
+    /// Whether the request needs a new connection. A kept one may be dead, and the agent could not know whether the request
+    /// arrived.
     pub fresh: bool,
 }
 
@@ -84,8 +85,7 @@ impl<'a> Request<'a> {
         Self { method: Method::Delete, place, body: None, credentials, if_match: None, fresh: false }
     }
 
-    /// Method, URL and headers; with `identity`, compression is declined; with `keep`, the connection is kept for the
-    /// next request.
+    /// Returns method, URL and headers. `identity` declines compression, and `keep` keeps the connection for the next request.
     pub(super) fn head(&self, url: String, identity: bool, keep: bool) -> Result<Builder, http::Error> {
         let mut head = http::Request::builder().uri(url).method(self.method.word()).header("OData-Version", "4.0");
         if identity {

@@ -1,4 +1,5 @@
-//! What the resources say: the service root, a collection, a computer system, an action's parameters. Pure.
+//! The fields of Redfish resources: the service root, a collection, a computer system, an action's parameters. This module is
+//! pure.
 
 use std::fmt;
 
@@ -6,17 +7,17 @@ use serde_json::Value;
 
 use super::quirks::{LIST_HABITS, ListHabit, NEXT_PAGE, POWER_WORDS, PowerWord};
 
-/// The state of a system's power, as the service words it.
+/// The state of a system's power, with the service's word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Power {
-    /// A word that the table knows, with the word itself.
+    /// A word of the table, with its meaning.
     Known(PowerWord, String),
-    /// Nothing that can be relied on: missing, empty, of the wrong type, or an unknown word.
+    /// An unreliable state: missing, empty, of the wrong type, or an unknown word.
     Unclear(String),
 }
 
 impl Power {
-    /// Reads a `PowerState`. Only blanks around the word are forgiven: what is nearly "Off" is not Off.
+    /// Reads a `PowerState`. Only blanks around the word are ignored, because a word similar to "Off" is not Off.
     pub fn read(value: Option<&Value>) -> Self {
         match value {
             None => Self::Unclear("it has no PowerState".to_owned()),
@@ -28,7 +29,7 @@ impl Power {
         }
     }
 
-    /// Has `clean` make a word of the service's own safe to show. Nothing cuts it before.
+    /// Has `clean` make an unknown word safe to show. The word arrives there in full length.
     #[must_use]
     pub(super) fn cleaned(self, clean: impl Fn(&str) -> String) -> Self {
         match self {
@@ -59,28 +60,28 @@ pub struct System {
     pub uuid: Option<String>,
     pub serial: Option<String>,
     pub power: Power,
-    /// When it was reset last, in the service's own words; only ever compared with itself.
+    /// The time of the last reset, in the service's own words. It is only compared with itself.
     pub last_reset: Option<String>,
-    /// What it does when it gets power again after an outage.
+    /// The system's reaction to the return of power after an outage.
     pub restore_policy: Option<String>,
     pub reset: Option<ResetAction>,
-    /// The links to what it is built into.
+    /// The links to the chassis of the system.
     pub chassis: Vec<String>,
-    /// What names the state of the resource, for services that want it with a request: see [`etags`].
+    /// The values for `If-Match`, for services that require it: see [`etags`].
     pub etags: Vec<String>,
 }
 
-/// Where the state of a resource is named in it.
+/// The key of a resource's own entity tag.
 const ETAG: &str = "@odata.etag";
-/// Where the client puts the name that the header of the answer has. No resource has such a key of its own.
+/// The key under which the client stores the entity tag of the answer's header. No resource has such a key.
 pub(super) const HEADER_ETAG: &str = "ETag (header)";
-/// The value of `If-Match` that fits every state, for a resource that names none.
+/// The value of `If-Match` that matches every state, for a resource without an entity tag.
 const ANY_STATE: &str = "*";
 
-/// Returns the names of the state of a resource, in the order in which they are tried with `If-Match`.
+/// Returns the values for `If-Match`, in the order in which they are tried.
 ///
-/// The header's comes first, then the body's, then any state: a weak name (`W/"..."`) fits nothing where RFC 9110 is taken at its
-/// word. Last come both in other spellings, with one pair of quotes and with none.
+/// The header's tag comes first, then the body's, then any state: by RFC 9110 a weak tag (`W/"..."`) never matches in `If-Match`.
+/// Last come both tags in other spellings, with one pair of quotes and with none.
 pub fn etags(document: &Value) -> Vec<String> {
     let said: Vec<String> = [HEADER_ETAG, ETAG].into_iter().filter_map(|key| text(document, key)).collect();
     let bare = |etag: &String| etag.trim().trim_start_matches("W/").trim_matches('"').to_owned();
@@ -97,16 +98,16 @@ pub fn etags(document: &Value) -> Vec<String> {
 /// The `#ComputerSystem.Reset` action of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResetAction {
-    /// Where to post; some services leave it out.
+    /// The URI to post to, which some services omit.
     pub target: Option<String>,
-    /// The reset types that are allowed, where they stand in the action itself.
+    /// The allowed reset types, where the action itself lists them.
     pub allowed: Option<Vec<String>>,
-    /// Where the allowed reset types stand otherwise.
+    /// The link to the resource that lists the allowed reset types otherwise.
     pub action_info: Option<String>,
 }
 
 impl System {
-    /// Reads a system; `Err` says why this is none.
+    /// Reads a system. `Err` describes why the document is none.
     pub fn read(document: &Value) -> Result<Self, String> {
         if !document.is_object() {
             return Err(format!("is {} instead of a computer system", type_of(document)));
@@ -139,7 +140,7 @@ impl ResetAction {
     }
 }
 
-/// The reset types that an `ActionInfo` resource allows.
+/// Returns the reset types that an `ActionInfo` resource allows.
 pub fn allowed_by_action_info(document: &Value) -> Option<Vec<String>> {
     document
         .get("Parameters")?
@@ -150,7 +151,7 @@ pub fn allowed_by_action_info(document: &Value) -> Option<Vec<String>> {
         .and_then(words)
 }
 
-/// One page of a collection: the links to its members and to the next page, and how many members all pages have.
+/// One page of a collection: the links to its members and to the next page, and the number of members on all pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     pub members: Vec<String>,
@@ -159,7 +160,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Reads a page; `Err` says what is wrong with it.
+    /// Reads a page. `Err` describes its fault.
     pub fn read(document: &Value) -> Result<Self, String> {
         let members = match document.get("Members") {
             Some(Value::Array(members)) => members,
@@ -176,24 +177,24 @@ impl Page {
     }
 }
 
-/// Whether a chassis says that it is on, and holds no other system than the one at `path`.
+/// Returns whether a chassis is on, and holds no other system than the one at `path`.
 pub fn is_own_chassis_on(chassis: &Value, path: &str) -> bool {
     let systems = chassis.pointer("/Links/ComputerSystems").map(links).unwrap_or_default();
     let is_own = systems.iter().all(|link| link.trim_end_matches('/') == path.trim_end_matches('/'));
     is_own && Power::read(chassis.get("PowerState")).is(PowerWord::On)
 }
 
-/// The resources that a list links to.
+/// Returns the resources that a list links to.
 fn links(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|link| text(link, "@odata.id")).collect()
 }
 
-/// The link `name` of a resource, e.g. `Systems` of the service root.
+/// Returns the link `name` of a resource, e.g. `Systems` of the service root.
 pub fn link(document: &Value, name: &str) -> Option<String> {
     document.get(name).and_then(|link| text(link, "@odata.id"))
 }
 
-/// The non-blank text at `key`.
+/// Returns the non-blank text at `key`.
 fn text(document: &Value, key: &str) -> Option<String> {
     document.get(key)?.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
@@ -207,11 +208,11 @@ fn words(list: &Value) -> Option<Vec<String>> {
             None => found.push(word.to_owned()),
         }
     }
-    // An empty list says nothing rather than forbidding everything.
+    // An empty list counts as no list. Otherwise it would forbid everything.
     (!found.is_empty()).then_some(found)
 }
 
-/// What a JSON value is, for a sentence about it.
+/// Returns the type of a JSON value in words.
 pub fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,4 +1,5 @@
-//! Which of a BMC's systems is meant. Pure; never a guess: what is ambiguous is refused with a list.
+//! The choice of the configured system among a BMC's systems. It is pure and never guesses: an ambiguous choice is refused with a
+//! list.
 
 use super::resource::System;
 use crate::os::uuid;
@@ -6,11 +7,11 @@ use crate::os::uuid;
 /// A member of the systems collection.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its path on the BMC.
+    /// The member's path on the BMC.
     pub uri: String,
-    /// What it says; `None` where it could not be read.
+    /// The system; `None` where it could not be read.
     pub system: Option<System>,
-    /// Whether one that could not be read may be readable in a moment.
+    /// Whether an unreadable system may be readable in a moment.
     pub may_return: bool,
 }
 
@@ -19,7 +20,7 @@ impl Candidate {
         Self { uri: uri.into(), system: Some(system), may_return: false }
     }
 
-    /// Whether `name` identifies it: Id, name, UUID, serial number, or the URI or its last part.
+    /// Returns whether `name` identifies the system: by Id, name, UUID, serial number, URI, or the URI's last part.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.trim();
         let path = self.uri.trim_end_matches('/');
@@ -34,30 +35,30 @@ impl Candidate {
     }
 }
 
-/// What the caller knows about the system that is meant.
+/// The caller's knowledge of the system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Nothing: then there must be just one.
+    /// No name, so that there must be exactly one system.
     Any,
-    /// An identification that the operator gave.
+    /// An identification that the operator has configured.
     Named(String),
-    /// The name of the cluster node, which the fencer puts in where nothing was given; it may mean nothing here.
+    /// The name of the cluster node, which Pacemaker's fencer adds where nothing is configured. It may mean nothing to the BMC.
     Node(String),
 }
 
-/// Why no system was chosen.
+/// The reason why no system was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotChosen {
     Ambiguous(String),
-    /// It would be clearer if every member could be read, and one that cannot may be readable in a moment.
+    /// The choice depends on members that cannot be read, and one of them may be readable in a moment.
     NotYetClear(String),
-    /// The collection was read completely, it has others, and no member is it.
+    /// The collection was read completely. It has others, and lacks the configured system.
     NoSuchSystem(String),
 }
 
-/// The one candidate that is meant; `uuid` decides where nothing else does.
+/// Chooses the one candidate that is meant. `uuid` decides where nothing else does.
 pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> Result<usize, NotChosen> {
-    // A BMC that is starting lists none for a while.
+    // A BMC that is starting lists no systems for a while.
     if candidates.is_empty() {
         return Err(NotChosen::NotYetClear("the BMC lists no system at all".to_owned()));
     }
@@ -88,7 +89,7 @@ pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> 
     }
 }
 
-/// Every system that can be reset, for actions that look at all of them.
+/// Returns every system that can be reset, for actions that observe all of them.
 pub fn resettable(candidates: &[Candidate]) -> impl Iterator<Item = (usize, &System)> {
     candidates.iter().enumerate().filter_map(|(at, candidate)| {
         candidate.system.as_ref().filter(|system| system.reset.is_some()).map(|system| (at, system))
@@ -107,9 +108,9 @@ fn the_only_one(candidates: &[Candidate], uuid: Option<&str>) -> Result<usize, N
     let able: Vec<usize> = resettable(candidates).map(|(at, _)| at).collect();
     match (&able[..], candidates.len(), lost.is_empty()) {
         ([one], _, true) => Ok(*one),
-        // A lone system without a Reset action: good enough to be asked; what needs the action says so itself.
+        // A lone system without a Reset action may still be read. The reset itself reports the missing action.
         ([], 1, true) => Ok(0),
-        // Nothing was named that could be missing.
+        // No name was given that could be missing.
         ([], _, true) => {
             Err(NotChosen::Ambiguous(format!("none of the systems offers a Reset action: {}", list(candidates))))
         }
@@ -136,7 +137,7 @@ fn indices(candidates: &[Candidate], fits: impl Fn(&System) -> bool) -> Vec<usiz
     (0..candidates.len()).filter(|at| candidates[*at].system.as_ref().is_some_and(&fits)).collect()
 }
 
-/// Not every member could be read, so the choice is not certain.
+/// Returns the result of an uncertain choice, because not every member could be read.
 fn unclear(candidates: &[Candidate], why: String) -> NotChosen {
     let passing = candidates.iter().any(|candidate| candidate.system.is_none() && candidate.may_return);
     if passing { NotChosen::NotYetClear(why) } else { NotChosen::Ambiguous(why) }
@@ -151,7 +152,7 @@ fn unreadable(candidates: &[Candidate]) -> String {
     lost.join(", ")
 }
 
-/// What an operator would type, with what tells the systems apart.
+/// Lists the values that an operator can type, with the properties that distinguish the systems.
 fn list(candidates: &[Candidate]) -> String {
     let all: Vec<String> = candidates.iter().map(describe).collect();
     all.join(", ")

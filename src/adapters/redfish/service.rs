@@ -1,4 +1,4 @@
-//! A Redfish service as it is to one user of it: the client with its login, and where the service has its systems.
+//! A Redfish service for one user: the client with its login, and the place of the service's systems.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::session::{SessionGuard, SessionHandle};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// How to log in.
+/// The configured way to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginMethod {
     /// Basic authentication, and a session where that is refused.
@@ -23,7 +23,7 @@ pub enum LoginMethod {
     Session,
 }
 
-/// How a BMC lets us in.
+/// The kind of login that a BMC accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
@@ -31,14 +31,14 @@ pub enum Way {
     Session,
 }
 
-/// Who we are to the BMC.
+/// The user that logs in, with the passwords.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub user: String,
-    /// In the order in which they are tried. Of several, each is refused once at most: BMCs lock accounts.
+    /// The passwords in the order in which they are tried. Of several, each is refused once at most, because BMCs lock accounts.
     pub passwords: Vec<Secret>,
     pub method: LoginMethod,
-    /// How this BMC let us in before, where that is known.
+    /// The kind of login that this BMC accepted before, where that is known.
     pub way: Option<Way>,
 }
 
@@ -48,38 +48,38 @@ impl Login {
     }
 }
 
-/// What a BMC said to the passwords that it was shown; they are counted in the order of [`Login::passwords`].
+/// A BMC's results for the passwords that were tried. Passwords are counted in the order of [`Login::passwords`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
     pub accepted: Option<usize>,
     pub refused: Vec<usize>,
-    /// How the accepted one was shown.
+    /// The kind of login that the BMC accepted.
     pub way: Option<Way>,
 }
 
-/// A 401 now and then comes from a BMC that is starting; more of them lock the account.
+/// The number of retries after a 401. A BMC that is starting sends one now and then, but more of them lock the account.
 const SECOND_CHANCES: u32 = 2;
-/// Where the standard has sessions opened; asked where the service root does not say it.
+/// The standard's place of sessions, used where the service root does not name one.
 const SESSIONS: &str = "SessionService/Sessions";
-/// Such a BMC knows its users again a second or two later.
+/// The pause before a retry. A BMC that is starting accepts its users again after a second or two.
 const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
 
-/// The service of one BMC, to us.
+/// The service of one BMC for one login.
 #[derive(Debug)]
 pub struct Service {
     pub(super) client: Client,
     pub(super) login: Login,
     pub(super) credentials: Credentials,
     pub(super) session: SessionGuard,
-    /// Basic authentication was refused where sessions are offered: it is not tried again.
+    /// Whether basic authentication was refused by a service that offers sessions. It is not tried again.
     needs_session: bool,
     chances: u32,
-    /// Which of several passwords is shown, and what came of each.
+    /// The index of the password in use. The next field has the results so far.
     pub(super) at: usize,
     pub(super) tried: Tried,
-    /// How one of several passwords is shown, once that was decided.
+    /// The kind of login for one of several passwords, once it was decided.
     pub(super) way: Option<Way>,
-    /// Why the first of several was refused, or why there is no session: in the end one sentence tells both.
+    /// The refusal of the first of several passwords, or the reason why there is no session. The last error includes it.
     pub(super) refusal: Option<Failure>,
     redfish_uri: String,
     systems: Option<Location>,
@@ -108,22 +108,22 @@ impl Service {
         }
     }
 
-    /// Ends what must not outlive the action.
+    /// Ends the session, which must not outlive the action.
     pub fn close(&mut self) {
         self.session.close(&self.client);
     }
 
-    /// A resource, with our credentials.
+    /// Reads a resource with the login's credentials.
     pub fn get(&mut self, place: &Location) -> Result<Value, Failure> {
         self.with_login(place, |client, credentials| client.get(place, credentials))
     }
 
-    /// A request, with our credentials.
+    /// Sends a request with the login's credentials.
     pub fn send(&mut self, ask: Request<'_>) -> Result<Answer, Failure> {
         self.with_login(ask.place, |client, credentials| client.send(Request { credentials, ..ask }))
     }
 
-    /// Sends without `If-Match`, and where the service insists on one with each of `etags` until one fits.
+    /// Sends without `If-Match`. Where the service requires it, tries each of `etags` until one matches.
     pub fn send_for_any_state(&mut self, ask: Request<'_>, etags: &[String]) -> Result<Answer, Failure> {
         let mut answer = self.send(ask);
         for state in etags {
@@ -137,18 +137,18 @@ impl Service {
         answer
     }
 
-    /// What came of the passwords so far.
+    /// Returns the results of the passwords so far.
     pub fn tried(&self) -> &Tried {
         &self.tried
     }
 
-    /// Sends a request with our credentials, with the next password where there are several and the BMC refuses one.
+    /// Sends a request with the login's credentials. Where there are several passwords and the BMC refuses one, uses the next.
     fn with_login<T>(
         &mut self,
         place: &Location,
         request: impl Fn(&Client, &Credentials) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        // The service root answers anybody, whatever he shows.
+        // The service root is public, so its answer proves nothing about the credentials.
         let proves = self.root().is_ok_and(|root| root.path.trim_end_matches('/') != place.path.trim_end_matches('/'));
         if self.login.passwords.len() > 1 {
             return self.with_several(proves, request);
@@ -169,7 +169,7 @@ impl Service {
         self.tried.way = Some(way);
     }
 
-    /// Sends a request with our credentials, and after a 401 once more with whatever they are then.
+    /// Sends a request, and after a 401 once more with renewed credentials.
     fn with_one<T>(&mut self, request: impl Fn(&Client, &Credentials) -> Result<T, Failure>) -> Result<T, Failure> {
         let first = self.authenticate().and_then(|()| request(&self.client, &self.credentials));
         let refused = match first {
@@ -181,7 +181,7 @@ impl Service {
         self.client.deadline().sleep(BEFORE_SECOND_TRY);
         let no_session = self.renew_login()?;
         match (request(&self.client, &self.credentials), no_session) {
-            // Basic authentication is off here, so it is the session that would be needed.
+            // The service refuses basic authentication here, so the reason for the missing session is the error.
             (Err(second), Some(no_session)) if second.kind == FailureKind::Unauthorised => {
                 self.needs_session = true;
                 Err(no_session)
@@ -190,13 +190,13 @@ impl Service {
         }
     }
 
-    /// Makes sure that there is a session where one is asked for.
+    /// Opens a session if one is needed and none is open.
     fn authenticate(&mut self) -> Result<(), Failure> {
         if self.needs_session && !self.session.is_open() { self.open_session() } else { Ok(()) }
     }
 
-    /// After a 401: a new session where there are sessions. Answers why there is none just now where the same
-    /// credentials are worth another try, as a BMC that is starting, or whose sessions are used up, still takes those.
+    /// Renews the login after a 401, by a new session where the service has sessions. Returns the reason for a missing session if
+    /// the same credentials deserve a retry. A BMC that is starting, or has no free sessions, may still accept them.
     fn renew_login(&mut self) -> Result<Option<Failure>, Failure> {
         if self.login.method == LoginMethod::Basic {
             return Ok(None);
@@ -224,8 +224,8 @@ impl Service {
         Ok(())
     }
 
-    /// Where sessions are opened. The service root says so, and should to anybody; where it does not, there is a
-    /// place for them in the standard.
+    /// Returns the place where sessions are opened. The service root should name it publicly. Otherwise it is the standard's
+    /// place.
     pub(super) fn sessions_collection(&mut self) -> Result<Location, Failure> {
         let root = self.root()?;
         let document = match self.client.get(&root, &Credentials::None) {
@@ -246,7 +246,7 @@ impl Service {
         self.follow(&root, &link)
     }
 
-    /// Where everything begins.
+    /// Returns the place of the service root.
     pub fn root(&self) -> Result<Location, Failure> {
         self.place(&self.redfish_uri)
     }
@@ -255,7 +255,7 @@ impl Service {
         &self.login
     }
 
-    /// As whom we log in.
+    /// Returns the user of the login.
     pub fn user(&self) -> &str {
         &self.login.user
     }

@@ -1,4 +1,4 @@
-//! A Redfish session, for services that have basic authentication switched off. Whoever opens one deletes it.
+//! A Redfish session, for services that have basic authentication disabled. The action that opens a session deletes it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,18 +12,19 @@ use super::request::{Credentials, Request};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// An open session.
+/// An open session, with its token.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     token: Secret,
-    /// What to delete in the end; a service that does not say where leaves us nothing to delete.
+    /// The session's resource, which is deleted in the end. `None` if the service does not name it.
     pub(super) place: Option<Location>,
 }
 
-/// Locked while a session is being opened or closed, so that another thread finds it open or gone, never in between.
+/// The place of a session. It is locked while a session is opened or closed, so that another thread finds either an open session
+/// or none.
 pub(super) type Slot = Arc<Mutex<Option<Session>>>;
 
-/// Every session of an action, open or not, for an early end of the process in the middle of it.
+/// Every session of an action, open or not. An early end of the process deletes them.
 #[derive(Clone)]
 pub struct SessionHandle {
     held: Arc<Mutex<Vec<Held>>>,
@@ -31,14 +32,14 @@ pub struct SessionHandle {
     stage: Arc<Mutex<Stage>>,
 }
 
-/// How far an action is, for its marks. An action that ends early sends no reset any more: the two exclude each other.
+/// The stage of an action, for its marks. An early end and a reset exclude each other: no reset is sent after the end has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
     Open,
-    /// A reset was sent, neither refused nor proven: marks stay.
+    /// A reset was sent, and is neither refused nor proven. Marks stay.
     Resetting,
-    /// The marks go, and no session is opened.
+    /// The marks are deleted, and no session is opened.
     Ending,
 }
 
@@ -49,7 +50,7 @@ struct Held {
     is_mark: bool,
 }
 
-/// Gets hold of the sessions right before the first one is opened, in the thread that opens it.
+/// A callback that receives the sessions just before the first one is opened, in the thread that opens it.
 pub type OnSession = Box<dyn FnOnce(SessionHandle) + Send>;
 
 impl std::fmt::Debug for SessionHandle {
@@ -59,12 +60,12 @@ impl std::fmt::Debug for SessionHandle {
 }
 
 impl SessionHandle {
-    /// Holds no session yet.
+    /// Creates a handle without sessions.
     pub fn new(on_session: OnSession) -> Self {
         Self { held: Arc::default(), on_first: Arc::new(Mutex::new(Some(on_session))), stage: Arc::default() }
     }
 
-    /// Ends the action early: deletes each session that is open, and lets no other be opened. Marks stay where a reset is under way.
+    /// Ends the action early: deletes each open session, and prevents new ones. Marks stay while a reset is under way.
     pub fn delete(&self) {
         let keeps_marks = {
             let mut stage = self.stage();
@@ -81,7 +82,7 @@ impl SessionHandle {
         }
     }
 
-    /// Keeps the marks up from now on, because a reset goes out, and returns whether an earlier one is under way.
+    /// Keeps the marks from now on, because a reset follows. Returns whether an earlier reset is under way.
     pub fn begin_reset(&self) -> Result<bool, Failure> {
         let mut stage = self.stage();
         if *stage == Stage::Ending {
@@ -92,7 +93,7 @@ impl SessionHandle {
         Ok(is_under_way)
     }
 
-    /// Lets the marks go again: no reset is under way.
+    /// Releases the marks again, because no reset is under way.
     pub fn settle_reset(&self) {
         let mut stage = self.stage();
         if *stage == Stage::Resetting {
@@ -100,12 +101,12 @@ impl SessionHandle {
         }
     }
 
-    /// Returns whether a reset is under way, so that marks have to stay.
+    /// Returns whether a reset is under way, so that marks must stay.
     pub fn keeps_marks(&self) -> bool {
         *self.stage() == Stage::Resetting
     }
 
-    /// Fails once a signal has ended the action: a session that was opened now would stay.
+    /// Fails once a signal has ended the action, because a session that was opened now would stay.
     pub(super) fn check_open(&self) -> Result<(), Failure> {
         if *self.stage() == Stage::Ending { Err(ended()) } else { Ok(()) }
     }
@@ -114,7 +115,7 @@ impl SessionHandle {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has an early end of the process delete what `slot` will hold.
+    /// Registers `slot` for deletion at an early end of the process.
     pub(super) fn hold(&self, slot: &Slot, client: &Client, is_mark: bool) {
         let held = Held { slot: slot.clone(), client: client.clone(), is_mark };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).push(held);
@@ -129,9 +130,9 @@ fn ended() -> Failure {
     Failure::new(FailureKind::Refused, "a signal has ended the action")
 }
 
-/// Keeps the one session that an action logs in with, and deletes it in the end.
+/// The one session that an action logs in with. It is deleted in the end.
 ///
-/// A BMC has few sessions (eight on some), and keeps a forgotten one for up to half an hour.
+/// A BMC has few sessions (eight on some), and keeps an unused one for up to half an hour.
 #[derive(Debug)]
 pub struct SessionGuard {
     slot: Slot,
@@ -139,7 +140,7 @@ pub struct SessionGuard {
 }
 
 impl SessionGuard {
-    /// Holds no session yet.
+    /// Creates a guard without a session.
     pub fn new(handle: SessionHandle) -> Self {
         Self { slot: Slot::default(), handle: Some(handle) }
     }
@@ -166,13 +167,13 @@ impl SessionGuard {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Deletes the session, if there is one. That it cannot be deleted changes nothing about what was reached.
+    /// Deletes the session, if there is one. A failure does not change the action's result.
     pub fn close(&mut self, client: &Client) {
         log_out(&self.slot, client);
     }
 }
 
-/// Opens a session, which keeps the `context`. The password goes out here and nowhere else.
+/// Opens a session with `context`. This is the only request that sends the password.
 pub(super) fn log_in(
     client: &Client,
     sessions: &Location,
@@ -186,7 +187,7 @@ pub(super) fn log_in(
     if let Some(context) = context {
         body["Context"] = context.into();
     }
-    // Some services answer 415 where a login carries other credentials too.
+    // Some services answer 415 to a login that carries other credentials, too.
     let answer = client.send(Request::post(sessions, &body, &Credentials::None));
     if let Some(Value::String(password)) = body.get_mut("Password") {
         password.zeroize();
@@ -220,9 +221,8 @@ impl Session {
     }
 }
 
-/// Where the session is: as the header says, else as the session itself does, by its path or by its id. Some services
-/// name themselves otherwise than we reach them, so only the path counts: the request that deletes the session goes to
-/// the BMC that opened it.
+/// Returns the session's location: from the header, or from the session's own path or id. Only the path counts, because some
+/// services know themselves by another name. The request that deletes the session goes to the BMC that opened it.
 fn location(client: &Client, sessions: &Location, answer: &Answer) -> Option<Location> {
     let body = reply::document(&answer.body).unwrap_or_default();
     let said = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());

@@ -1,9 +1,9 @@
-//! Logging in with one of several passwords, where one of them is old or not yet valid and nobody knows which.
+//! The login with one of several passwords, where one is old or not yet valid, and it is not known which.
 //!
-//! BMCs lock an account after a few refusals in a row, so no password is refused more than once. With basic authentication
-//! and sessions to choose from, a wrong choice would cost each password a second refusal: so what let us in before is taken
-//! again, and where nothing is known yet the service root says whether there are sessions. Those accept the right password
-//! whatever became of basic authentication, which many services let nobody use.
+//! BMCs lock an account after a few refusals in a row, so each password is refused once at most. A wrong choice between basic
+//! authentication and sessions would cost each password a second refusal. So the kind of login that worked before is used again.
+//! Where none is known, the service root shows whether there are sessions. Sessions accept the right password even if basic
+//! authentication is disabled, as it is on many services.
 
 use super::client::Client;
 use super::failure::{Failure, FailureKind};
@@ -11,8 +11,8 @@ use super::request::Credentials;
 use super::service::{LoginMethod, Service, Way};
 
 impl Service {
-    /// Sends a request as whoever the BMC lets in, and goes on to the next password where it refuses one; whether an answer
-    /// `proves` that it let us in, only the caller knows.
+    /// Sends a request with the password that the BMC accepts, and tries the next one after a refusal. `proves` is whether an
+    /// answer to this request proves that the password was accepted.
     pub(super) fn with_several<T>(
         &mut self,
         proves: bool,
@@ -34,7 +34,7 @@ impl Service {
             };
             let is_401 = failure.kind == FailureKind::Unauthorised;
             if is_401 && self.session.is_open() && !was_renewed {
-                // A session that has ended refuses no password.
+                // A session that has ended is no refusal of the password.
                 was_renewed = true;
                 self.session.close(&self.client);
             } else if is_401 && !self.session.is_open() || self.may_be_about_the_password(&failure) {
@@ -45,7 +45,8 @@ impl Service {
         }
     }
 
-    /// Some answer 403 to a wrong password. Once one was accepted, it says what its account may not do.
+    /// Returns whether a 403 may be about the password, as on some services. Once a password was accepted, a 403 is about the
+    /// account's rights.
     fn may_be_about_the_password(&self, failure: &Failure) -> bool {
         failure.kind == FailureKind::Forbidden && self.tried.accepted.is_none()
     }
@@ -75,7 +76,7 @@ impl Service {
         }
     }
 
-    /// Makes sure that the credentials are those of the password whose turn it is.
+    /// Makes the current password's credentials the ones in use.
     fn enter(&mut self) -> Result<(), Failure> {
         let way = match self.way {
             Some(way) => way,
@@ -85,7 +86,7 @@ impl Service {
         if way == Way::Session && !self.session.is_open() {
             match self.open_session() {
                 Ok(()) => self.accept(Way::Session),
-                // Sessions that are not to be had just now leave the other way, for the same password.
+                // If no session is available for now, the same password is tried by basic authentication.
                 Err(none) if self.may_be_basic() && is_no_answer_to_the_password(&none) => {
                     if none.is_passing() {
                         self.refusal.get_or_insert(none);

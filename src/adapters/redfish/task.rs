@@ -1,4 +1,4 @@
-//! A task: what a service answers with 202 about work that goes on. Pure.
+//! A task: a service's answer with 202 about work that continues. This module is pure.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::complaint;
 use super::failure::{Failure, FailureKind};
 use super::quirks::Meaning;
 
-/// How a task came to its end without doing its work, as the standard words it.
+/// The standard's states of a task that ended without doing its work.
 const FAILED: &[&str] = &["Exception", "Killed", "Cancelled"];
 
-/// Why the task in `body` has failed, if it has. One that runs or is completed proves nothing about the power.
+/// Returns the failure of the task in `body`, if it has failed. A running or completed task proves nothing about the power.
 pub fn failure(path: &str, body: &[u8]) -> Option<Failure> {
     let task: Value = serde_json::from_slice(body).ok()?;
     let said = |key: &str| task.get(key).and_then(Value::as_str);
@@ -19,14 +19,14 @@ pub fn failure(path: &str, body: &[u8]) -> Option<Failure> {
         return None;
     }
     let complaint = complaint::read(body);
-    // What the service says decides; without a known word the failure is one that may pass.
+    // The service's message decides the kind. Without a known message the failure may be temporary.
     let kind = complaint.meaning().map_or(FailureKind::Disliked, Meaning::kind);
     let words = complaint.sentence();
     let words = if words.is_empty() { words } else { format!(": {words}") };
     Some(Failure::new(kind, format!("the BMC's task {path} for the reset ended as {state}{words}")))
 }
 
-/// Where to ask about the work that was accepted: the header says it, or the task in the body names itself.
+/// Returns the location of the accepted work. The header names it, or the task in the body names itself.
 pub fn place(location: Option<&str>, body: &[u8]) -> Option<String> {
     let named = || {
         let task: Value = serde_json::from_slice(body).ok()?;
