@@ -1,4 +1,4 @@
-//! Corosync's configuration on a node: where it is, how much of it is read at most, and the times in it.
+//! Corosync's configuration on a node: its path, a limit for its size, and its times.
 
 use std::io;
 use std::path::Path;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::os::regular_file;
 
 pub const PATH: &str = "/etc/corosync/corosync.conf";
-/// No configuration is larger.
+/// The largest configuration that is read, in bytes.
 const LIMIT: u64 = 1024 * 1024;
 
-/// The text of this node's.
+/// Reads this node's configuration.
 pub fn text() -> io::Result<String> {
     text_at(Path::new(PATH))
 }
@@ -20,12 +20,12 @@ pub(crate) fn text_at(path: &Path) -> io::Result<String> {
     regular_file::text_of_at_most(path, LIMIT)
 }
 
-/// How Corosync notices a lost node: `totem` in `corosync.conf(5)`.
+/// The times by which Corosync detects a lost node: `totem` in `corosync.conf(5)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detection {
-    /// In milliseconds: without the token for so long, a node is missed.
+    /// The milliseconds without the token after which a node counts as lost.
     pub token: u64,
-    /// In milliseconds: for so long the others agree on a membership without it.
+    /// The milliseconds in which the other nodes then agree on a membership without it.
     pub consensus: u64,
 }
 

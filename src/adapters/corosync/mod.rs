@@ -1,4 +1,4 @@
-//! Corosync: its configuration file, and its quorum as its own tool reports it.
+//! Corosync: its configuration file, and the quorum that its own tool reports.
 
 pub mod conf;
 pub mod quorum;

@@ -1,4 +1,4 @@
-//! What Corosync's votequorum says, in one call of its own tool.
+//! The state of Corosync's votequorum, from one call of its own tool.
 
 use crate::adapters::command::{Output, Programs};
 use crate::adapters::pace::limits::Limits;
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Fact;
 
-/// What Corosync says.
+/// The quorum and the membership that Corosync reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Quorum {
     pub quorate: bool,
     pub two_node: bool,
-    /// It waits until it has seen both nodes since its start.
+    /// Corosync waits until it has seen both nodes since its start.
     pub waits_for_all: bool,
     pub expected_votes: u32,
     pub total_votes: u32,
-    /// This node, by Corosync's ids.
+    /// This node's id in Corosync.
     pub node_id: u32,
-    /// Members of this node's partition, by Corosync's ids.
+    /// The ids of the members of this node's partition in Corosync.
     pub members: Vec<u32>,
 }
 
-/// Addresses and not names, so that no resolver is asked.
+/// The tool prints addresses, because names would need a resolver.
 const ARGUMENTS: [&str; 2] = ["-s", "-i"];
-/// What the tool exits with where the partition is not quorate; it has said all the same.
+/// The tool's exit code for a partition without quorum. It has still printed the state.
 const NOT_QUORATE: i32 = 2;
-/// What it says where no Corosync answers.
+/// The tool's text where Corosync does not answer.
 const NO_COROSYNC: &str = "Cannot initialize";
 
-/// Asks Corosync.
+/// Asks Corosync for its quorum.
 pub fn ask(programs: &Programs, limits: &Limits) -> Fact<Quorum> {
     match programs.run("corosync-quorumtool", &ARGUMENTS, limits.quorum) {
         Ok(output) => read(&output),
@@ -47,7 +47,7 @@ fn read(output: &Output) -> Fact<Quorum> {
     }
 }
 
-/// Reads what `corosync-quorumtool -s` prints.
+/// Reads the output of `corosync-quorumtool -s`.
 fn parse(text: &str) -> Option<Quorum> {
     let value = |name: &str| {
         let lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -57,7 +57,7 @@ fn parse(text: &str) -> Option<Quorum> {
     let flags: Vec<&str> = value("Flags").unwrap_or_default().split_whitespace().collect();
     let quorate = value("Quorate")? == "Yes";
     let total_votes = number("Total votes")?;
-    // Votes enough, and no quorum: that is what waiting for all comes to. The flag itself only says that it is configured.
+    // Enough votes without quorum means that Corosync waits for all nodes. The flag only shows that this is configured.
     let has_votes = number("Quorum").is_some_and(|needed| total_votes >= needed);
     Some(Quorum {
         quorate,
@@ -70,10 +70,10 @@ fn parse(text: &str) -> Option<Quorum> {
     })
 }
 
-/// The lines of the table at the end: `         1          1 10.99.0.1 (local)`.
+/// Reads the table at the end, with lines such as `         1          1 10.99.0.1 (local)`.
 fn members(text: &str) -> Vec<u32> {
     let table = text.lines().skip_while(|line| !line.trim_start().starts_with("Nodeid")).skip(1);
-    // A quorum device has a line of its own, with 0 for its id.
+    // A quorum device has a line with the id 0.
     table.filter_map(|line| line.split_whitespace().next()?.parse().ok()).filter(|id| *id != 0).collect()
 }
 

@@ -1,4 +1,4 @@
-//! The alerts that the cluster is configured with: whom an alert agent is called for.
+//! The alerts in the cluster's configuration, and the recipients that their agents are called for.
 
 use roxmltree::{Document, Node};
 
@@ -6,8 +6,8 @@ use super::exit_code::NO_SUCH;
 use super::{Error, run};
 use crate::adapters::command::Programs;
 
-/// The recipients of every alert whose agent `is_ours` says yes to, by its path; `None` where there is no such alert. An alert
-/// without recipients has none.
+/// Returns the recipients of every alert with an agent path that `is_ours` accepts; `None` where there is no such alert. An alert
+/// without recipients adds none.
 pub fn recipients(programs: &Programs, is_ours: fn(&str) -> bool) -> Result<Option<Vec<String>>, Error> {
     match run(programs, "cibadmin", &["--query", "--scope", "alerts"]) {
         Ok(xml) => parse(&xml, is_ours),

@@ -1,4 +1,4 @@
-//! What the agent writes to the CIB. Names that other programs read are the ones that they know.
+//! The attributes that the agent writes to the CIB. Names that other programs already read are kept.
 
 use super::{Error, run};
 use crate::adapters::command::Programs;
@@ -6,7 +6,7 @@ use crate::decide::evidence::{Identity, Lineage, PublishedState, Reached, Redund
 use crate::decide::plan::Notice;
 use crate::os::clock;
 
-/// A node's record of its data: transient, so that Pacemaker takes it back when the node leaves the membership.
+/// A node's record of its data. It is transient, so that Pacemaker removes it when the node leaves the membership.
 pub const RECORD: &str = "etcd_record";
 /// The forks of a node's history: permanent.
 pub const LINEAGE: &str = "etcd_lineage";
@@ -14,59 +14,60 @@ pub const LINEAGE: &str = "etcd_lineage";
 pub const STANDALONE_NODE: &str = "standalone_node";
 /// The node that may start as a learner; a cluster property.
 pub const LEARNER_NODE: &str = "learner_node";
-/// The node whose data an operator chose where the histories split; a cluster property.
+/// The node with the data that an operator chose after the histories split; a cluster property.
 pub const PRIMARY: &str = "etcd_primary";
-/// Whether two voters exist, and since when; a cluster property.
+/// The redundancy and the time of its last change; a cluster property.
 pub const REDUNDANCY: &str = "etcd_redundancy";
-/// How far etcd has reached; a cluster property.
+/// The position that etcd has reached; a cluster property.
 pub const REACHED: &str = "etcd_reached";
 /// A member outside of the pair; a cluster property.
 pub const THIRD_VOTER: &str = "etcd_guest";
-/// A change of the members that is under way, in its author's words; a cluster property.
+/// The member change that is under way, as its author describes it; a cluster property.
 pub const MEMBER_CHANGE: &str = "etcd_member_change";
-/// When options of a fence device were last changed, in milliseconds since 1970, and which device's; a cluster property.
+/// The time of the last change of a fence device's options, in milliseconds since 1970, and the device; a cluster property.
 pub const FENCING_UPDATED: &str = "etcd_fencing_updated";
-/// The alarms that a node's etcd raises; transient.
+/// The alarms of a node's etcd; transient.
 pub const ALARM: &str = "etcd_alarm";
-/// Whether a node's etcd leads, for other resources and programs: `1` leads, `0` runs and does not; transient.
+/// The role of a node's etcd, for other resources and programs: `1` is the leader, `0` is running and not the leader; transient.
 pub const LEADER: &str = "etcd_leader";
-/// So many seconds the fence agent of a node waits before it switches the other node off; transient. `fence_redfish_rs` reads it.
+/// The seconds that a node's fence agent waits before it switches the other node off; transient. `fence_redfish_rs` reads it.
 pub const FENCE_WAIT: &str = "etcd_fence_wait";
-/// The image that a node's etcd runs from, and the one that follows; transient.
+/// The image of a node's running etcd, and the next one; transient.
 pub const IMAGE: &str = "etcd_image";
-/// A node's cluster id, decimal; permanent.
+/// A node's cluster id in decimal; permanent.
 pub const CLUSTER_ID: &str = "cluster_id";
-/// A node's member id, hexadecimal; permanent.
+/// A node's member id in hexadecimal; permanent.
 pub const MEMBER_ID: &str = "member_id";
 
 /// A node's address; permanent.
 pub const NODE_IP: &str = "node_ip";
 /// The revision that OpenShift's sidecar last wrote on a node; permanent.
 pub const REVISION: &str = "revision";
-/// Since when a node has left the member list, in seconds since 1970; permanent.
+/// The time at which a node left the member list, in seconds since 1970; permanent.
 pub const REMOVAL_LOCK: &str = "member_removal_lock";
-/// When the fencing of a node was last tested and passed, in seconds since 1970; permanent.
+/// The time at which a node's fencing last passed its test, in seconds since 1970; permanent.
 pub const FENCING_TESTED: &str = "etcd_fencing_tested";
-/// The node that is to start with its own data, whatever the other holds; transient.
+/// The node that must start with its own data, whatever data the other node has; transient.
 pub const FORCE_NEW_CLUSTER: &str = "force_new_cluster";
-/// The node whose next stop is half of a restart; transient.
+/// The node with a stop that is the first half of a restart; transient.
 pub const RESTART_NO_LEAVE: &str = "restart_no_leave";
 
-/// Longer than a voter that lives needs to fence this node: the loss of a token, its delay, and the reset.
+/// The wait in seconds. It exceeds the time that a live voter needs to fence this node: the token time-out, its delay, and the
+/// reset.
 pub const FENCE_WAIT_SECONDS: u64 = 30;
 
-/// Publishes `record` for `node`, in one write.
+/// Publishes `record` for `node` in one write.
 pub fn publish_record(programs: &Programs, node: &str, record: &PublishedState) -> Result<(), Error> {
     let value = serde_json::to_string(record).map_err(|error| Error::Parse(error.to_string()))?;
     run(programs, "attrd_updater", &["--node", node, "--name", RECORD, "--update", &value]).map(drop)
 }
 
-/// Shows what alarms `node`'s etcd raises, or takes them back.
+/// Publishes the alarms of `node`'s etcd, or deletes them.
 pub fn show_alarm(programs: &Programs, node: &str, alarm: Option<&str>) -> Result<(), Error> {
     set_transient(programs, node, ALARM, alarm)
 }
 
-/// Shows whether `node`'s etcd leads, or takes that back.
+/// Publishes whether `node`'s etcd leads, or deletes that.
 pub fn show_leader(programs: &Programs, node: &str, leads: Option<bool>) -> Result<(), Error> {
     set_transient(programs, node, LEADER, leads.map(|leads| if leads { "1" } else { "0" }))
 }
@@ -80,13 +81,13 @@ pub fn parse_leader(value: &str) -> Option<bool> {
     }
 }
 
-/// Shows that the fence agent of `node` is to wait, or takes that back.
+/// Publishes that `node`'s fence agent must wait, or deletes that.
 pub fn show_fence_wait(programs: &Programs, node: &str, waits: bool) -> Result<(), Error> {
     let seconds = FENCE_WAIT_SECONDS.to_string();
     set_transient(programs, node, FENCE_WAIT, waits.then_some(seconds.as_str()))
 }
 
-/// Publishes the image that `node`'s etcd runs from, or takes it back.
+/// Publishes the image of `node`'s running etcd, or deletes it.
 pub fn publish_image(programs: &Programs, node: &str, image: Option<&RunningImage>) -> Result<(), Error> {
     let value = image.map(serde_json::to_string).transpose().map_err(|error| Error::Parse(error.to_string()))?;
     set_transient(programs, node, IMAGE, value.as_deref())
@@ -99,24 +100,24 @@ fn set_transient(programs: &Programs, node: &str, name: &str, value: Option<&str
     run(programs, "attrd_updater", &[of_node.as_slice(), &change].concat()).map(drop)
 }
 
-/// Publishes `lineage` for `node`, for good.
+/// Publishes `lineage` for `node`, as a permanent attribute.
 pub fn publish_lineage(programs: &Programs, node: &str, lineage: &Lineage) -> Result<(), Error> {
     set_permanent(programs, node, LINEAGE, &format!("{}:{}", lineage.forks, lineage.by))
 }
 
-/// The lineage as [`publish_lineage`] writes it.
+/// Reads the lineage that [`publish_lineage`] writes.
 pub fn parse_lineage(value: &str) -> Option<Lineage> {
     let (forks, by) = value.split_once(':')?;
     Some(Lineage { forks: forks.parse().ok()?, by: by.to_owned() })
 }
 
-/// Publishes this member's ids, where others look for them.
+/// Publishes this member's ids under the names that other programs read.
 pub fn publish_identity(programs: &Programs, node: &str, identity: Identity) -> Result<(), Error> {
     set_permanent(programs, node, CLUSTER_ID, &identity.cluster_id.to_string())?;
     set_permanent(programs, node, MEMBER_ID, &format!("{:x}", identity.member_id))
 }
 
-/// Publishes what other programs read.
+/// Publishes an attribute that other programs read, or deletes it.
 pub fn tell(programs: &Programs, node: &str, notice: &Notice) -> Result<(), Error> {
     match notice {
         Notice::Address(ip) => set_permanent(programs, node, NODE_IP, ip),
@@ -128,13 +129,13 @@ pub fn tell(programs: &Programs, node: &str, notice: &Notice) -> Result<(), Erro
     }
 }
 
-/// Says that the next stop of etcd on `node` is half of a restart; [`Notice::RestartDone`] takes it back.
+/// Publishes that the next stop of etcd on `node` is the first half of a restart. [`Notice::RestartDone`] deletes it.
 pub fn announce_restart(programs: &Programs, node: &str) -> Result<(), Error> {
     let args = ["--node", node, "--lifetime", "reboot", "--name", RESTART_NO_LEAVE, "--update", "true"];
     run(programs, "crm_attribute", &args).map(drop)
 }
 
-/// Writes down when the fencing of `node` passed its test.
+/// Publishes the time at which the fencing of `node` passed its test.
 pub fn publish_fencing_test(programs: &Programs, node: &str, at: u64) -> Result<(), Error> {
     set_permanent(programs, node, FENCING_TESTED, &at.to_string())
 }
@@ -157,18 +158,18 @@ pub fn set_property(programs: &Programs, name: &str, value: Option<&str>) -> Res
     run(programs, "crm_attribute", &args).map(drop)
 }
 
-/// Says that there are two voters from now on, or are not.
+/// Publishes whether there are two voters, with the present time.
 pub fn say_redundancy(programs: &Programs, is_redundant: bool) -> Result<(), Error> {
     let said = Redundancy { is_redundant, since: clock::wall_seconds() };
     set_property(programs, REDUNDANCY, Some(&said.to_string()))
 }
 
-/// Publishes how far etcd has reached.
+/// Publishes the position that etcd has reached.
 pub fn say_reached(programs: &Programs, reached: &Reached) -> Result<(), Error> {
     set_property(programs, REACHED, Some(&reached.to_string()))
 }
 
-/// The node attribute in which Pacemaker keeps the promotion score of `resource`.
+/// Returns the node attribute in which Pacemaker stores the promotion score of `resource`.
 pub fn promotion_score(resource: &str) -> String {
     format!("master-{resource}")
 }
@@ -184,12 +185,12 @@ pub fn set_promotion_score(programs: &Programs, resource: &str, node: &str, scor
     run(programs, "crm_attribute", &args).map(drop)
 }
 
-/// The node attribute in which Pacemaker counts the failures of an operation of `resource`.
+/// Returns the node attribute in which Pacemaker counts the failures of an operation of `resource`.
 pub fn failures_of(resource: &str, operation: &str) -> String {
     format!("fail-count-{resource}#{operation}")
 }
 
-/// Sets that count on `node`.
+/// Sets the failure count of an operation on `node`.
 pub fn set_failures(programs: &Programs, resource: &str, node: &str, operation: &str, count: u64) -> Result<(), Error> {
     let name = failures_of(resource, operation);
     run(programs, "attrd_updater", &["--node", node, "--name", &name, "--update", &count.to_string()]).map(drop)

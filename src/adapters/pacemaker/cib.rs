@@ -1,4 +1,4 @@
-//! The CIB, read whole from this node's own replica in one query, so that all of it is of one moment.
+//! The CIB, read as a whole from this node's own replica in one query, so that all values are of one moment.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -19,12 +19,12 @@ use crate::decide::evidence::{
     Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Reach, START_OPERATION, ShownRole, ThirdVoter,
 };
 
-/// Asks the CIB's manager for its replica and reads what matters to `resource` on `node` and `peer`.
+/// Asks the CIB's manager for its replica, and reads the part that concerns `resource` on `node` and `peer`.
 ///
-/// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named, whether or not it
-/// is asked with `--local`, which 3.0 has deprecated.
+/// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named. `--local` makes no
+/// difference, and 3.0 has deprecated it.
 ///
-/// `reach` is the node attribute that is 0 where users do not reach a node.
+/// `reach` is the node attribute that is 0 on a node that users cannot reach.
 pub fn query(
     programs: &Programs,
     resource: &str,
@@ -39,7 +39,7 @@ pub fn query(
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, reach, ..cib })
 }
 
-/// Reads the CIB as [`query`] does, where only the CIB names the peer: a node that is online counts before any other.
+/// Reads the CIB as [`query`] does, and takes the peer's name from the CIB. A node that is online is preferred.
 pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<Cib, Error> {
     let xml = run(programs, "cibadmin", &["--query"])?;
     let peer = other_node(&xml, node)?;
@@ -47,7 +47,7 @@ pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer.as_deref())?, ..cib })
 }
 
-/// Reads whether users reach both nodes, by the attribute of this name.
+/// Reads whether users can reach both nodes, from the node attribute `name`.
 fn reach_of(cib: Node<'_, '_>, name: &str, node: &str, peer: Option<&str>) -> Reach {
     let value = |node: &str| {
         let permanent = || attribute(nodes(cib).find(|entry| is_named(*entry, node))?, name);
@@ -73,7 +73,7 @@ pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Resul
 
 fn read(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> Cib {
     let peer_state = peer.and_then(|peer| node_state(cib, peer));
-    // What Pacemaker takes back when a node leaves is nobody's word any more, also where it is stuck in the CIB: see `wishes`.
+    // The attributes of a node that has left are invalid, even if they are stuck in the CIB: see `wishes`.
     let peer_there = peer_state.filter(|state| peer_node(*state) == PeerNode::Online);
     let own_failures = node_state(cib, node).map(|state| failures(state, resource)).unwrap_or_default();
     Cib {
@@ -124,7 +124,7 @@ fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
     attribute(crm_config, name).map(cleaned)
 }
 
-/// Returns what is printed of a value that any writer of the CIB can have written.
+/// Makes a value safe to print, because any program may have written it to the CIB.
 fn cleaned(value: &str) -> String {
     printable::one_line(value).into_owned()
 }
@@ -135,12 +135,12 @@ fn said<T: FromStr<Err = ()>>(cib: Node<'_, '_>, name: &str) -> Fact<T> {
     said.parse().map_or_else(|()| Fact::Unknown(said), Fact::Known)
 }
 
-/// A record that cannot be read says nothing, like one that is not there: its writer is asked to write it again.
+/// Reads a node's record. An unreadable record counts as missing, so its writer is asked to write it again.
 fn record(state: Node<'_, '_>) -> Option<PublishedState> {
     json::from_text(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
 }
 
-/// By operation. Pacemaker writes "INFINITY" once it has given up; that is many, too.
+/// Reads the failure counts by operation. Pacemaker writes "INFINITY" once it has given up, which counts as the greatest number.
 fn failures(state: Node<'_, '_>, resource: &str) -> BTreeMap<String, u64> {
     let prefix = attributes::failures_of(resource, "");
     let counts = state.descendants().filter(|pair| pair.has_tag_name("nvpair")).filter_map(|pair| {
@@ -154,7 +154,7 @@ fn lineage(node: Node<'_, '_>) -> Option<Lineage> {
     attributes::parse_lineage(attribute(node, LINEAGE)?)
 }
 
-/// Transient attributes that are read here are set by others: a value of any kind counts as set.
+/// Reads the attributes that other programs set. Any value of a transient attribute counts as set.
 fn others(cib: Node<'_, '_>, node: &str, peer: Option<Node<'_, '_>>) -> Others {
     let own_state = node_state(cib, node);
     let transient =
@@ -178,14 +178,15 @@ fn identity(node: Node<'_, '_>) -> Option<Identity> {
     })
 }
 
-/// Pacemaker up to 2.1.7 writes words where later versions write the time since when; 0 is "not".
+/// Returns whether a field is set. Pacemaker up to 2.1.7 writes a word, and later versions write the time since when, with 0 for
+/// "not".
 fn is_set(value: Option<&str>, word: &str) -> bool {
     value.is_some_and(|value| value == word || value.parse::<u64>().is_ok_and(|since| since > 0))
 }
 
-/// The first half of the rule of Pacemaker's own scheduler: a node that is gone although it is expected to be a member is
-/// unclean until it was fenced. What is expected of it is "down" once it was fenced, but also from the moment in which it
-/// asks to shut down; the second half of the rule, which asks for its history, is [`Cib::peer_machine`].
+/// Reads the state of the peer's node. This is the first half of the rule of Pacemaker's scheduler. A node that has left although
+/// it is expected to be a member is unclean until it was fenced. `expected` is "down" once the node was fenced, but also as soon
+/// as it asks to shut down. The second half of the rule, about the node's history, is [`Cib::peer_machine`].
 fn peer_node(state: Node<'_, '_>) -> PeerNode {
     let in_membership = is_set(state.attribute("in_ccm"), "true");
     let has_pacemaker = is_set(state.attribute("crmd"), "online");
@@ -199,7 +200,7 @@ fn peer_node(state: Node<'_, '_>) -> PeerNode {
     }
 }
 
-/// What the operation history says: a pending operation first, else the last one that ended.
+/// Reads the peer's agent from the operation history: a pending operation first, otherwise the last one that ended.
 fn peer_agent(state: Node<'_, '_>, resource: &str) -> PeerAgent {
     let operations: Vec<Node<'_, '_>> = state
         .descendants()
@@ -229,7 +230,7 @@ fn call_id(operation: &Node<'_, '_>) -> i64 {
     operation.attribute("call-id").and_then(|id| id.parse().ok()).unwrap_or(-1)
 }
 
-/// Only a stop that succeeded, or a monitor that found nothing, is a confirmed stop.
+/// Returns the state after an operation. Only a successful stop, or a monitor that found nothing, confirms a stop.
 fn after(operation: Option<&str>, rc: Option<&str>) -> PeerAgent {
     match (operation, rc) {
         (Some("stop"), Some("0")) | (Some("monitor"), Some("7")) => PeerAgent::Stopped,
@@ -247,8 +248,7 @@ mod tests {
     const PEER_LOST: &str = include_str!("../../../tests/fixtures/cib/peer-lost.xml");
     const PEER_FENCED: &str = include_str!("../../../tests/fixtures/cib/peer-fenced.xml");
     const PEER_JOINING: &str = include_str!("../../../tests/fixtures/cib/peer-joining.xml");
-    /// One of Pacemaker 3.0.0, as node1 saw it: node2 left in good order, and its attributes are where a new attribute writer
-    /// has put them back.
+    /// A CIB of Pacemaker 3.0.0, as node1 saw it. node2 has left cleanly, and a new attribute writer has put its attributes back.
     const PEER_LEFT: &str = include_str!("../../../tests/fixtures/cib/peer-left-attributes-stuck.xml");
 
     fn seen(xml: &str) -> Cib {
@@ -287,12 +287,12 @@ mod tests {
         assert_eq!(told(&left), (PeerNode::Down, false, false));
         assert_eq!(left.peer_machine(), PeerNode::Down);
         assert!(left.own_record.is_some_and(|record| record.claims));
-        // Nor is it while that node is back and its Pacemaker is not, or while it is lost.
+        // The attributes stay invalid while the node is back without Pacemaker, and while it is lost.
         let corosync_alone = PEER_LEFT.replace("in_ccm=\"0\"", "in_ccm=\"1795427999\"");
         assert_eq!(told(&seen(&corosync_alone)), (PeerNode::Pending, false, false));
         let lost = PEER_LEFT.replace("expected=\"down\"", "expected=\"member\"");
         assert_eq!(told(&seen(&lost)), (PeerNode::Lost, false, false));
-        // All of it is there.
+        // The node and its Pacemaker are back.
         let back = corosync_alone.replace("crmd=\"0\"", "crmd=\"1795427999\"");
         assert_eq!(told(&seen(&back)), (PeerNode::Online, true, true));
     }
@@ -311,7 +311,7 @@ mod tests {
             let set = format!("{node}<instance_attributes id=\"s\">{}</instance_attributes>", pair(value));
             assert_eq!(reach(&TWO_VOTERS.replacen(node, &set, 1)), (Fact::Absent, Fact::Known(is_reached)), "{value}");
         }
-        // The first transient attributes in the document are node2's, and count before permanent ones.
+        // The first transient attributes in the document are node2's, and override permanent ones.
         let transient = "<transient_attributes id=\"2\">";
         let set = format!("{transient}<instance_attributes id=\"t\">{}</instance_attributes>", pair("0"));
         assert_eq!(reach(&TWO_VOTERS.replacen(transient, &set, 1)), (Fact::Known(false), Fact::Absent));

@@ -1,4 +1,4 @@
-//! The CIB: what is configured, and each node's transient attributes.
+//! The CIB for operators: the configuration, and each node's transient attributes.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -16,23 +16,23 @@ use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::base::{Fact, printable};
 use crate::os::regular_file;
 
-/// Where Pacemaker keeps it. The status section is not in there.
+/// Pacemaker's file of the CIB. It has no status section.
 pub(crate) const ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
-/// Many times what a CIB of two nodes is.
+/// The largest file that is read in bytes, many times a CIB of two nodes.
 const LIMIT: u64 = 64 * 1024 * 1024;
 const OUR_AGENT: &str = "podman-etcd";
-/// The set whose properties go before those of others of a name.
+/// The set with properties that override those of other sets.
 const OWN_SET: &str = "cib-bootstrap-options";
 
-/// The configuration, and the ids by which Corosync knows the nodes.
+/// The configuration, and the names of nodes by their ids in Corosync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) configuration: Configuration,
-    /// Corosync's id and the node's name.
+    /// The node's name by Corosync's id.
     pub(crate) ids: BTreeMap<u32, String>,
 }
 
-/// Asks the CIB's manager; where Pacemaker is stopped on this node, reads the file that it left.
+/// Asks the CIB's manager. If Pacemaker is stopped on this node, reads the file that it has left.
 pub(crate) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Fact<Read> {
     match programs.run("cibadmin", &["--query"], limits.cib) {
         Ok(Output { code: DISCONNECTED, .. }) => on_disk(Path::new(ON_DISK), resource),
@@ -45,7 +45,7 @@ pub(crate) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) 
     }
 }
 
-/// The CIB in the file at `path`; absent where there is none.
+/// Reads the CIB in the file at `path`; absent where there is none.
 pub(crate) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
     match regular_file::text_of_at_most(path, LIMIT) {
         Ok(xml) => match parse(&xml, resource) {
@@ -57,7 +57,7 @@ pub(crate) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
     }
 }
 
-/// Reads a CIB document. `wanted` is the resource that is meant where there are several of our agent.
+/// Reads a CIB document. `wanted` selects the resource where there are several of the agent.
 pub(crate) fn parse(xml: &str, wanted: Option<&str>) -> Result<Read, String> {
     let document = CibDocument::parse(xml)?;
     let (cib, section) = (document.root(), document.configuration()?);
@@ -91,12 +91,12 @@ pub(crate) fn parse(xml: &str, wanted: Option<&str>) -> Result<Read, String> {
 
 const ATTRIBUTES: &str = "instance_attributes";
 
-/// Those of another type run Pacemaker Remote, and no etcd.
+/// Returns whether a node is a cluster member. Nodes of other types run Pacemaker Remote, and no etcd.
 fn is_member(node: Element<'_, '_>) -> bool {
     matches!(node.attribute("type"), None | Some("member" | "normal"))
 }
 
-/// Of two sets with a property of one name the cluster's own one counts.
+/// Reads the cluster properties. Of two sets with the same property, the cluster's own set counts.
 pub(crate) fn properties(section: Element<'_, '_>) -> BTreeMap<String, String> {
     let mut sets: Vec<_> = children(section, "crm_config", "cluster_property_set").collect();
     sets.sort_by_key(|set| set.attribute("id") != Some(OWN_SET));
@@ -225,7 +225,7 @@ mod tests {
         let failed = asked("echo 'cibadmin: no' >&2; exit 5");
         assert_eq!(failed, Fact::Unknown("cibadmin failed (5): cibadmin: no".to_owned()));
         assert!(matches!(asked("echo half"), Fact::Unknown(_)));
-        // Whatever this machine has there.
+        // The result is the same as for this machine's own file.
         assert_eq!(asked("exit 102"), on_disk(Path::new(ON_DISK), None));
     }
 }

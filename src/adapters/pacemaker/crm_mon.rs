@@ -1,5 +1,5 @@
-//! What `crm_mon` shows, in one call: nodes with their attributes, resources, the history of operations, failures, fencing and
-//! bans. Its XML has all of these by itself, in Pacemaker 2.1 as in 3.0.
+//! The output of one `crm_mon` call: nodes with their attributes, resources, operation history, failures, fencing and bans. Its
+//! XML has all of these by default, in Pacemaker 2.1 and in 3.0.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ use crate::adapters::pacemaker::element::{child, children, given, is_true, text,
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::base::Fact;
 
-/// Resources that run nowhere, each instance of a clone, and every fencing that the fencer remembers.
+/// The options for inactive resources, every instance of a clone, and every fencing that the fencer remembers.
 const ARGUMENTS: [&str; 4] = ["--output-as=xml", "--inactive", "--show-detail", "--fence-history=3"];
-/// What Pacemaker writes for "always", and counts as.
+/// Pacemaker's word for "always", and its numeric value.
 const INFINITY: (&str, u64) = ("INFINITY", 1_000_000);
 
-/// The score that keeps a resource from a node for good.
+/// The scores that ban a resource from a node permanently.
 const NEVER: [&str; 2] = ["-1000000", "-INFINITY"];
 
-/// Asks Pacemaker.
+/// Asks Pacemaker for its state.
 pub fn ask(programs: &Programs, limits: &Limits) -> Fact<Pacemaker> {
     match programs.clone().in_utc().run("crm_mon", &ARGUMENTS, limits.crm_mon) {
         Ok(output) => read(&output),
@@ -41,7 +41,7 @@ fn read(output: &Output) -> Fact<Pacemaker> {
     }
 }
 
-/// What went wrong, as an answer in XML says it.
+/// Returns the error that an answer in XML contains.
 fn complaint(xml: &str) -> Option<String> {
     let document = Document::parse(xml).ok()?;
     let find = |name| document.descendants().find(|element| element.has_tag_name(name));
@@ -49,7 +49,7 @@ fn complaint(xml: &str) -> Option<String> {
     text.or_else(|| find("status")?.attribute("message").map(str::to_owned))
 }
 
-/// Reads what `crm_mon --output-as=xml` prints.
+/// Reads the output of `crm_mon --output-as=xml`.
 pub(crate) fn parse(xml: &str) -> Result<Pacemaker, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let root = document.root_element();
@@ -91,7 +91,7 @@ fn time(element: Element<'_, '_>, name: &str) -> Option<u64> {
     times::parse(element.attribute(name)?)
 }
 
-/// `5000ms`, `5000`; nothing where it is not given.
+/// Reads a number of milliseconds, such as `5000ms` or `5000`; `None` where it is missing.
 fn millis(element: Element<'_, '_>, name: &str) -> Option<u64> {
     element.attribute(name)?.trim_end_matches("ms").parse().ok()
 }
@@ -123,7 +123,7 @@ fn nodes(root: Element<'_, '_>) -> Vec<Node> {
     children(root, "nodes", "node").map(node).collect()
 }
 
-/// However deep they are in groups, clones and bundles.
+/// Reads every resource, including those inside groups, clones and bundles.
 fn resources(root: Element<'_, '_>) -> Vec<Instance> {
     let all = child(root, "resources").into_iter().flat_map(|section| section.descendants());
     all.filter(|element| element.has_tag_name("resource")).map(instance).collect()
@@ -144,7 +144,7 @@ fn instance(element: Element<'_, '_>) -> Instance {
             .map(|word| role_and_change(&word).0.to_owned()),
         active: is_true(element, "active"),
         managed: is_true(element, "managed"),
-        // Pacemaker up to 2.1.5 does not say it of a resource; it is not managed either then.
+        // Pacemaker up to 2.1.5 has no such attribute for a resource. It then reports the resource as not managed.
         maintenance: is_true(element, "maintenance") || clone.is_some_and(|clone| is_true(clone, "maintenance")),
         blocked: is_true(element, "blocked"),
         failed: is_true(element, "failed"),
@@ -153,8 +153,8 @@ fn instance(element: Element<'_, '_>) -> Instance {
     }
 }
 
-/// The role, which a promotable clone's instances had other words for until 2.1, and what is under way where Pacemaker shows
-/// that in the role's place.
+/// Returns the role, and the operation that is under way. Up to 2.1, Pacemaker had other words for a promotable clone's roles. It
+/// shows a pending operation in the role's place.
 fn role_and_change(word: &str) -> (&str, Option<&str>) {
     match word {
         "Master" => ("Promoted", None),
@@ -167,7 +167,7 @@ fn role_and_change(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// `etcd` of `etcd:0`.
+/// Returns the id without the instance number: `etcd` for `etcd:0`.
 fn without_number(id: &str) -> &str {
     match id.rsplit_once(':') {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -208,7 +208,8 @@ fn operation(element: Element<'_, '_>) -> Operation {
     }
 }
 
-/// A monitor that is not repeated looks what is there before anything was started.
+/// Returns the operation's name. A monitor without an interval is a probe, which checks for a resource before Pacemaker has
+/// started any.
 fn task(task: &str, interval_millis: u64) -> String {
     if task == "monitor" && interval_millis == 0 { "probe" } else { task }.to_owned()
 }
@@ -216,7 +217,7 @@ fn task(task: &str, interval_millis: u64) -> String {
 fn failure(element: Element<'_, '_>) -> Failure {
     let interval_millis = millis(element, "interval").unwrap_or_default();
     let name = element.attribute("task").unwrap_or_default();
-    // Named by its operation, or, where that is not known, by its resource.
+    // The failure is named by its operation, or by its resource where the operation is unknown.
     let key = element.attribute("op_key").or_else(|| element.attribute("id")).unwrap_or_default();
     let resource = key.strip_suffix(&format!("_{name}_{interval_millis}")).unwrap_or(key);
     Failure {
@@ -232,17 +233,17 @@ fn failure(element: Element<'_, '_>) -> Failure {
     }
 }
 
-/// Newest first: what is under way has no end yet.
+/// Reads the fencing history, newest first. A pending fencing has no end yet.
 fn fencing(root: Element<'_, '_>) -> Vec<Fencing> {
     let event = |element: Element<'_, '_>| Fencing {
         target: text(element, "target"),
         action: text(element, "action"),
         status: text(element, "status"),
-        // `extended-status` of one that is under way is a number of the fencer's own.
+        // `extended-status` of a pending fencing is an internal number of the fencer.
         reason: Some(words(element, "exit-reason")).filter(|reason| !reason.is_empty()),
         delegate: given(element, "delegate"),
         origin: text(element, "origin"),
-        // `pacemaker-controld.1234`: the number is a process that may be gone.
+        // The number in `pacemaker-controld.1234` is of a process that may have ended.
         client: element.attribute("client").unwrap_or_default().split('.').next().unwrap_or_default().to_owned(),
         completed: time(element, "completed"),
     };
@@ -259,7 +260,7 @@ fn ban(element: Element<'_, '_>) -> Ban {
 mod tests {
     use super::*;
 
-    /// What Pacemaker 2.1.5 showed in the lab, in UTC.
+    /// Reads the output of Pacemaker 2.1.5 in the lab, in UTC.
     fn captured(state: &str) -> Pacemaker {
         let path = format!("{}/tests/fixtures/crm_mon/{state}.xml", env!("CARGO_MANIFEST_DIR"));
         parse(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))).unwrap()
@@ -269,7 +270,7 @@ mod tests {
         pacemaker.nodes.iter().find(|node| node.name == name).unwrap().clone()
     }
 
-    /// Role, nodes and whether it is managed, of each instance.
+    /// Returns role, nodes and management of each instance.
     fn instances(pacemaker: &Pacemaker, id: &str) -> Vec<(String, Vec<String>, bool)> {
         let all = pacemaker.resources.iter().filter(|instance| instance.id == id);
         all.map(|instance| (instance.role.clone(), instance.nodes.clone(), instance.managed)).collect()
@@ -331,7 +332,7 @@ mod tests {
         assert!(failure.reason.starts_with("key_file=/etc/tandem/etcd.key cannot be read"), "{}", failure.reason);
         assert_eq!((&*failure.status, failure.interval_millis), ("error", 0));
         let history = seen.histories.iter().find(|one| one.resource == "etcd" && one.node == "node2").unwrap();
-        // The one is written as ctime does, the other in ISO 8601.
+        // One time is in the format of ctime, the other in ISO 8601.
         assert_eq!((history.fail_count, history.last_failure), (1, failure.at));
         assert!(failure.at.is_some());
     }
@@ -364,7 +365,7 @@ mod tests {
         assert_eq!((history.fail_count, history.last_failure), (2, failure.at));
     }
 
-    /// Pacemaker 2.1.5 escapes an exit reason twice, others once.
+    /// Pacemaker 2.1.5 escapes an exit reason twice, and other versions escape it once.
     #[test]
     fn no_entity_is_left_in_the_words_of_an_agent() {
         for apostrophe in ["&apos;", "&amp;apos;"] {

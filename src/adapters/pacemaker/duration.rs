@@ -1,6 +1,6 @@
-//! Times as the CIB has them, read as Pacemaker reads them (`lib/common/utils.c`, `lib/common/iso8601.c`).
+//! Durations in the CIB, read as Pacemaker reads them (`lib/common/utils.c`, `lib/common/iso8601.c`).
 
-/// Milliseconds of a time as the CIB has it: `60s`, `60`, `200ms`, `1min`, `PT1M30S`.
+/// Returns the milliseconds of a duration in the CIB: `60s`, `60`, `200ms`, `1min`, `PT1M30S`.
 pub fn millis(text: &str) -> Option<u64> {
     let text = text.trim();
     if let Some(period) = text.strip_prefix("PT") {
@@ -20,7 +20,7 @@ pub fn millis(text: &str) -> Option<u64> {
     }
 }
 
-/// `1H30M5S`
+/// Reads the part of an ISO 8601 period after `PT`, such as `1H30M5S`.
 fn iso_period(mut text: &str) -> Option<u64> {
     let mut sum = 0_u64;
     while !text.is_empty() {

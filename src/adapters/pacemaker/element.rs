@@ -1,15 +1,15 @@
-//! Elements of Pacemaker's XML.
+//! Helpers for the elements of Pacemaker's XML.
 
 use roxmltree::Node as Element;
 
 use crate::base::printable::one_line;
 
-/// The first one called so right below `element`.
+/// Returns the first child of `element` with this name.
 pub(crate) fn child<'a, 'i>(element: Element<'a, 'i>, name: &str) -> Option<Element<'a, 'i>> {
     element.children().find(|child| child.has_tag_name(name))
 }
 
-/// Those called `name` in the section called `section` below `parent`.
+/// Returns the elements called `name` in the section called `section` below `parent`.
 pub(crate) fn children<'a, 'i>(
     parent: Element<'a, 'i>,
     section: &str,
@@ -19,17 +19,17 @@ pub(crate) fn children<'a, 'i>(
     section.flat_map(|section| section.children()).filter(move |child| child.has_tag_name(name))
 }
 
-/// The attribute as one line that controls no terminal; empty where there is none.
+/// Returns an attribute as one line without terminal control characters; empty where it is missing.
 pub(crate) fn text(element: Element<'_, '_>, name: &str) -> String {
     one_line(element.attribute(name).unwrap_or_default()).into_owned()
 }
 
-/// The attribute, where it is there and says something.
+/// Returns an attribute if it is present and not empty.
 pub(crate) fn given(element: Element<'_, '_>, name: &str) -> Option<String> {
     element.attribute(name).filter(|value| !value.is_empty()).map(|value| one_line(value).into_owned())
 }
 
-/// Returns the attribute as [`text`] does, for words of an agent: Pacemaker 2.1.5 escapes these twice.
+/// Returns an attribute as [`text`] does, for texts of an agent, which Pacemaker 2.1.5 escapes twice.
 pub(crate) fn words(element: Element<'_, '_>, name: &str) -> String {
     const ENTITIES: [(&str, &str); 5] =
         [("&amp;", "&"), ("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">")];
@@ -44,13 +44,13 @@ pub(crate) fn is_true(element: Element<'_, '_>, name: &str) -> bool {
     element.attribute(name) == Some("true")
 }
 
-/// Names and values of the nvpairs in a set.
+/// Returns the names and values of a set's nvpairs.
 pub(crate) fn pairs_of<'a, 'i>(set: Element<'a, 'i>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'i> {
     let pairs = set.children().filter(|child| child.has_tag_name("nvpair"));
     pairs.filter_map(|pair| Some((pair.attribute("name")?, pair.attribute("value")?)))
 }
 
-/// Those of every set called `sets` right below `element`.
+/// Returns the nvpairs of every set called `sets` directly below `element`.
 pub(crate) fn nvpairs<'a, 'i>(
     element: Element<'a, 'i>,
     sets: &'static str,

@@ -1,8 +1,9 @@
-//! What Pacemaker's tools exit with, as far as it means something else than a failure (`crm_exit_t`).
+//! Exit codes of Pacemaker's tools that mean something else than a failure (`crm_exit_t`).
 
-/// CRM_EX_DISCONNECT: the tool found no daemon to talk to, as where Pacemaker is stopped.
+/// CRM_EX_DISCONNECT: the tool reached no daemon, for example because Pacemaker is stopped.
 pub const DISCONNECTED: i32 = 102;
-/// CRM_EX_NOSUCH: what was asked for is not there.
+/// CRM_EX_NOSUCH: the object of the question does not exist.
 pub const NO_SUCH: i32 = 105;
-/// What `attrd_updater` answers about an attribute that no node has: CRM_EX_CONFIG in 2.1 and 3.0; CRM_EX_NOSUCH means it.
+/// The codes of `attrd_updater` for an attribute that no node has: CRM_EX_CONFIG in 2.1 and 3.0, and CRM_EX_NOSUCH by its
+/// meaning.
 pub const NO_ATTRIBUTE: [i32; 2] = [78, NO_SUCH];

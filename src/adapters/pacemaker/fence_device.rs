@@ -1,4 +1,4 @@
-//! Fence devices as they are configured, and whom they fence, in every spelling of `pcmk_host_list` and `pcmk_host_map`.
+//! Fence devices in the configuration, and the nodes that they fence, in every spelling of `pcmk_host_list` and `pcmk_host_map`.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::seen::FenceDevice;
 use crate::adapters::pacemaker::element::{child, children};
 
 const NEVER: &str = "-INFINITY";
-/// In the place of a plug: the map says which.
+/// The value of a plug that the map defines for each node.
 const BY_THE_MAP: &str = "dynamic";
 
-/// All of them.
+/// Returns every fence device.
 pub(crate) fn all(primitives: &Primitives<'_, '_>, configuration: Element<'_, '_>) -> Vec<FenceDevice> {
     let devices = primitives.all().filter(|primitive| primitive.class() == "stonith");
     devices
@@ -26,7 +26,7 @@ pub(crate) fn all(primitives: &Primitives<'_, '_>, configuration: Element<'_, '_
             targets.dedup();
             let plug = ["plug", "port"].into_iter().map(parameter).find(|plug| !plug.is_empty() && *plug != BY_THE_MAP);
             let plugs = match plug {
-                // What is set goes before the map.
+                // A configured plug overrides the map.
                 Some(plug) => targets.iter().map(|node| (node.clone(), plug.to_owned())).collect(),
                 None => map,
             };
@@ -36,15 +36,15 @@ pub(crate) fn all(primitives: &Primitives<'_, '_>, configuration: Element<'_, '_
         .collect()
 }
 
-/// Names with blanks, commas, semicolons or line breaks between them, written as such or as `\n`.
+/// Splits a list of names at blanks, commas, semicolons and line breaks. A line break may be written as ` `.
 fn host_list(text: &str) -> Vec<String> {
     let text = text.replace("\\n", " ");
     let names = text.split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';'));
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// `node1:plug1;node2:plug2`, with blanks for semicolons and `=` for colons. A comma belongs to the plug, which may be several, and
-/// a character behind a backslash is itself.
+/// Reads a map such as `node1:plug1;node2:plug2`. Blanks may replace semicolons, and `=` may replace colons. A comma belongs to
+/// the plug, which may be several plugs. A backslash escapes the next character.
 fn host_map(text: &str) -> BTreeMap<String, String> {
     split_plain(text, |letter| letter == ';' || letter.is_whitespace(), usize::MAX)
         .into_iter()
@@ -56,7 +56,7 @@ fn host_map(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// `text` in at most `most` pieces, split at characters that no backslash stands before.
+/// Splits `text` into at most `most` pieces, at characters without a backslash in front.
 fn split_plain(text: &str, splits: impl Fn(char) -> bool, most: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut is_escaped = false;
@@ -82,7 +82,7 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Nodes that a location constraint keeps the resource `id` from, by its node or by a rule about the node's name.
+/// Returns the nodes that a location constraint bans the resource `id` from, by node or by a rule about the node's name.
 fn banned_from(configuration: Element<'_, '_>, id: &str) -> Vec<String> {
     let constraints = children(configuration, "constraints", "rsc_location");
     let mut nodes: Vec<String> =

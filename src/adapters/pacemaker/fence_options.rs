@@ -1,4 +1,5 @@
-//! The options of a fence device as its agent gets them, secrets included: for an operator's command that asks the BMC itself.
+//! The options of a fence device as its agent receives them, secrets included. They are for an operator's command that asks the
+//! BMC itself.
 
 use std::path::Path;
 
@@ -10,14 +11,15 @@ use super::{Error, run};
 use crate::adapters::command::Programs;
 use crate::os::wiped;
 
-/// Where `cibsecret` and Pacemaker's own library (`cib_secrets.c`) keep what the CIB only points to, and what stands in the CIB then.
+/// The directory where `cibsecret` and Pacemaker's library (`cib_secrets.c`) keep secrets. Below it is the placeholder for them
+/// in the CIB.
 const SECRETS: &str = "/var/lib/pacemaker/lrm/secrets";
 const IS_SECRET: &str = "lrm://";
 const SECRET_LIMIT: u64 = 64 * 1024;
-/// Options of the fencer's own, which no agent gets.
+/// Prefixes of the fencer's own options, which no agent receives.
 const OF_THE_FENCER: [&str; 2] = ["pcmk_", "crm_"];
 
-/// The options of every fence device, from one look at the CIB.
+/// The options of every fence device, from one query of the CIB.
 pub struct Devices(Zeroizing<String>);
 
 impl std::fmt::Debug for Devices {
@@ -26,14 +28,14 @@ impl std::fmt::Debug for Devices {
     }
 }
 
-/// Asks the CIB's manager for them.
+/// Asks the CIB's manager for the options.
 pub fn read(programs: &Programs) -> Result<Devices, Error> {
     let xml = run(programs, "cibadmin", &["--query", "--scope", "resources"])?;
     Ok(Devices(Zeroizing::new(xml)))
 }
 
 impl Devices {
-    /// Whether `cibsecret` keeps a password of `device`.
+    /// Returns whether `cibsecret` keeps a secret of `device`.
     pub fn has_kept_secret(&self, device: &str) -> Result<bool, Error> {
         let document = Document::parse(&self.0).map_err(|error| Error::Parse(error.to_string()))?;
         let primitive =
@@ -42,8 +44,8 @@ impl Devices {
         Ok(pairs.any(|(_, value)| value == IS_SECRET))
     }
 
-    /// Returns the options of `device` as lines on its agent's standard input; none where there is no such device. A secret that
-    /// cannot be read is an error: without it the agent would lack an option that the fencer has.
+    /// Returns the options of `device` as lines for its agent's standard input; empty where there is no such device. A secret
+    /// that cannot be read is an error, because the agent would lack an option that the fencer has.
     pub fn lines_of(&self, device: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.lines_with(device, Path::new(SECRETS))
     }
@@ -60,7 +62,7 @@ impl Devices {
             let kept;
             let value = if value == IS_SECRET {
                 kept = kept_secret(secrets, device, name)?;
-                // As the fencer does.
+                // The fencer trims the end, too.
                 kept.trim_ascii_end()
             } else {
                 value.as_bytes()
@@ -88,7 +90,7 @@ fn kept_secret(secrets: &Path, device: &str, name: &str) -> Result<Zeroizing<Vec
 mod tests {
     use super::*;
 
-    /// The place is Pacemaker's, and known from its own tool and library, where they are installed.
+    /// The path is Pacemaker's. Its own tool and library confirm it where they are installed.
     #[test]
     fn a_secret_is_where_pacemaker_has_it() {
         if let Ok(tool) = std::fs::read_to_string("/usr/sbin/cibsecret") {
@@ -126,7 +128,7 @@ mod tests {
         std::fs::write(dir.path().join("f1/passwd"), " kept\n\n").unwrap();
         let lines = devices.lines_with("f1", dir.path()).unwrap();
         assert_eq!(String::from_utf8_lossy(&lines), "ip=192.0.2.1\npassword=hunter=2 & more\npasswd= kept\n");
-        // What cannot be read is said, and is no empty option.
+        // An unreadable secret is an error, and not an empty option.
         std::fs::remove_file(dir.path().join("f1/passwd")).unwrap();
         let why = devices.lines_with("f1", dir.path()).unwrap_err().to_string();
         assert!(why.contains("the passwd of f1 is kept by cibsecret") && why.contains("/f1/passwd"), "{why}");

@@ -1,12 +1,12 @@
-//! New values for options of a fence device, in one write of the CIB.
+//! New values for a fence device's options, in one write of the CIB.
 //!
-//! Not by `pcs stonith update`: it takes values as arguments only, where each user of the machine can read a password, and a
-//! user with its password, or an address with its certificate, must change in the same moment. The fencer takes the device as it
-//! is in the CIB, so that there is none in which it has half of a change.
+//! `pcs stonith update` is not used, because it takes values as arguments, where every user of the machine can read a password. A
+//! user and its password, or an address and its certificate, must also change at the same moment. The fencer reads the device
+//! from the CIB, so one write never shows it half of a change.
 //!
-//! A write of the configuration ends a transition that is under way, and Pacemaker's controller then logs the first thing that
-//! the write changes, in the order of the CIB, with the value of an `nvpair` (`abort_transition_graph`). So a property of the
-//! cluster, which stands before all resources, changes in the same write: it is in the journal, and the password is not.
+//! A write of the configuration ends a transition that is under way. Pacemaker's controller then logs the first change in the
+//! order of the CIB, with the value of an `nvpair` (`abort_transition_graph`). So the same write changes a cluster property,
+//! which comes before all resources. The journal then has the property and not the password.
 
 use roxmltree::{Document, Node};
 use zeroize::Zeroizing;
@@ -19,17 +19,17 @@ use crate::adapters::xml::escape;
 use crate::os::clock;
 
 const MODIFY: [&str; 4] = ["--modify", "--scope", "configuration", "--xml-pipe"];
-/// The set of the property that says when this was done, and nothing else.
+/// The set that holds only the property with the time of the change.
 const SET: &str = "tandem-fencing-update";
-/// What the same option was called before: the CIB keeps the name that it has.
+/// The former names of options. The CIB keeps the name that it already has.
 const OLD_NAMES: [(&str, &str); 3] = [("ip", "ipaddr"), ("username", "login"), ("password", "passwd")];
 
-/// What an option of a fence device was called before.
+/// Returns the former name of an option of a fence device.
 pub fn old_name(name: &str) -> Option<&'static str> {
     OLD_NAMES.iter().find(|(new, _)| *new == name).map(|(_, old)| *old)
 }
 
-/// Gives options of `device` these values; what it lacks is added.
+/// Sets options of `device`. Options that it lacks are added.
 pub fn set(programs: &Programs, device: &str, values: &[(&str, &str)]) -> Result<(), Error> {
     let cib = Zeroizing::new(run(programs, "cibadmin", &["--query", "--scope", "resources"])?);
     let change = change(&cib, device, values, clock::wall_millis())?;
@@ -37,7 +37,7 @@ pub fn set(programs: &Programs, device: &str, values: &[(&str, &str)]) -> Result
     if output.code == 0 {
         return Ok(());
     }
-    // Its complaint may show what it was given.
+    // The tool's own error is dropped, because it may show the values.
     Err(Error::Tool {
         tool: "cibadmin",
         code: output.code,
@@ -45,7 +45,7 @@ pub fn set(programs: &Programs, device: &str, values: &[(&str, &str)]) -> Result
     })
 }
 
-/// What the controller may log: another text each time, as one that stays is none of what changes.
+/// Returns the property that the controller may log. Its text differs each time, because only a change is logged.
 fn updated(device: &str, at: u64) -> String {
     let (id, name) = (SET, FENCING_UPDATED);
     let device = escape(device);
@@ -54,7 +54,8 @@ fn updated(device: &str, at: u64) -> String {
     )
 }
 
-/// That it was changed `at` this time, and the device with only what is new in it, inside whatever it is inside of.
+/// Returns the XML of the change: the property with the time `at`, and the device with only its new values, inside its enclosing
+/// elements.
 fn change(cib: &str, device: &str, values: &[(&str, &str)], at: u64) -> Result<Zeroizing<String>, Error> {
     let document = Document::parse(cib).map_err(|error| Error::Parse(error.to_string()))?;
     let is_it = |node: &Node<'_, '_>| node.has_tag_name("primitive") && node.attribute("id") == Some(device);
@@ -62,7 +63,7 @@ fn change(cib: &str, device: &str, values: &[(&str, &str)], at: u64) -> Result<Z
     let primitive = document.descendants().find(is_it).ok_or_else(lacks)?;
     let set = primitive.children().find(|child| child.has_tag_name("instance_attributes")).ok_or_else(lacks)?;
     let set_id = set.attribute("id").ok_or_else(lacks)?;
-    // A text that grows leaves copies of the password behind.
+    // The buffer has its full size, because one that grows leaves copies of the password behind.
     let room =
         2_048 + values.iter().map(|(name, value)| 2 * (set_id.len() + name.len()) + 6 * value.len()).sum::<usize>();
     let mut xml = Zeroizing::new(String::with_capacity(room));

@@ -1,4 +1,4 @@
-//! One instance of a clone: kept away from its node for a while, so that Pacemaker stops it there, and let back.
+//! One instance of a clone: it is banned from its node for a while, so that Pacemaker stops it there, and allowed again.
 
 use roxmltree::{Document, Node};
 
@@ -10,13 +10,13 @@ use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 use crate::base::utc;
 
-/// The constraint that keeps an instance from `node`. `pcs resource ban` makes one of another name.
+/// Returns the id of the constraint that bans an instance from `node`. `pcs resource ban` uses another id.
 pub fn constraint(node: &str) -> String {
     format!("tandem-upgrade-{node}")
 }
 
-/// Keeps the instance of `clone` from `node`. After `until`, in seconds since 1970, the constraint is of no effect: a command that is
-/// cut off leaves no node without etcd.
+/// Bans the instance of `clone` from `node`. After `until`, in seconds since 1970, the constraint has no effect, so that an
+/// interrupted command leaves no node without etcd.
 pub fn keep_away(programs: &Programs, clone: &str, node: &str, until: u64) -> Result<(), Error> {
     let (id, clone, until) = (escape(&constraint(node)), escape(clone), utc(until));
     let node = escape(node);
@@ -29,7 +29,7 @@ pub fn keep_away(programs: &Programs, clone: &str, node: &str, until: u64) -> Re
     run(programs, "cibadmin", &words).map(drop)
 }
 
-/// Lets it back.
+/// Removes the ban.
 pub fn let_back(programs: &Programs, node: &str) -> Result<(), Error> {
     let xml = format!("<rsc_location id=\"{}\"/>", escape(&constraint(node)));
     let output =
@@ -40,14 +40,14 @@ pub fn let_back(programs: &Programs, node: &str) -> Result<(), Error> {
     }
 }
 
-/// Gives a parameter of `resource` this value.
+/// Sets a parameter of `resource`.
 pub fn set_parameter(programs: &Programs, resource: &str, name: &str, value: &str) -> Result<(), Error> {
     let words = ["--resource", resource, "--set-parameter", name, "--parameter-value", value];
     run(programs, "crm_resource", &words).map(drop)
 }
 
-/// Returns the nodes on which Pacemaker would restart `resource` for a change of `parameter`: it goes by the meta-data of the agent that
-/// started the instance.
+/// Returns the nodes on which Pacemaker would restart `resource` after a change of `parameter`. It uses the meta-data of the
+/// agent that started the instance.
 pub fn restarts_for(programs: &Programs, resource: &str, parameter: &str) -> Result<Vec<String>, Error> {
     let xml = run(programs, "cibadmin", &["--query", "--scope", "status"])?;
     let document = Document::parse(&xml).map_err(|error| Error::Parse(error.to_string()))?;
@@ -86,7 +86,7 @@ mod tests {
         assert!(let_back(&fake_program(dir.path(), "cibadmin", &script(102)), "node2").is_err());
     }
 
-    /// As Pacemaker 2.1.5 writes what the meta-data of before had as not reloadable.
+    /// The history is as Pacemaker 2.1.5 records parameters that the older meta-data had as not reloadable.
     #[test]
     fn an_instance_that_an_older_agent_started_is_restarted_for_the_parameter() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The CIB, as far as it is compared: properties, resources, fence devices, and the constraints between them.
+//! The CIB, as far as setup compares it: properties, resources, fence devices, and the constraints between them.
 
 use std::collections::BTreeMap;
 
@@ -12,23 +12,23 @@ use crate::adapters::pacemaker::fence_device;
 use crate::adapters::pacemaker::primitive::Primitives;
 use crate::adapters::pacemaker::seen::{FenceDevice, Resource};
 
-/// What is configured. No secret is in it.
+/// The configuration, without secrets.
 #[derive(Clone, Debug, Default)]
 pub struct Cib {
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) devices: Vec<FenceDevice>,
-    /// Resources with a password in the CIB itself, and the option that has it.
+    /// The resources with a password in the CIB itself, and the name of that option.
     pub(crate) passwords: Vec<(String, String)>,
     /// The group of each resource that is in one.
     pub(crate) groups: BTreeMap<String, String>,
-    /// The meta-attributes of each cloned resource's clone.
+    /// The meta-attributes of each resource's clone.
     pub(crate) clones: BTreeMap<String, BTreeMap<String, String>>,
-    /// How long a resource's start is put off, in milliseconds.
+    /// The delay of a resource's start, in milliseconds.
     pub(crate) start_delays: BTreeMap<String, u64>,
-    /// What is started first, and what after that, always.
+    /// The mandatory orders: the resource that starts first, and the one after it.
     pub(crate) orders: Vec<(String, String)>,
-    /// What runs only where another runs.
+    /// The mandatory colocations: the dependent resource, and the one that it needs.
     pub(crate) colocations: Vec<(String, String)>,
 }
 
@@ -91,7 +91,7 @@ impl Cib {
         self.groups.get(id).map(String::as_str)
     }
 
-    /// What its clone says; nothing where it has none.
+    /// Returns the meta-attributes of a resource's clone; empty where it has none.
     pub(crate) fn clone_meta(&self, id: &str) -> &BTreeMap<String, String> {
         const NONE: &BTreeMap<String, String> = &BTreeMap::new();
         self.clones.get(id).unwrap_or(NONE)
@@ -122,7 +122,7 @@ fn start_delay(primitive: Element<'_, '_>) -> Option<u64> {
 fn order(constraint: Element<'_, '_>) -> Option<(String, String)> {
     let is_mandatory = constraint.attribute("kind").is_none_or(|kind| kind == "Mandatory");
     let is_start = ["first-action", "then-action"].iter().all(|action| {
-        // `then-action` is what `first-action` is where it is not given.
+        // `then-action` defaults to `first-action`.
         constraint.attribute(*action).is_none_or(|word| word == "start")
     });
     let pair = (constraint.attribute("first")?.to_owned(), constraint.attribute("then")?.to_owned());

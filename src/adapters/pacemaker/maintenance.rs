@@ -1,4 +1,4 @@
-//! Whether Pacemaker leaves etcd alone, and whether a node is about to be left, as the CIB has it.
+//! The CIB's answers to two questions: whether Pacemaker manages etcd, and whether a node is about to leave.
 
 use roxmltree::Node;
 
@@ -18,7 +18,7 @@ pub(super) fn applies(cib: Node<'_, '_>, resource: &str, node: &str, peer: Optio
         || of_resource(configuration, resource)
 }
 
-/// Those of the resource, and of the clone or group that it is in.
+/// Returns whether the resource, or the clone or group around it, is in maintenance or not managed.
 fn of_resource(configuration: Node<'_, '_>, resource: &str) -> bool {
     let primitive = configuration
         .descendants()
@@ -51,10 +51,10 @@ fn is_no(value: Option<&str>) -> bool {
 mod tests {
     use crate::adapters::pacemaker::cib::parse;
 
-    /// CIBs of a real two-node cluster (Pacemaker 2.1.5), as node2 saw it.
+    /// A CIB of a real two-node cluster (Pacemaker 2.1.5), as node2 saw it.
     const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
 
-    /// What [`parse`] has of `TWO_VOTERS` with `new` behind the first `behind`.
+    /// Returns the result of [`parse`] for `TWO_VOTERS` with `new` inserted after the first `behind`.
     fn seen(behind: &str, new: &str) -> (bool, bool) {
         assert!(TWO_VOTERS.contains(behind), "{behind}");
         let cib =

@@ -1,4 +1,5 @@
-//! The lock of a change of a pair's members: a cluster property that is made in one write which fails where it is there.
+//! The lock against two member changes of a pair: a cluster property. It is created in one write, which fails if the property
+//! exists.
 
 use super::attributes::MEMBER_CHANGE;
 use super::{Error, run};
@@ -6,14 +7,14 @@ use crate::adapters::command::Programs;
 use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 
-/// A set of its own: the CIB's manager refuses to make what has an id that is there.
+/// The lock's own set. The CIB's manager refuses to create an element with an id that exists.
 const SET: &str = "tandem-member-change";
-/// The CIB's manager says so with this exit code.
+/// The exit code of that refusal.
 const EXISTS: i32 = 108;
 
-/// Takes the lock in the words of `change`; answers whether nobody else had it.
+/// Takes the lock, with `change` as its description. Returns whether it was free.
 pub fn take(programs: &Programs, change: &str) -> Result<bool, Error> {
-    // What is left where somebody has deleted the property alone keeps nobody.
+    // An empty set is left where an operator has deleted only the property. It does not block the lock.
     let emptied = format!("//cluster_property_set[@id='{SET}' and not(nvpair)]");
     let _ = programs.run("cibadmin", &["--delete", "--xpath", emptied.as_str()], Question::Pacemaker)?;
     let xml = format!(
@@ -29,7 +30,7 @@ pub fn take(programs: &Programs, change: &str) -> Result<bool, Error> {
     }
 }
 
-/// Gives it back.
+/// Releases the lock.
 pub fn give_back(programs: &Programs) -> Result<(), Error> {
     let xml = format!("<cluster_property_set id=\"{SET}\"/>");
     run(programs, "cibadmin", &["--delete", "--scope", "crm_config", "--xml-text", &xml]).map(drop)

@@ -1,4 +1,4 @@
-//! Pacemaker's side: the CIB read in one query, and the attributes that are written to it.
+//! Pacemaker: the CIB, which is read in one query, its attributes, and Pacemaker's own tools.
 
 pub mod alerts;
 pub mod attributes;
@@ -31,7 +31,7 @@ use self::exit_code::DISCONNECTED;
 use crate::adapters::command::{self, Programs};
 use crate::adapters::pace::Question;
 
-/// One of Pacemaker's tools did not do what it was asked.
+/// The failure of one of Pacemaker's tools.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -43,7 +43,7 @@ pub enum Error {
     Disconnected { tool: &'static str, complaint: String },
     #[error("{tool} failed ({code}): {complaint}")]
     Tool { tool: &'static str, code: i32, complaint: String },
-    /// Whoever reads it can type the command himself.
+    /// The command in the text is one that the operator can type.
     #[error("'{command}' failed: {complaint}")]
     ByHand { command: String, complaint: String },
     #[error("the CIB is not understood: {0}")]
@@ -66,10 +66,10 @@ fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String,
     }
 }
 
-/// The nodes that Pacemaker's daemons remember, whether they are in the cluster or not.
+/// Returns the nodes that Pacemaker's daemons remember, members or not.
 pub fn remembered_nodes(programs: &Programs) -> Result<Vec<String>, Error> {
     let listed = run(programs, "crm_node", &["--list"])?;
-    // Lines such as `2 node2 lost`; one that it knows by its number alone is written nowhere.
+    // A line is such as `2 node2 lost`. A node without a name, known by its number only, is omitted.
     let name = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [_, name, _] => Some(name.to_owned()),
         _ => None,
@@ -77,7 +77,7 @@ pub fn remembered_nodes(programs: &Programs) -> Result<Vec<String>, Error> {
     Ok(listed.lines().filter_map(name).collect())
 }
 
-/// The name of this node, as the cluster has it.
+/// Returns this node's name in the cluster.
 pub fn local_node(programs: &Programs) -> Result<String, Error> {
     Ok(run(programs, "crm_node", &["-n"])?.trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! The names that a shell completes: asked at each press of a key, so within a moment or not at all.
+//! The names that a shell completes. The shell asks at each press of a key, so the time-out is short.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use roxmltree::{Document, Node};
 
 use crate::adapters::command::Programs;
 
-/// After this an operator's shell has waited long enough.
+/// The longest time that an operator's shell waits.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Returns the cluster's nodes, as the CIB has them; none where no CIB answers.
+/// Returns the cluster's nodes from the CIB; none where no CIB answers.
 pub fn nodes(programs: &Programs) -> Vec<String> {
     names(programs, "nodes", |node| node.attribute("uname").filter(|_| node.has_tag_name("node")).map(str::to_owned))
 }
@@ -30,7 +30,7 @@ fn names(programs: &Programs, scope: &str, name: impl Fn(Node<'_, '_>) -> Option
     found
 }
 
-/// Returns whether a shell takes `name` as it is: bash expands what it completes from.
+/// Returns whether a shell takes `name` literally, because bash expands the words that it completes from.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }

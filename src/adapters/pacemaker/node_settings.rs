@@ -1,5 +1,5 @@
-//! Parameters of a resource that hold on one node: a set of its own with a rule. Pacemaker evaluates it for each instance, so a change of it
-//! restarts no instance on another node.
+//! Parameters of a resource that apply to one node: a separate set with a rule. Pacemaker evaluates the rule for each instance,
+//! so a change restarts no instance on another node.
 
 use roxmltree::{Document, Node};
 
@@ -10,35 +10,35 @@ use crate::adapters::command::Programs;
 use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 
-/// A name and a value.
+/// The name and the value of a parameter.
 pub type Pair = (String, String);
 
 const SETS: &str = "instance_attributes";
 
-/// The resource in the CIB, with what encloses it.
+/// The resource in the CIB, with its enclosing elements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The elements from the outermost one to the primitive: the name and the id of each.
+    /// The elements from the outermost one to the primitive, each with name and id.
     path: Vec<(String, String)>,
-    /// The set that holds on every node: its id, and the id of each pair by its name.
+    /// The id of the set that applies to every node. The next field has the id of each pair by its name.
     set: String,
     ids: Vec<Pair>,
-    /// What that set has.
+    /// The pairs of that set.
     pub of_all: Vec<Pair>,
-    /// What the sets of this module have, by the node.
+    /// The pairs of this module's sets, by node.
     pub of_node: Vec<(String, Vec<Pair>)>,
 }
 
 impl Written {
-    /// Returns what `node` has of `name`.
+    /// Returns the value of `name` that applies on `node`.
     pub fn value<'a>(&'a self, node: &str, name: &str) -> Option<&'a str> {
         let of_node = self.of_node.iter().find(|(one, _)| one == node).map(|(_, pairs)| pairs.as_slice());
         let find = |pairs: &'a [Pair]| pairs.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());
         of_node.and_then(find).or_else(|| find(&self.of_all))
     }
 
-    /// Returns those of `pairs` that are written: an empty value of what no set has means nothing, and Pacemaker would restart for it what
-    /// runs without.
+    /// Returns the pairs that are worth writing. An empty value that no set has means nothing, and Pacemaker would restart a
+    /// running resource for it.
     fn telling<'a>(&self, pairs: &'a [Pair]) -> Vec<&'a Pair> {
         let is_known = |name: &str| self.of_all.iter().any(|(one, _)| one == name);
         pairs.iter().filter(|(name, value)| !value.is_empty() || is_known(name)).collect()
@@ -99,7 +99,7 @@ fn nvpair(id: &str, (name, value): &Pair) -> String {
     format!("<nvpair id=\"{}\" name=\"{}\" value=\"{}\"/>", escape(id), escape(name), escape(value))
 }
 
-/// Has `pairs` hold on `node`, in place of those that held there alone.
+/// Sets `pairs` for `node`, and removes the earlier settings of that node.
 pub fn set_on(programs: &Programs, written: &Written, node: &str, pairs: &[Pair]) -> Result<(), Error> {
     forget_on(programs, node)?;
     let (id, pairs) = (set_of(node), written.telling(pairs));
@@ -115,7 +115,7 @@ pub fn set_on(programs: &Programs, written: &Written, node: &str, pairs: &[Pair]
     modify(programs, written, &set)
 }
 
-/// Has `pairs` hold on each node that has no set of its own, in one write.
+/// Sets `pairs` for each node without a set of its own, in one write.
 pub fn set_on_all(programs: &Programs, written: &Written, pairs: &[Pair]) -> Result<(), Error> {
     let id = |name: &str| {
         let known = written.ids.iter().find(|(one, _)| one == name).map(|(_, id)| id.clone());
@@ -129,7 +129,7 @@ pub fn set_on_all(programs: &Programs, written: &Written, pairs: &[Pair]) -> Res
     modify(programs, written, &format!("<{SETS} id=\"{}\">{values}</{SETS}>", escape(&written.set)))
 }
 
-/// Takes back what holds on `node` alone.
+/// Removes the settings of `node`.
 pub fn forget_on(programs: &Programs, node: &str) -> Result<(), Error> {
     let path = format!("//{SETS}[@id='{}']", set_of(node));
     let output = programs.run("cibadmin", &["--delete", "--xpath", &path], Question::Pacemaker)?;

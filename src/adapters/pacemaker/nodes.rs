@@ -1,4 +1,4 @@
-//! What a CIB document has of a node: its entry, its state, and their attributes.
+//! The entries of a node in a CIB document: its entry, its state, and their attributes.
 
 use roxmltree::Node;
 
@@ -21,7 +21,7 @@ pub(super) fn transient<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a
     child(node_state(cib, name)?, "transient_attributes")
 }
 
-/// Returns the value of an nvpair below `node`, whichever set it is in.
+/// Returns the value of an nvpair below `node`, in any set.
 pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     node.descendants()
         .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))

@@ -1,4 +1,4 @@
-//! A primitive of the CIB, with what it takes from its template and from its clone.
+//! A primitive of the CIB, with the values that it inherits from its template and from its clone.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::duration::millis;
 use crate::adapters::pacemaker::element::{child, nvpairs, text};
 
-/// What Pacemaker gives an operation that says nothing else.
+/// Pacemaker's time-out for an operation that does not set one.
 const DEFAULT_TIMEOUT_MILLIS: u64 = 20_000;
-/// In the name of what holds a secret itself: a parameter, a variable, a header.
+/// Parts of names that hold a secret: a parameter, a variable, a header.
 const SECRET: [&str; 16] = [
     "passw",
     "passphrase",
@@ -30,7 +30,7 @@ const SECRET: [&str; 16] = [
     "authorization",
     "cookie",
 ];
-/// At the end of the name of what says where a secret is.
+/// Ends of names that hold the location of a secret.
 const PLACE_OF_A_SECRET: [&str; 5] = ["file", "script", "path", "dir", "location"];
 
 /// All primitives of a configuration.
@@ -39,7 +39,7 @@ pub(crate) struct Primitives<'a, 'i> {
     default_timeout: u64,
 }
 
-/// One of them.
+/// One primitive, with its template.
 #[derive(Clone, Copy)]
 pub(crate) struct Primitive<'a, 'i> {
     element: Element<'a, 'i>,
@@ -57,7 +57,7 @@ impl<'a, 'i> Primitives<'a, 'i> {
         }
     }
 
-    /// However deep they are in groups and clones.
+    /// Returns every primitive, including those inside groups and clones.
     pub(crate) fn all(&self) -> impl Iterator<Item = Primitive<'a, 'i>> + '_ {
         let all = self.resources.into_iter().flat_map(|resources| resources.descendants());
         all.filter(|element| element.has_tag_name("primitive")).map(|element| Primitive {
@@ -77,12 +77,12 @@ const PARAMETERS: &str = "instance_attributes";
 const META: &str = "meta_attributes";
 
 impl Primitive<'_, '_> {
-    /// `podman-etcd`
+    /// Returns the agent's name, such as `podman-etcd`.
     pub(crate) fn agent_type(&self) -> &str {
         self.says("type")
     }
 
-    /// `ocf`, `systemd`, `stonith`
+    /// Returns the agent's class: `ocf`, `systemd`, `stonith`.
     pub(crate) fn class(&self) -> &str {
         self.says("class")
     }
@@ -106,7 +106,7 @@ impl Primitive<'_, '_> {
         }
     }
 
-    /// What the primitive says, else its template.
+    /// Returns an attribute of the primitive, or of its template.
     fn says(&self, name: &str) -> &str {
         let said = self.element.attribute(name);
         said.or_else(|| self.template?.attribute(name)).unwrap_or_default()
@@ -142,7 +142,7 @@ impl Primitive<'_, '_> {
     }
 }
 
-/// The nvpairs in the sets called `sets` right below `element`; of one name the first counts, as it does to Pacemaker.
+/// Returns the nvpairs in the sets called `sets` directly below `element`. The first of a name counts, as in Pacemaker.
 pub(crate) fn pairs(element: Element<'_, '_>, sets: &'static str) -> BTreeMap<String, String> {
     let mut pairs = BTreeMap::new();
     for (name, value) in nvpairs(element, sets) {
@@ -151,7 +151,7 @@ pub(crate) fn pairs(element: Element<'_, '_>, sets: &'static str) -> BTreeMap<St
     pairs
 }
 
-/// Whether what is called so is not to be told.
+/// Returns whether a value of this name is a secret, and so must not be printed.
 pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let is_place = PLACE_OF_A_SECRET.iter().any(|end| name.ends_with(end));

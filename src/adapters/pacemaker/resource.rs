@@ -1,4 +1,4 @@
-//! The agent's resource as the CIB configures it: for the operator's command, which Pacemaker gives no environment.
+//! The agent's resource in the CIB's configuration. It is for the operator's command, which has no environment from Pacemaker.
 
 use roxmltree::{Document, Node};
 
@@ -8,7 +8,7 @@ use crate::adapters::command::Programs;
 use crate::adapters::ocf::env::Env;
 use crate::adapters::options::yes_no;
 
-/// A resource of our agent.
+/// A resource of the agent `podman-etcd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configured {
     pub id: String,
@@ -17,7 +17,7 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// The environment that Pacemaker would give the agent, without a transition.
+    /// Returns the environment that Pacemaker would give the agent outside of a transition.
     pub fn env(&self) -> Env {
         let mut pairs: Vec<(String, String)> =
             self.parameters.iter().map(|(name, value)| (format!("OCF_RESKEY_{name}"), value.clone())).collect();
@@ -29,14 +29,14 @@ impl Configured {
     }
 }
 
-/// Whether the partition that this node is in may run resources, as its own CIB says.
+/// Returns whether this node's partition may run resources, by its own CIB.
 pub fn has_quorum(programs: &Programs) -> Result<bool, Error> {
     let xml = run(programs, "cibadmin", &["--query", "--no-children"])?;
     let document = Document::parse(&xml).map_err(|error| Error::Parse(error.to_string()))?;
     Ok(document.root_element().attribute("have-quorum") == Some("1"))
 }
 
-/// Every resource of our agent in the local CIB.
+/// Returns every resource of the agent in the local CIB.
 pub fn configured(programs: &Programs) -> Result<Vec<Configured>, Error> {
     parse(&run(programs, "cibadmin", &["--query", "--scope", "resources"])?)
 }

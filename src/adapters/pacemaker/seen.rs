@@ -1,35 +1,35 @@
-//! Types of what Pacemaker shows: the cluster's state from `crm_mon`, its configuration from the CIB. Each can be written
-//! and read as JSON. Times are seconds since 1970.
+//! The types of Pacemaker's state: the cluster from `crm_mon`, and the configuration from the CIB. Each can be written and read
+//! as JSON. Times are seconds since 1970.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What `crm_mon --output-as=xml` shows.
+/// The cluster's state, as `crm_mon --output-as=xml` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pacemaker {
-    /// Its version, such as `2.1.5`.
+    /// Pacemaker's version, such as `2.1.5`.
     pub version: String,
     /// The designated controller, where there is one.
     pub dc: Option<String>,
     pub has_quorum: bool,
-    /// The whole cluster is in maintenance mode.
+    /// Maintenance mode of the whole cluster.
     pub maintenance: bool,
     pub stonith_enabled: bool,
     pub nodes: Vec<Node>,
-    /// One for each instance: a clone's are several, a fence device's is one.
+    /// The resources, one entry for each instance. A clone has several, and a fence device has one.
     pub resources: Vec<Instance>,
     /// The operation history, by node and resource.
     pub histories: Vec<History>,
     pub failures: Vec<Failure>,
-    /// Newest first.
+    /// The fencing history, newest first.
     pub fencing: Vec<Fencing>,
-    /// Location constraints that keep a resource from a node, Pacemaker's own and an operator's.
+    /// Location constraints that keep a resource from a node, both Pacemaker's own and an operator's.
     pub bans: Vec<Ban>,
 }
 
-/// A node as the cluster sees it.
+/// A member or a remote node, as the cluster sees it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker tells")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -50,20 +50,21 @@ pub struct Node {
     pub attributes: BTreeMap<String, String>,
 }
 
-/// A resource on a node, or nowhere.
+/// A resource on a node, or on none.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker tells")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Instance {
-    /// Without the number of a clone's instance.
+    /// The resource's id, without the number of a clone's instance.
     pub id: String,
-    /// The clone that it is of.
+    /// The clone of the resource.
     pub clone: Option<String>,
     /// `ocf:heartbeat:podman-etcd`, `systemd:kubelet`, `stonith:fence_redfish_rs`.
     pub agent: String,
-    /// Where it is active. Of one that is active nowhere: none.
+    /// The nodes where it is active; empty where there are none.
     pub nodes: Vec<String>,
-    /// `Started`, `Stopped`, `Promoted`, `Unpromoted` (older words are translated), `Starting` and the like as `pending`.
+    /// The role: `Started`, `Stopped`, `Promoted` or `Unpromoted`, with older words translated. `Starting` and similar words are
+    /// in `pending`.
     pub role: String,
     pub target_role: Option<String>,
     pub active: bool,
@@ -72,16 +73,16 @@ pub struct Instance {
     pub blocked: bool,
     pub failed: bool,
     pub orphaned: bool,
-    /// What is under way with it: `Starting`, `Monitoring`.
+    /// The operation that is under way: `Starting`, `Monitoring`.
     pub pending: Option<String>,
 }
 
-/// What Pacemaker remembers of a resource on a node.
+/// Pacemaker's memory of a resource on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct History {
     pub node: String,
-    /// Without the number of a clone's instance.
+    /// The resource's id, without the number of a clone's instance.
     pub resource: String,
     pub fail_count: u64,
     pub migration_threshold: u64,
@@ -95,10 +96,10 @@ pub struct History {
 pub struct Operation {
     /// `start`, `stop`, `monitor`, `promote`, `demote`; `probe` for a monitor that is not repeated.
     pub task: String,
-    /// Pacemaker's code: 0 is done, 7 is "not running", 8 is "promoted".
+    /// Pacemaker's code: 0 is success, 7 is "not running", 8 is "promoted".
     pub rc: i32,
     pub call: i64,
-    /// When its result last changed.
+    /// The time at which its result last changed.
     pub last_change: Option<u64>,
     pub exec_millis: Option<u64>,
     pub interval_millis: u64,
@@ -120,7 +121,7 @@ pub struct Failure {
     pub call: i64,
 }
 
-/// A fencing that ended, or that is under way.
+/// A fencing that has ended or is under way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Fencing {
@@ -130,9 +131,9 @@ pub struct Fencing {
     /// `success`, `failed`, `pending`.
     pub status: String,
     pub reason: Option<String>,
-    /// The node that carried it out.
+    /// The node that carried out the fencing.
     pub delegate: Option<String>,
-    /// The node that asked, and the program there.
+    /// The node that asked for the fencing. The next field is the program there.
     pub origin: String,
     pub client: String,
     pub completed: Option<u64>,
@@ -151,28 +152,28 @@ pub struct Ban {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Configuration {
-    /// Configured nodes, in the order of their names.
+    /// The configured nodes, in the order of their names.
     pub nodes: Vec<String>,
     /// Cluster properties.
     pub properties: BTreeMap<String, String>,
     /// Each node's permanent attributes.
     pub permanent: BTreeMap<String, BTreeMap<String, String>>,
-    /// Each node's transient attributes, in the CIB's status.
+    /// Each node's transient attributes, from the CIB's status.
     pub transient: BTreeMap<String, BTreeMap<String, String>>,
-    /// The resource of our agent; `None` where there is none or several and none was named.
+    /// The agent's resource; `None` where there is none, and where there are several and none was named.
     pub etcd: Option<Resource>,
-    /// The ids of all resources of our agent.
+    /// The ids of all resources of the agent.
     pub etcd_resources: Vec<String>,
-    /// A resource that runs `systemd:kubelet`.
+    /// The resource that runs `systemd:kubelet`.
     pub kubelet: Option<Resource>,
     pub fence_devices: Vec<FenceDevice>,
-    /// Alert agents: id and path.
+    /// The alert agents: the path by id.
     pub alerts: BTreeMap<String, String>,
-    /// Since which epoch: `admin_epoch:epoch:num_updates`.
+    /// The CIB's version: `admin_epoch:epoch:num_updates`.
     pub version: String,
 }
 
-/// A primitive as it is configured.
+/// A primitive in the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Resource {
@@ -180,23 +181,23 @@ pub struct Resource {
     pub agent: String,
     pub clone: Option<String>,
     pub promotable: bool,
-    /// Secrets are left out where the CIB was read: `password`, `passwd` and their like.
+    /// The parameters. Secrets were left out when the CIB was read: `password`, `passwd` and similar names.
     pub parameters: BTreeMap<String, String>,
-    /// Its own meta-attributes over its clone's.
+    /// The meta-attributes. The resource's own override its clone's.
     pub meta: BTreeMap<String, String>,
-    /// Operations: name, interval and time-out in milliseconds.
+    /// The operations: name, interval and time-out in milliseconds.
     pub operations: Vec<(String, u64, u64)>,
 }
 
-/// A fence device as it is configured.
+/// A fence device in the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FenceDevice {
     pub resource: Resource,
-    /// The nodes that it fences, by `pcmk_host_list` and `pcmk_host_map`; empty where it says none.
+    /// The nodes that it fences, by `pcmk_host_list` and `pcmk_host_map`; empty where neither is set.
     pub targets: Vec<String>,
-    /// The plug of each of them, where `pcmk_host_map` or `plug` says one.
+    /// The plug of each target, where `pcmk_host_map` or `plug` sets one.
     pub plugs: BTreeMap<String, String>,
-    /// Nodes that a constraint keeps it from.
+    /// The nodes that a constraint bans it from.
     pub banned_from: Vec<String>,
 }

@@ -1,11 +1,11 @@
-//! Times as Pacemaker's tools write them for people. They are asked in UTC, so that one without its zone is one of that.
+//! Times in the human-readable output of Pacemaker's tools. The tools run in UTC, so a time without a zone is in UTC.
 
 use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 
 use crate::os::clock;
 
-/// `Mon Nov 23 14:02:51 2026` (up to 2.1.5), `2026-11-23 14:02:51Z`, `2026-11-23 15:02:51 +01:00`, each of these with or
-/// without a fraction, in seconds since 1970; `None` for the beginning of 1970, which stands for "never", and for rubbish.
+/// Returns the seconds since 1970 of `Mon Nov 23 14:02:51 2026` (up to 2.1.5), `2026-11-23 14:02:51Z` or `2026-11-23 15:02:51
+/// +01:00`, with or without a fraction. Returns `None` for the beginning of 1970, which means "never", and for invalid text.
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let seconds = match text.parse::<i64>() {
@@ -16,14 +16,14 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     u64::try_from(seconds).ok().filter(|seconds| *seconds > 0)
 }
 
-/// `Mon Nov 23 14:02:51 2026`; a day of one digit has a blank in front.
+/// Reads `Mon Nov 23 14:02:51 2026`. A day of one digit has a blank in front.
 fn ctime(text: &str) -> Option<i64> {
     let mut words = text.split_whitespace();
     let (_, month, day, of_day, year) = (words.next()?, words.next()?, words.next()?, words.next()?, words.next()?);
     Some(since_1970(date(year, clock::month(month)?, day)?, time_of_day(of_day)?, UtcOffset::UTC))
 }
 
-/// `2026-11-23 14:02:51Z` and its like.
+/// Reads `2026-11-23 14:02:51Z` and similar forms.
 fn calendar(text: &str) -> Option<i64> {
     let (day, rest) = text.split_once([' ', 'T'])?;
     let mut parts = day.split('-');
@@ -45,7 +45,7 @@ fn time_of_day(clock: &str) -> Option<Time> {
     Time::from_hms(next()?, next()?, next()?).ok()
 }
 
-/// `Z`, nothing, or `+01:00`.
+/// Reads a zone: `Z`, nothing, or `+01:00`.
 fn offset(zone: &str) -> Option<UtcOffset> {
     if matches!(zone, "" | "Z" | "UTC") {
         return Some(UtcOffset::UTC);

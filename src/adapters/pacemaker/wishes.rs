@@ -1,10 +1,10 @@
-//! Wishes that others leave as transient attributes, told from what is stuck in the CIB.
+//! Requests of other programs as transient attributes, distinguished from values that are stuck in the CIB.
 //!
-//! Pacemaker takes a node's transient attributes back when the node leaves. Up to 3.0.1 (and in 2.1) its controller takes them
-//! out of the CIB while a new attribute writer may put back what it still has in memory; the node's own attribute manager,
-//! when it starts, wipes a CIB that has not met the others' yet. What is stuck then is in the CIB alone: no attribute manager
-//! has it, so none can delete it either. A node's record of its data is published anew before anything is started there; a
-//! wish would be believed for good.
+//! Pacemaker removes a node's transient attributes when the node leaves. Up to 3.0.1 (and in 2.1) its controller removes them
+//! from the CIB, while a new attribute writer may restore them from its memory. The node's own attribute manager, when it starts,
+//! clears a CIB that is not yet synchronised with the others. A value that is then stuck is in the CIB only. No attribute manager
+//! has it, so none can delete it. A node's record is published anew before a start, but a stuck request would stay valid
+//! permanently.
 
 use super::attributes::{FORCE_NEW_CLUSTER, RESTART_NO_LEAVE};
 use super::exit_code::NO_ATTRIBUTE;
@@ -12,17 +12,17 @@ use super::{Error, run};
 use crate::adapters::command::Programs;
 use crate::decide::evidence::Others;
 
-/// Takes out the wishes that Pacemaker's attribute manager does not have. It is asked only where the CIB shows one.
+/// Removes the requests that Pacemaker's attribute manager does not have. The manager is asked only where the CIB shows one.
 pub(super) fn keep_live(programs: &Programs, others: Others, node: &str, peer: Option<&str>) -> Result<Others, Error> {
     keep(others, node, peer, |attribute| nodes_with(programs, attribute))
 }
 
-/// For which nodes the attribute manager has a value.
+/// Returns the nodes for which the attribute manager has a value.
 pub(super) fn nodes_with(programs: &Programs, attribute: &str) -> Result<Vec<String>, Error> {
     nodes_in(run(programs, "attrd_updater", &["--query", "--all", "--name", attribute]))
 }
 
-/// `nodes_with` tells for which nodes the attribute manager has a value.
+/// Removes the requests without a value in the attribute manager. `nodes_with` returns the nodes that have one.
 fn keep(
     mut others: Others,
     node: &str,
@@ -49,7 +49,7 @@ fn nodes_in(answer: Result<String, Error>) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Of a line such as `name="force_new_cluster" host="node2" value="node2"`. A value that was deleted is an empty one.
+/// Returns the node of a line such as `name="force_new_cluster" host="node2" value="node2"`. A deleted value is empty.
 fn node_with_a_value(line: &str) -> Option<&str> {
     let has_a_value = !line.trim_end().ends_with("=\"\"");
     line.split('"').nth(3).filter(|_| has_a_value)
@@ -63,7 +63,7 @@ mod tests {
         Others { force_on_me: true, force_on_peer: true, restart_no_leave: true, ..Others::default() }
     }
 
-    /// What is kept for node2, whose peer is node1, where every question is answered so.
+    /// Returns the requests that are kept for node2 with the peer node1, where every question has this answer.
     fn kept(said: &str) -> (bool, bool, bool) {
         let kept = keep(all(), "node2", Some("node1"), |_| nodes_in(Ok(said.to_owned()))).unwrap();
         (kept.force_on_me, kept.force_on_peer, kept.restart_no_leave)
@@ -75,12 +75,12 @@ mod tests {
 
     #[test]
     fn a_wish_that_only_the_cib_has_is_none() {
-        // Set and deleted; set on the peer alone; set on both.
+        // Set and deleted; set on the peer only; set on both.
         assert_eq!(kept("name=\"x\" host=\"node2\" value=\"\"\n"), (false, false, false));
         assert_eq!(kept("name=\"x\" host=\"node1\" value=\"1\"\n"), (false, true, false));
         let both = "name=\"x\" host=\"node1\" value=\"a \\\"b\\\"\"\nname=\"x\" host=\"node2\" value=\"node2\"\n";
         assert_eq!(kept(both), (true, true, true));
-        // Never set since the attribute manager started.
+        // The attribute was never set since the attribute manager started.
         for code in NO_ATTRIBUTE {
             assert_eq!(nodes_in(failed(code)).unwrap(), Vec::<String>::new());
         }
