@@ -1,4 +1,4 @@
-//! The thread of a daemon that writes its log and syncs the journal. A disk or a journal that hangs holds up no other thread.
+//! The thread that writes a daemon's log and syncs the journal. A disk or a journal that hangs delays no other thread.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use crate::adapters::command::Programs;
 
-/// How many lines wait at most; what comes on top is dropped.
+/// The greatest number of waiting lines. Further lines are dropped.
 const MOST_LINES: usize = 1_024;
-/// How long each program that syncs the journal may take.
+/// The time limit of each program that syncs the journal.
 const SYNC_TIME: Duration = Duration::from_secs(5);
-/// Where the journal is on the disk.
+/// The journal's directory on disk.
 const JOURNAL: &str = "/var/log/journal";
-/// What journald listens on. Where it is not there, the log goes elsewhere.
+/// journald's socket. Where it is missing, the log goes elsewhere.
 const JOURNALD: &str = "/run/systemd/journal/socket";
-/// How long the last lines are waited for at the end.
+/// The time to wait for the last lines at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How a line is logged.
+/// The level of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     Info,
     Warning,
-    /// It may be among the last lines before a reset, so that the journal is synced behind it.
+    /// A warning that may be among the last lines before a reset. The journal is synced after it.
     Synced,
 }
 
-/// A line of the log.
+/// A line of the log, with its level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) weight: Weight,
@@ -36,7 +36,7 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct Chronicle {
     lines: SyncSender<Line>,
-    /// Disconnected once the last line is written.
+    /// A channel that is disconnected once the last line is written.
     done: Receiver<()>,
 }
 
@@ -45,13 +45,13 @@ impl Chronicle {
         Self::start_with(Path::new(JOURNALD).exists().then_some(programs))
     }
 
-    /// As [`Self::start`]; the programs sync the journal.
+    /// Starts as [`Self::start`] does. `programs` sync the journal.
     fn start_with(programs: Option<Programs>) -> std::io::Result<Self> {
         let (lines, waiting) = mpsc::sync_channel::<Line>(MOST_LINES);
         let (is_running, done) = mpsc::channel::<()>();
         std::thread::Builder::new().name("chronicle".to_owned()).spawn(move || {
             while let Ok(first) = waiting.recv() {
-                // A hundred clients may fall silent at once: one sync is for all lines that wait.
+                // Many clients may fall silent at once, so one sync covers all waiting lines.
                 let batch: Vec<Line> = std::iter::once(first).chain(waiting.try_iter()).collect();
                 batch.iter().for_each(write);
                 if let Some(programs) = &programs
@@ -65,7 +65,7 @@ impl Chronicle {
         Ok(Self { lines, done })
     }
 
-    /// Hands a line over, and waits for nothing.
+    /// Queues a line without waiting.
     pub(crate) fn log(&self, line: Line) {
         let _ = self.lines.try_send(line);
     }
@@ -78,7 +78,7 @@ impl Chronicle {
         self.log(Line { weight: Weight::Warning, text });
     }
 
-    /// Waits a moment for the last lines.
+    /// Waits briefly for the last lines.
     pub(crate) fn end(self) {
         drop(self.lines);
         let _ = self.done.recv_timeout(PATIENCE);
@@ -94,10 +94,10 @@ fn write(line: &Line) {
     }
 }
 
-/// Has the journal write to the disk what it has. No exit code is asked for: a journal in memory has nothing to sync.
+/// Syncs the journal to disk. The exit code is ignored, because a journal in memory has nothing to sync.
 ///
-/// Before systemd 256 (Debian 12 has 252), `journalctl --sync` returns once the lines are in the journal's memory map. The journal
-/// begins to sync its file in a thread then, and its next line cancels that. So the file system is synced as well.
+/// Before systemd 256 (Debian 12 has 252), `journalctl --sync` returns once the lines are in the journal's memory map. The
+/// journal then syncs its file in a thread, and its next line cancels that. So the file system is synced as well.
 fn sync(programs: &Programs) {
     for (program, arguments) in [("journalctl", &["--sync"][..]), ("sync", &["--file-system", JOURNAL])] {
         if let Err(error) = programs.run(program, arguments, SYNC_TIME) {
@@ -112,7 +112,7 @@ mod tests {
     use crate::adapters::command::fake_program;
     use crate::os::clock::Deadline;
 
-    /// The journal takes its time. The caller waits for nothing, and the lines of a hundred clients wait for a sync or two.
+    /// The journal is slow here. The caller does not wait, and the lines of a hundred clients need only a sync or two.
     #[test]
     fn a_line_before_a_reset_is_synced_and_waits_for_nothing() {
         let dir = tempfile::tempdir().unwrap();

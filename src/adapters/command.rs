@@ -1,5 +1,5 @@
-//! The only place that starts another program: by an absolute path, never through a shell, with a small environment,
-//! captured output and a time-out after which the child and all that it started are killed.
+//! The only place that starts another program: by an absolute path, without a shell, with a small environment, captured output
+//! and a time-out. After the time-out the child and all processes that it started are killed.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -18,29 +18,29 @@ use zeroize::Zeroizing;
 use crate::adapters::pace::{Limit, Pace};
 use crate::os::clock::{self, Deadline};
 
-/// Where a program may be found: the service's own `PATH` is not asked, so that nobody else's program can stand in.
+/// The directories of programs. The service's own `PATH` is ignored, so that no other program can take their place.
 const DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-/// Variables that the programs need from the caller's environment; everything else stays behind.
+/// The variables that programs receive from the caller's environment. All others are removed.
 const KEPT_VARIABLES: &[&str] =
     &["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG", "INVOCATION_ID"];
-/// How much of a child's output is kept; the rest is read and dropped.
+/// The part of a child's output that is kept, in bytes. The rest is read and dropped.
 const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
-/// The same where the output is a secret.
+/// The same limit for output that is a secret.
 const SECRET_LIMIT: usize = 64 * 1024;
-/// How long the end of its output is waited for after its own end.
+/// The time to wait for the end of a program's output after the program has ended.
 const PIPE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a finished program left behind.
+/// The exit code and the output of a finished program.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The exit code; 128 + the signal's number where a signal ended it.
+    /// The exit code, or 128 + the signal's number where a signal ended the program.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Output {
-    /// The last line of stderr (else of stdout) that says something: what went wrong, in the program's own words.
+    /// Returns the last non-blank line of stderr, else of stdout, as the program's own error text.
     pub fn complaint(&self) -> &str {
         [&self.stderr, &self.stdout]
             .into_iter()
@@ -49,7 +49,7 @@ impl Output {
     }
 }
 
-/// Why a program gave no output at all.
+/// The reason why a program gave no output at all.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{program} is not installed (looked in {looked_in})")]
@@ -61,27 +61,27 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether its time was over.
+    /// Returns whether the program's time was over.
     pub fn is_too_late(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }
 }
 
-/// This machine's programs, as one action or one command runs them.
+/// The programs of this machine, for one action or one command.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// Where they are looked for, the first one first.
+    /// The directories in the order of the search.
     directories: Vec<PathBuf>,
-    /// How long they may take, and the end of what they are run for, where that has one.
+    /// The time limits of programs, and the deadline of the action where it has one.
     pace: Arc<Pace>,
-    /// Whether they write times in UTC, whatever this machine's own zone is.
+    /// Whether programs write times in UTC, whatever this machine's zone is.
     in_utc: bool,
-    /// A variable of the caller's environment that they see besides those that all see.
+    /// An additional variable of the caller's environment that programs receive.
     sees: Option<&'static str>,
 }
 
 impl Default for Programs {
-    /// Each has the time that it is given, and no more than that limits it.
+    /// Creates programs that are limited only by their own time-outs.
     fn default() -> Self {
         Self {
             directories: DIRECTORIES.iter().map(PathBuf::from).collect(),
@@ -93,48 +93,48 @@ impl Default for Programs {
 }
 
 impl Programs {
-    /// The same, for an action that ends at `end`: no program outlasts it.
+    /// Returns the programs for an action that ends at `end`. No program outlasts it.
     #[must_use]
     pub fn until(self, end: Deadline) -> Self {
         self.paced(Pace::until(end))
     }
 
-    /// The same, for an action on a machine that is as slow as `pace` says.
+    /// Returns the programs for an action on a machine with the speed that `pace` has measured.
     #[must_use]
     pub fn paced(self, pace: Pace) -> Self {
         Self { pace: Arc::new(pace), ..self }
     }
 
-    /// The same, which write every time in UTC: some write none of it that tells the zone.
+    /// Returns programs that write every time in UTC, because some print no zone.
     #[must_use]
     pub fn in_utc(self) -> Self {
         Self { in_utc: true, ..self }
     }
 
-    /// The same, which also see the variable `name` of the caller's environment.
+    /// Returns programs that also receive the variable `name` of the caller's environment.
     #[must_use]
     pub fn letting_see(self, name: &'static str) -> Self {
         Self { sees: Some(name), ..self }
     }
 
-    /// How long things may take where they run.
+    /// Returns the time limits of programs.
     pub fn pace(&self) -> &Pace {
         &self.pace
     }
 
-    /// The same, where a program in `directory` stands in for the machine's own.
+    /// Returns programs that `directory` may replace.
     #[must_use]
     pub fn with_fakes(mut self, directory: PathBuf) -> Self {
         self.directories.insert(0, directory);
         self
     }
 
-    /// Runs `program` with `args` and waits for its end, at most as long as `limit` says.
+    /// Runs `program` with `args` and waits for its end, for at most `limit`.
     pub fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A], limit: impl Into<Limit>) -> Result<Output, Error> {
         self.run_with_input(program, args, &[], limit)
     }
 
-    /// As [`run`](Self::run), with `input` on the program's standard input.
+    /// Runs a program as [`run`](Self::run) does, with `input` on its standard input.
     pub fn run_with_input<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -146,8 +146,9 @@ impl Programs {
         self.finish(program, child, input, limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// As [`run_with_input`](Self::run_with_input), and the program's standard input stays open as long as `goes_on` says, with an
-    /// empty line each time. No other program has it: the kernel closes it when this process ends, however that ends.
+    /// Runs a program as [`run_with_input`](Self::run_with_input) does. Its standard input stays open while `goes_on` returns
+    /// true, and gets an empty line each time. No other process has it, so the kernel closes it when this process ends for any
+    /// reason.
     pub fn run_with_held_input<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -158,7 +159,7 @@ impl Programs {
     ) -> Result<Output, Error> {
         let mut child = self.spawn(program, args, Stdio::piped())?;
         if let Some(mut stdin) = child.stdin.take() {
-            // It ends at its next line once the program has gone.
+            // The thread ends at its next line after the program has ended.
             std::thread::spawn(move || {
                 let mut is_read = stdin.write_all(&input).is_ok();
                 while is_read && goes_on() {
@@ -169,8 +170,8 @@ impl Programs {
         self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// As [`run`](Self::run), of a program that prints a secret: the exit code and what it printed, which is wiped when it
-    /// is dropped.
+    /// Runs a program that prints a secret, as [`run`](Self::run) does. Returns the exit code and the output, which is wiped when
+    /// it is dropped.
     pub fn run_for_secret<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -181,8 +182,8 @@ impl Programs {
         self.finish(program, child, &[], timeout.into(), &SECRET).map(|said| (said.code, said.stdout))
     }
 
-    /// As [`run`](Self::run), with `file` as the program's standard input: the one descriptor that it surely does not hand
-    /// on to what it leaves running.
+    /// Runs a program as [`run`](Self::run) does, with `file` as its standard input. That is the one descriptor that it certainly
+    /// does not pass to processes that it leaves running.
     pub fn run_holding<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -194,13 +195,13 @@ impl Programs {
         self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// The full path of `program`, if it is installed.
+    /// Returns the full path of `program`, if it is installed.
     pub fn find(&self, program: &str) -> Option<PathBuf> {
         self.directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file())
     }
 
-    /// Lets `program` take this process's place: its streams, its terminal, its signals and its exit code. `variables` are in its
-    /// environment, too. Returns only where that fails.
+    /// Replaces this process by `program`, which takes over its streams, terminal, signals and exit code. `variables` are added
+    /// to its environment. Returns only on failure.
     pub fn become_it<A: AsRef<OsStr>>(&self, program: &str, args: &[A], variables: &[(&str, String)]) -> Error {
         let variables = variables.iter().map(|(name, value)| (name, value));
         match self.command(program, args) {
@@ -225,7 +226,7 @@ impl Programs {
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A group of its own, so that a time-out ends the child's children too.
+            // The child has its own process group, so that a time-out also ends its children.
             .process_group(0)
             .spawn()
             .map_err(|source| Error::Spawn { program: program.to_owned(), source })
@@ -240,7 +241,7 @@ impl Programs {
         let stdout = drain(child.stdout.take(), room);
         let stderr = drain(child.stderr.take(), room);
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that does not read its input is no fault of ours: its exit code tells.
+            // A program may ignore its input without being wrong. Its exit code shows the result.
             let _ = stdin.write_all(input);
         }
         let code = self.pace.within(limit, |timeout| wait(program, &mut child, timeout), Error::is_too_late)?;
@@ -249,9 +250,9 @@ impl Programs {
     }
 }
 
-/// The room for what a program says.
+/// The limits of a buffer for output.
 struct Room {
-    /// How much of it is there from the start: a buffer that grows leaves copies behind.
+    /// The initial size of the buffer. One that grows leaves copies behind.
     at_once: usize,
     at_most: usize,
 }
@@ -259,7 +260,7 @@ struct Room {
 const PLAIN: Room = Room { at_once: 0, at_most: OUTPUT_LIMIT };
 const SECRET: Room = Room { at_once: SECRET_LIMIT, at_most: SECRET_LIMIT };
 
-/// What a finished program left behind, byte by byte.
+/// The exit code and the output of a finished program, as bytes.
 struct Said {
     code: i32,
     stdout: Zeroizing<Vec<u8>>,
@@ -273,7 +274,7 @@ impl From<Said> for Output {
     }
 }
 
-/// What a thread reads from a pipe, as far as it came.
+/// The thread that reads from a pipe, with its bytes so far.
 struct Reader {
     thread: JoinHandle<()>,
     kept: Arc<Mutex<Zeroizing<Vec<u8>>>>,
@@ -304,8 +305,8 @@ fn drain(pipe: Option<impl Read + Send + 'static>, room: &Room) -> Option<Reader
     })
 }
 
-/// What was read. For the end of the pipe it is waited only a moment: a child that the program left behind (conmon, an
-/// agent with keys) may hold it open for ever, and what the program itself said is there by then.
+/// Returns the bytes that were read. Waits only briefly for the end of the pipe. A process that the program left running (conmon,
+/// an ssh agent) may hold the pipe open forever, and the program's own output has arrived.
 fn collect(reader: Option<Reader>, patience: Deadline) -> Zeroizing<Vec<u8>> {
     let Some(reader) = reader else { return Zeroizing::default() };
     while !reader.thread.is_finished() && !patience.has_passed() {
@@ -349,7 +350,7 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
 #[path = "../../tests/executable/mod.rs"]
 mod executable;
 
-/// A shell script in the place of `program`, for failures that the real one cannot be made to have.
+/// Writes a shell script in place of `program`, for failures that the real one cannot be made to have.
 #[cfg(test)]
 pub(crate) fn fake_program(directory: &std::path::Path, program: &str, script: &str) -> Programs {
     executable::script(&directory.join(program), script);

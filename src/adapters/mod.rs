@@ -1,4 +1,5 @@
-//! One outside program, protocol or format each. An adapter states facts and performs effects; it decides nothing.
+//! Adapters, each for one outside program, protocol or format. An adapter reports facts and performs effects, and decides
+//! nothing.
 
 pub(crate) mod chronicle;
 pub mod command;

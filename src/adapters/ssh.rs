@@ -1,6 +1,6 @@
-//! The other node's command, typed there through the system's ssh, which has the keys and the known hosts.
+//! A command on the other node, through the system's ssh with its keys and known hosts.
 //!
-//! It never asks: whoever cannot log in there without a question types the command there by hand. What is secret goes over its
+//! ssh never prompts. Where a login needs a prompt, the operator types the command on the other node. Secrets are sent over its
 //! standard input.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
@@ -11,14 +11,14 @@ use zeroize::Zeroizing;
 
 use crate::adapters::command::{Error, Output, Programs};
 
-/// Where the packages have it: whoever is no root has no such folder in his `PATH`.
+/// The path in the packages. A user other than root does not have this directory in `PATH`.
 const PROGRAM: &str = "/usr/sbin/tandem";
-/// What ssh may ask for, nobody could answer; and a machine that has gone is noticed.
+/// The options that forbid prompts, because no user could answer them, and that detect a lost machine.
 const OPTIONS: [&str; 7] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "--"];
-/// Keys may be with an agent.
+/// The variable of an ssh agent, which may hold the keys.
 const AGENT: &str = "SSH_AUTH_SOCK";
 
-/// Where to log in: what ssh, or a shell at the other end, could take for something else is none.
+/// Checks the host to log in to. Rejects text that ssh, or a shell on the other node, could interpret differently.
 pub fn host(text: &str) -> Result<String, String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-:[]%".contains(letter);
     let are_plain = |word: &str| !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain);
@@ -33,30 +33,30 @@ fn parts(text: &str) -> (Option<&str>, &str) {
     text.split_once('@').map_or((None, text), |(user, host)| (Some(user), host))
 }
 
-/// What ssh is called with, for `tandem` with these `words`.
+/// Returns ssh's arguments to run `tandem` with `words`.
 fn arguments(host: &str, words: &[&str]) -> Vec<String> {
-    // Whoever logs in as somebody else becomes root as sudo lets him, without being asked.
+    // A user other than root becomes root by sudo, without a prompt.
     let is_root = parts(host).0.is_none_or(|user| user == "root");
     let sudo: &[&str] = if is_root { &[] } else { &["sudo", "-n"] };
     [&OPTIONS[..], &[host], sudo, &[PROGRAM], words].concat().into_iter().map(str::to_owned).collect()
 }
 
-/// Types it there, with `input` on its standard input, and waits for its end.
+/// Runs the command there, with `input` on its standard input, and waits for its end.
 pub fn run(programs: &Programs, host: &str, words: &[&str], input: &[u8], timeout: Duration) -> Result<Output, Error> {
     programs.clone().letting_see(AGENT).run_with_input("ssh", &arguments(host, words), input, timeout)
 }
 
-/// A command at the other end that runs while this one does.
+/// A command on the other node that runs in parallel with this process.
 #[derive(Debug)]
 pub struct Running {
     ended: Receiver<Result<Output, Error>>,
-    /// Its standard input ends with this.
+    /// The sender that keeps its standard input open while it exists.
     hold: Option<Sender<()>>,
 }
 
 impl Running {
-    /// Types it there, with `input` on its standard input. Where there is a `beat` the input goes on with an empty line each time,
-    /// and ends with this process, however that ends.
+    /// Starts the command there, with `input` on its standard input. With a `beat` the input continues with empty lines, and it
+    /// ends when this process ends for any reason.
     pub fn begin(
         programs: &Programs,
         host: &str,
@@ -76,12 +76,12 @@ impl Running {
         Self { ended, hold: Some(hold) }
     }
 
-    /// What it came to, once it has ended.
+    /// Returns the command's result, once it has ended.
     pub fn ended(&self) -> Option<Result<Output, Error>> {
         self.ended.try_recv().ok()
     }
 
-    /// Waits for its end, after its last words.
+    /// Closes its input and waits for its end.
     pub fn wait(mut self, patience: Duration) {
         self.hold = None;
         let _ = self.ended.recv_timeout(patience);

@@ -1,12 +1,12 @@
-//! Whether systemd starts a unit at boot, as its files say: nobody is asked, who might hang.
+//! The check whether systemd starts a unit at boot. It reads files only, because a daemon that is asked might hang.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What has to come up by itself after a power cut.
+/// The units that must start by themselves after a power cut.
 const UNITS: [&str; 3] = ["corosync", "pacemaker", "pcsd"];
-/// Where systemd finds units and what wants them, below the root.
+/// The directories of units and of their dependencies, below the root.
 const DIRECTORIES: [&str; 5] = [
     "etc/systemd/system",
     "run/systemd/system",
@@ -14,10 +14,10 @@ const DIRECTORIES: [&str; 5] = [
     "usr/lib/systemd/system",
     "lib/systemd/system",
 ];
-/// What a masked unit is a link to.
+/// The target of a masked unit's link.
 const NOTHING: &str = "/dev/null";
 
-/// Which of them it starts, of those that are there; empty where there is no systemd. `root` is `/`.
+/// Returns for each unit that exists whether systemd starts it; empty without systemd. `root` is `/`.
 pub fn enabled(root: &Path) -> BTreeMap<String, bool> {
     if !root.join("run/systemd/system").is_dir() {
         return BTreeMap::new();
@@ -27,7 +27,7 @@ pub fn enabled(root: &Path) -> BTreeMap<String, bool> {
     units.collect()
 }
 
-/// `None` where there is no such unit.
+/// Returns whether a unit is enabled; `None` where there is no such unit.
 fn is_enabled(directories: &[PathBuf], unit: &str) -> Option<bool> {
     let file = format!("{unit}.service");
     let found =
@@ -36,7 +36,7 @@ fn is_enabled(directories: &[PathBuf], unit: &str) -> Option<bool> {
     Some(!is_masked && directories.iter().any(|directory| is_wanted(directory, &file)))
 }
 
-/// Whether a `TARGET.wants` or `TARGET.requires` has it.
+/// Returns whether a `TARGET.wants` or `TARGET.requires` directory has the unit.
 fn is_wanted(directory: &Path, file: &str) -> bool {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut lists = entries.filter(|path| path.extension().is_some_and(|kind| kind == "wants" || kind == "requires"));

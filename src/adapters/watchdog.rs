@@ -1,7 +1,7 @@
 //! A watchdog device: examined before it is opened, opened with its time-out set, fed with a zero byte, and disarmed with `V`.
 //!
-//! It knows nothing of clients. What the kernel knows of the device is read from `/sys/class/watchdog`, so that no `ioctl` is needed.
-//! util-linux's `wdctl` sets the time-out. A FIFO replaces a device in tests: its reader sees each byte.
+//! This module does not know the clients. It reads the kernel's data about the device from `/sys/class/watchdog`, so that it
+//! needs no `ioctl`. util-linux's `wdctl` sets the time-out. In tests a FIFO replaces the device, and its reader sees each byte.
 
 pub(crate) mod refusal;
 
@@ -20,28 +20,28 @@ use self::refusal::{Holder, Refusal, Words};
 use crate::adapters::command::Programs;
 use crate::os::proc;
 
-/// Where the kernel lists the watchdogs.
+/// The directory in which the kernel lists the watchdogs.
 pub(crate) const SYSFS: &str = "/sys/class/watchdog";
-/// The number of `/dev/watchdog`, which is the first one's second name.
+/// The device number of `/dev/watchdog`, which is the second name of the first watchdog.
 const MISC: (u64, u64) = (10, 130);
 const FIRST: &str = "watchdog0";
-/// It feeds: any byte but `V` does.
+/// The byte that feeds. Any byte but `V` does.
 const FOOD: &[u8] = &[0];
-/// The magic close: a close behind this byte stops the watchdog.
+/// The magic close: a close after this byte stops the watchdog.
 const MAGIC: &[u8] = b"V";
-/// How long `wdctl` may take. It opens the device, sets the time-out and closes it.
+/// The time limit of `wdctl`, which opens the device, sets the time-out and closes it.
 const WDCTL_TIME: Duration = Duration::from_secs(10);
 
-/// What is asked for.
+/// The device and the settings that the caller asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) path: PathBuf,
     pub(crate) timeout: Duration,
-    /// How often the device will be fed.
+    /// The interval at which the device will be fed.
     pub(crate) interval: Duration,
-    /// [`SYSFS`], or a stand-in of a test.
+    /// [`SYSFS`], or a test's replacement.
     pub(crate) sysfs: PathBuf,
-    /// How the operator sets these, for refusals.
+    /// The names of these settings, for refusals.
     pub(crate) words: Words,
 }
 
@@ -49,24 +49,24 @@ pub(crate) struct Wanted {
 #[derive(Clone, Debug)]
 pub(crate) struct Examined {
     wanted: Wanted,
-    /// The kernel's entry; a FIFO has none.
+    /// The kernel's entry. A FIFO has none.
     entry: Option<Entry>,
 }
 
-/// What is known of a device that is open.
+/// The properties of an open device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) path: PathBuf,
     pub(crate) identity: String,
-    /// As the kernel has it, whatever was asked for.
+    /// The time-out that the kernel reports, which may differ from the wanted one.
     pub(crate) timeout: Duration,
-    /// Whether `V` stops it; not known of one that another program has left running.
+    /// Whether `V` stops it. It is unknown for a device that another program has left running.
     pub(crate) has_magic_close: Option<bool>,
-    /// What the operator should know.
+    /// Warnings for the operator.
     pub(crate) warnings: Vec<String>,
 }
 
-/// A device that is open, and so runs. Dropped, it is closed without `V`, and the machine resets.
+/// An open device, which is therefore running. If it is dropped, it is closed without `V`, and the machine resets.
 #[derive(Debug)]
 pub(crate) struct Device {
     file: File,
@@ -83,7 +83,7 @@ impl Device {
     }
 }
 
-/// Returns whether the device may be opened, and opens nothing.
+/// Checks whether the device may be opened. Opens nothing.
 pub(crate) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
     let least = 2 * wanted.interval.as_secs();
     if wanted.timeout.as_secs() < least {
@@ -116,12 +116,12 @@ impl Examined {
         self.entry.is_none()
     }
 
-    /// Returns whether it runs already: an earlier program left it so. That of a FIFO is not known.
+    /// Returns whether the device is already running, because an earlier program left it so. A FIFO's state is unknown.
     pub(crate) fn is_running(&self) -> Option<bool> {
         self.entry.as_ref().map(|entry| entry.is_active().unwrap_or(true))
     }
 
-    /// Opens the device: from here on it is fed, or the machine resets.
+    /// Opens the device. From here on it is fed, or the machine resets.
     pub(crate) fn open(self, programs: &Programs) -> Result<(Device, About), Refusal> {
         let Some(entry) = &self.entry else { return self.open_fifo() };
         let wanted_s = self.wanted.timeout.as_secs();
@@ -132,7 +132,7 @@ impl Examined {
             warnings.push("another program has left it running; it is taken over".to_owned());
         } else {
             let set = self.set_timeout(programs);
-            // wdctl has closed it with `V`. What runs nevertheless must be fed now, with whatever time-out it has.
+            // wdctl has closed the device with `V`. A device that is still running must be fed now, whatever its time-out is.
             let is_stopped = entry.is_active().is_ok_and(|active| !active);
             has_magic_close = Some(is_stopped);
             if is_stopped {
@@ -181,7 +181,7 @@ impl Examined {
         })
     }
 
-    /// Opened for reading as well, it waits for no reader, and a reader that ends ends nothing here.
+    /// Opens a FIFO for reading and writing. So the open does not wait for a reader, and the end of a reader is no error.
     fn open_fifo(self) -> Result<(Device, About), Refusal> {
         let path = self.wanted.path;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&path);
@@ -197,16 +197,16 @@ impl Examined {
     }
 }
 
-/// A watchdog as the kernel lists it.
+/// A watchdog in the kernel's list.
 #[derive(Clone, Debug)]
 struct Entry {
     dir: PathBuf,
-    /// The numbers of the device files that are this watchdog.
+    /// The numbers of the device files for this watchdog.
     numbers: BTreeSet<(u64, u64)>,
 }
 
 impl Entry {
-    /// Finds the entry of the device file with this number.
+    /// Finds the entry of a device file by its number.
     fn of(sysfs: &Path, number: (u64, u64)) -> Option<Self> {
         let mut entries = fs::read_dir(sysfs).ok()?.flatten().map(|entry| Self::at(entry.path()));
         entries.find(|entry| entry.numbers.contains(&number))
@@ -228,7 +228,7 @@ impl Entry {
         self.read("identity").unwrap_or_else(|_| "unknown".to_owned())
     }
 
-    /// Returns whether it runs.
+    /// Returns whether the watchdog is running.
     fn is_active(&self) -> io::Result<bool> {
         self.read("state").map(|state| state == "active")
     }

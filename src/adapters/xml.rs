@@ -1,8 +1,8 @@
-//! Writes the small XML documents that agents print about themselves.
+//! A writer of the small XML documents that the agents print about themselves.
 
 use std::fmt::Write;
 
-/// Builds an indented document, element by element.
+/// A builder of an indented document, element by element.
 #[derive(Debug, Default)]
 pub struct Writer {
     text: String,
@@ -10,7 +10,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A document that begins with the XML declaration and `prolog` (a DOCTYPE, or nothing).
+    /// Creates a document that begins with the XML declaration and `prolog` (a DOCTYPE, or nothing).
     pub fn document(prolog: &str) -> Self {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         if !prolog.is_empty() {
@@ -20,7 +20,7 @@ impl Writer {
         Self { text, open: Vec::new() }
     }
 
-    /// Opens an element that holds others.
+    /// Opens an element with children.
     pub fn open(&mut self, name: &str, attributes: &[(&str, &str)]) -> &mut Self {
         self.tag(name, attributes, ">\n");
         self.open.push(name.to_owned());
@@ -36,20 +36,20 @@ impl Writer {
         self
     }
 
-    /// An element without content.
+    /// Adds an element without content.
     pub fn empty(&mut self, name: &str, attributes: &[(&str, &str)]) -> &mut Self {
         self.tag(name, attributes, " />\n");
         self
     }
 
-    /// An element that holds text.
+    /// Adds an element with text.
     pub fn text(&mut self, name: &str, attributes: &[(&str, &str)], content: &str) -> &mut Self {
         self.tag(name, attributes, ">");
         let _ = writeln!(self.text, "{}</{name}>", escape(content));
         self
     }
 
-    /// The document, with everything closed.
+    /// Closes all open elements and returns the document.
     pub fn finish(mut self) -> String {
         while !self.open.is_empty() {
             self.close();
@@ -73,7 +73,7 @@ impl Writer {
     }
 }
 
-/// `text` with the characters that XML gives a meaning replaced by entities.
+/// Returns `text` with XML's special characters replaced by entities.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
