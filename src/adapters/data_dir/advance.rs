@@ -1,7 +1,7 @@
-//! Advancing the commit index: every entry of the WAL becomes one that a forced new cluster keeps.
+//! Advances the commit index of the WAL, so that a forced new cluster keeps every entry.
 //!
-//! `--force-new-cluster` drops what the WAL holds above the commit index that it records. In a cluster of two voters
-//! that can be a write that was acknowledged: see section 2 of the design.
+//! `--force-new-cluster` drops the WAL's entries above the recorded commit index. In a cluster of two voters one of them can be
+//! an acknowledged write: see section 2 of the design.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -17,36 +17,35 @@ use super::{History, backup, lock, read_closely};
 use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// The copies of WAL tails begin with this; they lie in the data dir, beside `member`.
+/// The prefix of copies of WAL tails. They are in the data dir, next to `member`.
 const COPY_PREFIX: &str = "wal-tail-before-advance-";
-/// How many of them are kept.
+/// The number of copies that are kept.
 const COPIES: usize = 5;
-/// A copy begins at a multiple of this, as some of the bytes before the change help to read it.
+/// A copy begins at a multiple of this, because some bytes before the change help to read it.
 const PAGE: u64 = 4096;
-/// The bytes behind the last record: etcd makes a file of 64 MiB in advance.
+/// The greatest number of bytes after the last record. etcd preallocates files of 64 MiB.
 const LONGEST_TAIL: u64 = 128 * 1024 * 1024;
 
-/// What [`advance_commit`] did.
+/// The result of [`advance_commit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advanced {
-    /// The commit index before.
+    /// The commit index before the change.
     pub from: u64,
-    /// The commit index now: the index of the last entry.
+    /// The commit index now, which is the index of the last entry.
     pub to: u64,
-    /// The bytes of the WAL's last file as they were before, named by file, offset and length; `None` when nothing had
-    /// to be changed.
+    /// The copy of the WAL's last file before the change, named by file, offset and length; `None` if no change was necessary.
     pub kept_copy: Option<PathBuf>,
 }
 
 /// Records every entry of the WAL as committed, so that `--force-new-cluster` keeps them all.
 ///
-/// Only right when the other voter is confirmed dead and will come back without its data: that is the caller's duty.
-/// Refuses while etcd has the files open, and on data of a member that is no voter.
+/// The caller must have confirmed that the other voter is dead and will return without its data. Refuses while etcd has the files
+/// open, and on the data of a member that is not a voter.
 pub fn advance_commit(dir: &Path) -> Result<Advanced, Error> {
     refuse_if_open(dir)?;
     let end = inspect(dir)?.end;
     let mut file = lock::open_locked(dir, &end.path)?;
-    // Once more, now that no etcd can come in between.
+    // The data is read again, because from here on no etcd can start in between.
     let voter = inspect(dir)?;
     if voter.end.path != end.path {
         return Err(Error::Changing { path: dir.to_owned() });
@@ -67,14 +66,14 @@ fn refuse_if_open(dir: &Path) -> Result<(), Error> {
     lock::holder(dir)?.map_or(Ok(()), |path| Err(Error::Open { path }))
 }
 
-/// The state that the record is to state.
+/// Returns the state that the new record has.
 fn advanced(history: &History, state: HardState) -> HardState {
-    // A power cut can have kept entries of a term and lost the state that came with them. A vote belongs to its term.
+    // A power cut may have kept entries of a term and lost the state that came with them. A vote belongs to its term.
     let vote = if history.last_term > state.term { 0 } else { state.vote };
     HardState { term: state.term.max(history.last_term), vote, commit: history.last_index }
 }
 
-/// Reads the data dir, and refuses unless it is a voter's.
+/// Reads the data dir, and refuses unless the data is a voter's.
 fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
     match read_closely(dir)? {
         Some(Reading::Whole(whole))
@@ -89,7 +88,7 @@ fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
     }
 }
 
-/// Why not on this, and what to do about it.
+/// Returns the reason for a refusal, and what to do about it.
 fn why_not(dir: &Path, reading: Option<Reading>) -> String {
     const REJOIN: &str = "start the peer and let this node join it as a learner, with 'pcs resource cleanup etcd'";
     match reading {
@@ -118,10 +117,11 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
             } else if !history.is_voter() {
                 "is no voter, so it may lack acknowledged writes"
             } else if whole.may_remove {
-                // To advance over that would be to remove it.
+                // The advance would commit the removal.
                 "is one of three voters or more, one of whom is about to be removed, so the others decide"
             } else {
-                // With a higher commit index it would count, though what it replaces is still in the log.
+                // A higher commit index would make the recorded snapshot valid, although the log still has the entries that it
+                // should replace.
                 "was taking over a snapshot from the leader when it stopped, so its log may be out of date"
             };
             format!("holds the data of member {:x}, which {what}; {REJOIN}", history.member_id)
@@ -129,8 +129,8 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
     }
 }
 
-/// Saves what the change may overwrite: from the page of the last record to the last byte that is not zero. Answers
-/// whether it overwrites anything; only then must the copy be on the disk first.
+/// Saves the bytes that the change may overwrite: from the page of the last record to the last byte that is not zero. Returns
+/// whether the change overwrites any. Only then must the copy be on disk first.
 fn keep_copy(dir: &Path, file: &mut File, end: &WalOffset) -> Result<(PathBuf, bool), Error> {
     let start = end.offset - end.offset % PAGE;
     let mut tail = Vec::new();
@@ -159,11 +159,11 @@ fn write_copy(data: &Dir, name: &str, bytes: &[u8], synced: bool) -> io::Result<
     if synced { file.sync_all() } else { Ok(()) }
 }
 
-/// Puts `record` at `offset`, with nothing but zeros behind it.
+/// Writes `record` at `offset`, and zeros after it.
 fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::Result<()> {
     if overwrites {
-        // Half of a record that never was acknowledged, as it is torn. It goes first and for sure: what is left of it
-        // behind the new record would be damage. The file keeps its length, as etcd allocates it in advance.
+        // The bytes there are of a torn record, which was never acknowledged. They are cleared and synced first, because a rest
+        // of them after the new record would be damage. The file keeps its length, because etcd preallocates it.
         let length = file.metadata()?.len();
         file.set_len(offset)?;
         file.set_len(length)?;
@@ -178,7 +178,7 @@ fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::
     file.sync_all()
 }
 
-/// Reads back what was written.
+/// Reads the commit index back to verify the write.
 fn verify(dir: &Path, commit: u64) -> Result<(), Error> {
     let found = inspect(dir)?.history.commit_index;
     if found == commit {

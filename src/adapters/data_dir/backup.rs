@@ -1,4 +1,4 @@
-//! Moving a member's data aside: renamed, and deleted only when the agent knows that it is not needed any more.
+//! Moves a member's data aside. The data is renamed, and deleted only when the agent knows that it is no longer needed.
 
 use std::ffi::OsStr;
 use std::io;
@@ -16,25 +16,26 @@ use crate::os::file_kind::Kind;
 use crate::os::{clock, proc};
 use crate::records::kept_history::KeptHistory;
 
-/// Backups of `member` begin with this, and go on with when they were made.
+/// The prefix of backups of `member`. The time of the backup follows it.
 const BACKUP_PREFIX: &str = "member-backup-";
-/// A history that an operator gave up for another one: neither `prune_backups` nor `drop_backups` knows this name.
+/// The prefix of a history that an operator gave up for another one. Neither `prune_backups` nor `drop_backups` deletes it.
 const HISTORY_PREFIX: &str = "member-history-";
-/// A backup that is being deleted; one with this name is not whole.
+/// The prefix of a backup that is being deleted, and so may be incomplete.
 const DISCARD_PREFIX: &str = "member-discard-";
-/// The directories of etcd's data below a backup are two.
+/// The depth to which sizes are measured. etcd's data has two levels of directories below a backup.
 const DEPTH: usize = 8;
 
-/// Moves `member` aside inside `dir`. Answers where it is now, or `None` if there was nothing to move. Refuses while etcd
-/// has the files open.
+/// Moves `member` aside inside `dir`. Returns its new path, or `None` if there was nothing to move. Refuses while etcd has the
+/// files open.
 pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
     move_to(dir, BACKUP_PREFIX, |_| {})
 }
 
-/// The same, to a name that only an operator deletes, with `kept` inside.
+/// Moves `member` to a name that only an operator deletes, with `kept` inside.
 pub fn move_history_aside(dir: &Path, kept: &KeptHistory) -> Result<Option<PathBuf>, Error> {
     move_to(dir, HISTORY_PREFIX, |member| {
-        // Without this file, the fork is found by the two histories alone. A full disk must not keep a node from its peer.
+        // Without this file the fork can only be found by comparing the two histories. A full disk must not keep a node from its
+        // peer.
         if let Err(error) = kept.write(member) {
             log::warn!("{} does not keep where it parted from the other history: {error}", member.path().display());
         }
@@ -63,7 +64,7 @@ fn move_to(dir: &Path, prefix: &str, prepare: impl FnOnce(&Dir)) -> Result<Optio
     Ok(Some(backup))
 }
 
-/// Explains why `member` cannot be renamed, and what to do where that does not pass by itself.
+/// Explains why `member` cannot be renamed, and what to do if the cause is permanent.
 fn not_renamed(dir: &Path, member: &Path, source: io::Error) -> Error {
     match source.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EBUSY | Errno::EXDEV) => Error::Mounted { dir: dir.to_owned(), member: member.to_owned(), source },
@@ -71,17 +72,17 @@ fn not_renamed(dir: &Path, member: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Returns `member` in `dir` where it is a mount point: nothing can move it aside, and each later join would fail.
+/// Returns `member` in `dir` if it is a mount point, because then it cannot be moved aside and each later join fails.
 pub fn mounted_member(dir: &Path) -> Option<PathBuf> {
     Some(dir.join(MEMBER)).filter(|member| proc::is_mount_point(member))
 }
 
-/// Deletes the oldest backups but for the newest `keep`.
+/// Deletes the oldest backups, except for the newest `keep`.
 pub fn prune_backups(dir: &Path, keep: usize) -> Result<(), Error> {
     layout::open(dir)?.map_or(Ok(()), |data| try_prune(&data, BACKUP_PREFIX, keep, None))
 }
 
-/// Deletes the backups of these names; what is no backup's name is left alone.
+/// Deletes the backups with these names. Ignores other names.
 pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     let Some(data) = layout::open(dir)? else { return Ok(()) };
     let all = numbered(&data, BACKUP_PREFIX)?;
@@ -89,7 +90,7 @@ pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     doomed.into_iter().try_for_each(|(_, name)| delete(&data, &name))
 }
 
-/// Returns what the history `name` in `dir` takes on the disk; `None` where that is the name of none, or a link.
+/// Returns the disk usage of the history `name` in `dir`; `None` if that is no history, or a link.
 pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
     let Some(data) = layout::open(dir)? else { return Ok(None) };
     if !numbered(&data, HISTORY_PREFIX)?.iter().any(|(_, known)| known == name) {
@@ -100,7 +101,7 @@ pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
     is_history.then(|| size(&data, name, DEPTH)).transpose()
 }
 
-/// Deletes the history `name` in `dir`; no other name is taken.
+/// Deletes the history `name` in `dir`. Ignores every other name.
 pub fn forget_history(dir: &Path, name: &str) -> Result<(), Error> {
     match layout::open(dir)? {
         Some(data) if history_bytes(dir, name)?.is_some() => {
@@ -111,7 +112,7 @@ pub fn forget_history(dir: &Path, name: &str) -> Result<(), Error> {
     }
 }
 
-/// How much is free where the data dir is, and what the backups in it hold.
+/// Returns the free space of the data dir's file system, and the size of each backup in it.
 pub fn room(dir: &Path) -> Result<Room, Error> {
     let free = statvfs(dir).map_err(|errno| Error::io("asking for the room in", dir)(errno.into()))?;
     let mut backups = Vec::new();
@@ -123,26 +124,26 @@ pub fn room(dir: &Path) -> Result<Room, Error> {
     Ok(Room { free_bytes: free.blocks_available() * free.fragment_size(), backups })
 }
 
-/// A data dir's `member` that was moved aside and lies there still.
+/// A data dir's `member` that was moved aside and still exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aside {
     pub path: PathBuf,
-    /// When that was, in seconds since 1970; 0 where its name does not tell.
+    /// The time of the move in seconds since 1970; 0 where the name does not contain it.
     pub at: u64,
     pub bytes: u64,
 }
 
-/// Why data was moved aside.
+/// The reason why data was moved aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsideKind {
-    /// Before its member joined anew: the newest few are kept.
+    /// A backup from before its member joined anew. The newest few are kept.
     Backup,
-    /// It was given up for another history: only an operator deletes it.
+    /// A history that was given up for another one. Only an operator deletes it.
     History,
 }
 
 impl AsideKind {
-    /// By the name that it was given then, wherever it lies now.
+    /// Returns the reason by the name that the data was given, wherever it is now.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let begins = |prefix: &str| name.starts_with(prefix);
@@ -150,13 +151,13 @@ impl AsideKind {
     }
 }
 
-/// What the member's data in `dir` takes on the disk; `None` where there is none.
+/// Returns the disk usage of the member's data in `dir`; `None` where there is none.
 pub fn bytes(dir: &Path) -> Result<Option<u64>, Error> {
     let Some(data) = layout::open(dir)? else { return Ok(None) };
     layout::below(&data, MEMBER)?.map(|_| size(&data, MEMBER, DEPTH)).transpose()
 }
 
-/// What lies beside the data in `dir`, oldest first: backups, then histories that were given up.
+/// Lists the data next to the member's in `dir`, oldest first: backups, then histories that were given up.
 pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     let mut found = Vec::new();
     let Some(data) = layout::open(dir)? else { return Ok(found) };
@@ -170,7 +171,7 @@ pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     Ok(found)
 }
 
-/// What a file or a directory takes on the disk, down to `depth` directories: preallocated files take more than they hold.
+/// Returns the disk usage of a file or a directory, down to `depth` directories. Preallocated files use more than they hold.
 fn size(dir: &Dir, name: impl AsRef<OsStr>, depth: usize) -> Result<u64, Error> {
     const BLOCK: u64 = 512;
     let path = dir.path().join(name.as_ref());
@@ -183,15 +184,15 @@ fn size(dir: &Dir, name: impl AsRef<OsStr>, depth: usize) -> Result<u64, Error> 
     layout::names(&inside)?.iter().try_fold(blocks, |sum, entry| Ok(sum + size(&inside, entry, depth - 1)?))
 }
 
-/// A name with the next number: `<prefix><number>-<UTC time><label>`. Order comes from the number, as a clock that was
-/// once wrong must not make an old backup look new.
+/// Returns a name with the next number: `<prefix><number>-<UTC time><label>`. The number defines the order, because a wrong clock
+/// must not make an old backup appear new.
 pub(super) fn next_name(dir: &Dir, prefix: &str, label: &str) -> Result<String, Error> {
     let newest = numbered(dir, prefix)?.last().map_or(0, |(number, _)| *number);
     Ok(format!("{prefix}{:04}-{}{label}", newest.saturating_add(1), clock::utc_stamp()))
 }
 
-/// Deletes the oldest of what [`next_name`] named, but for the newest `keep` and never `made`. A failure is only
-/// logged: what was asked for is done by now.
+/// Deletes the oldest files that [`next_name`] named, except for the newest `keep` and `made`. A failure is only logged, because
+/// the requested change is complete.
 pub(super) fn prune(dir: &Dir, prefix: &str, keep: usize, made: &str) {
     if let Err(error) = try_prune(dir, prefix, keep, Some(made)) {
         log::warn!("old backups stay: {error}");
@@ -208,7 +209,7 @@ fn try_prune(dir: &Dir, prefix: &str, keep: usize, made: Option<&str>) -> Result
     doomed.try_for_each(|(_, name)| delete(dir, &name))
 }
 
-/// Deleting takes a while: under its own name, half of a backup would pass for a whole one after a power cut.
+/// Deletes a backup. It is renamed first, because half of a backup under its own name would look complete after a power cut.
 fn delete(dir: &Dir, name: &str) -> Result<(), Error> {
     let doomed = format!("{DISCARD_PREFIX}{name}");
     dir.rename(name, &doomed).map_err(Error::io("renaming", dir.path().join(name)))?;
@@ -219,7 +220,7 @@ fn discard(dir: &Dir, name: &str) -> Result<(), Error> {
     dir.remove_all(name).map_err(Error::io("deleting", dir.path().join(name)))
 }
 
-/// What [`next_name`] named, oldest first.
+/// Lists the names that [`next_name`] made, oldest first.
 fn numbered(dir: &Dir, prefix: &str) -> Result<Vec<(u64, String)>, Error> {
     let number = |name: &str| name.strip_prefix(prefix)?.split_once('-')?.0.parse::<u64>().ok();
     let names = with_prefix(dir, prefix)?.into_iter();
@@ -233,7 +234,7 @@ fn with_prefix(dir: &Dir, prefix: &str) -> Result<Vec<String>, Error> {
     Ok(names.filter(|name| name.starts_with(prefix)).collect())
 }
 
-/// Makes a directory's names durable: a rename or a new file is not before this.
+/// Syncs a directory, because a rename or a new file is durable only then.
 pub(super) fn sync(dir: &Dir) -> Result<(), Error> {
     dir.sync().map_err(Error::io("syncing", dir.path()))
 }
@@ -263,7 +264,7 @@ mod tests {
         fs::create_dir(dir.path().join(MEMBER)).unwrap();
         assert_eq!(mounted_member(dir.path()), None);
         assert!(proc::is_mount_point(Path::new(proc::ROOT)));
-        // A link is renamed itself, wherever it leads.
+        // A link is renamed itself, and not its target.
         fs::remove_dir(dir.path().join(MEMBER)).unwrap();
         std::os::unix::fs::symlink(proc::ROOT, dir.path().join(MEMBER)).unwrap();
         assert_eq!(mounted_member(dir.path()), None);

@@ -1,8 +1,8 @@
-//! etcd's database (`member/snap/db`, a bbolt file): up to which log index it was written, what it has of the members, and
-//! each change of a key ([`Walk`]).
+//! etcd's database (`member/snap/db`, a bbolt file): the log index that it has applied, its members, and each change of a key
+//! ([`Walk`]).
 //!
-//! etcd makes the database before it knows whether it can join, so a first start that failed leaves one without a
-//! WAL. Only what is inside tells it from the half of a member's data.
+//! etcd creates the database before it knows whether it can join. So a failed first start leaves a database without a WAL. Only
+//! the contents distinguish it from the half of a member's data.
 
 mod changes;
 mod described;
@@ -18,44 +18,44 @@ pub(super) use changes::{Damage, Walk};
 pub use described::Described;
 pub(super) use described::{described, last_revision};
 
-/// The database's name, in the directory of the snapshots.
+/// The database's name in the directory of snapshots.
 pub(super) const DATABASE: &str = "db";
 
-/// bbolt's mark and format version in a meta page.
+/// bbolt's magic number in a meta page. Below it is the format version.
 const MAGIC: u32 = 0xED0C_DAED;
 const VERSION: u32 = 2;
-/// The header of every page.
+/// The size of every page's header.
 const HEADER: usize = 16;
 const LEAF: u16 = 0x02;
 const BRANCH: u16 = 0x01;
-/// Flag of a leaf element that is a bucket.
+/// The flag of a leaf element that is a bucket.
 const BUCKET: u32 = 0x01;
-/// A page of this size or more is none that etcd makes.
+/// The page size from which a page is invalid. etcd never creates such pages.
 const MAX_PAGE: usize = 1 << 20;
-/// Trees are shallow; a deeper one goes round in circles.
+/// The greatest depth of a tree. A deeper tree is circular.
 const MAX_DEPTH: u32 = 16;
-/// The members that ever were are far fewer, and so are the pages that they are on; a tree of more leads to itself.
+/// The greatest number of keys and of pages, far more than a cluster has members. A larger tree is circular.
 const MAX_KEYS: usize = 10_000;
 const MAX_PAGES: u32 = 10_000;
-/// Elements may name the same bytes, so that a small file can hold any amount of values.
+/// The greatest number of collected bytes. Elements may share bytes, so a small file can name any amount of values.
 const MAX_BYTES: usize = 16 << 20;
-/// What is read of the file in all.
+/// The greatest number of bytes that are read of the file in total.
 const MAX_READ: u64 = 256 << 20;
 
-/// The answer to what the database holds.
+/// The log index that the database has applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Applied {
-    /// Nothing was ever written to it but empty buckets.
+    /// The database holds only empty buckets.
     Nothing,
-    /// The log up to this index.
+    /// The database has applied the log up to this index.
     UpTo(u64),
-    /// It cannot be read: damaged, in use, or another format.
+    /// The database cannot be read: damaged, in use, or of another format.
     Unreadable,
 }
 
 impl Applied {
-    /// What is wrong with a database that has come this far, if the log was compacted up to `snapshot_index`: it must
-    /// hold everything up to there. One that cannot be read proves nothing.
+    /// Returns the fault of the database if the log was compacted up to `snapshot_index`, because it must then hold everything up
+    /// to that index. An unreadable database proves nothing.
     pub(super) fn lack(self, snapshot_index: u64) -> Option<String> {
         let what = match self {
             Self::UpTo(index) if index < snapshot_index => format!("reaches only up to index {index}"),
@@ -65,8 +65,8 @@ impl Applied {
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
 
-    /// How far the database reaches, where that is beyond a log that ends at `last_index`: all that it holds was in the log
-    /// before. etcd starts all the same, and does not apply what it then numbers anew.
+    /// Returns the index of a database that is ahead of a log that ends at `last_index`. All that the database holds was in the
+    /// log before. etcd still starts, and then does not apply new entries with the lost indexes.
     pub(super) fn ahead_of(self, last_index: u64) -> Option<u64> {
         match self {
             Self::UpTo(index) if index > last_index => Some(index),
@@ -75,7 +75,7 @@ impl Applied {
     }
 }
 
-/// What the database says of the members.
+/// The members in the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Members {
     pub(super) peer_urls: BTreeMap<u64, Vec<String>>,
@@ -90,7 +90,7 @@ pub(super) fn applied(snap: &Dir) -> Result<Applied, Error> {
     applied_in(file).map_err(Error::io("reading", snap.path().join(DATABASE)))
 }
 
-/// Reads what the database in `snap` says of the members; `None` where it cannot be read.
+/// Reads the members from the database in `snap`; `None` where it cannot be read.
 pub(super) fn members(snap: &Dir) -> Result<Option<Members>, Error> {
     let Some(file) = open(snap)? else { return Ok(None) };
     members_in(file).map_err(Error::io("reading", snap.path().join(DATABASE)))
@@ -103,7 +103,7 @@ fn open(snap: &Dir) -> Result<Option<std::fs::File>, Error> {
     }
 }
 
-/// As [`members`], for any source.
+/// Reads from any source as [`members`] does.
 pub(super) fn members_in(source: impl Read + Seek) -> io::Result<Option<Members>> {
     let mut database = Database::of(source)?;
     match database.members() {
@@ -113,7 +113,7 @@ pub(super) fn members_in(source: impl Read + Seek) -> io::Result<Option<Members>
     }
 }
 
-/// As [`applied`], for any source.
+/// Reads from any source as [`applied`] does.
 pub(super) fn applied_in(source: impl Read + Seek) -> io::Result<Applied> {
     let mut database = Database::of(source)?;
     if database.length == 0 {
@@ -131,7 +131,7 @@ enum Fault {
     Format,
 }
 
-/// What a key leads to.
+/// The value of a key: a nested bucket, or bytes.
 enum Value {
     Bucket(Vec<u8>),
     Plain(Vec<u8>),
@@ -140,7 +140,7 @@ enum Value {
 /// A key and its value.
 type Entry = (Vec<u8>, Vec<u8>);
 
-/// What is wanted of a member's JSON.
+/// The fields that are read of a member's JSON.
 #[derive(serde::Deserialize)]
 struct Urls {
     #[serde(rename = "peerURLs", default)]
@@ -152,9 +152,9 @@ struct Database<S> {
     source: S,
     length: u64,
     page_size: usize,
-    /// How many have been read.
+    /// The number of pages that have been read.
     pages: u32,
-    /// Bytes that were read, and those of keys and values that were collected.
+    /// The number of bytes that were read, or collected as keys and values.
     read: u64,
     collected: usize,
 }
@@ -191,7 +191,7 @@ impl<S: Read + Seek> Database<S> {
         })
     }
 
-    /// The value of `key` in the bucket `name`.
+    /// Reads the value of `key` in the bucket `name`.
     fn value(&mut self, root: u64, name: &[u8], key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let Some(Value::Bucket(bucket)) = self.find(root, name, 0)? else { return Ok(None) };
         let found = match page_of(&bucket)? {
@@ -205,7 +205,7 @@ impl<S: Read + Seek> Database<S> {
         }
     }
 
-    /// All that is in the bucket `name`.
+    /// Reads all entries of the bucket `name`.
     fn entries(&mut self, root: u64, name: &[u8]) -> Result<Vec<Entry>, Fault> {
         let Some(Value::Bucket(bucket)) = self.find(root, name, 0)? else { return Ok(Vec::new()) };
         let mut entries = Vec::new();
@@ -247,7 +247,7 @@ impl<S: Read + Seek> Database<S> {
         Ok(())
     }
 
-    /// The page of the root bucket, from the newer of the two meta pages that is whole.
+    /// Returns the page of the root bucket, from the newer valid one of the two meta pages.
     fn root(&mut self) -> Result<u64, Fault> {
         let first = self.read_at(0, 4096)?;
         let sizes = [meta(&first).map(|meta| meta.page_size), Some(4096), Some(8192), Some(16384), Some(65536)];
@@ -262,13 +262,13 @@ impl<S: Read + Seek> Database<S> {
         Err(Fault::Format)
     }
 
-    /// Looks `key` up in the tree below page `id`.
+    /// Finds `key` in the tree below page `id`.
     fn find(&mut self, id: u64, key: &[u8], depth: u32) -> Result<Option<Value>, Fault> {
         let page = self.page(id, depth)?;
         self.find_in(&page, key, depth)
     }
 
-    /// The page `id`, with those behind it that belong to it.
+    /// Reads the page `id`, with its overflow pages.
     fn page(&mut self, id: u64, depth: u32) -> Result<Vec<u8>, Fault> {
         self.pages += 1;
         if depth > MAX_DEPTH || self.pages > MAX_PAGES {
@@ -278,7 +278,7 @@ impl<S: Read + Seek> Database<S> {
         let mut page = self.read_at(at, self.page_size)?;
         let overflow = number(&page, 12).map(u32::from_le_bytes).ok_or(Fault::Format)? as usize;
         let length = overflow.checked_add(1).and_then(|pages| pages.checked_mul(self.page_size));
-        // No page that leads to what is wanted here comes near this size.
+        // No page on the way to the wanted keys has nearly this size.
         let length = length.filter(|length| *length <= MAX_PAGE).ok_or(Fault::Format)?;
         if overflow > 0 {
             page = self.read_at(at, length)?;
@@ -299,7 +299,7 @@ impl<S: Read + Seek> Database<S> {
                     return Ok(Some(if field(0)? & BUCKET == 0 { Value::Plain(value) } else { Value::Bucket(value) }));
                 }
             } else if flags == BRANCH {
-                // Keys are sorted: the last one that is not above the wanted one leads on.
+                // Keys are sorted, so the last key that is not above the wanted one leads to it.
                 if slice(page, element + field(0)? as usize, field(4)? as usize)? > key {
                     break;
                 }
@@ -311,7 +311,7 @@ impl<S: Read + Seek> Database<S> {
         child.map_or(Ok(None), |child| self.find(child, key, depth + 1))
     }
 
-    /// `length` bytes, which must be there: nothing is allocated for what is not.
+    /// Reads `length` bytes, which must exist. Nothing is allocated for bytes that do not.
     fn read_at(&mut self, at: u64, length: usize) -> Result<Vec<u8>, Fault> {
         if at.checked_add(length as u64).is_none_or(|end| end > self.length) {
             return Err(Fault::Format);
@@ -324,21 +324,21 @@ impl<S: Read + Seek> Database<S> {
         self.source.seek(SeekFrom::Start(at)).map_err(Fault::Io)?;
         match self.source.read_exact(&mut bytes) {
             Ok(()) => Ok(bytes),
-            // It shrank meanwhile.
+            // The file has shrunk meanwhile.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Fault::Format),
             Err(error) => Err(Fault::Io(error)),
         }
     }
 }
 
-/// What a meta page says.
+/// The fields of a meta page.
 struct Meta {
     page_size: usize,
     root: u64,
     transaction: u64,
 }
 
-/// Reads a meta page whose checksum is right.
+/// Reads a meta page, if its checksum is right.
 fn meta(page: &[u8]) -> Option<Meta> {
     let word = |at| number(page, HEADER + at).map(u32::from_le_bytes);
     let long = |at| number(page, HEADER + at).map(u64::from_le_bytes);
@@ -346,12 +346,12 @@ fn meta(page: &[u8]) -> Option<Meta> {
     is_whole.then_some(Meta { page_size: word(8)? as usize, root: long(16)?, transaction: long(48)? })
 }
 
-/// bbolt's checksum of a meta page.
+/// Returns bbolt's checksum of a meta page.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// The page where a bucket's tree begins; none for one that lies in its parent's page.
+/// Returns the page where a bucket's tree begins; 0 for a bucket inside its parent's page.
 fn page_of(bucket: &[u8]) -> Result<u64, Fault> {
     number::<8>(bucket, 0).map(u64::from_le_bytes).ok_or(Fault::Format)
 }
@@ -379,7 +379,7 @@ mod tests {
 
     use super::*;
 
-    /// A page of one megabyte in which 2,000 elements name the same bytes as their values.
+    /// A page of one megabyte in which 2,000 elements share the same bytes as their values.
     #[test]
     fn values_that_overlap_are_not_collected_without_end() {
         let (count, value) = (2_000_u16, 1 << 20);

@@ -1,4 +1,4 @@
-//! From the bytes of a data dir to what they say: the same two passes over the WAL that etcd makes when it starts.
+//! The interpretation of a data dir's bytes: the same two passes over the WAL that etcd makes at its start.
 
 use super::History;
 use super::error::Error;
@@ -9,44 +9,45 @@ use super::wal::{Reader, Segment, Stop, WalOffset};
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// What was read.
+/// The result of a reading.
 #[derive(Clone, Debug)]
 pub(super) enum Reading {
-    /// etcd would start from it.
+    /// etcd would start from this data.
     Whole(Box<Whole>),
-    /// etcd would not start from it.
+    /// etcd would not start from this data.
     Broken(String),
 }
 
-/// What the data dir holds, with what only a change of the WAL needs.
+/// The contents of the data dir, with the details that a change of the WAL needs.
 #[derive(Clone, Debug)]
 pub(super) struct Whole {
-    /// What it holds. Its damage lacks `torn` and `unfinished`.
+    /// The history of the data. Its damage does not include `torn` and `unfinished`.
     pub(super) history: History,
-    /// Raft's state as the WAL has it.
+    /// Raft's state from the WAL.
     pub(super) state: HardState,
-    /// Where the next record belongs.
+    /// The position of the next record.
     pub(super) end: WalOffset,
-    /// What lies there instead of a whole record, if anything does.
+    /// The description of a torn record at that position, if there is one.
     pub(super) torn: Option<String>,
-    /// The newest snapshot file, where it cannot be read.
+    /// The newest snapshot file, if it cannot be read.
     pub(super) unfinished: Option<String>,
-    /// The index of the snapshot that the log was read on top of.
+    /// The index of the snapshot that the log follows.
     pub(super) snapshot_index: u64,
-    /// The index of a snapshot that the WAL records but does not vouch for yet, as it lies between what is committed
-    /// and the end of the log: this member was taking it over from the leader when it stopped.
+    /// The index of a snapshot between the commit index and the end of the log. The WAL records it but does not confirm it yet.
+    /// This member was receiving it from the leader when it stopped.
     pub(super) pending_snapshot: Option<u64>,
-    /// Whether the log removes one of three or more voters, who is counted as long as that is not committed.
+    /// Whether the log has an uncommitted removal of one of three or more voters. The member counts until the removal is
+    /// committed.
     pub(super) may_remove: bool,
 }
 
 impl Whole {
-    /// Returns whether its end is such as a running etcd leaves while it writes.
+    /// Returns whether the data ends as a running etcd leaves it while it writes.
     pub(super) fn is_unfinished(&self) -> bool {
         self.torn.is_some() || self.unfinished.is_some()
     }
 
-    /// Returns the history of an etcd that does not run: what it left unfinished is damage.
+    /// Returns the history of an etcd that is not running. Its unfinished writes count as damage.
     pub(super) fn into_history(self) -> History {
         let mut history = self.history;
         history.damage.extend(self.torn.into_iter().chain(self.unfinished));
@@ -88,7 +89,7 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     Ok(Reading::Whole(Box::new(whole)))
 }
 
-/// The snapshots that the WAL vouches for, as they are not above what is committed; and those that it only records.
+/// Returns the snapshots that the WAL confirms, because they are not above the commit index, and those that it only records.
 fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnapshot>), Stop> {
     let (mut snapshots, mut commit) = (Vec::new(), 0);
     for_each(wals, |record| {
@@ -102,7 +103,7 @@ fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnap
     Ok(snapshots.into_iter().partition(|snapshot| snapshot.index <= commit))
 }
 
-/// Calls `visit` with each record; answers where the WAL ends, and how it is torn.
+/// Calls `visit` for each record. Returns the end of the WAL, and the description of a torn end.
 pub(super) fn for_each(
     wals: &[Segment],
     mut visit: impl FnMut(WalRecord) -> Result<(), Stop>,
@@ -119,7 +120,7 @@ pub(super) fn for_each(
     }
 }
 
-/// The files that hold what comes after `index`.
+/// Returns the files with the entries after `index`.
 pub(super) fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
     let first = wals.iter().rposition(|segment| segment.first_index <= index);
     let Some(wals) = first.and_then(|first| wals.get(first..)) else {
@@ -133,19 +134,19 @@ pub(super) fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
     }
 }
 
-/// Decodes what a checksum has already vouched for.
+/// Decodes bytes that have passed a checksum.
 pub(super) fn decode<M: Message + Default>(data: Bytes, what: &str) -> Result<M, Stop> {
     M::decode(data).map_err(|error| Stop::Damaged(format!("{what} of the WAL cannot be decoded: {error}")))
 }
 
-/// The log behind one snapshot.
+/// The log after one snapshot.
 struct Log {
     start: u64,
     metadata: Option<Bytes>,
     state: HardState,
     last_term: u64,
     last_index: u64,
-    /// With the index of each; entries that were overwritten are gone.
+    /// The member changes, each with its index. Overwritten entries are removed.
     changes: Vec<(u64, Change)>,
     is_snapshot_recorded: bool,
     end: WalOffset,
@@ -186,7 +187,7 @@ impl Log {
                     self.is_snapshot_recorded = true;
                 }
             }
-            // The checksum was right: this is no damage, but a newer etcd's format.
+            // The checksum was right, so this is a newer etcd's format and not damage.
             kind => return Err(unsupported(path, format!("a WAL record of type {kind}"))),
         }
         Ok(())
@@ -200,7 +201,7 @@ impl Log {
         Ok(())
     }
 
-    /// Appends an entry; one that was there before makes way, with all behind it.
+    /// Appends an entry. It replaces an earlier entry of its index, and all entries after that.
     fn take_entry(&mut self, entry: Entry, path: &std::path::Path) -> Result<(), Stop> {
         if entry.index <= self.start {
             return Ok(());
@@ -228,7 +229,7 @@ impl Log {
         Ok(())
     }
 
-    /// What etcd insists on before it starts.
+    /// Checks the conditions under which etcd starts.
     fn verify(&self, snapshot: &Loaded) -> Result<Metadata, Stop> {
         let Some(metadata) = &self.metadata else {
             return Err(Stop::Damaged(
@@ -246,13 +247,13 @@ impl Log {
         decode(metadata.clone(), "the metadata")
     }
 
-    /// Who is in it, and whether somebody may have been removed besides.
+    /// Returns the members, and whether another member may have been removed.
     fn membership(&self, snapshot: &Loaded) -> (Membership, bool) {
         let mut membership = snapshot.membership.clone();
         let mut may_remove = false;
         for (index, change) in &self.changes {
-            // Of three voters a leader that was cut off has a removal in its log that the other two never see, who go on with
-            // all three. Of two, nobody goes on without this log.
+            // A leader of three voters that was cut off may have a removal in its log that the other two never see. Those two
+            // continue with all three. Of two voters, none continues without this log.
             let is_certain = *index <= self.state.commit || membership.voters.len() < 3;
             if is_certain || !change.removes() {
                 membership.apply(change);
@@ -272,7 +273,7 @@ impl Log {
     ) -> History {
         let me = metadata.node_id;
         let Membership { voters, learners, removed, .. } = membership;
-        // A snapshot without this member can only be one from after its removal: Raft takes none from before it joined.
+        // Raft takes no snapshot from before a member has joined. So a snapshot without this member is from after its removal.
         let is_missing = snapshot.index > 0 && !voters.contains(&me) && !learners.contains(&me);
         History {
             cluster_id: metadata.cluster_id,

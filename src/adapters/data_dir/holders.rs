@@ -1,8 +1,8 @@
-//! The processes that have a data dir's files open, found and ended without asking podman.
+//! The processes that have a data dir's files open. They are found and ended without podman.
 //!
-//! The container can give the names in the data dir to anything, and the host's root sends the signals. So only these are ended:
-//! a process that has a file open which lies in the data dir itself, no link followed; which the caller knows for the container's;
-//! and which is neither process 1 nor this process nor one of those that started it.
+//! The container can link any file into the data dir, and the host's root sends the signals. So three conditions must hold for a
+//! process. It has a file open that is in the data dir itself, with no link followed. The caller knows it as one of the
+//! container's. It is neither process 1, nor this process, nor one of its ancestors.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,8 +18,8 @@ use crate::os::{proc, terminate};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Ends the processes that have the WAL or the database of `dir` open, if one has it locked, and that `is_ours` knows; answers how
-/// many there were.
+/// Ends the processes with the WAL or the database of `dir` open that `is_ours` accepts, if a process has one of these files
+/// locked. Returns their number.
 pub(super) fn end(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) -> Result<usize, Error> {
     let Some(locked) = lock::holder(dir)? else { return Ok(0) };
     let spared = proc::self_and_ancestors();
@@ -39,7 +39,7 @@ pub(super) fn end(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) ->
 
 fn send(holders: &BTreeSet<i32>, signal: Signal) {
     for pid in holders {
-        // One that has ended meanwhile is what we want.
+        // A process that has ended meanwhile is the wanted result.
         let _ = kill(Pid::from_raw(*pid), signal);
     }
 }

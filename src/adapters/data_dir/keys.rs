@@ -1,4 +1,4 @@
-//! The keys of data at rest: each change that its database holds, and what its log has above that.
+//! The keys of data at rest: the changes in its database, and the requests in its log after that.
 
 use std::fs::File;
 use std::io::{Cursor, Read, Seek};
@@ -60,28 +60,28 @@ impl Keys {
             Err(Stop::Damaged(why) | Stop::Torn(why)) => return Err(unusable(format!("cannot be used: {why}"))),
             Err(Stop::Failed(error)) => return Err(error),
         };
-        // A data dir that serves again has none of its own, whatever lies in it.
+        // A data dir that is in use again has no note of its own, even if it contains one.
         let noted = AsideKind::of(&member).filter(|kind| *kind == AsideKind::History);
         let noted = noted.and_then(|_| KeptHistory::read(&dir).known().cloned());
         Ok(Self { database, file, compacted, above, noted })
     }
 
-    /// Returns the revision up to which it was compacted; 0 where it never was.
+    /// Returns the revision of the last compaction; 0 if there was none.
     pub fn compacted(&self) -> u64 {
         self.compacted
     }
 
-    /// Returns the last revision in its database; 0 where there is none.
+    /// Returns the last revision in the database; 0 where there is none.
     pub fn last_revision(&self) -> Result<u64, Error> {
         database::last_revision(&self.file).map(Option::unwrap_or_default).map_err(damaged(&self.database))
     }
 
-    /// Returns what a history keeps of where it parted from another one.
+    /// Returns a history's note about the point where it diverged from another one.
     pub fn noted(&self) -> Option<&KeptHistory> {
         self.noted.as_ref()
     }
 
-    /// Returns what the log has above the database, in the order of the log.
+    /// Returns the log's requests after the database, in the order of the log.
     pub fn above(&self) -> &[Logged] {
         &self.above
     }
@@ -106,14 +106,14 @@ impl<S: Read + Seek> Changes<S> {
         Ok(Self { walk, database })
     }
 
-    /// Reads the next change; `None` behind the last one.
+    /// Reads the next change; `None` after the last one.
     pub fn next_change(&mut self) -> Result<Option<Change>, Error> {
         self.walk.next().map_err(damaged(&self.database))
     }
 }
 
 impl MemoryDir {
-    /// As [`Keys::changes`], from the first revision on.
+    /// Returns all changes, as [`Keys::changes`] does.
     pub fn changes(&self) -> Result<Changes<Cursor<&[u8]>>, Error> {
         Changes::open(Cursor::new(&self.database), PathBuf::new(), 0)
     }

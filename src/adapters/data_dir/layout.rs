@@ -1,4 +1,4 @@
-//! What is where in a data dir, before any byte of it is read.
+//! The files of a data dir, found before any of them is read.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -15,11 +15,11 @@ use super::wal::Segment;
 use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// How many files of each kind are opened as soon as they are listed, the newest of them. etcd keeps five of each; where it
-/// keeps all, this program must not run out of descriptors.
+/// The number of files of each kind that are opened when they are listed, newest first. etcd keeps five of each. Where it keeps
+/// all, this program must not run out of descriptors.
 const HELD: usize = 100;
 
-/// The bytes of a `.snap` file, which names the members: a larger one is damage.
+/// The largest `.snap` file in bytes. It lists the members, so a larger one is damaged.
 const SNAP_LIMIT: u64 = 64 * 1024 * 1024;
 
 /// etcd's own directory inside the data dir.
@@ -27,40 +27,41 @@ pub(super) const MEMBER: &str = "member";
 pub(super) const WAL: &str = "wal";
 pub(super) const SNAP: &str = "snap";
 
-/// The files of a data dir that has a WAL, or what stands in its place.
+/// The files of a data dir with a WAL, or the state of one without.
 #[derive(Debug)]
 pub(super) enum Layout {
-    /// etcd would begin from nothing.
+    /// etcd would create a new data dir.
     Blank,
-    /// etcd would not begin from nothing, and cannot go on either.
+    /// etcd would not create a new data dir, and cannot start either.
     Broken(String),
-    /// To be read.
+    /// The files that must be read.
     Files(Files),
 }
 
-/// The files that count.
+/// The files that etcd would read.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// In the order of their sequence.
+    /// The WAL files, in the order of their sequence.
     pub(super) wals: Vec<Segment>,
     /// Directory of the snapshots.
     pub(super) snaps: SnapDir,
-    /// What is out of order there, but does not keep etcd from starting.
+    /// Irregularities that do not keep etcd from starting.
     pub(super) damage: Vec<String>,
 }
 
 /// The `.snap` files of a directory.
 #[derive(Debug)]
 pub(super) struct SnapDir {
-    /// Without it there is neither a snapshot nor a database.
+    /// The directory. Without it there is neither a snapshot nor a database.
     dir: Option<Arc<Dir>>,
-    /// With the file, opened when it was listed: a running etcd that purges it meanwhile takes only its name away.
+    /// The snapshots, with the files that were opened when they were listed. A running etcd that purges one meanwhile removes
+    /// only its name.
     snaps: Vec<(PathBuf, Option<File>)>,
 }
 
 impl SnapDir {
-    /// Why etcd cannot start on top of the snapshot at `index`, if it cannot: a snapshot only names the members, the
-    /// data is in the database, or in one that the leader sent and that was not put in its place yet.
+    /// Returns the reason why etcd cannot start from the snapshot at `index`, if it cannot. A snapshot only lists the members.
+    /// The data is in the database, or in a database that the leader sent and that is not in place yet.
     pub(super) fn lack(&self, applied: Applied, index: u64) -> Result<Option<String>, Error> {
         let received = received(index);
         let found = self
@@ -74,8 +75,8 @@ impl SnapDir {
         }
     }
 
-    /// Opens the database that a start on top of the snapshot at `index` would use: the one that the leader sent, where it was not
-    /// put in its place yet. `None` where there is none.
+    /// Opens the database that a start from the snapshot at `index` would use. That is the one that the leader sent, where it is
+    /// not in place yet. Returns `None` where there is none.
     pub(super) fn database(&self, index: u64) -> Result<Option<(PathBuf, File)>, Error> {
         let Some(dir) = &self.dir else { return Ok(None) };
         let received = self.applied()?.lack(index).map(|_| received(index));
@@ -87,7 +88,7 @@ impl SnapDir {
         }
     }
 
-    /// What the database holds.
+    /// Returns the index that the database has applied.
     pub(super) fn applied(&self) -> Result<Applied, Error> {
         self.dir.as_ref().map_or(Ok(Applied::Nothing), |dir| database::applied(dir))
     }
@@ -121,7 +122,7 @@ impl SnapSource for SnapDir {
     }
 }
 
-/// Reads all of a file that may have been read before.
+/// Reads a whole file, which may have been read before.
 fn whole(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.rewind()?;
@@ -129,12 +130,12 @@ fn whole(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Looks at the names in `dir`, and opens what etcd may purge.
+/// Lists the names in `dir`, and opens the files that etcd may purge.
 pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     member(dir)?.map_or(Ok(Layout::Blank), |member| look_into(&member))
 }
 
-/// Looks at the names in etcd's own directory, wherever that is.
+/// Lists the names in etcd's own directory, wherever that is.
 pub(super) fn look_into(member: &Dir) -> Result<Layout, Error> {
     let (wal, snap) = (below(member, WAL)?.map(Arc::new), below(member, SNAP)?.map(Arc::new));
     let wal_names = wal.as_deref().map_or(Ok(Vec::new()), names)?;
@@ -154,8 +155,8 @@ pub(super) fn look_into(member: &Dir) -> Result<Layout, Error> {
     Ok(Layout::Files(Files { wals, snaps: SnapDir { dir: snap, snaps }, damage: leftovers(member)? }))
 }
 
-/// Opens the data dir; `None` where there is none. A link that leads nowhere is an error: a file system that is not mounted must
-/// not look like an empty one.
+/// Opens the data dir; `None` where there is none. A dangling link is an error, because a file system that is not mounted must
+/// not look like an empty data dir.
 pub(super) fn open(dir: &Path) -> Result<Option<Dir>, Error> {
     match Dir::open(dir) {
         Err(error) if error.kind() == ErrorKind::NotFound && fs::symlink_metadata(dir).is_err() => Ok(None),
@@ -182,11 +183,11 @@ pub(super) fn names(dir: &Dir) -> Result<Vec<OsString>, Error> {
     dir.names().map_err(Error::io("listing", dir.path()))
 }
 
-/// Returns the snapshots among `names`, the newest of them opened; what cannot be opened fails when it is read.
+/// Returns the snapshots among `names`, with the newest of them opened. A file that cannot be opened fails when it is read.
 fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<File>)> {
     let Some(dir) = dir else { return Vec::new() };
     names.retain(|name| has_extension(name, "snap"));
-    // The names begin with term and index in hex of fixed width.
+    // The names begin with term and index in hexadecimal of fixed width.
     names.sort_unstable_by(|one, other| other.cmp(one));
     let open = |(number, name): (usize, OsString)| {
         let file = (number < HELD).then(|| dir.file(&name).ok()).flatten();
@@ -195,8 +196,8 @@ fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<Fil
     names.into_iter().enumerate().map(open).collect()
 }
 
-/// A data dir without WAL files: never used, or the half of one? A first start that failed leaves a database, as etcd
-/// makes that before it knows whether it can join, and the WAL last.
+/// Returns the state of a data dir without WAL files, which was never used or is damaged. A failed first start leaves a database.
+/// etcd creates it before it knows whether it can join, and the WAL last.
 fn without_wal(
     member: &Dir,
     wal_names: &[OsString],
@@ -214,13 +215,13 @@ fn without_wal(
     })
 }
 
-/// WAL files as they follow each other.
+/// Sorts WAL files into their sequence.
 pub(super) fn in_order(mut wals: Vec<Segment>) -> Vec<Segment> {
     wals.sort_unstable_by_key(|segment| (segment.sequence, segment.first_index));
     wals
 }
 
-/// A trace of an interrupted run. What etcd set aside as `.broken` when it repaired its files is no damage any more.
+/// Lists the traces of an interrupted run. A file that etcd renamed to `.broken` in a repair is no damage any more.
 fn leftovers(member: &Dir) -> Result<Vec<String>, Error> {
     let half = names(member)?.into_iter().filter(|name| name == "wal.tmp").map(|name| member.path().join(name));
     Ok(half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display())).collect())
@@ -234,7 +235,7 @@ fn has_extension(name: &OsStr, extension: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A reading of hundreds of megabytes lasts; what is purged meanwhile is read all the same.
+    /// Reading hundreds of megabytes takes time. A file that is purged meanwhile is still read.
     #[test]
     fn what_is_purged_after_it_was_listed_is_still_read() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Does an etcd process use these files? etcd holds a lock on the WAL file that it writes, and on its database.
+//! The check whether an etcd process uses these files. etcd holds a lock on the WAL file that it writes, and on its database.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -16,19 +16,19 @@ use crate::os::beneath::Dir;
 use crate::os::ofd_lock;
 use crate::os::regular_file::is_irregular;
 
-/// The first file of the data dir that a process holds locked.
+/// Returns the first file of the data dir that a process holds locked.
 ///
-/// Asks without taking etcd's kind of lock, so that an etcd that starts at this moment is not turned away.
+/// It does not take etcd's kind of lock, so that an etcd that starts at this moment is not refused.
 pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
     for place in files(dir)? {
         let file = match place.dir.or_irregular(&place.name) {
-            // Renamed or purged since it was listed: that is etcd at work, and its other files tell.
+            // etcd has renamed or purged the file since it was listed. Its other files show that it is running.
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            // A process has a lease on it.
+            // A process has a lease on the file.
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Some(place.path())),
             file => file.map_err(Error::io("opening", place.path()))?,
         };
-        // Such as `lost+found`: etcd locks regular files only.
+        // An entry such as `lost+found`. etcd locks regular files only.
         let Ok(file) = file else { continue };
         if is_locked(file).map_err(Error::io("looking for locks on", place.path()))? {
             return Ok(Some(place.path()));
@@ -50,8 +50,8 @@ impl Place {
     }
 }
 
-/// Returns the names of the files that etcd locks. A link in the place of a directory leads to none: etcd has no files there, and
-/// a stop must not fail because the container left such a link behind.
+/// Returns the files that etcd locks. A link in place of a directory yields none. etcd has no files there, and a stop must not
+/// fail because the container left such a link.
 fn files(dir: &Path) -> Result<Vec<Place>, Error> {
     let mut places = Vec::new();
     for part in [WAL, "wal.tmp", SNAP] {
@@ -63,7 +63,7 @@ fn files(dir: &Path) -> Result<Vec<Place>, Error> {
     Ok(places)
 }
 
-/// Opens the directory `part` of etcd's data, with the names in it; `None` where there is none.
+/// Opens the directory `part` of etcd's data, and lists its names; `None` where there is none.
 pub(super) fn directory(dir: &Path, part: &str) -> Result<Option<(Dir, Vec<OsString>)>, Error> {
     let found = member(dir).and_then(|member| member.map_or(Ok(None), |member| below(&member, part)));
     match found {
@@ -72,13 +72,13 @@ pub(super) fn directory(dir: &Path, part: &str) -> Result<Option<(Dir, Vec<OsStr
     }
 }
 
-/// etcd locks WAL files with an open-file-description lock where the kernel has them (else with flock), the database
-/// with flock.
+/// Returns whether etcd has a file locked. It locks WAL files with an open-file-description lock if the kernel has those, else
+/// with flock. It locks the database with flock.
 fn is_locked(file: File) -> std::io::Result<bool> {
     if ofd_lock::is_taken(&file)? {
         return Ok(true);
     }
-    // A shared lock conflicts with etcd's exclusive one only, and goes when it is dropped.
+    // A shared lock conflicts only with etcd's exclusive one, and is released when it is dropped.
     match Flock::lock(file, FlockArg::LockSharedNonblock) {
         Ok(_) => Ok(false),
         Err((_, Errno::EWOULDBLOCK)) => Ok(true),
@@ -86,7 +86,7 @@ fn is_locked(file: File) -> std::io::Result<bool> {
     }
 }
 
-/// Opens a WAL file for writing, locked as etcd would lock it: until it is closed, no etcd can open it.
+/// Opens a WAL file for writing, with etcd's own kind of lock. Until it is closed, no etcd can open it.
 pub(super) fn open_locked(dir: &Path, path: &Path) -> Result<File, Error> {
     let file = opened_to_change(dir, path).map_err(Error::io("opening", path))?;
     match ofd_lock::try_take(&file) {
@@ -105,7 +105,7 @@ fn opened_to_change(dir: &Path, path: &Path) -> std::io::Result<File> {
 mod tests {
     use super::*;
 
-    /// What keeps etcd out while a WAL file is changed.
+    /// This lock keeps etcd out while a WAL file is changed.
     #[test]
     fn our_lock_is_seen_as_etcds_own() {
         let dir = tempfile::tempdir().unwrap();
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(holder(dir.path()).unwrap(), Some(path.clone()));
         assert!(matches!(open_locked(dir.path(), &path), Err(Error::Open { .. })));
         drop(file);
-        // A program that another test starts just then has the file open, too, until its `exec`.
+        // A program that another test starts at this moment has the file open, too, until its `exec`.
         let patience = crate::os::clock::Deadline::after(std::time::Duration::from_secs(10));
         while holder(dir.path()).unwrap().is_some() {
             assert!(!patience.has_passed(), "a lock that was given back is still there");

@@ -1,8 +1,8 @@
-//! Who the members are: a snapshot's configuration, and every change behind it in the log.
+//! The members of a cluster: a snapshot's configuration, and every later change in the log.
 //!
-//! Raft would apply each change as it stands. etcd looks at it first and drops the ones that contradict its member
-//! list (a second `member add` with a peer URL that is taken, a change of a member that was removed), so the same
-//! is done here; else a rejected `member add` would count as a member for ever.
+//! Raft applies each change as it is. etcd checks it first, and drops changes that contradict its member list. Examples are a
+//! second `member add` with a peer URL in use, and a change of a removed member. This module does the same, so that a rejected
+//! `member add` does not count as a member.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use super::database::Members;
 use super::proto::{ConfChange, ConfChangeV2, ConfState};
 use crate::base::json;
 
-/// What a change does; etcd's numbers.
+/// The kind of a change, with etcd's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChangeKind {
     Add,
@@ -41,7 +41,7 @@ impl From<u64> for ChangeKind {
 pub(super) struct Change {
     kind: ChangeKind,
     id: u64,
-    /// What etcd decides by; Raft alone would not look at it.
+    /// etcd's data for its own checks. Raft alone does not use it.
     context: Option<Context>,
 }
 
@@ -72,13 +72,13 @@ impl Change {
         self.kind == ChangeKind::Remove
     }
 
-    /// Whether this version of tandem knows what the change means.
+    /// Returns whether this version of tandem knows this kind of change.
     pub(super) fn is_known(&self) -> bool {
         self.kind != ChangeKind::Unknown
     }
 }
 
-/// What etcd sends along with a change.
+/// The data that etcd sends with a change.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Context {
@@ -88,7 +88,7 @@ struct Context {
     is_promote: bool,
 }
 
-/// The configuration, as far as it was replayed.
+/// The configuration after the changes so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Membership {
     pub(super) voters: BTreeSet<u64>,
@@ -98,7 +98,7 @@ pub(super) struct Membership {
 }
 
 impl Membership {
-    /// The configuration of a snapshot; `store` is etcd's member list in it, of which the URLs are taken.
+    /// Returns the configuration of a snapshot. `store` is etcd's member list in the snapshot, which has the URLs.
     pub(super) fn from_snapshot(state: &ConfState, store: &[u8]) -> Self {
         let store = Store::parse(store);
         Self {
@@ -109,8 +109,9 @@ impl Membership {
         }
     }
 
-    /// The configuration that the WAL records with a snapshot. The database is of a later time: it gives the URLs of who
-    /// was a member then and still is. Whoever is removed by it and was no member then, is none for whatever comes.
+    /// Returns the configuration that the WAL records with a snapshot. The database is newer than the record. It has the URLs of
+    /// the record's members that are still members. A member that the database has removed and the record lacks stays removed,
+    /// whatever the log adds.
     pub(super) fn from_record(state: &ConfState, members: Members) -> Self {
         let is_member = |id: &u64| state.voters.contains(id) || state.learners.contains(id);
         Self {
@@ -152,7 +153,7 @@ impl Membership {
         }
     }
 
-    /// etcd's own look at an addition or promotion. Without a context there is nothing that it could look at.
+    /// Returns whether etcd would accept an addition or promotion. Without a context etcd cannot check it.
     fn accepts(&self, change: &Change) -> bool {
         match &change.context {
             None => true,
@@ -177,7 +178,7 @@ struct Store {
     removed: BTreeSet<u64>,
 }
 
-/// A directory of the tree; what is not asked for is skipped, so its size costs nothing.
+/// A directory of the tree. Fields that are not read are skipped, so their size costs nothing.
 #[derive(Deserialize)]
 struct Directory<T> {
     #[serde(rename = "Children")]
@@ -216,8 +217,8 @@ struct Leaf {
 }
 
 impl Store {
-    /// What can be read of it: an unreadable tree leaves the URLs unknown, which only keeps changes from being
-    /// dropped. Raft's own configuration does not come from here.
+    /// Parses as much of the tree as possible. An unreadable tree leaves the URLs unknown, which only means that fewer changes
+    /// are dropped. Raft's own configuration has another source.
     fn parse(json: &[u8]) -> Self {
         let Ok(tree) = serde_json::from_slice::<Tree>(json) else { return Self::default() };
         let cluster = tree.root.children.and_then(|top| top.cluster).and_then(|cluster| cluster.children);

@@ -1,4 +1,4 @@
-//! A data dir in memory: the readers without a file system, for fuzzing and property tests.
+//! A data dir in memory, for fuzzing and property tests of the readers without a file system.
 
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -15,16 +15,16 @@ use super::{DataDir, layout};
 /// The files of a data dir, by name.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDir {
-    /// What would be in `member/wal`.
+    /// The files of `member/wal`.
     pub wals: Vec<(String, Vec<u8>)>,
-    /// The `.snap` files that would be in `member/snap`.
+    /// The `.snap` files of `member/snap`.
     pub snaps: Vec<(String, Vec<u8>)>,
-    /// What would be `member/snap/db`.
+    /// The contents of `member/snap/db`.
     pub database: Vec<u8>,
 }
 
 impl MemoryDir {
-    /// As [`read`](super::read).
+    /// Reads the data dir as [`read`](super::read) does.
     pub fn read(&self) -> Result<DataDir, Error> {
         let segments = self.segments();
         let applied = database::applied_in(Cursor::new(&self.database)).unwrap_or(Applied::Unreadable);

@@ -1,8 +1,8 @@
-//! etcd's data dir, read offline: whose data it is, how far it reaches, and who its voters are.
+//! etcd's data dir, read offline: the member that it belongs to, its position, and its voters.
 //!
-//! Nothing here asks a running etcd, and only [`advance_commit`] and [`move_aside`] change anything. The formats are
-//! those of etcd 3.4 to 3.7, and of later ones that write no `.snap` files. The directory that is meant is always etcd's `--data-dir`, which holds `member/wal` and
-//! `member/snap`.
+//! This module sends no question to a running etcd, and only [`advance_commit`] and [`move_aside`] change files. The formats are
+//! those of etcd 3.4 to 3.7, and of later versions that write no `.snap` files. The directory is always etcd's `--data-dir`,
+//! which holds `member/wal` and `member/snap`.
 
 mod advance;
 mod backup;
@@ -43,12 +43,13 @@ use crate::records::kept_history::KeptHistory;
 use history::Reading;
 use layout::Layout;
 
-/// How often the files are read again when a running etcd changes them meanwhile: it purges old ones.
+/// The number of attempts to read files that a running etcd changes meanwhile, because it purges old ones.
 const ATTEMPTS: u32 = 5;
-/// How long a busy etcd is given in between.
+/// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads what `dir` holds, whether etcd runs or not. An error means that it is not known, never that it is blank.
+/// Reads the contents of `dir`, whether etcd runs or not. An error means that they are unknown, and never that the data dir is
+/// blank.
 pub fn read(dir: &Path) -> Result<DataDir, Error> {
     for attempt in 1..=ATTEMPTS {
         if attempt > 1 {
@@ -56,17 +57,17 @@ pub fn read(dir: &Path) -> Result<DataDir, Error> {
         }
         let reading = match read_closely(dir) {
             Err(error) if error.is_not_found() && (attempt < ATTEMPTS || is_open(dir)?) => continue,
-            // Nobody takes it away meanwhile: a link that leads nowhere, say to a disk that is not mounted.
+            // The file is missing permanently, for example behind a link to a disk that is not mounted.
             reading => reading?,
         };
         match reading {
             None => return Ok(DataDir::Blank),
-            // A running etcd is in the middle of writing a record or a snapshot; on its own that is no damage.
+            // A running etcd may be writing a record or a snapshot. An unfinished write is no damage then.
             Some(Reading::Whole(whole)) if whole.is_unfinished() && is_open(dir)? => {
                 return Ok(DataDir::Present(whole.history));
             }
             Some(Reading::Whole(whole)) => return Ok(DataDir::Present(whole.into_history())),
-            // Files that change while they are read may look damaged.
+            // Files that change during the reading may look damaged.
             Some(Reading::Broken(_)) if attempt < ATTEMPTS && is_open(dir)? => {}
             Some(Reading::Broken(why)) => return Ok(DataDir::Broken { why }),
         }
@@ -74,7 +75,7 @@ pub fn read(dir: &Path) -> Result<DataDir, Error> {
     Err(Error::Changing { path: dir.to_owned() })
 }
 
-/// Reads data that was moved aside, at rest, where it lies.
+/// Reads data that was moved aside, in place. No etcd uses it.
 pub fn read_aside(path: &Path) -> Result<DataDir, Error> {
     let Some(member) = layout::open(path)? else { return Ok(DataDir::Blank) };
     Ok(match read_files(layout::look_into(&member)?, || false)? {
@@ -84,7 +85,7 @@ pub fn read_aside(path: &Path) -> Result<DataDir, Error> {
     })
 }
 
-/// Returns what the database in `member` has for people: etcd's own directory, or one that was moved aside.
+/// Returns the database's data for operators. `member` is etcd's own directory, or one that was moved aside.
 pub fn described(member: &Path) -> Described {
     let snap =
         layout::open(member).ok().flatten().and_then(|member| layout::below(&member, layout::SNAP).ok().flatten());
@@ -97,16 +98,16 @@ pub fn revision(dir: &Path) -> Option<u64> {
     database::described(&snap).revision
 }
 
-/// Returns what the history at `path`, which was moved aside, keeps of where it parted from the other one.
+/// Returns the note of the history at `path`, which was moved aside, about the point where it diverged.
 pub fn kept_history(path: &Path) -> Option<KeptHistory> {
     let dir = layout::open(path.parent()?).ok()??;
     let history = layout::below(&dir, path.file_name()?).ok()??;
     KeptHistory::read(&history).known().cloned()
 }
 
-/// As [`read`], once, with what a change of the WAL needs; `None` stands for blank.
+/// Reads `dir` once as [`read`] does, with the details that a change of the WAL needs; `None` if it is blank.
 fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
-    // One that cannot be told from a stopped one may run.
+    // If the check fails, etcd counts as running.
     read_files(layout::look(dir)?, || is_open(dir).unwrap_or(true))
 }
 
@@ -123,7 +124,7 @@ fn read_files(found: Layout, may_run: impl Fn() -> bool) -> Result<Option<Readin
         if let Some(why) = files.snaps.lack(applied, whole.snapshot_index)? {
             return Ok(Some(Reading::Broken(why)));
         }
-        // A running etcd has written on since its log was read.
+        // A running etcd has written more since its log was read.
         if let Some(ahead) = applied.ahead_of(whole.history.last_index)
             && !may_run()
         {
@@ -133,18 +134,18 @@ fn read_files(found: Layout, may_run: impl Fn() -> bool) -> Result<Option<Readin
     Ok(Some(reading))
 }
 
-/// Ends the processes that have the data dir's files open and that `is_ours` knows: SIGTERM, and SIGKILL after `grace`. Answers how
-/// many that were.
+/// Ends the processes that have the data dir's files open and that `is_ours` accepts: by SIGTERM, and by SIGKILL after `grace`.
+/// Returns their number.
 pub fn end_holders(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) -> Result<usize, Error> {
     holders::end(dir, grace, is_ours)
 }
 
-/// Whether a process, which can only be etcd, has the data dir's files locked.
+/// Returns whether a process, which can only be etcd, has the data dir's files locked.
 pub fn is_open(dir: &Path) -> Result<bool, Error> {
     Ok(lock::holder(dir)?.is_some())
 }
 
-/// The database reaches beyond the log.
+/// Records that the database is ahead of the log.
 fn set_ahead(history: &mut History, index: u64) {
     let last = history.last_index;
     let what = format!("the database holds entries up to index {index}, the log ends at {last}: its end is lost");

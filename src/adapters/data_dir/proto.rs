@@ -1,7 +1,6 @@
-//! The protobuf messages inside etcd's WAL and snapshot files: only the fields that are read or written here.
+//! The protobuf messages in etcd's WAL and snapshot files, with only the fields that this module reads or writes.
 //!
-//! Field numbers are etcd's (`raftpb`, `walpb`, `snappb`), the same from 3.4 to 3.6. Fields that are left out are
-//! skipped when decoding.
+//! Field numbers are etcd's (`raftpb`, `walpb`, `snappb`), and are the same from 3.4 to 3.6. The decoder skips all other fields.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -15,7 +14,7 @@ pub(super) mod record_type {
     pub(crate) const SNAPSHOT: i64 = 5;
 }
 
-/// The kinds of [`Entry`]; all others carry client data.
+/// The kinds of [`Entry`] that are no client data.
 pub(super) mod entry_type {
     pub(crate) const CONF_CHANGE: u64 = 1;
     pub(crate) const CONF_CHANGE_V2: u64 = 2;
@@ -32,7 +31,7 @@ pub(super) struct WalRecord {
     pub(crate) data: Bytes,
 }
 
-/// Whose WAL it is.
+/// The member and the cluster that the WAL belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Metadata {
     #[prost(uint64, tag = "1")]
@@ -41,7 +40,7 @@ pub(super) struct Metadata {
     pub(crate) cluster_id: u64,
 }
 
-/// What Raft must not forget besides its log.
+/// Raft's durable state apart from its log.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct HardState {
     #[prost(uint64, tag = "1")]
@@ -55,7 +54,7 @@ pub(super) struct HardState {
 /// One entry of the Raft log.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Entry {
-    // An enumeration in etcd's schema; any varint is legal on the wire, as for `kind` of the changes below.
+    // This is an enumeration in etcd's schema. Any varint is legal on the wire, as for `kind` of the changes below.
     #[prost(uint64, tag = "1")]
     pub(crate) kind: u64,
     #[prost(uint64, tag = "2")]
@@ -77,7 +76,7 @@ pub(super) struct ConfChange {
     pub(crate) context: Bytes,
 }
 
-/// A change of several members at once; etcd does not propose it, Raft can.
+/// A change of several members at once. Raft supports it, but etcd does not propose it.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ConfChangeV2 {
     #[prost(message, repeated, tag = "2")]
@@ -104,14 +103,14 @@ pub(super) struct ConfState {
     pub(crate) voters_outgoing: Vec<u64>,
 }
 
-/// The WAL's word that a snapshot was taken.
+/// The WAL's record of a snapshot.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct WalSnapshot {
     #[prost(uint64, tag = "1")]
     pub(crate) index: u64,
     #[prost(uint64, tag = "2")]
     pub(crate) term: u64,
-    /// Not before etcd 3.5.
+    /// The members, recorded from etcd 3.5 on.
     #[prost(message, optional, tag = "3")]
     pub(crate) conf_state: Option<ConfState>,
 }
@@ -125,7 +124,7 @@ pub(super) struct SnapFile {
     pub(crate) data: Bytes,
 }
 
-/// What a [`SnapFile`] wraps.
+/// The contents of a [`SnapFile`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Snapshot {
     #[prost(bytes = "bytes", tag = "1")]
@@ -134,7 +133,7 @@ pub(super) struct Snapshot {
     pub(crate) metadata: Option<SnapshotMetadata>,
 }
 
-/// Where in the log a [`Snapshot`] stands.
+/// The position of a [`Snapshot`] in the log.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct SnapshotMetadata {
     #[prost(message, optional, tag = "1")]
@@ -145,7 +144,7 @@ pub(super) struct SnapshotMetadata {
     pub(crate) term: u64,
 }
 
-/// A key as the database holds it (`mvccpb.KeyValue`). A deletion has its key alone.
+/// A key in the database (`mvccpb.KeyValue`). A deletion has only the key.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct KeyValue {
     #[prost(bytes = "bytes", tag = "1")]
@@ -160,7 +159,7 @@ pub(super) struct KeyValue {
     pub(crate) lease: i64,
 }
 
-/// What a client asked for, inside an [`Entry`] (`etcdserverpb.InternalRaftRequest`): what changes keys.
+/// A client's request inside an [`Entry`] (`etcdserverpb.InternalRaftRequest`), as far as it changes keys.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Request {
     #[prost(message, optional, tag = "4")]
@@ -173,7 +172,7 @@ pub(super) struct Request {
     pub(crate) revocation: Option<Revocation>,
 }
 
-/// A key that is written.
+/// A write of a key.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct Put {
     #[prost(bytes = "bytes", tag = "1")]
@@ -182,14 +181,14 @@ pub(super) struct Put {
     pub(crate) value: Bytes,
     #[prost(int64, tag = "3")]
     pub(crate) lease: i64,
-    /// The key keeps the value that it has.
+    /// The key keeps its present value.
     #[prost(bool, tag = "5")]
     pub(crate) ignore_value: bool,
     #[prost(bool, tag = "6")]
     pub(crate) ignore_lease: bool,
 }
 
-/// A key that is deleted; with an end all keys from it up to there.
+/// A deletion of a key, or of all keys from `key` up to the range's end.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct Delete {
     #[prost(bytes = "bytes", tag = "1")]
@@ -198,7 +197,7 @@ pub(super) struct Delete {
     pub(crate) range_end: Bytes,
 }
 
-/// A transaction: one of its two branches is carried out.
+/// A transaction. etcd executes one of its two branches.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Transaction {
     #[prost(message, repeated, tag = "2")]
@@ -218,7 +217,7 @@ pub(super) struct Operation {
     pub(crate) transaction: Option<Transaction>,
 }
 
-/// A lease that ends, and all keys that hang on it.
+/// The end of a lease, which deletes all of its keys.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Revocation {
     #[prost(int64, tag = "1")]

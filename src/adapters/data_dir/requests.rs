@@ -1,4 +1,5 @@
-//! What clients asked for in the part of the log that the database does not hold yet: etcd writes its database a moment after its log.
+//! The clients' requests in the part of the log that the database does not hold yet. etcd writes its database a moment after its
+//! log.
 
 use prost::Message;
 use prost::bytes::Bytes;
@@ -7,23 +8,23 @@ use super::history;
 use super::proto::{self, Entry, Operation, entry_type, record_type};
 use super::wal::{Segment, Stop};
 
-/// What these requests take in memory. etcd writes its database ten times a second.
+/// The greatest memory of these requests in bytes. etcd writes its database ten times a second, so the part is short.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A request of a client.
+/// A request of a client, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Its place in the log.
+    /// The index of its entry in the log.
     pub index: u64,
     pub request: Request,
-    /// Whether it is a part of a transaction. Its conditions are not evaluated, so it may not have been carried out.
+    /// Whether it is part of a transaction. The conditions are not evaluated, so it may not have been executed.
     pub is_conditional: bool,
 }
 
-/// What it changes.
+/// The change that a request makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Without a value the key keeps the one that it has.
+    /// A write. Without a value the key keeps its present one.
     Put {
         key: Bytes,
         value: Option<Bytes>,
@@ -32,25 +33,25 @@ pub enum Request {
     Delete {
         key: Bytes,
     },
-    /// Of all keys from one up to another one, or of all behind the first.
+    /// A deletion of all keys from one up to another, or of all keys from the first on.
     DeleteRange {
         from: Bytes,
         end: Option<Bytes>,
     },
-    /// Of all keys that hang on a lease.
+    /// A deletion of all keys of a lease.
     Revoke {
         lease: i64,
     },
 }
 
-/// The requests that were read.
+/// The requests that were read so far.
 #[derive(Debug, Default)]
 struct Above {
     requests: Vec<Logged>,
     bytes: usize,
 }
 
-/// Reads the requests in `wals` that are above log index `applied`.
+/// Reads the requests in `wals` after log index `applied`.
 pub(super) fn above(wals: &[Segment], applied: u64) -> Result<Vec<Logged>, Stop> {
     let mut above = Above::default();
     history::for_each(wals, |record| match record.kind {
@@ -62,7 +63,7 @@ pub(super) fn above(wals: &[Segment], applied: u64) -> Result<Vec<Logged>, Stop>
 
 impl Above {
     fn take(&mut self, entry: Entry, applied: u64) -> Result<(), Stop> {
-        // An entry that was there before makes way, with all behind it.
+        // An entry replaces an earlier one of its index, and all entries after that.
         while self.requests.last().is_some_and(|last| last.index >= entry.index) {
             self.requests.pop();
         }
@@ -74,7 +75,7 @@ impl Above {
             let why = format!("the log holds more than {} MiB that the database lacks", MOST_BYTES >> 20);
             return Err(Stop::Damaged(why));
         }
-        // What cannot be decoded is a request in the form of etcd 2, which changes no key.
+        // An entry that cannot be decoded is a request in the form of etcd 2, which changes no key.
         let Ok(asked) = proto::Request::decode(entry.data) else { return Ok(()) };
         let index = entry.index;
         let mut add = |request, is_conditional| self.requests.push(Logged { index, request, is_conditional });
@@ -86,7 +87,7 @@ impl Above {
     }
 }
 
-/// Calls `add` with each request of both branches.
+/// Calls `add` for each request of both branches.
 fn branches(transaction: proto::Transaction, add: &mut dyn FnMut(Request)) {
     for Operation { put, delete, transaction } in transaction.success.into_iter().chain(transaction.failure) {
         let requests = [put.map(Request::from), delete.map(Request::from)];

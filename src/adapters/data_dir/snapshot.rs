@@ -1,5 +1,5 @@
-//! Who the members were at one index of the log: from the `.snap` files or, since etcd 3.7 starts without those and later
-//! ones write none, from the WAL's own records of its snapshots.
+//! The members at one index of the log. They are in the `.snap` files, or in the WAL's own records of snapshots. etcd 3.7 starts
+//! without these files, and later versions write none.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use super::membership::Membership;
 use super::proto::{ConfState, SnapFile, Snapshot, WalSnapshot};
 use super::wal::Stop;
 
-/// The snapshot that the log is read on top of; the default stands for the log's very beginning.
+/// The snapshot that the log follows. The default is the beginning of the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Loaded {
     pub(super) index: u64,
@@ -23,18 +23,18 @@ pub(super) struct Loaded {
 /// The snapshot files that cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct Skipped {
-    /// The newest file. A running etcd may be in the middle of writing it.
+    /// The newest file. A running etcd may be writing it.
     pub(super) newest: Option<String>,
     pub(super) others: Vec<String>,
 }
 
-/// Where snapshots come from: a directory, or memory in tests.
+/// A source of snapshots: a directory, or memory in tests.
 pub(super) trait SnapSource {
-    /// Names of all `.snap` files.
+    /// Returns the names of all `.snap` files.
     fn names(&self) -> Result<Vec<PathBuf>, Error>;
-    /// The bytes of one of them; `None` where they are more than any snapshot has.
+    /// Returns the bytes of a file; `None` if it is larger than any snapshot.
     fn load(&self, path: &Path) -> Result<Option<Bytes>, Error>;
-    /// What the database says of the members; `None` where it cannot be read.
+    /// Returns the members in the database; `None` where it cannot be read.
     fn members(&self) -> Result<Option<Members>, Error>;
 }
 
@@ -42,11 +42,11 @@ pub(super) trait SnapSource {
 const WITHOUT_FILES: (u64, u64) = (3, 7);
 
 impl dyn SnapSource + '_ {
-    /// Returns the newest whole snapshot among those that the WAL vouches for. etcd skips unreadable files too (and renames
-    /// them), so these are only noted in `skipped`.
+    /// Returns the newest intact snapshot that the WAL confirms. etcd, too, skips unreadable files (and renames them), so these
+    /// are only added to `skipped`.
     pub(super) fn newest_of(&self, valid: &[WalSnapshot], skipped: &mut Skipped) -> Result<Option<Loaded>, Stop> {
         let mut paths = self.names()?;
-        // The names begin with term and index in hex of fixed width.
+        // The names begin with term and index in hexadecimal of fixed width.
         paths.sort_unstable_by(|one, other| other.cmp(one));
         for (place, path) in paths.into_iter().enumerate() {
             match self.load(&path)?.ok_or("it is larger than any snapshot of etcd").and_then(parse) {
@@ -70,9 +70,8 @@ impl dyn SnapSource + '_ {
         Ok(None)
     }
 
-    /// The newest snapshot that the WAL, in `wal`, records with its members, for an etcd that needs no file of it. A cluster
-    /// of an older version does: without one its etcd does not start. What the database does not tell is not held against
-    /// the data.
+    /// Returns the newest snapshot that the WAL, in `wal`, records with its members, for an etcd that needs no `.snap` file. The
+    /// etcd of a cluster with an older version does not start without one. An unreadable database does not make the data invalid.
     pub(super) fn newest_recorded(&self, valid: &[WalSnapshot], wal: &Path) -> Result<Option<Loaded>, Stop> {
         let newest = valid.iter().filter(|recorded| recorded.index > 0).max_by_key(|recorded| recorded.index);
         let Some((recorded, state)) = newest.and_then(|recorded| Some((recorded, recorded.conf_state.as_ref()?)))
@@ -89,7 +88,7 @@ impl dyn SnapSource + '_ {
     }
 }
 
-/// Refuses what this version does not know, and what contradicts itself.
+/// Refuses a configuration that is unknown or contradictory.
 fn check(state: &ConfState, path: &Path) -> Result<(), Stop> {
     if !state.voters_outgoing.is_empty() {
         let what = "a change of members that is half done (a joint configuration)".into();
@@ -101,7 +100,7 @@ fn check(state: &ConfState, path: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Unwraps a file's content, or says what is wrong with it.
+/// Unwraps a file's contents. An error describes the fault.
 fn parse(bytes: Bytes) -> Result<Snapshot, &'static str> {
     let Ok(file) = SnapFile::decode(bytes) else { return Err("the snapshot cannot be decoded") };
     if file.data.is_empty() || file.crc == 0 {

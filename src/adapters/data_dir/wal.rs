@@ -1,6 +1,7 @@
-//! The WAL's records, one after the other, through all files.
+//! The records of the WAL, in order, through all files.
 //!
-//! Judges what it meets as etcd does when it opens its WAL: what etcd repairs by itself is a torn tail, what makes
+//! The reader classifies faults as etcd does when it opens its WAL. A fault that etcd repairs by itself is a torn tail, and a
+//! fault that keeps it from starting is damage.
 //! etcd refuse to start is damage.
 
 use std::fs::File;
@@ -15,38 +16,38 @@ use super::error::Error;
 use super::proto::{WalRecord, record_type};
 use crate::os::beneath::Dir;
 
-/// Bytes of the length field in front of each record.
+/// The size of the length field in front of each record.
 const FRAME: u64 = 8;
-/// A disk writes at least this much at once; etcd's own measure for a torn write.
+/// The least unit that a disk writes. etcd also uses it to recognise a torn write.
 const SECTOR: u64 = 512;
-/// etcd 3.4 does not start from a record that claims to be this long, whatever it is; later ones take one that ends the log for torn.
+/// The record length from which etcd 3.4 does not start. Later versions treat such a record at the end of the log as torn.
 const LONGEST_OF_3_4: u64 = 10 * 1024 * 1024;
-/// What is allocated at most before the bytes are there; a length field alone must not cost memory.
+/// The most memory that is allocated before the bytes arrive, so that a wrong length field costs none.
 const FIRST_CHUNK: usize = 64 * 1024;
-/// etcd begins another file after 64 MiB, and takes no request of more than a few. What is larger is none of its own, and would
-/// cost memory and time without end.
+/// The largest record. etcd begins another file after 64 MiB, and accepts requests of a few megabytes. A larger record is not
+/// etcd's, and could cost unlimited memory and time.
 const LARGEST_RECORD: u64 = 64 * 1024 * 1024;
 const LARGEST_FILE: u64 = 1024 * 1024 * 1024;
 
-/// One WAL file to be read.
+/// One file of the WAL.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
-    /// The file, also for messages.
+    /// The file's path, which messages also show.
     pub(super) path: PathBuf,
-    /// Position in the sequence of files, from the name.
+    /// The position in the sequence of files, from the name.
     pub(super) sequence: u64,
-    /// Index of the first entry that may be in this file, from the name.
+    /// The index of the first entry that may be in this file, from the name.
     pub(super) first_index: u64,
-    /// The file's bytes where they do not come from the disk.
+    /// The file's bytes, where they do not come from disk.
     pub(super) bytes: Option<Bytes>,
-    /// The directory that the file is in.
+    /// The directory of the file.
     pub(super) from: Option<Arc<Dir>>,
-    /// The file, opened when it was listed: a running etcd that purges it meanwhile takes only its name away.
+    /// The file, opened when it was listed. A running etcd that purges it meanwhile removes only its name.
     pub(super) held: Option<Arc<File>>,
 }
 
 impl Segment {
-    /// Takes a file's name apart; `None` for what etcd does not take for a WAL file either.
+    /// Parses a file's name; `None` for a name that etcd does not regard as a WAL file either.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
         let stem = path.file_name()?.to_str()?.strip_suffix(".wal")?;
         let (sequence, first_index) = stem.split_once('-')?;
@@ -64,7 +65,7 @@ impl Segment {
         })
     }
 
-    /// Opens the file, for all who read it from now on; what cannot be opened fails when it is read.
+    /// Opens the file for all later reads. A file that cannot be opened fails when it is read.
     pub(super) fn hold(&mut self) {
         self.held = self.file().ok().map(Arc::new);
     }
@@ -83,7 +84,7 @@ impl Segment {
             Some(file) => file.try_clone().map_err(Error::io("opening", &self.path))?,
             None => self.file().map_err(Error::io("opening", &self.path))?,
         };
-        // A clone shares its place with whoever read the file before.
+        // A clone shares its offset with an earlier reader of the file.
         file.rewind().map_err(Error::io("reading", &self.path))?;
         let length = file.metadata().map_err(Error::io("reading the size of", &self.path))?.len();
         Ok(Input { source: Box::new(BufReader::with_capacity(FIRST_CHUNK, file)), length })
@@ -95,14 +96,14 @@ struct Input {
     length: u64,
 }
 
-/// Why reading stopped before the end.
+/// The reason why reading stopped before the end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The last file ends in a record that was not written completely. The text has what etcd makes of it.
+    /// The last file ends in an incomplete record. The text contains etcd's reaction.
     Torn(String),
-    /// etcd does not start from this.
+    /// etcd does not start from this WAL.
     Damaged(String),
-    /// Could not look, or do not know.
+    /// An I/O error, or an unknown format.
     Failed(Error),
 }
 
@@ -112,18 +113,18 @@ impl From<Error> for Stop {
     }
 }
 
-/// Where the next record belongs.
+/// The position of the next record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WalOffset {
     /// The last file.
     pub(super) path: PathBuf,
-    /// Behind its last whole record.
+    /// The offset after the last intact record.
     pub(super) offset: u64,
-    /// The rolling checksum up to there.
+    /// The rolling checksum up to that offset.
     pub(super) crc: u32,
 }
 
-/// Reads records until the last file's end.
+/// A reader of records up to the end of the last file.
 pub(super) struct Reader<'a> {
     segment: &'a Segment,
     rest: &'a [Segment],
@@ -133,18 +134,18 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Begins at the first of `segments`; `None` without any.
+    /// Opens the first of `segments`; `None` if there are none.
     pub(super) fn open(segments: &'a [Segment]) -> Result<Option<Self>, Error> {
         let Some((segment, rest)) = segments.split_first() else { return Ok(None) };
         Ok(Some(Self { segment, rest, input: segment.open()?, offset: 0, crc: 0 }))
     }
 
-    /// Behind the last whole record that was read.
+    /// Returns the position after the last intact record that was read.
     pub(super) fn position(&self) -> WalOffset {
         WalOffset { path: self.segment.path.clone(), offset: self.offset, crc: self.crc }
     }
 
-    /// The next record with its checksum verified, or `None` at the end.
+    /// Returns the next record with its checksum verified; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<WalRecord>, Stop> {
         loop {
             if let Some(record) = self.next_in_file()? {
@@ -168,7 +169,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let (length, padding) = split_frame(field);
-        // The subtraction cannot wrap: a whole frame was just read at this offset.
+        // The subtraction cannot wrap, because a whole frame was just read at this offset.
         let left = self.input.length.saturating_sub(self.offset + FRAME);
         if length.checked_add(padding).is_none_or(|wanted| wanted > left) {
             let what = "a record's length reaches past the end of the file";
@@ -186,7 +187,7 @@ impl<'a> Reader<'a> {
             return Err(self.incomplete("the file ends inside a record"));
         }
         let body = Bytes::from(body);
-        // `length` fits: that many bytes are in memory.
+        // `length` fits, because that many bytes are in memory.
         let record = usize::try_from(length).ok().and_then(|length| WalRecord::decode(body.slice(..length)).ok());
         let Some(record) = record else { return Err(self.unreadable(&body, "a record cannot be decoded")) };
         self.check(&record, &body)?;
@@ -194,10 +195,10 @@ impl<'a> Reader<'a> {
         Ok(Some(record))
     }
 
-    /// Verifies the checksum and carries it on.
+    /// Verifies the rolling checksum and updates it.
     fn check(&mut self, record: &WalRecord, body: &[u8]) -> Result<(), Stop> {
         if record.kind == record_type::CRC {
-            // At the very first record nothing is known yet that it could be compared with.
+            // At the very first record there is no checksum yet to compare with.
             if self.crc != 0 && record.crc != self.crc {
                 return Err(Stop::Damaged(self.place("the checksum does not continue that of the file before")));
             }
@@ -212,7 +213,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// At most `wanted` bytes; fewer only at the end of the file. Memory grows with what is really there.
+    /// Reads at most `wanted` bytes, and fewer only at the end of the file. Memory grows with the bytes that exist.
     fn read(&mut self, wanted: u64) -> Result<Vec<u8>, Stop> {
         let mut bytes = Vec::with_capacity(usize::try_from(wanted).unwrap_or(FIRST_CHUNK).min(FIRST_CHUNK));
         let read = (&mut self.input.source).take(wanted).read_to_end(&mut bytes);
@@ -220,18 +221,18 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// A record that the file is too short for.
+    /// Returns the stop for a record that exceeds the file.
     fn incomplete(&self, what: &str) -> Stop {
         if self.is_last() { Stop::Torn(self.torn(what)) } else { Stop::Damaged(self.place(what)) }
     }
 
-    /// A record with wrong content: torn if a whole sector of it never reached the disk.
+    /// Returns the stop for a record with wrong content. It is torn if a whole sector of it never reached the disk.
     fn unreadable(&self, body: &[u8], what: &str) -> Stop {
         let torn = self.is_last() && has_unwritten_sector(self.offset + FRAME, body);
         if torn { Stop::Torn(self.torn(what)) } else { Stop::Damaged(self.place(what)) }
     }
 
-    /// A torn end, which every etcd cuts off.
+    /// Describes a torn end, which every etcd cuts off.
     fn torn(&self, what: &str) -> String {
         format!("{}; etcd cuts it off", self.place(what))
     }
@@ -240,24 +241,24 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// `what`, with file and offset.
+    /// Returns `what` with file and offset.
     fn place(&self, what: &str) -> String {
         format!("{} at byte {}: {what}", self.segment.path.display(), self.offset)
     }
 }
 
-/// What the versions of etcd make of such an end.
+/// The reactions of etcd's versions to such an end.
 const REFUSED_BY_3_4: &str = "; etcd 3.5 and later cut it off, and etcd 3.4 does not start from it (max entry size limit \
     exceeded): type 'tandem data-dir advance-commit', which cuts it off";
 
-/// Length of the record and of the padding behind it.
+/// Splits a frame into the lengths of the record and of the padding after it.
 fn split_frame(field: u64) -> (u64, u64) {
     let length = field & ((1 << 56) - 1);
     let padding = if field >> 63 == 1 { (field >> 56) & 7 } else { 0 };
     (length, padding)
 }
 
-/// Whether one of the disk sectors that `body`, written at `offset`, covers holds nothing but zeros.
+/// Returns whether one of the disk sectors that `body`, written at `offset`, covers holds only zeros.
 fn has_unwritten_sector(offset: u64, body: &[u8]) -> bool {
     // The remainder is below 512.
     let head = usize::try_from(SECTOR - offset % SECTOR).unwrap_or_default().min(body.len());
@@ -266,7 +267,7 @@ fn has_unwritten_sector(offset: u64, body: &[u8]) -> bool {
     (!head.is_empty() && zero(head)) || tail.chunks(usize::try_from(SECTOR).unwrap_or(usize::MAX)).any(zero)
 }
 
-/// A state record as etcd would append it behind `position`, in its frame.
+/// Returns a record with its frame, as etcd would append it after one with the checksum `crc`.
 pub(super) fn frame(kind: i64, crc: u32, data: &[u8]) -> Vec<u8> {
     let record = WalRecord { kind, crc: crc32c::crc32c_append(crc, data), data: Bytes::copy_from_slice(data) };
     let body = record.encode_to_vec();
@@ -285,7 +286,7 @@ pub(super) fn frame(kind: i64, crc: u32, data: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Returns the reader's sentence about `end` behind one whole record.
+    /// Returns the reader's text about `end` after one intact record.
     fn said(end: &[u8]) -> String {
         let bytes = Bytes::from([frame(record_type::STATE, 0, b""), end.to_vec()].concat());
         let (path, held) = (PathBuf::from("/wal"), None);

@@ -1,4 +1,4 @@
-//! Until when the data of a data dir reaches, for people. The clock of a machine may be wrong, so it decides nothing.
+//! The time of the last write to a data dir, for operators. A machine's clock may be wrong, so no decision uses it.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -6,20 +6,20 @@ use std::path::Path;
 use super::{layout, lock};
 use crate::os::beneath::Dir;
 
-/// When the log in `dir` was last written to, in seconds since 1970; nothing where there is none.
+/// Returns the time of the last write to the log in `dir`, in seconds since 1970; `None` where there is none.
 pub fn last_written(dir: &Path) -> Option<u64> {
     let (wal, names) = lock::directory(dir, layout::WAL).ok()??;
     newest(&wal, &names)
 }
 
-/// The same of data that was moved aside to `path`.
+/// Returns the same time for data that was moved aside to `path`.
 pub fn last_written_aside(path: &Path) -> Option<u64> {
     let wal = layout::below(&layout::open(path).ok()??, layout::WAL).ok()??;
     newest(&wal, &layout::names(&wal).ok()?)
 }
 
 fn newest(wal: &Dir, names: &[OsString]) -> Option<u64> {
-    // etcd prepares the next segment under another name; that is no write.
+    // etcd prepares the next segment under another name, which is no write to the log.
     let segments = names.iter().filter(|name| Path::new(name).extension() == Some("wal".as_ref()));
     let newest = segments.filter_map(|name| Some(wal.stat(name).ok()?.st_mtime)).max()?;
     u64::try_from(newest).ok()

@@ -1,7 +1,7 @@
-//! Each change of a key that a database holds, in the order of their revisions: etcd's bucket `key`, page after page.
+//! The changes of keys that a database holds, in the order of their revisions: etcd's bucket `key`, page by page.
 //!
-//! The database belongs to another program, so nothing in it is believed. Revisions rise, and all pages together are no longer than
-//! the file: a tree that leads to itself ends with an error. One page is in memory at a time.
+//! The database is another program's, so its contents are not trusted. Revisions must rise, and all pages together must not
+//! exceed the file's length. So a circular tree ends with an error. One page is in memory at a time.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -11,35 +11,36 @@ use prost::bytes::Bytes;
 use super::{BRANCH, BUCKET, Database, Fault, HEADER, LEAF, MAX_DEPTH, Value, inline, number, page_of, slice};
 use crate::adapters::data_dir::proto::KeyValue;
 
-/// A page with its overflow. etcd puts up to four large values into one, and takes no request of more than a few megabytes.
+/// The largest page with its overflow. etcd puts up to four large values into one, and accepts requests of a few megabytes at
+/// most.
 const LARGEST_PAGE: u64 = 64 << 20;
-/// The key of a change: its revision, `_`, its place in the transaction, and a mark where it is a deletion.
+/// The length of a change's key: its revision, `_`, its place in the transaction, and a mark if it is a deletion.
 const REVISION: usize = 17;
 const SEPARATOR: u8 = b'_';
 const DELETION: u8 = b't';
 
-/// A change of a key.
+/// A change of a key, with its revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub revision: u64,
-    /// Its place among the changes of this revision.
+    /// The change's place among those of its revision.
     pub place: u64,
     pub is_deletion: bool,
     pub key: Bytes,
     /// The revision that created the key; 0 in a deletion.
     pub created: u64,
-    /// How often the key was written since then.
+    /// The number of writes of the key since its creation.
     pub version: u64,
     pub lease: i64,
     pub value: Bytes,
 }
 
-/// Why a database cannot be read.
+/// The reason why a database cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::adapters::data_dir) enum Damage {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The page, and what is wrong with it.
+    /// The page, and its fault.
     #[error("page {0} {1}")]
     Page(u64, &'static str),
     #[error("neither of its first two pages is whole")]
@@ -55,18 +56,18 @@ impl From<Fault> for Damage {
     }
 }
 
-/// Walks through the changes of a database.
+/// An iterator over the changes of a database.
 #[derive(Debug)]
 pub(in crate::adapters::data_dir) struct Walk<S> {
     database: Database<S>,
-    /// The pages that are left below each branch on the way, the next one last.
+    /// The pages that are left below each branch on the path. The next page is the last one.
     left: Vec<Vec<u64>>,
     leaf: Leaf,
-    /// The bytes of the file that no page has had yet.
+    /// The bytes of the file that no page has covered yet.
     unread: u64,
-    /// What was compacted: of what is not later, only the last change of each key is left.
+    /// The revision of the last compaction. Of changes up to it, only the last one of each key is left.
     compacted: u64,
-    /// The first revision that is wanted.
+    /// The first revision that the caller wants.
     from: u64,
     last: Option<(u64, u64)>,
 }
@@ -77,12 +78,12 @@ struct Leaf {
     bytes: Vec<u8>,
     count: usize,
     next: usize,
-    /// Bytes of keys and values that elements have named.
+    /// The bytes of keys and values that elements have named.
     named: usize,
 }
 
 impl<S: Read + Seek> Walk<S> {
-    /// Begins with the changes of revision `from`.
+    /// Opens a database, and starts with the changes of revision `from`.
     pub(in crate::adapters::data_dir) fn open(source: S, from: u64) -> Result<Self, Damage> {
         let mut database = Database::of(source)?;
         let unread = database.length;
@@ -118,7 +119,7 @@ impl<S: Read + Seek> Walk<S> {
         self.compacted
     }
 
-    /// Reads the next change; `None` behind the last one.
+    /// Reads the next change; `None` after the last one.
     pub(in crate::adapters::data_dir) fn next(&mut self) -> Result<Option<Change>, Damage> {
         loop {
             while self.leaf.next < self.leaf.count {
@@ -181,7 +182,7 @@ impl<S: Read + Seek> Walk<S> {
         Ok(())
     }
 
-    /// Takes the next element of the leaf; `None` where it is of before the first revision that is wanted.
+    /// Reads the next element of the leaf; `None` if its revision is before the first one that the caller wants.
     fn take(&mut self) -> Result<Option<Change>, Damage> {
         let leaf = &mut self.leaf;
         let wrong = |what| Damage::Page(leaf.id, what);
@@ -223,7 +224,7 @@ impl<S: Read + Seek> Walk<S> {
 }
 
 impl<S: Read + Seek> Database<S> {
-    /// Reads up to which revision it was compacted. A compaction that was cut short has deleted a part, so the scheduled one counts.
+    /// Reads the revision of the last compaction. An interrupted compaction has deleted a part, so the scheduled revision counts.
     fn compacted(&mut self, root: u64) -> Result<u64, Fault> {
         let mut compacted = 0;
         for name in ["scheduledCompactRev", "finishedCompactRev"] {
@@ -235,7 +236,7 @@ impl<S: Read + Seek> Database<S> {
     }
 }
 
-/// Takes the key of a change apart.
+/// Splits the key of a change into revision, place and deletion mark.
 fn revision(key: &[u8]) -> Option<(u64, u64, bool)> {
     let is_deletion = match key.get(REVISION..)? {
         [] => false,
@@ -246,7 +247,7 @@ fn revision(key: &[u8]) -> Option<(u64, u64, bool)> {
     Some((number(key, 0).map(u64::from_be_bytes)?, number(key, 9).map(u64::from_be_bytes)?, is_deletion))
 }
 
-/// Returns the pages below a branch that can hold revision `from` or a later one, the first of them last.
+/// Returns the pages below a branch that can hold revision `from` or a later one. The first of them is the last element.
 fn children(page: &[u8], count: usize, from: u64) -> Option<Vec<u64>> {
     let mut below = Vec::new();
     for element in (0..count).map(|element| HEADER + element * 16) {

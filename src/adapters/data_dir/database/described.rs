@@ -1,4 +1,4 @@
-//! Names and the revision in a database, for people.
+//! The members' names and the last revision in a database, for operators.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
@@ -8,19 +8,19 @@ use super::{
 };
 use crate::os::beneath::Dir;
 
-/// A key is a revision, `_`, another number, and a mark of a deletion.
+/// The longest key of a change: a revision, `_`, another number, and a deletion mark.
 const REVISION_KEY: usize = 18;
 
-/// What a database has for people: nothing is decided by it.
+/// The database's data for operators. No decision uses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Described {
-    /// The revision of the last change of a key that it holds.
+    /// The revision of the last change of a key in the database.
     pub revision: Option<u64>,
-    /// The members' names, by their ids.
+    /// The members' names by their ids.
     pub names: BTreeMap<u64, String>,
 }
 
-/// Reads what the database in `snap` has for people; nothing where it cannot be read.
+/// Reads the data for operators from the database in `snap`; empty where it cannot be read.
 pub(in crate::adapters::data_dir) fn described(snap: &Dir) -> Described {
     let Ok(Some(source)) = open(snap) else { return Described::default() };
     let Ok(mut database) = Database::of(source) else { return Described::default() };
@@ -32,7 +32,7 @@ pub(in crate::adapters::data_dir) fn last_revision(source: impl Read + Seek) -> 
     Ok(Database::of(source)?.revision()?)
 }
 
-/// What is wanted of a member's JSON.
+/// The fields that are read of a member's JSON.
 #[derive(serde::Deserialize)]
 struct Named {
     #[serde(default)]
@@ -48,7 +48,7 @@ impl<S: Read + Seek> Database<S> {
         Ok(members.iter().filter_map(|(key, value)| Some((id(key)?, name(value)?))).collect())
     }
 
-    /// The revision that the last key of the bucket `key` begins with: keys are sorted by it.
+    /// Reads the revision of the last key in the bucket `key`, which is sorted by revision.
     fn revision(&mut self) -> Result<Option<u64>, Fault> {
         let root = self.root()?;
         let Some(Value::Bucket(bucket)) = self.find(root, b"key", 0)? else { return Ok(None) };
@@ -59,7 +59,7 @@ impl<S: Read + Seek> Database<S> {
         Ok(key.and_then(|key| number(&key, 0)).map(u64::from_be_bytes))
     }
 
-    /// The last key below page `id`. Values may be long, so that no whole page is read.
+    /// Reads the last key below page `id`. It does not read whole pages, because values may be long.
     fn last_key(&mut self, id: u64, depth: u32) -> Result<Option<Vec<u8>>, Fault> {
         self.pages += 1;
         if depth > MAX_DEPTH || self.pages > MAX_PAGES {
@@ -87,7 +87,7 @@ impl<S: Read + Seek> Database<S> {
     }
 }
 
-/// The last key of a bucket that is inside another one's value.
+/// Returns the last key of a bucket that is inside another one's value.
 fn last_key_in(page: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     let count = number(page, 10).map(u16::from_le_bytes).ok_or(Fault::Format)?;
     let Some(last) = usize::from(count).checked_sub(1) else { return Ok(None) };
