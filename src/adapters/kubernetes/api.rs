@@ -1,4 +1,4 @@
-//! The Kubernetes API, asked over HTTP, each question within a bound.
+//! A client of the Kubernetes API over HTTP. Each question has a time limit.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use crate::adapters::https::transport::TlsConnector;
 use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::json;
 
-/// More than the list of a two-node cluster's Machines can be.
+/// The largest answer in bytes, more than the list of a two-node cluster's Machines.
 pub(crate) const BODY_LIMIT: u64 = 8 * 1024 * 1024;
 const NOT_FOUND: u16 = 404;
 const OK: u16 = 200;
-/// Answers a write that names another version of the object.
+/// The status of a write that names another version of the object.
 pub(crate) const CONFLICT: u16 = 409;
-/// How often a change is tried on an object that another client writes to.
+/// The number of attempts to change an object that another client writes to.
 pub(crate) const TRIES: usize = 5;
 
-/// The items of a list; an API that the cluster does not have has none.
+/// Returns the items of a list. An API that the cluster does not have has none.
 pub(crate) fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Vec<Value>, String> {
     let Some(body) = body(agent, access, path)? else { return Ok(Vec::new()) };
     let document: Value = json::from_text(&body).map_err(|error| error.to_string())?;
     Ok(document.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
 }
 
-/// What is at `path`, if anything is.
+/// Returns the body at `path`; `None` where there is nothing.
 pub(crate) fn body(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Option<Zeroizing<String>>, String> {
     let request = authorised(agent.get(format!("{}{path}", access.server)), access);
     let mut answer = request.call().map_err(|error| words(&error, access))?;
@@ -48,13 +48,13 @@ pub(crate) fn body(agent: &ureq::Agent, access: &Access, path: &str) -> Result<O
     Ok(Some(Zeroizing::new(body)))
 }
 
-/// Returns a client of the API that `kubeconfig` gives access to, with `patience` for each answer.
+/// Returns a client of the API that `kubeconfig` gives access to, with the time limit `patience` for each answer.
 pub(crate) fn connect(kubeconfig: &Path, patience: Duration) -> Result<(ureq::Agent, Access), String> {
     let access = kubeconfig::read(kubeconfig).map_err(|why| format!("{} {why}", kubeconfig.display()))?;
     Ok((agent(&access, patience)?, access))
 }
 
-/// The request, with the token of `access` where it has one.
+/// Adds the token of `access` to a request, where there is one.
 pub(crate) fn authorised<B>(request: ureq::RequestBuilder<B>, access: &Access) -> ureq::RequestBuilder<B> {
     match &access.token {
         Some(token) => request.header("Authorization", Zeroizing::new(["Bearer ", token].concat()).as_str()),
@@ -80,7 +80,7 @@ pub(crate) fn agent(access: &Access, patience: Duration) -> Result<ureq::Agent, 
     Ok(ureq::Agent::with_parts(config, connector, DefaultResolver::default()))
 }
 
-/// The authorities of the kubeconfig. Where it names none, no server is trusted.
+/// Returns the authorities of the kubeconfig. Without any, no server is trusted.
 fn trusted(access: &Access) -> Result<Vec<CertificateDer<'static>>, String> {
     let Some(pem) = &access.authorities else { return Ok(Vec::new()) };
     match wrong::authorities(pem) {
@@ -89,7 +89,7 @@ fn trusted(access: &Access) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// The client's certificate and key, where the kubeconfig has them.
+/// Returns the client's certificate and key, where the kubeconfig has them.
 fn identity(access: &Access) -> Result<Option<Identity>, String> {
     let Some((certificate, key)) = &access.identity else { return Ok(None) };
     let of_no_use = |what: &str, why: &str| format!("the {what} of {} is of no use: {why}", access.file);
@@ -103,7 +103,7 @@ fn identity(access: &Access) -> Result<Option<Identity>, String> {
     Ok(Some((chain, key)))
 }
 
-/// Returns what an error of a request means, with the entry of the kubeconfig that is to blame.
+/// Describes the error of a request, with the entry of the kubeconfig that caused it.
 pub(crate) fn words(error: &ureq::Error, access: &Access) -> String {
     let of_tls = match error {
         ureq::Error::Rustls(error) => Some(error),

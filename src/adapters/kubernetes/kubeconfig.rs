@@ -1,4 +1,4 @@
-//! Access to the Kubernetes API, from a kubeconfig file: the server, whom to trust, and who we are.
+//! Access to the Kubernetes API from a kubeconfig file: the server, its authorities, and the credentials.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,20 +13,20 @@ use zeroize::Zeroizing;
 
 use crate::os::wiped;
 
-/// Many times what a kubeconfig, a certificate or a key is.
+/// The largest file in bytes, many times a kubeconfig, a certificate or a key.
 const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// The content of a PEM file.
+/// The contents of a PEM file.
 pub type Pem = Zeroizing<Vec<u8>>;
 
-/// What the current context of a kubeconfig file says. PEM texts; what is secret never shows, and is wiped when it is
-/// dropped. What the YAML reader copies on its way is not ours to wipe.
+/// The access that the current context of a kubeconfig file gives. Secrets are never printed, and are wiped when they are
+/// dropped. Copies that the YAML reader makes cannot be wiped here.
 pub struct Access {
-    /// The kubeconfig itself, for sentences.
+    /// The kubeconfig's path, for error texts.
     pub file: String,
     pub server: String,
     pub authorities: Option<Pem>,
-    /// A client certificate and its key.
+    /// The client certificate and its key.
     pub identity: Option<(Pem, Pem)>,
     pub token: Option<Zeroizing<String>>,
 }
@@ -37,10 +37,10 @@ impl fmt::Debug for Access {
     }
 }
 
-/// Where a pod finds the API server, and its service account.
+/// The API server and the service account of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pod {
-    /// `KUBERNETES_SERVICE_HOST` and `KUBERNETES_SERVICE_PORT`.
+    /// The value of `KUBERNETES_SERVICE_HOST`. `KUBERNETES_SERVICE_PORT` is in the next field.
     pub(crate) host: String,
     pub(crate) port: String,
     /// The directory with `token` and `ca.crt`.
@@ -48,7 +48,7 @@ pub(crate) struct Pod {
 }
 
 impl Pod {
-    /// Reads the service account as it is now.
+    /// Reads the service account's present token and authority.
     pub(crate) fn access(&self) -> Result<Access, String> {
         let read = |name: &str| {
             let path = self.account.join(name);
@@ -68,7 +68,7 @@ impl Pod {
     }
 }
 
-/// The file, as far as it is of use here. Programs that write one leave out or set to null what they have nothing for.
+/// The file's fields that are used here. Programs that write one omit the others, or set them to null.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Config {
@@ -78,7 +78,7 @@ struct Config {
     users: Option<Vec<Named<User>>>,
 }
 
-/// An entry of one of the lists; each list has another word for the content.
+/// An entry of a list. Each list has another key for the content.
 #[derive(Deserialize)]
 struct Named<T> {
     name: Option<String>,
@@ -114,14 +114,14 @@ struct User {
     others: BTreeMap<String, Value>,
 }
 
-/// Settings of a cluster that change which server the client reaches or trusts.
+/// A cluster's settings that change the server that the client reaches or trusts.
 const OF_A_CLUSTER: &[&str] = &["insecure-skip-tls-verify", "tls-server-name", "proxy-url"];
-/// Settings of a user that change in which name the client asks.
+/// A user's settings that make the client act as another user.
 const IN_ANOTHER_NAME: &[&str] = &["as", "as-uid", "as-groups", "as-user-extra"];
 
-/// Reads the file at `path`; answers in words what keeps it from being used.
+/// Reads the file at `path`. An error describes why it cannot be used.
 ///
-/// Takes the credentials of exactly the user that the current context names: another user's belong to another cluster.
+/// Takes the credentials of exactly the user that the current context names, because another user's may be for another cluster.
 pub fn read(path: &Path) -> Result<Access, String> {
     let bytes = wiped::read_at_most(path, SIZE_LIMIT).map_err(|error| format!("cannot be read ({})", error.kind()))?;
     let text =
@@ -166,13 +166,13 @@ pub fn read(path: &Path) -> Result<Access, String> {
     })
 }
 
-/// Leaves out an empty text, which means as little as none.
+/// Returns a text unless it is blank.
 fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// Refuses a file with a setting of `names` that is switched on. Without it the client would reach or trust another server,
-/// or ask in another name.
+/// Refuses a file that enables a setting of `names`. This client does not support it, and would reach or trust another server, or
+/// act as another user, than the file intends.
 fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), String> {
     let is_on = |value: &Value| match value {
         Value::Null => false,
@@ -187,11 +187,11 @@ fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), 
     }
 }
 
-/// Reads YAML, of which JSON is a part. Why it cannot be read is not said: the reader's own errors may hold what they are
-/// about, and that may be a key.
+/// Reads YAML, which includes JSON. Returns no reason for a failure, because the reader's errors may quote the text, and that may
+/// be a key.
 fn parse(text: &str) -> Option<Config> {
     let mut loader = YamlLoader::<Yaml<'_>>::default();
-    // A token stays as it is written, also where it looks like a number.
+    // A token stays as it is written, even if it looks like a number.
     loader.early_parse(false);
     loader.allow_duplicate_keys(true);
     Parser::new_from_str(text).load(&mut loader, false).ok()?;
@@ -200,7 +200,7 @@ fn parse(text: &str) -> Option<Config> {
     config.filter(|_| documents.next().is_none())
 }
 
-/// YAML as the JSON that it stands for: texts, lists, mappings and nothing. `None` where that is not all there is.
+/// Converts YAML to JSON: texts, lists, mappings and null. `None` if the YAML has anything else.
 fn value(yaml: Yaml<'_>) -> Option<Value> {
     Some(match yaml {
         Yaml::Representation(text, ScalarStyle::Plain, None)
@@ -229,14 +229,14 @@ fn named<'a, T>(list: Option<&'a [Named<T>]>, name: &str) -> Option<&'a T> {
     list?.iter().find(|entry| entry.name.as_deref() == Some(name))?.content.as_ref()
 }
 
-/// Decodes base64, in which blanks and line ends mean nothing.
+/// Decodes base64, and ignores blanks and line ends.
 fn decoded(data: &str) -> Option<Vec<u8>> {
     let mut plain = Zeroizing::new(String::with_capacity(data.len()));
     plain.extend(data.chars().filter(|character| !character.is_ascii_whitespace()));
     base64::engine::general_purpose::STANDARD.decode(plain.as_bytes()).ok()
 }
 
-/// A file's content, given in the configuration itself or by its path.
+/// Returns a file's contents, from the configuration itself or from a path.
 fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Option<Pem>, String> {
     if let Some(data) = data {
         let content = decoded(data).ok_or_else(|| format!("has a {name}-data that is not base64"))?;
@@ -248,7 +248,7 @@ fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Opti
         .map_err(|error| format!("names {}, which cannot be read ({})", path.display(), error.kind()))
 }
 
-/// One in `dir` for a test's own API.
+/// Writes a kubeconfig to `dir` for a test's own API.
 #[cfg(test)]
 pub(crate) fn for_server(dir: &tempfile::TempDir, server: &str) -> std::path::PathBuf {
     let path = dir.path().join("kubeconfig");
@@ -368,7 +368,7 @@ mod tests {
         }
     }
 
-    /// The token of the first user.
+    /// Returns the token of the first user.
     fn token(text: &str) -> Option<String> {
         Some(parse(text)?.users?.first()?.content.as_ref()?.token.as_deref()?.clone())
     }

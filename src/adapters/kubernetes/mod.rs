@@ -1,4 +1,4 @@
-//! The Kubernetes API: access to it, questions to it, and its Nodes.
+//! The Kubernetes API: the access, the client, and the Nodes.
 
 pub(crate) mod api;
 pub mod kubeconfig;

@@ -1,4 +1,4 @@
-//! Nodes: the list of a group, one Node read anew, and a watch of one Node.
+//! Kubernetes Nodes: the list of a group, a fresh read of one Node, and a watch of one Node.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
@@ -13,35 +13,35 @@ use super::kubeconfig::Access;
 use crate::base::json;
 
 const NODES: &str = "/api/v1/nodes";
-/// How many Nodes one answer has.
+/// The number of Nodes in one answer.
 const PAGE: usize = 100;
-/// More pages than any cluster has.
+/// The greatest number of pages, more than any cluster has.
 const MOST_PAGES: usize = 100;
-/// How much longer than the server's own time a watch may last.
+/// The additional time that a watch may last after the server's own limit.
 const GRACE: Duration = Duration::from_secs(5);
-/// Many times what one Node is, with the names of all its images.
+/// The largest line in bytes, many times a Node with the names of all its images.
 const LINE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// What keeps a question from its answer.
+/// The reason for a question without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The API server answers, and refuses: 401, 403, 404 and others.
+    /// The API server answers with a refusal: 401, 403, 404 and others.
     #[error("the API answers {status}: {why}")]
     Refused { status: u16, why: String },
-    /// The version from which a watch was to begin is forgotten.
+    /// The server no longer has the version from which the watch was to begin.
     #[error("the version from which the watch was to begin is too old")]
     TooOld,
-    /// There is no answer that can be used.
+    /// There is no usable answer.
     #[error("{0}")]
     None(String),
 }
 
-/// One Node, as far as fencing asks for it.
+/// A Node's fields that fencing uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) uid: String,
-    /// Its addresses of type `InternalIP`, in their order.
+    /// The addresses of type `InternalIP`, in the Node's order.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) labels: BTreeMap<String, String>,
     /// The keys of its annotations.
@@ -52,14 +52,14 @@ pub(crate) struct Node {
     pub(crate) version: String,
 }
 
-/// What a watch of one Node shows.
+/// An event of a watch of one Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The Node is this now.
+    /// The present state of the Node.
     Is(Box<Node>),
-    /// The Node is gone; the version at which it went.
+    /// The Node was deleted, at this version.
     Gone(String),
-    /// Nothing but the version has changed.
+    /// Only the version has changed.
     Version(String),
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn list(access: &Access, label: &str, patience: Duration) -> Result<V
     Err(Failure::None(format!("the list has more than {MOST_PAGES} pages")))
 }
 
-/// Reads one Node, or finds that there is none. The answer is linearizable, because the request names no version.
+/// Reads one Node; `None` where there is none. The answer is linearizable, because the request names no version.
 pub(crate) fn read(access: &Access, name: &str, patience: Duration) -> Result<Option<Node>, Failure> {
     let agent = api::agent(access, patience).map_err(Failure::None)?;
     match answered(&agent, access, &format!("{NODES}/{}", encoded(name))) {
@@ -90,8 +90,8 @@ pub(crate) fn read(access: &Access, name: &str, patience: Duration) -> Result<Op
     }
 }
 
-/// Reads one Node, or finds that there is none, and returns the version from which a watch shows each later change. The Node's own version is
-/// none: a server that has forgotten what was before refuses it for as long as the Node does not change.
+/// Reads one Node, and returns the version from which a watch shows each later change. The Node's own version would not do. A
+/// server that has discarded its history refuses that version until the Node changes.
 pub(crate) fn begin(access: &Access, name: &str, patience: Duration) -> Result<(Option<Node>, String), Failure> {
     let agent = api::agent(access, patience).map_err(Failure::None)?;
     let path = format!("{NODES}?fieldSelector=metadata.name%3D{}", encoded(name));
@@ -105,7 +105,7 @@ pub(crate) struct Watch {
     lines: BufReader<Box<dyn Read + Send>>,
 }
 
-/// Watches the Node `name` from `version` on. The server ends the watch after `time`; a silence that lasts longer is an error.
+/// Watches the Node `name` from `version` on. The server ends the watch after `time`. A longer silence is an error.
 pub(crate) fn watch(access: &Access, name: &str, version: &str, time: Duration) -> Result<Watch, Failure> {
     let agent = api::agent(access, time + GRACE).map_err(Failure::None)?;
     let path = format!(
@@ -119,7 +119,7 @@ pub(crate) fn watch(access: &Access, name: &str, version: &str, time: Duration) 
 }
 
 impl Watch {
-    /// Waits for the next change. Nothing, once the server has ended the watch.
+    /// Waits for the next change. Returns `None` once the server has ended the watch.
     pub(crate) fn next(&mut self) -> Result<Option<Change>, Failure> {
         let mut line = Vec::new();
         let read = (&mut self.lines).take(LINE_LIMIT).read_until(b'\n', &mut line);
@@ -149,7 +149,7 @@ impl Watch {
 struct Listed {
     #[serde(default)]
     metadata: ListMetadata,
-    /// Go writes an empty list as null.
+    /// The items. Go writes an empty list as null.
     items: Option<Vec<Object>>,
 }
 
@@ -213,7 +213,7 @@ struct Address {
     address: String,
 }
 
-/// Why the server refuses.
+/// The server's reason for a refusal.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Status {
@@ -248,7 +248,7 @@ impl From<Object> for Node {
     }
 }
 
-/// Returns the answer to a request that the server grants.
+/// Sends a request. A status other than success is an error.
 fn called(agent: &ureq::Agent, access: &Access, path: &str) -> Result<ureq::http::Response<ureq::Body>, Failure> {
     let request = authorised(agent.get(format!("{}{path}", access.server)), access);
     let mut answer = request.call().map_err(|error| Failure::None(words(&error, access)))?;
@@ -278,7 +278,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// Returns the beginning of words of the server, without control characters.
+/// Returns the beginning of the server's text, without control characters.
 fn short(text: &str) -> String {
     const LONGEST: usize = 300;
     text.chars().filter(|character| !character.is_control()).take(LONGEST).collect()

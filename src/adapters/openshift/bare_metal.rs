@@ -1,5 +1,4 @@
-//! OpenShift's own hand on the power of its machines: a BareMetalHost that is not detached is switched on and off by the
-//! bare-metal operator as well.
+//! OpenShift's own power control. The bare-metal operator switches a BareMetalHost on and off unless it is detached.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,10 +9,10 @@ use crate::adapters::kubernetes::api::{connect, list};
 use crate::base::Fact;
 
 pub(super) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
-/// With this annotation, whatever its value, the operator leaves a host alone.
+/// The annotation of a host that the operator does not control, whatever its value is.
 const DETACHED: &str = "baremetalhost.metal3.io/detached";
 
-/// The names of the BareMetalHosts of `nodes` that are not detached; absent where there is no OpenShift.
+/// Returns the names of the BareMetalHosts of `nodes` that are not detached; absent where there is no OpenShift.
 pub fn attached(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Fact<Vec<String>> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -34,7 +33,7 @@ fn is_detached(host: &Value) -> bool {
     host.pointer("/metadata/annotations").is_some_and(|all| all.get(DETACHED).is_some())
 }
 
-/// By the host's own name, or by the name that its machine was seen to have.
+/// Returns whether a host is one of `nodes`, by its own name or by the hostname that its machine has reported.
 pub(super) fn is_of(host: &Value, nodes: &[String]) -> bool {
     let names = [host.pointer("/metadata/name"), host.pointer("/status/hardware/hostname")];
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();

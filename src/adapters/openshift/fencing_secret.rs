@@ -1,5 +1,5 @@
-//! OpenShift's own copy of a fence device's credentials: the Secret from which its operator makes the device again whenever the
-//! two differ. So it follows a change, or the operator takes the change back.
+//! OpenShift's own copy of a fence device's credentials. Its operator rebuilds the device from this Secret whenever the two
+//! differ. So the Secret must follow a change, or the operator reverts it.
 
 pub(super) mod find;
 
@@ -19,14 +19,14 @@ const BODY_LIMIT: u64 = 1024 * 1024;
 const OK: u16 = 200;
 const NOT_FOUND: u16 = 404;
 
-/// What is new; `None` stays.
+/// The new values; `None` keeps the present one.
 #[derive(Default)]
 pub struct Changes<'a> {
     pub username: Option<&'a str>,
     pub password: Option<&'a [u8]>,
-    /// The BMC's host, with its port where that is not 443.
+    /// The BMC's host, with its port unless that is 443.
     pub host: Option<&'a str>,
-    /// The path of its system.
+    /// The path of the BMC's system.
     pub system: Option<&'a str>,
 }
 
@@ -37,8 +37,8 @@ impl std::fmt::Debug for Changes<'_> {
     }
 }
 
-/// Has the Secret of `node` follow, with its BMC at `host` before. Absent where there is none of any node: no OpenShift, or one
-/// that has no fencing of its own.
+/// Updates the Secret of `node`, which had its BMC at `host` before. Returns `Absent` where no node has such a Secret: there is
+/// no OpenShift, or it has no fencing of its own.
 pub fn follow(
     kubeconfig: &Path,
     (node, host): (&str, Option<&str>),
@@ -78,7 +78,7 @@ fn patch(
     Err("another client writes to its Secret at the same time".to_owned())
 }
 
-/// What is used of a Secret: its password is copied nowhere.
+/// The used parts of a Secret. Its password is never copied.
 struct Secret {
     version: String,
     address: String,
@@ -102,7 +102,7 @@ fn read(agent: &ureq::Agent, access: &Access, url: &str) -> Result<Option<Secret
     Ok(Some(Secret { version, address }))
 }
 
-/// Writes the changes to this version of the Secret alone; `false` where it is another one by now.
+/// Writes the changes to this version of the Secret only. Returns `false` if the version has changed meanwhile.
 fn write(
     agent: &ureq::Agent,
     access: &Access,
@@ -144,7 +144,7 @@ fn data(changes: &Changes<'_>, address: &str) -> Map<String, Value> {
     data
 }
 
-/// The `HOST` of an address, without its port.
+/// Returns the `HOST` of an address, without its port.
 fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or_default();
@@ -152,7 +152,7 @@ fn host_of(address: &str) -> &str {
     end.and_then(|end| host.get(..end)).unwrap_or(host).trim_matches(['[', ']'])
 }
 
-/// `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID` with another host or system.
+/// Returns `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID` with another host or system.
 fn moved(address: &str, changes: &Changes<'_>) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("redfish+https", address));
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));

@@ -1,5 +1,5 @@
-//! Whether OpenShift is deleting a node's Machine: then its member is not added again, as the deletion waits until the
-//! member is gone. Asked over the Kubernetes API, within a bound.
+//! The question whether OpenShift is deleting a node's Machine. The deletion waits until the member is gone, so the agent must
+//! not add the member again. The question goes to the Kubernetes API, with a time limit.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use serde_json::Value;
 use crate::adapters::kubernetes::api::{connect, list};
 use crate::base::Fact;
 
-/// How long the answer may take.
+/// The time limit of the answer.
 pub const PATIENCE: Duration = Duration::from_secs(3);
-/// The Machine API, then the Cluster API.
+/// The lists of the Machine API and of the Cluster API.
 const LISTS: &[&str] = &[
     "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines",
     "/apis/cluster.x-k8s.io/v1beta1/namespaces/openshift-cluster-api/machines",
 ];
 
-/// Whether the Machine of `node` is being deleted, as far as the API with the given kubeconfig tells; absent where there is
-/// no kubeconfig, and so nothing that deletes Machines.
+/// Returns whether the Machine of `node` is being deleted, as the API of the kubeconfig reports. Returns `Absent` without a
+/// kubeconfig, because then no controller deletes Machines.
 pub fn is_being_deleted(kubeconfig: &Path, node: &str, patience: Duration) -> Fact<bool> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -47,7 +47,7 @@ fn is_of(machine: &Value, node: &str) -> bool {
     if let Some(named) = machine.pointer("/status/nodeRef/name").and_then(Value::as_str) {
         return named == node;
     }
-    // Of a node that has left the cluster there is the name of the machine.
+    // For a node that has left the cluster, the machine's name is all that is left.
     let addresses = machine.pointer("/status/addresses").and_then(Value::as_array);
     addresses.is_some_and(|addresses| addresses.iter().any(|address| address["address"] == node))
 }

@@ -1,5 +1,5 @@
-//! The Machines of a cluster: which one is a node's, whether it is being deleted, and the hook that holds its deletion up until
-//! somebody takes it off. Asked and written over the Kubernetes API; a change carries the version that it rests on.
+//! The Machines of a cluster: the Machine of a node, whether it is being deleted, and the hook that delays its deletion until it
+//! is removed. The Kubernetes API is read and written. A change names the version that it is based on.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,12 +15,12 @@ const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-qu
 /// The hook's name and owner on a Machine of the Machine API: those of OpenShift's etcd operator.
 const HOOK: &str = "EtcdQuorumOperator";
 const OWNER: &str = "clusteroperator/etcd";
-/// Whether there is an etcd operator, which keeps its hooks by itself.
+/// The object that exists where an etcd operator manages its hooks itself.
 const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const NODES: &str = "/api/v1/nodes/";
 const OK: u16 = 200;
 
-/// Which API a Machine is of.
+/// The API that a Machine belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     Machine,
@@ -36,36 +36,36 @@ impl Api {
     }
 }
 
-/// A Machine, as it was read.
+/// A Machine as the API returned it.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub api: Api,
     object: Value,
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Yes,
-    /// Nothing had to be written.
+    /// The Machine was already in the wanted state.
     Already,
-    /// Whoever is being deleted gets no hook: it was taken off for that.
+    /// The Machine is being deleted. It gets no new hook, because the hook was removed for the deletion.
     BeingDeleted,
     NoMachine,
 }
 
-/// The API, with what it said of Machines.
+/// The API, with the Machines that it returned.
 #[derive(Debug)]
 pub struct Machines {
     agent: ureq::Agent,
     access: Access,
     all: Vec<Machine>,
-    /// Whether an etcd operator keeps the hooks.
+    /// Whether an etcd operator manages the hooks.
     pub has_operator: bool,
 }
 
 impl Machines {
-    /// Reads all Machines of both APIs; one that the cluster does not have has none.
+    /// Reads all Machines of both APIs. An API that the cluster does not have has none.
     pub fn read(path: &Path, patience: Duration) -> Result<Self, String> {
         let (agent, access) = connect(path, patience)?;
         let has_operator = body(&agent, &access, OPERATOR)?.is_some();
@@ -83,18 +83,18 @@ impl Machines {
         Ok(())
     }
 
-    /// Whether anything looks after them: a cluster may have Machines that nobody ever made into any.
+    /// Returns whether a controller manages the Machines. A cluster may have Machine objects that never became machines.
     pub fn is_of_use(&self) -> bool {
         self.all.iter().any(|machine| machine.text("/status/phase") == Some("Running"))
     }
 
-    /// The Machine of a node, by its name or by one of its addresses.
+    /// Returns the Machine of a node, by its name or one of its addresses.
     pub fn of(&self, names: &[&str]) -> Result<Option<&Machine>, String> {
         self.in_api(names, None)
     }
 
-    /// Finds the Machine of `names`. A Machine that names another node is found by an address only where that Node itself has it: an
-    /// old Machine may keep one that was given to another node since. Two of one API that fit are an error.
+    /// Finds the Machine of `names`. A Machine that names another Node matches an address only if that Node has the address
+    /// itself. An old Machine may keep an address that another node has since. Two matches in one API are an error.
     fn in_api(&self, names: &[&str], api: Option<Api>) -> Result<Option<&Machine>, String> {
         let all = || self.all.iter().filter(|machine| api.is_none_or(|api| api == machine.api));
         let is_its_node = |machine: &&Machine| machine.node().is_some_and(|node| names.contains(&node));
@@ -105,14 +105,14 @@ impl Machines {
         if by_node.is_some() { Ok(by_node) } else { the_one(&all().filter(is_at_its_address).collect::<Vec<_>>()) }
     }
 
-    /// Returns whether the Node `node` is there and has one of these addresses.
+    /// Returns whether the Node `node` exists and has one of these addresses.
     fn is_at(&self, node: &str, names: &[&str]) -> bool {
         let read = body(&self.agent, &self.access, &format!("{NODES}{node}")).ok().flatten();
         let node: Option<Value> = read.and_then(|text| json::from_text(&text).ok());
         node.is_some_and(|node| has_address(&node, names))
     }
 
-    /// Puts the hook on the Machine of `names`, or takes it off. Where somebody else wrote meanwhile, it looks again.
+    /// Puts the hook on the Machine of `names`, or removes it. If another client wrote meanwhile, reads the Machine again.
     pub fn write(&mut self, names: &[&str], api: Option<Api>, is_to_be: bool) -> Result<Written, String> {
         for _ in 0..TRIES {
             let Some(machine) = self.in_api(names, api)? else {
@@ -132,7 +132,7 @@ impl Machines {
         Err("somebody else writes to its Machine at the same time".to_owned())
     }
 
-    /// `false` where the object is another one by now.
+    /// Sends the change. Returns `false` if the object has changed meanwhile.
     fn patch(&self, machine: &Machine, is_to_be: bool) -> Result<bool, String> {
         let path = machine.path().ok_or("the API names no version of it")?;
         let request = authorised(self.agent.patch(format!("{}{path}", self.access.server)), &self.access);
@@ -152,7 +152,7 @@ impl Machine {
         self.object.pointer(pointer).and_then(Value::as_str)
     }
 
-    /// The node that it became.
+    /// Returns the node that the Machine became.
     fn node(&self) -> Option<&str> {
         self.text("/status/nodeRef/name")
     }
@@ -165,7 +165,7 @@ impl Machine {
         self.text("/metadata/deletionTimestamp").is_some()
     }
 
-    /// Whether its deletion waits for the hook.
+    /// Returns whether the deletion of the Machine waits for the hook.
     pub fn is_protected(&self) -> bool {
         match self.api {
             Api::Machine => self.hooks().iter().any(is_ours),
@@ -186,7 +186,7 @@ impl Machine {
         Some(format!("{}/namespaces/{namespace}/machines/{name}", self.api.path()))
     }
 
-    /// The change, as a merge patch, of this version alone. A patch replaces a list as a whole.
+    /// Returns the change of this version, as a merge patch. Such a patch replaces a list as a whole.
     fn patched(&self, is_to_be: bool) -> Value {
         let version = self.text("/metadata/resourceVersion").unwrap_or_default();
         match self.api {
@@ -206,7 +206,7 @@ impl Machine {
     }
 }
 
-/// Returns the first of `fitting`, if no other one of its API fits, too.
+/// Returns the first of `fitting`, if no other one of its API matches.
 fn the_one<'a>(fitting: &[&'a Machine]) -> Result<Option<&'a Machine>, String> {
     let Some(first) = fitting.first() else { return Ok(None) };
     let same: Vec<&str> = fitting.iter().filter(|one| one.api == first.api).map(|one| one.name()).collect();

@@ -1,4 +1,4 @@
-//! etcd's pod manifest, as cluster-etcd-operator writes it for Two Node OpenShift: JSON, with the image, the environment
+//! etcd's pod manifest, as cluster-etcd-operator writes it for Two Node OpenShift. It is JSON, with the image, the environment
 //! and the command of the container `etcd`.
 
 use std::collections::BTreeMap;
@@ -10,22 +10,22 @@ use crate::adapters::etcd::settings::{self, Setting};
 use crate::base::json;
 use crate::os::regular_file;
 
-/// Where the container finds the certificates, and where they are on the node.
+/// The directory of the certificates in the container. Below it is the one on the node.
 pub const CERTS_INSIDE: &str = "/etc/kubernetes/static-pod-certs";
 const CERTS_ON_THE_NODE: &str = "/etc/kubernetes/static-pod-resources/etcd-certs";
-/// The variables of etcd's client, which name the certificate that members show each other.
+/// The variables of etcd's client, which name the peer certificate.
 pub const CLIENT_VARIABLES: [&str; 3] = ["ETCDCTL_CACERT", "ETCDCTL_CERT", "ETCDCTL_KEY"];
-/// What differs from node to node is written with these words in it.
+/// The placeholder for the node's name in values that differ by node.
 const NODE_NAME: &str = "NODE_NAME";
 const NODE_VARIABLE: &str = "NODE_ENVVAR_NAME";
-/// The fields that change with every revision of the static pod and mean nothing to etcd.
+/// The fields that change with every revision of the static pod and do not concern etcd.
 const VERSION_LABEL: &str = "/metadata/labels";
 const VERSION_VARIABLE: &str = "ETCD_STATIC_POD_VERSION";
 const VERSION_VOLUME: &str = "resource-dir";
-/// Many times what OpenShift writes.
+/// The largest manifest in bytes, many times OpenShift's own.
 pub const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// A manifest that cannot be used, in a few words.
+/// The reason why a manifest cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("cannot be read ({0})")]
@@ -40,10 +40,10 @@ pub enum Error {
     NoPath(&'static str),
 }
 
-/// The manifest, as far as etcd is concerned, for one node.
+/// The manifest's parts about etcd, for one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// The file's text, for the copy that the container is compared with later.
+    /// The file's text, for the copy that is later compared with the container.
     pub text: String,
     pub image: Option<String>,
     environment: BTreeMap<String, String>,
@@ -76,12 +76,12 @@ impl Manifest {
         })
     }
 
-    /// A variable that is set.
+    /// Returns a variable that is set and not empty.
     pub fn variable(&self, name: &'static str) -> Result<&str, Error> {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty()).ok_or(Error::Missing(name))
     }
 
-    /// etcd's settings, those of the command before those of the environment, as etcd itself weighs them.
+    /// Returns etcd's settings. Those of the command override those of the environment, as in etcd itself.
     pub fn settings(&self) -> Vec<Setting> {
         let from_environment = self.environment.iter().filter_map(|(name, value)| {
             let name = name.strip_prefix("ETCD_")?.to_lowercase().replace('_', "-");
@@ -91,7 +91,7 @@ impl Manifest {
         named.iter().flat_map(|(name, value)| take(name, value)).collect()
     }
 
-    /// The certificate and the key that clients are shown, as the container finds them.
+    /// Returns the serving certificate and its key, by their paths in the container.
     pub fn serving_pair(&self) -> Result<(PathBuf, PathBuf), Error> {
         let flag = |name: &str| self.flags.iter().find(|(flag, _)| flag == name).map(|(_, value)| PathBuf::from(value));
         if let (Some(cert), Some(key)) = (flag("cert-file"), flag("key-file")) {
@@ -102,12 +102,12 @@ impl Manifest {
         Ok((file("crt"), file("key")))
     }
 
-    /// The directory of the certificates on this node.
+    /// Returns the directory of the certificates on this node.
     pub fn certificates_on_the_node(&self) -> &Path {
         &self.certificates_on_the_node
     }
 
-    /// Where a file that the container finds at `inside` is on this node.
+    /// Returns this node's path of a file that is at `inside` in the container.
     pub fn on_the_node(&self, inside: &Path) -> PathBuf {
         match inside.strip_prefix(CERTS_INSIDE) {
             Ok(rest) => self.certificates_on_the_node.join(rest),
@@ -116,7 +116,7 @@ impl Manifest {
     }
 }
 
-/// Whether a container made from the one serves for the other: whether they differ in their version only.
+/// Returns whether two manifests differ only in their version, so that a container of one also serves for the other.
 pub fn are_alike(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (json::from_text(one), json::from_text(other)) else { return false };
     without_version(one) == without_version(other)
@@ -144,7 +144,8 @@ fn without(parent: &mut Value, list: &str, name: &str) {
     }
 }
 
-/// What etcd does not know, or what the agent sets itself, is left out; a value that cannot be is said.
+/// Returns the settings of a variable or flag. Omits those that etcd does not know or that the agent sets itself, and logs an
+/// invalid value.
 fn take(name: &str, value: &str) -> Vec<Setting> {
     if settings::is_ours(name) {
         return Vec::new();
@@ -156,7 +157,7 @@ fn take(name: &str, value: &str) -> Vec<Setting> {
     };
     let keep = |setting: Result<Setting, settings::Error>| match setting {
         Ok(setting) => Some(setting),
-        // The environment holds variables that only look like settings, such as ETCD_STATIC_POD_VERSION.
+        // The environment also has variables that only look like settings, such as ETCD_STATIC_POD_VERSION.
         Err(settings::Error::Unknown(_)) => None,
         Err(error) => {
             log::warn!("the pod manifest's {error}: left out");
@@ -181,7 +182,7 @@ fn certificates(document: &Value, container: &Value) -> PathBuf {
     PathBuf::from(path.unwrap_or(CERTS_ON_THE_NODE))
 }
 
-/// `--name=value` after the word `etcd` in the container's command, which is a script.
+/// Returns the `--name=value` flags after the word `etcd` in the container's command, which is a script.
 fn flags(container: &Value, node: &str, environment: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let script: Vec<&str> =
         ["command", "args"].iter().flat_map(|list| entries(container, list)).filter_map(Value::as_str).collect();
@@ -197,7 +198,7 @@ fn flags(container: &Value, node: &str, environment: &BTreeMap<String, String>) 
     words[begin..].iter().filter_map(flag).collect()
 }
 
-/// The value with `${NAME}` and `$(NAME)` replaced; `None` where a variable is not known.
+/// Replaces `${NAME}` and `$(NAME)` in a value; `None` if a variable is unknown.
 fn expanded(value: &str, environment: &BTreeMap<String, String>) -> Option<String> {
     let mut text = value.to_owned();
     while let Some(begin) = text.find('$') {

@@ -1,4 +1,4 @@
-//! What OpenShift leaves on a node for whoever runs etcd there. None of it is read where the parameters say it all.
+//! The files and objects that OpenShift provides about etcd. The agent reads none of them where its parameters are complete.
 
 pub mod bare_metal;
 pub mod fencing_secret;

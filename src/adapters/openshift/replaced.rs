@@ -1,7 +1,8 @@
-//! What OpenShift's API has of a node whose machine is replaced: each object is saved, and deleted as the very one that was saved.
+//! The objects in OpenShift's API of a node with a machine that is replaced. Each object is saved, and only the saved object
+//! itself is deleted.
 //!
-//! The new machine takes the name of the old one, and what its operators make for it has the same names, too. So no name says which
-//! machine is meant: the `uid` does, which every deletion carries, and the Node's, which tells when the new machine is there.
+//! The new machine takes the name of the old one, and so do the objects that operators create for it. So a name does not identify
+//! the machine. The `uid` does, and every deletion carries it. The Node's uid shows when the new machine has joined.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,29 +18,29 @@ use crate::adapters::kubernetes::kubeconfig::Access;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// An API server whose etcd was alone a moment ago takes its time.
+/// The time limit of an answer. It is long, because the API server's etcd was standalone a moment ago and may be slow.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const NODES: &str = "/api/v1/nodes/";
 const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
-/// What a Machine says of its host.
+/// The annotation by which a Machine names its host.
 const HOST: &str = "/metadata/annotations/metal3.io~1BareMetalHost";
-/// Of each node; made anew as soon as there is a Node of that name.
+/// The prefixes of a node's certificates. The operator creates them again as soon as there is a Node of that name.
 const CERTIFICATES: [&str; 3] = ["etcd-peer-", "etcd-serving-", "etcd-serving-metrics-"];
 const JOBS_OF_A_NODE: [&str; 2] = ["tnf-auth-job-", "tnf-after-setup-job-"];
-/// How often what somebody makes again under a name is deleted once more.
+/// The number of times that an object is deleted again after a client has recreated it.
 const ROUNDS: usize = 2;
-/// What an object is likely to be smaller than.
+/// The initial capacity for an object, which is usually smaller.
 const ROOM: usize = 64 * 1024;
 
-/// What is known of the old node, for the state of a change.
+/// The old node's objects, as the state of a change records them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replaced {
-    /// The uid of its Node; `None` where it had none.
+    /// The uid of the Node; `None` where it had none.
     pub node: Option<String>,
     pub saved: Vec<Saved>,
 }
 
-/// An object of the old node, which is in a file.
+/// An object of the old node that was saved to a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
     pub path: String,
@@ -47,15 +48,15 @@ pub struct Saved {
     pub file: PathBuf,
 }
 
-/// Why the API did not do it.
+/// The reason why a request to the API failed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// It may pass by itself.
+    /// The failure may be temporary.
     Passes(String),
     Lasts(String),
 }
 
-/// What came of a turn.
+/// The outcome of one step.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
     Did(String),
@@ -63,7 +64,7 @@ pub enum Turn {
     Over,
 }
 
-/// How the Node of that name stands to the one that was there.
+/// The relation of the present Node to the old one of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeIs {
     Absent,
@@ -71,7 +72,7 @@ pub enum NodeIs {
     New { ready: bool },
 }
 
-/// The API, asked about one node.
+/// The API, for questions about one node.
 #[derive(Debug)]
 pub struct Api {
     agent: ureq::Agent,
@@ -80,7 +81,7 @@ pub struct Api {
     address: String,
 }
 
-/// Only what is needed: a Secret's content is copied nowhere.
+/// The fields of an object that are used. A Secret's contents are never copied.
 #[derive(Deserialize)]
 struct Object {
     metadata: Metadata,
@@ -97,20 +98,20 @@ struct Metadata {
 type Body = Zeroizing<Vec<u8>>;
 
 impl Api {
-    /// The API that `kubeconfig` gives access to, about the node of that name and address.
+    /// Connects to the API of `kubeconfig`, for the node of that name and address.
     pub fn of(kubeconfig: &Path, node: &str, address: String, patience: Duration) -> Result<Self, Trouble> {
         let (agent, access) = connect(kubeconfig, patience).map_err(Trouble::Lasts)?;
         is_plain(node)?;
         Ok(Self { agent, access, node: node.to_owned(), address })
     }
 
-    /// Whether it is clear whose objects are meant.
+    /// Checks that the node's objects can be identified.
     pub fn find(&self) -> Result<(), Trouble> {
         self.node()?;
         self.host_and_machine().map(drop)
     }
 
-    /// Saves all that there is of the node, below `directory`.
+    /// Saves all objects of the node below `directory`.
     pub fn save(&self, directory: &Path) -> Result<Replaced, Trouble> {
         let mut replaced = Replaced { node: self.node()?.map(|(uid, _)| uid), saved: Vec::new() };
         let (host, machine) = self.host_and_machine()?;
@@ -121,9 +122,9 @@ impl Api {
         Ok(replaced)
     }
 
-    /// Takes one step more towards their end.
+    /// Performs the next step of the deletion.
     pub fn turn(&self, replaced: &mut Replaced, directory: &Path) -> Result<Turn, Trouble> {
-        // The host goes before the Machine that has it, as whoever deletes a Machine waits for its host.
+        // The host is deleted before its Machine, because the Machine's deletion waits for the host.
         for kind in [SECRETS, HOSTS, MACHINES, JOBS] {
             for saved in replaced.saved.iter().filter(|saved| saved.path.starts_with(kind)) {
                 let Some(body) = self.get(&saved.path)? else { continue };
@@ -138,11 +139,11 @@ impl Api {
                 return Ok(Turn::Did(format!("{} is deleted; it is saved as {}", saved.what(), saved.file.display())));
             }
         }
-        // Looked at before the Node is: what is there while no Node is was made for the old one.
+        // These are read before the Node is. Objects that exist while there is no Node were created for the old one.
         let left: Vec<String> = self.certificates().chain(self.jobs()?).collect();
         let mut found = Vec::new();
         for path in left {
-            // One that was saved before was found and deleted above: this is another one.
+            // An object that was saved before is already deleted, so this is another one.
             let rounds = replaced.saved.iter().filter(|saved| saved.path == path).count();
             if rounds < ROUNDS && self.get(&path)?.is_some() {
                 found.push(path);
@@ -164,7 +165,7 @@ impl Api {
         }
     }
 
-    /// Whether the Node of that name is another one by now.
+    /// Compares the present Node with the old one.
     pub fn node_is(&self, replaced: &Replaced) -> Result<NodeIs, Trouble> {
         Ok(match self.node()? {
             None => NodeIs::Absent,
@@ -173,7 +174,7 @@ impl Api {
         })
     }
 
-    /// The Node's uid, and whether its kubelet says that it is ready.
+    /// Returns the Node's uid, and whether its kubelet reports that it is ready.
     fn node(&self) -> Result<Option<(String, bool)>, Trouble> {
         let Some(body) = self.get(&format!("{NODES}{}", self.node))? else { return Ok(None) };
         let uid = object(&body)?.uid;
@@ -187,7 +188,7 @@ impl Api {
         CERTIFICATES.iter().map(|name| format!("{SECRETS}{name}{}", self.node))
     }
 
-    /// Returns the etcd operator's jobs for this node. The operator truncates the name of a job whose node has a long name.
+    /// Returns the etcd operator's jobs for this node. The operator truncates the name of a job if the node's name is long.
     fn jobs(&self) -> Result<Vec<String>, Trouble> {
         let node = self.node.as_str();
         let is_its = |job: &Value, name: &str| {
@@ -201,7 +202,7 @@ impl Api {
         Ok(names.map(|name| format!("{JOBS}/{name}")).collect())
     }
 
-    /// The BareMetalHost, and the Machine. Where it is not sure which is meant, none is.
+    /// Returns the BareMetalHost and the Machine. Fails if they cannot be identified for certain.
     fn host_and_machine(&self) -> Result<(Option<String>, Option<String>), Trouble> {
         let machines = self.list(MACHINES)?;
         let address = self.address.as_str();
@@ -252,7 +253,7 @@ impl Api {
         }
     }
 
-    /// Saves what is at `path`, if anything is, before it may be deleted.
+    /// Saves the object at `path`, if there is one, before it may be deleted.
     fn keep(&self, replaced: &mut Replaced, path: String, directory: &Path) -> Result<(), Trouble> {
         let mut words = path.rsplit('/');
         let (name, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -267,10 +268,10 @@ impl Api {
         Ok(())
     }
 
-    /// Deletes the very object that was saved, in the version that was looked at; one that has taken its name stays.
+    /// Deletes the saved object itself, in the version that was read. Another object with its name stays.
     fn delete(&self, saved: &Saved, version: &str) -> Result<(), Trouble> {
         let url = format!("{}{}", self.access.server, saved.path);
-        // What a job has started goes with it.
+        // The pods of a job are deleted with it.
         let options = json!({
             "apiVersion": "v1", "kind": "DeleteOptions",
             "preconditions": {"uid": saved.uid, "resourceVersion": version}, "propagationPolicy": "Background",
@@ -283,7 +284,7 @@ impl Api {
         answered(authorised(self.agent.get(format!("{}{path}", self.access.server)), &self.access).call())
     }
 
-    /// An API that the cluster does not have has none.
+    /// Lists objects. An API that the cluster does not have has none.
     fn list(&self, path: &str) -> Result<Vec<Value>, Trouble> {
         let Some(body) = self.get(path)? else { return Ok(Vec::new()) };
         let mut list: Value = serde_json::from_slice(&body).map_err(|_| not_understood())?;
@@ -295,7 +296,7 @@ impl Api {
 }
 
 impl Saved {
-    /// As `oc` calls it.
+    /// Returns the object's name in the form of `oc`.
     fn what(&self) -> String {
         let mut words = self.path.rsplit('/');
         let (name, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -303,14 +304,15 @@ impl Saved {
     }
 }
 
-/// What an answer holds; `None` where there is nothing.
+/// Returns the body of an answer; `None` where there is nothing.
 fn answered(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Option<Body>, Trouble> {
     let mut answer = answer.map_err(|error| Trouble::Passes(error.to_string()))?;
     let said = |status: u16| format!("the API answers {status}");
     match answer.status().as_u16() {
         200 | 202 => {}
         404 => return Ok(None),
-        // Another version, or another object: it is looked at again. An API server that starts, or has no etcd, says the others.
+        // The object has another version or was replaced, so it is read again. An API server that is starting or has no etcd
+        // sends the others.
         status @ (409 | 429 | 500..=599) => return Err(Trouble::Passes(said(status))),
         status => return Err(Trouble::Lasts(said(status))),
     }
@@ -322,12 +324,12 @@ fn object(body: &Body) -> Result<Metadata, Trouble> {
     serde_json::from_slice::<Object>(body).map(|object| object.metadata).map_err(|_| not_understood())
 }
 
-/// Nothing of an answer is repeated: it may be a key.
+/// Returns an error without any text of the answer, because that may be a key.
 fn not_understood() -> Trouble {
     Trouble::Lasts("what the API answers is not understood".to_owned())
 }
 
-/// Whatever becomes a part of a path is no path by itself.
+/// Refuses a name that could change a path that it becomes part of.
 fn is_plain(name: &str) -> Result<(), Trouble> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-.".contains(letter);
     if !name.is_empty() && name.chars().all(is_plain) && !name.starts_with('.') {

@@ -1,5 +1,5 @@
-//! `revision.json`, which a sidecar of OpenShift's static pod writes beside etcd's data: the highest Raft index that any
-//! member answered with, up to 10 s old. It is published for those who read it, and never decides.
+//! `revision.json`, which a sidecar of OpenShift's static pod writes next to etcd's data. It has the highest Raft index that any
+//! member reported, up to 10 s old. The agent publishes it for other programs, and no decision uses it.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ use crate::os::beneath::Dir;
 
 const FILE: &str = "revision.json";
 const LIMIT: u64 = 64 * 1024;
-/// The share of the last known revision by which a forced new cluster raises its own, in percent, and what is used
-/// where no revision is known: as OpenShift's own quorum restore does.
+/// The percentage of the last known revision by which a forced new cluster raises its own. Below it is the amount where no
+/// revision is known. OpenShift's own quorum restore uses both.
 const BUMP_PERCENT: u64 = 20;
 const LARGEST_BUMP: u64 = 1_000_000_000;
 
@@ -20,13 +20,13 @@ struct Revision {
     max_raft_index: u64,
 }
 
-/// The revision that the file beside `data_dir` names, where there is one.
+/// Returns the revision in the file next to `data_dir`, where there is one.
 pub fn read(data_dir: &Path) -> Option<u64> {
     let text = Dir::open(data_dir).ok()?.own_file(FILE, LIMIT).ok()?;
     serde_json::from_slice::<Revision>(&text).ok().map(|revision| revision.max_raft_index)
 }
 
-/// By how much a forced new cluster raises its revisions, so that no client sees one go back.
+/// Returns the number by which a forced new cluster raises its revisions, so that no client sees a revision decrease.
 pub fn bump(revision: Option<u64>) -> u64 {
     let amount = revision.map_or(0, |revision| revision / 100 * BUMP_PERCENT + revision % 100 * BUMP_PERCENT / 100);
     if (1..=LARGEST_BUMP).contains(&amount) { amount } else { LARGEST_BUMP }

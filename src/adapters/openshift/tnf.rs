@@ -1,5 +1,5 @@
-//! What the etcd operator of Two Node OpenShift with Fencing has in its namespace: its own jobs, which set a cluster up, and the
-//! Secrets with each node's BMC.
+//! The etcd operator's objects of Two Node OpenShift with Fencing: its own jobs, which set a cluster up, and the Secrets with
+//! each node's BMC.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::base::{Fact, json};
 
 pub(super) const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
 pub(super) const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
-/// What the operator's own jobs begin with.
+/// The prefix of the operator's own jobs.
 const OF_THE_OPERATOR: &str = "tnf-";
 const CREDENTIALS: &str = "fencing-credentials-";
 
-/// How a node's BMC is reached.
+/// The address and the credentials of a node's BMC.
 pub struct Credentials {
-    /// Options of the fence agent, by its own names.
+    /// The options of the fence agent, by its own names.
     pub options: Vec<(String, String)>,
     pub password: Zeroizing<String>,
 }
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// The names of the operator's jobs; absent where there is no OpenShift.
+/// Returns the names of the operator's jobs; absent where there is no OpenShift.
 pub fn jobs(kubeconfig: &Path, patience: Duration) -> Fact<Vec<String>> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -51,7 +51,7 @@ fn of_the_operator(json: &str) -> Result<Vec<String>, String> {
     Ok(names.collect())
 }
 
-/// What the Secret of `node` says; in words, what is wrong with it.
+/// Reads the credentials in the Secret of `node`. An error describes the Secret's fault.
 pub fn credentials(kubeconfig: &Path, node: &str, patience: Duration) -> Result<Credentials, String> {
     let name = format!("{CREDENTIALS}{node}");
     let complete = |why: String| {
@@ -74,7 +74,7 @@ struct Secret {
     data: Data,
 }
 
-/// Each in base64.
+/// The Secret's fields, each in base64.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Data {
@@ -84,7 +84,7 @@ struct Data {
     certificate_verification: Zeroizing<String>,
 }
 
-/// What cannot be read is not repeated: it may be the password.
+/// Reads the Secret. An error quotes nothing of it, because that may be the password.
 fn read(json: &str) -> Result<Credentials, String> {
     let secret: Secret = json::from_text(json)
         .map_err(|_| "it needs address, username, password and certificateVerification".to_owned())?;
@@ -106,7 +106,7 @@ fn read(json: &str) -> Result<Credentials, String> {
     Ok(Credentials { options, password: text("password", &data.password)? })
 }
 
-/// The options of `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID`.
+/// Returns the options for `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID`.
 pub fn redfish_address(text: &str) -> Result<Vec<(String, String)>, String> {
     let wrong = || format!("the address '{text}' is not 'redfish+https://HOST[:PORT]/redfish/v1/Systems/ID'");
     let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;

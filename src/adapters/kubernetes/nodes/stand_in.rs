@@ -1,5 +1,5 @@
-//! A stand-in for the Kubernetes API: Nodes with versions, lists by label in pages, and watches with bookmarks. It can refuse, forget
-//! versions, end watches, and fall silent.
+//! A fake Kubernetes API with Nodes and their versions, lists by label in pages, and watches with bookmarks. It can refuse
+//! requests, forget versions, end watches, and stop answering.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The API; its objects are shared with the threads that serve them.
+/// A running fake. The threads that serve requests share its objects.
 #[derive(Clone)]
 pub(crate) struct StandIn {
     pub(crate) server: String,
@@ -20,15 +20,15 @@ pub(crate) struct StandIn {
 struct Objects {
     nodes: BTreeMap<String, Value>,
     version: u64,
-    /// Each change, with its version.
+    /// The changes, each with its version.
     changes: Vec<(u64, &'static str, Value)>,
-    /// Changes up to this version are forgotten.
+    /// The version up to which changes are forgotten.
     forgotten: u64,
-    /// Every request is answered with this status.
+    /// The status that every request is answered with, if set.
     refuses: Option<u16>,
-    /// No request is answered, and no watch shows anything.
+    /// Whether the fake leaves requests unanswered and watches without events.
     is_silent: bool,
-    /// Watches that began before this number of ends are over.
+    /// The number of times that all watches were ended. Watches from before the last time are over.
     ends: u64,
     asked: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl StandIn {
         self.shared.1.notify_all();
     }
 
-    /// Puts a Node there, or another one of its name in its place.
+    /// Creates a Node, or replaces the one with its name.
     pub(crate) fn put(&self, name: &str, uid: &str, address: &str, group: &str) {
         let node = json!({
             "metadata": { "name": name, "uid": uid, "labels": { "node.deckhouse.io/group": group } },
@@ -68,7 +68,7 @@ impl StandIn {
         self.set(name, |_| node);
     }
 
-    /// Changes a Node by its JSON.
+    /// Edits a Node's JSON.
     pub(crate) fn edit(&self, name: &str, edit: impl FnOnce(&mut Value)) {
         self.set(name, |node| {
             let mut node = node.unwrap_or_default();
@@ -99,17 +99,17 @@ impl StandIn {
         });
     }
 
-    /// Every request is answered with `status` from now on.
+    /// Answers every request with `status` from now on.
     pub(crate) fn refuse(&self, status: Option<u16>) {
         self.change(|objects| objects.refuses = status);
     }
 
-    /// No request is answered from now on, and no watch shows anything.
+    /// Starts or stops to leave requests unanswered.
     pub(crate) fn fall_silent(&self, is_silent: bool) {
         self.change(|objects| objects.is_silent = is_silent);
     }
 
-    /// Forgets what was before now: a watch from an earlier version ends with 410. Ends all watches.
+    /// Forgets all versions before now, so that a watch from one of them ends with 410. Ends all watches.
     pub(crate) fn forget(&self) {
         self.change(|objects| {
             objects.version += 1;
@@ -123,12 +123,12 @@ impl StandIn {
         self.change(|objects| objects.ends += 1);
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.objects().asked.clone()
     }
 
-    /// One request for each connection.
+    /// Serves one request of a connection.
     fn serve(&self, socket: &TcpStream) -> Option<()> {
         let mut lines = BufReader::new(socket.try_clone().ok()?).lines();
         let request = lines.next()?.ok()?;
@@ -161,7 +161,7 @@ impl StandIn {
         }
     }
 
-    /// Pages have two items, so that a list of three has a second page.
+    /// Lists in pages of two items, so that a list of three has a second page.
     fn list(&self, asked: &BTreeMap<String, String>) -> Value {
         const PAGE: usize = 2;
         let objects = self.objects();

@@ -1,4 +1,4 @@
-//! Lists, reads and watches against a stand-in of the API.
+//! Tests of lists, reads and watches against a fake API.
 
 #[expect(clippy::disallowed_methods, reason = "the server is a program of its own")]
 mod real;

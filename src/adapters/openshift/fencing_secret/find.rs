@@ -1,4 +1,4 @@
-//! Which Secret is a node's: by its name, by a MAC address of its machine, or by the address of its BMC.
+//! The search for a node's Secret: by its name, by a MAC address of its machine, or by the address of its BMC.
 
 use data_encoding::HEXLOWER;
 use ring::digest;
@@ -13,7 +13,7 @@ use crate::base::json;
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets";
 const PREFIX: &str = "fencing-credentials-";
 const NODES: &str = "/api/v1/nodes/";
-/// Where OpenShift's operator notes the MAC addresses of a node, with commas between them.
+/// The annotation in which OpenShift's operator records a node's MAC addresses, separated by commas.
 const MAC_ADDRESSES: &str = "/metadata/annotations/tnf.openshift.io~1mac-addresses";
 
 /// Returns the path of the Secret that has the name of `node`.
@@ -21,8 +21,9 @@ pub(in super::super) fn named(node: &str) -> String {
     format!("{SECRETS}/{PREFIX}{node}")
 }
 
-/// Returns the path of the Secret of `node` where none has its name, with its BMC at `host` where that is known; `None` where there is no
-/// such Secret of any node. One that is not found while other nodes have theirs is an error: it has a name that is not known here.
+/// Returns the path of the Secret of `node` where none has its name, with its BMC at `host` if that is known. Returns `None`
+/// where no node has such a Secret. A Secret that is missing while other nodes have theirs is an error, because it has an unknown
+/// name.
 pub(in super::super) fn search(
     agent: &ureq::Agent,
     access: &Access,
@@ -39,7 +40,7 @@ pub(in super::super) fn search(
         all.retain(|secret| by_mac.contains(&secret.name));
     } else {
         all.retain(|secret| host.is_some_and(|host| secret.host.as_deref() == Some(host)));
-        // One BMC may have several systems: a Secret that has the name of another node is that node's.
+        // One BMC may have several systems, so a Secret with another node's name is that node's.
         let mut nameless = Vec::new();
         for secret in all {
             let other = secret.name.strip_prefix(PREFIX).unwrap_or_default();
@@ -62,7 +63,7 @@ pub(in super::super) fn search(
     }
 }
 
-/// The names that Secrets have after the MAC addresses of `node`.
+/// Returns the names that Secrets derive from the MAC addresses of `node`.
 fn macs(agent: &ureq::Agent, access: &Access, node: &str) -> Result<Vec<String>, String> {
     let Some(text) = body(agent, access, &format!("{NODES}{node}"))? else { return Ok(Vec::new()) };
     let node: Value = json::from_text(&text).map_err(|_| "the API's Node is not understood".to_owned())?;
@@ -81,7 +82,7 @@ struct Listed {
 }
 
 impl Listed {
-    /// Keeps the name and the host of one that is about fencing, and wipes the rest: it holds passwords.
+    /// Returns the name and the host of a fencing Secret, and wipes all else, because it holds passwords.
     fn of(mut secret: Value) -> Option<Self> {
         let text = |pointer: &str| secret.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").filter(|name| name.starts_with(PREFIX)).map(str::to_owned);

@@ -10,8 +10,8 @@ use crate::adapters::openshift::machines::fake_api::FakeApi;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An API that has the Secret of node2 and answers a PATCH with `status`; tells each request's line and body. It lets nobody read that
-/// of node3, and that of node4 is none. Each read shows another version.
+/// Starts an API that has the Secret of node2, and answers a PATCH with `status`. Reports each request's line and body. It
+/// refuses to show the Secret of node3, and its object for node4 is no Secret. Each read shows another version.
 fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
@@ -135,20 +135,20 @@ fn the_secret_is_found_by_what_names_it_and_never_taken_for_none() {
     let sha256 = |text: &str| HEXLOWER.encode(ring::digest::digest(&ring::digest::SHA256, text.as_bytes()).as_ref());
     let by_mac = format!("fencing-credentials-{}", sha256("525400aabb02"));
     assert!(ask(Some("192.0.2.9")).is_absent(), "no node has one");
-    // Others have theirs, and none is known to be this node's.
+    // Other nodes have their Secrets, and none of them is known to be this node's.
     make("fencing-credentials-node1", "192.0.2.8");
     fake_api.make(&format!("{secrets}/etcd-peer-node2"), secret("192.0.2.9"));
     assert!(
         matches!(ask(Some("192.0.2.9")), Fact::Unknown(why) if why.contains("there are: fencing-credentials-node1"))
     );
-    // By the address, if that fits one.
+    // The Secret is found by the address, if one matches.
     make(BY_MAC, "[2001:db8::9]:8443");
     assert_eq!(ask(Some("2001:db8::9")), Fact::Known(()));
     assert_eq!(password(BY_MAC), Some(json!(STANDARD.encode("n3w"))));
     assert!(matches!(ask(None), Fact::Unknown(_)));
     make("fencing-credentials-again", "[2001:db8::9]");
     assert!(matches!(ask(Some("2001:db8::9")), Fact::Unknown(why) if why.contains("several Secrets fit node2")));
-    // By a MAC address before that, and by the name before all.
+    // The MAC address is preferred to that, and the name to both.
     fake_api.make("/api/v1/nodes/node2", node("52:54:00:AA:BB:03,52:54:00:aa:bb:02"));
     make(&by_mac, "192.0.2.7");
     assert_eq!(ask(Some("2001:db8::9")), Fact::Known(()));

@@ -1,5 +1,5 @@
-//! A fake of the Kubernetes API: objects with uids, versions and finalizers, a controller that waits for hooks before it lets a
-//! Machine go, the etcd operator's loop, and a second writer. Whoever tests says when each of them has its turn.
+//! A fake of the Kubernetes API: objects with uids, versions and finalizers. It includes a controller that waits for hooks before
+//! it deletes a Machine, the etcd operator's loop, and a second writer. The test decides when each of them acts.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::{ANNOTATION, Api, HOOK, HOSTS, JOBS, OPERATOR, OWNER, SECRETS};
 
-/// What can be listed.
+/// The kinds that can be listed.
 const LISTS: [&str; 4] = ["secrets", "machines", "baremetalhosts", "jobs"];
 
-/// The API; its objects are shared with the thread that serves them.
+/// A running fake. The thread that serves requests shares its objects.
 #[derive(Clone)]
 pub(crate) struct FakeApi {
     pub(crate) server: String,
@@ -22,15 +22,15 @@ pub(crate) struct FakeApi {
 
 #[derive(Default)]
 struct Objects {
-    /// By path.
+    /// The objects by path.
     all: BTreeMap<String, Value>,
     version: u64,
-    /// Every deletion that was accepted, by path.
+    /// The paths of accepted deletions.
     deletions: Vec<String>,
-    /// So many requests are answered with this only.
+    /// The number of requests that get only this status.
     fails: Option<(usize, &'static str)>,
     has_operator: bool,
-    /// Another client writes just before each of so many patches and deletions.
+    /// The number of patches and deletions that another client's write precedes.
     writes_before: usize,
     patches: usize,
 }
@@ -57,7 +57,7 @@ impl Objects {
         self.touch(path);
     }
 
-    /// A line and a body, as the API server answers.
+    /// Returns the status line and the body that the API server answers with.
     fn answer(&mut self, method: &str, path: &str, body: &str) -> (&'static str, String) {
         match &mut self.fails {
             Some((left @ 1.., status)) => {
@@ -85,7 +85,8 @@ impl Objects {
         ("200 OK", json!({ "items": items }).to_string())
     }
 
-    /// One with a finalizer stays until that is taken off; and nobody leaves behind what a job has started.
+    /// Deletes an object. One with a finalizer stays until that is removed. The test requires that a job's pods are deleted with
+    /// it.
     fn delete(&mut self, path: &str, body: &str) -> (&'static str, String) {
         let options: Value = serde_json::from_str(body).unwrap();
         if options["propagationPolicy"] != "Background" {
@@ -128,7 +129,7 @@ impl Objects {
     }
 }
 
-/// RFC 7396.
+/// Merges a patch as RFC 7396 defines.
 fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *target = patch.clone();
@@ -151,7 +152,7 @@ impl FakeApi {
         Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), has_operator)
     }
 
-    /// The API behind `listener`, with everything that it has.
+    /// Starts the API behind `listener`.
     pub(crate) fn at(listener: TcpListener, has_operator: bool) -> Self {
         let server = format!("http://{}", listener.local_addr().unwrap());
         let objects = Arc::new(Mutex::new(Objects { has_operator, ..Objects::default() }));
@@ -166,7 +167,7 @@ impl FakeApi {
         format!("{}/namespaces/openshift-machine-api/machines/{node}-machine", api.path())
     }
 
-    /// A running Machine of `node`, which its controller keeps by a finalizer.
+    /// Adds a running Machine of `node`, which a finalizer of its controller keeps.
     pub(crate) fn add(&self, api: Api, node: &str, address: &str) {
         let machine = json!({
             "metadata": {"finalizers": ["machine"]},
@@ -176,7 +177,7 @@ impl FakeApi {
         locked(&self.objects).make(&Self::path(api, node), machine);
     }
 
-    /// A node of OpenShift's: its Node, BareMetalHost and Machine. What the etcd operator makes for it comes with its turn.
+    /// Adds a node of OpenShift: its Node, BareMetalHost and Machine. The etcd operator adds its own objects when it acts.
     pub(crate) fn add_node(&self, node: &str, address: &str) {
         self.add(Api::Machine, node, address);
         let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
@@ -188,7 +189,7 @@ impl FakeApi {
         objects.make(&format!("{HOSTS}/{node}-host"), host);
     }
 
-    /// Its kubelet says nothing any more.
+    /// Makes the node's kubelet stop reporting.
     pub(crate) fn stop_kubelet(&self, node: &str) {
         self.put(&format!("/api/v1/nodes/{node}"), |node| node["status"]["conditions"][0]["status"] = json!("Unknown"));
     }
@@ -207,7 +208,7 @@ impl FakeApi {
         locked(&self.objects).make(path, object);
     }
 
-    /// The object, while it is there.
+    /// Returns an object, if it exists.
     pub(crate) fn get(&self, path: &str) -> Option<Value> {
         locked(&self.objects).all.get(path).cloned()
     }
@@ -216,7 +217,7 @@ impl FakeApi {
         locked(&self.objects).all.remove(path);
     }
 
-    /// Everything that is there.
+    /// Returns the paths of all objects.
     pub(crate) fn paths(&self) -> Vec<String> {
         locked(&self.objects).all.keys().cloned().collect()
     }
@@ -225,22 +226,23 @@ impl FakeApi {
         locked(&self.objects).deletions.clone()
     }
 
-    /// The next `count` requests are answered with `status`.
+    /// Answers the next `count` requests with `status`.
     pub(crate) fn fail(&self, count: usize, status: &'static str) {
         locked(&self.objects).fails = Some((count, status));
     }
 
-    /// `oc delete machine`: it stays while it has a finalizer.
+    /// Acts as `oc delete machine`: the Machine stays while it has a finalizer.
     pub(crate) fn delete(&self, api: Api, node: &str) {
         self.change(api, node, |machine| machine["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
     }
 
-    /// The Machine, while it is there.
+    /// Returns a Machine, if it exists.
     pub(crate) fn machine(&self, api: Api, node: &str) -> Option<Value> {
         self.get(&Self::path(api, node))
     }
 
-    /// The controllers' turn: a Machine that is being deleted goes once it has no hook, and its Node with it; a host at once.
+    /// Runs the controllers. A Machine that is being deleted disappears once it has no hook, and its Node with it. A host
+    /// disappears at once.
     pub(crate) fn controller(&self) {
         let mut objects = locked(&self.objects);
         let mut nodes = Vec::new();
@@ -259,15 +261,15 @@ impl FakeApi {
         }
     }
 
-    /// What the etcd operator makes for a node, as soon as there is one of that name.
+    /// Returns the objects that the etcd operator creates for a node of that name.
     pub(crate) fn made_for(node: &str) -> [String; 5] {
         let secret = |name: &str| format!("{SECRETS}{name}-{node}");
         let job = |name: &str| format!("{JOBS}/tnf-{name}-job-{node}");
         [secret("etcd-peer"), secret("etcd-serving"), secret("etcd-serving-metrics"), job("auth"), job("after-setup")]
     }
 
-    /// The etcd operator's turn: its hook is on each Machine whose node has a member, and on no other one; and each Node has its
-    /// certificates and its jobs.
+    /// Runs the etcd operator. It puts its hook on each Machine with a member on its node, and on no other. Each Node gets its
+    /// certificates and jobs.
     pub(crate) fn operator(&self, members: &[&str]) {
         let mut objects = locked(&self.objects);
         let nodes: Vec<String> =

@@ -1,4 +1,4 @@
-//! What holds a Machine's deletion up, against a fake of the API.
+//! Tests of the hook that delays a Machine's deletion, against a fake API.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::adapters::openshift::machine::PATIENCE;
 
 const NODE2: &[&str] = &["node2", "192.0.2.2"];
 
-/// Two nodes with Machines of `api`.
+/// Creates two nodes with Machines of `api`.
 fn two(api: Api, has_operator: bool) -> (FakeApi, tempfile::TempDir) {
     let fake_api = FakeApi::start(has_operator);
     fake_api.add(api, "node1", "192.0.2.1");
@@ -52,7 +52,7 @@ fn a_hook_that_was_taken_off_a_machine_that_is_being_deleted_is_never_put_back()
     let (fake_api, dir) = two(Api::Cluster, false);
     read(&fake_api, &dir).write(NODE2, None, true).unwrap();
     fake_api.delete(Api::Cluster, "node2");
-    // A second writer, who means it.
+    // A second writer removes the hook on purpose.
     fake_api.change(Api::Cluster, "node2", |machine| machine["metadata"]["annotations"] = json!({}));
     let patches = fake_api.patches();
     assert_eq!(read(&fake_api, &dir).write(NODE2, None, true), Ok(Written::BeingDeleted));
@@ -97,7 +97,7 @@ fn a_machine_is_found_by_its_node_or_its_address_and_in_the_api_that_is_meant() 
     assert!(fake_api.machine(Api::Machine, "node2").unwrap()["spec"]["lifecycleHooks"].is_null());
 }
 
-/// An old Machine may keep the address that its node's successor has now.
+/// An old Machine may keep an address that its node's successor has now.
 #[test]
 fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
     for api in [Api::Machine, Api::Cluster] {
@@ -116,18 +116,18 @@ fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
         };
         node1("192.0.2.1");
         assert!(read(&fake_api, &dir).of(NODE2).unwrap().is_none());
-        // A member that no node is named after is at the address of one.
+        // No Machine names this member as its node, but one has its address.
         node1("192.0.2.2");
         assert_eq!(read(&fake_api, &dir).of(&["m1", "192.0.2.2"]).unwrap().unwrap().name(), "node1-machine");
         node1("192.0.2.1");
-        // Its own, which names no node yet, is found next to it.
+        // The Machine of the node itself, which names no Node yet, is found next to it.
         fake_api.add(api, "node2", "192.0.2.2");
         fake_api.change(api, "node2", |machine| machine["status"]["nodeRef"] = Value::Null);
         assert_eq!(read(&fake_api, &dir).of(NODE2).unwrap().unwrap().name(), "node2-machine");
     }
 }
 
-/// An API server takes a patch that names no version for one of whatever there is.
+/// An API server applies a patch without a version to any version.
 #[test]
 fn a_machine_without_a_version_is_not_written_to() {
     let metadata = json!({"namespace": "n", "name": "m", "resourceVersion": "7"});
@@ -146,7 +146,7 @@ fn machines_that_nobody_made_into_any_are_of_no_use() {
     assert!(!read(&fake_api, &dir).is_of_use());
 }
 
-/// The operator keeps its hook while the node has a member: a voter's Machine goes once somebody removed the member.
+/// The operator keeps its hook while the node has a member. A voter's Machine is deleted once the member was removed.
 #[test]
 fn the_etcd_operators_hook_goes_with_the_member() {
     let (fake_api, dir) = two(Api::Machine, true);

@@ -1,5 +1,5 @@
-//! The old machine's objects go, and nothing else does, against a fake of the API: cut off anywhere, beside the operator and
-//! beside others.
+//! Tests against a fake API that the old machine's objects are deleted, and no others: interrupted anywhere, and with the
+//! operator and other clients at work.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use crate::adapters::openshift::machines::fake_api::FakeApi;
 const NODE: &str = "/api/v1/nodes/node2";
 const HOST2: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts/node2-host";
 
-/// A pair of OpenShift's, of which node2 is out: its kubelet is stopped.
+/// A pair of OpenShift's nodes, of which node2 is down: its kubelet is stopped.
 struct World {
     fake_api: FakeApi,
     dir: tempfile::TempDir,
@@ -28,7 +28,7 @@ impl World {
         Self { fake_api, dir: tempfile::tempdir().unwrap() }
     }
 
-    /// As a new process has it.
+    /// Returns the API as a new process sees it.
     fn api(&self) -> Api {
         Api::of(&for_server(&self.dir, &self.fake_api.server), "node2", "192.0.2.2".to_owned(), PATIENCE).unwrap()
     }
@@ -41,7 +41,7 @@ impl World {
         self.api().turn(replaced, self.dir.path()).unwrap()
     }
 
-    /// What there is of `node`.
+    /// Returns the paths of the objects of `node`.
     fn of(&self, node: &str) -> Vec<String> {
         self.fake_api.paths().into_iter().filter(|path| path.contains(node)).collect()
     }
@@ -50,7 +50,7 @@ impl World {
         Some(self.fake_api.get(path)?["metadata"]["uid"].as_str().unwrap().to_owned())
     }
 
-    /// To the end, with the controllers and the operator at work; `after` sees each turn.
+    /// Runs all steps, with the controllers and the operator at work. `after` sees each step.
     fn to_the_end(&self, replaced: &mut Replaced, members: &[&str], mut after: impl FnMut(&Turn, &mut Replaced)) {
         for _ in 0..40 {
             let turn = self.turn(replaced);
@@ -86,7 +86,7 @@ fn all_of_the_old_node_is_saved_and_goes_and_nothing_of_the_other_one() {
     assert!(order("etcd-peer") < order("/baremetalhosts/") && order("/baremetalhosts/") < order("/machines/"));
 }
 
-/// Cut off after `turns` turns, or in one, before its state was written down: what is called again ends the same.
+/// A run that is interrupted after `turns` steps, or in one before its state was written, ends the same when it is repeated.
 #[test]
 fn cut_off_after_each_turn_it_ends_the_same() {
     for forgets in [false, true] {
@@ -103,7 +103,7 @@ fn cut_off_after_each_turn_it_ends_the_same() {
                     replaced = written.clone();
                 }
                 written = replaced.clone();
-                // Another process, which has what was written.
+                // Another process continues with the written state.
                 replaced = serde_json::from_str(&serde_json::to_string(&written).unwrap()).unwrap();
                 if turns != cut {
                     world.fake_api.operator(&["node1"]);
@@ -139,7 +139,8 @@ fn a_machine_whose_node_has_a_member_stays_until_the_member_is_out() {
     assert!(world.of("node2").is_empty());
 }
 
-/// A second writer who takes the hook off lets the Machine go; the operator puts it back as long as it can, and nobody fights for ever.
+/// A second writer removes the hook, which releases the Machine. The operator restores it as long as possible, and the two never
+/// fight endlessly.
 #[test]
 fn with_a_second_writer_it_ends_too() {
     let world = World::of_two();
@@ -155,7 +156,7 @@ fn with_a_second_writer_it_ends_too() {
         world.fake_api.controller();
     }
     assert!(world.of("node2").is_empty(), "{:?}", world.of("node2"));
-    // One who makes the same again and again is left to it.
+    // A client that recreates an object repeatedly is left to it.
     let world = World::of_two();
     let mut replaced = world.saved();
     world.to_the_end(&mut replaced, &["node1"], |_, _| {
@@ -171,7 +172,7 @@ fn with_a_second_writer_it_ends_too() {
     assert_eq!((deleted, world.of("node2").len()), (ROUNDS, 1));
 }
 
-/// Each name is the new machine's from then on.
+/// Each name belongs to the new machine from then on.
 #[test]
 fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
     for comes_after in 0..16 {
@@ -194,7 +195,7 @@ fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
             assert_eq!(world.api().node_is(&replaced), Ok(NodeIs::New { ready: true }));
         }
     }
-    // One that came before the old Machine was looked at once more.
+    // The new machine may join before the old Machine is read again. Nothing of it is deleted.
     let world = World::of_two();
     let mut replaced = world.saved();
     for path in world.of("node2") {
@@ -206,7 +207,7 @@ fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
     assert_eq!((world.of("node2").len(), world.fake_api.deletions().len()), (8, 0));
 }
 
-/// Between the look and the deletion another object may have taken the name.
+/// Another object may have taken the name between the read and the deletion.
 #[test]
 fn a_deletion_is_of_the_very_object_that_was_saved() {
     let world = World::of_two();
@@ -214,7 +215,7 @@ fn a_deletion_is_of_the_very_object_that_was_saved() {
     let saved = replaced.saved.iter().find(|saved| saved.path == HOST2).unwrap();
     let version = || world.fake_api.get(HOST2).unwrap()["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
     let conflict = || Trouble::Passes("the API answers 409".to_owned());
-    // Of another version it is looked at again.
+    // An object of another version is read again.
     world.fake_api.writes_before(1);
     assert_eq!(world.api().delete(saved, &version()), Err(conflict()));
     world.fake_api.writes_before(1);
@@ -254,7 +255,7 @@ fn what_is_not_clear_is_not_deleted() {
     assert!(world.fake_api.deletions().is_empty());
 }
 
-/// A host's address says whose Machine it is as long as no Node does; a Machine of another node is never meant.
+/// A host's address identifies the Machine while no Node does. A Machine of another node never matches.
 #[test]
 fn a_machine_is_found_by_its_node_or_without_one_by_its_address() {
     let world = World::of_two();
@@ -269,7 +270,7 @@ fn a_machine_is_found_by_its_node_or_without_one_by_its_address() {
     assert_eq!(paths, Vec::<String>::new());
 }
 
-/// A host that is free for any machine says of nobody that it is his, and neither does a node without a Machine.
+/// A host without a Machine belongs to no node, and a node without a Machine has no host.
 #[test]
 fn a_host_that_no_machine_has_is_nobodys() {
     let world = World::of_two();
@@ -346,7 +347,7 @@ fn an_api_that_starts_is_waited_for_and_one_that_forbids_is_not() {
     assert!(world.fake_api.deletions().is_empty());
 }
 
-/// Nothing that an API says becomes a path of this machine.
+/// No text of an API becomes a path outside of the directory.
 #[test]
 fn a_file_is_below_its_directory_whatever_a_uid_is() {
     let world = World::of_two();
@@ -364,7 +365,7 @@ fn a_file_is_below_its_directory_whatever_a_uid_is() {
     assert_eq!((is_plain("node2.example"), is_plain("0a1b-2c")), (Ok(()), Ok(())));
 }
 
-/// What is not in a file is not deleted.
+/// An object that is not in a file is not deleted.
 #[test]
 fn what_cannot_be_written_is_not_counted_as_saved() {
     let world = World::of_two();

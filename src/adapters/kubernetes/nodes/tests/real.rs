@@ -1,4 +1,4 @@
-//! The stand-in and a kube-apiserver 1.20 show the same for the same changes. `make fencing-nightly` builds that server and runs this.
+//! Tests that the fake and a kube-apiserver 1.20 show the same changes. `make fencing-nightly` builds that server and runs this.
 
 use std::cell::RefCell;
 use std::fs;
@@ -17,20 +17,20 @@ use crate::adapters::kubernetes::nodes::{Change, Failure, Node, begin, list, rea
 use crate::os::clock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// `tests/fencing_agent/apiserver` builds it.
+/// The program, which `tests/fencing_agent/apiserver` builds.
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/fencing/kubernetes/kube-apiserver");
 const LABEL: &str = "node.deckhouse.io/group=test";
 const ADDRESS: &str = "192.0.2.1";
 
-/// An API with Nodes that can be changed.
+/// An API with Nodes that tests can change.
 trait Api {
     fn access(&self) -> Access;
     fn put(&self, name: &str);
     fn edit(&self, name: &str, edit: fn(&mut Value));
     fn delete(&self, name: &str);
-    /// Deletes a Node that stays until something else lets it go.
+    /// Deletes a Node that a finalizer still keeps.
     fn begin_to_delete(&self, name: &str);
-    /// Has a watch from version 1 begin too late.
+    /// Makes a watch from version 1 begin too late.
     fn forget(&self);
 }
 
@@ -61,7 +61,7 @@ impl Api for StandIn {
     }
 }
 
-/// A kube-apiserver and its etcd, on this machine alone.
+/// A kube-apiserver and its etcd, on this machine only.
 struct Server {
     etcd: Child,
     args: Vec<String>,
@@ -135,7 +135,7 @@ impl Server {
         this
     }
 
-    /// Waits until it answers.
+    /// Waits until the server answers.
     fn wait(&self) {
         let began = Instant::now();
         while list(&self.access, LABEL, PATIENCE).is_err() {
@@ -205,7 +205,7 @@ impl Api for Server {
         self.delete(name);
     }
 
-    /// One that has just started knows nothing of what was before.
+    /// Restarts the server, because a new process has no earlier versions.
     fn forget(&self) {
         let mut running = self.running.borrow_mut();
         running.kill().unwrap();
@@ -216,7 +216,7 @@ impl Api for Server {
     }
 }
 
-/// Returns what fencing asks for of a Node, without what no two servers have in common.
+/// Returns a Node's fields that fencing uses, without those that differ between servers.
 fn shown(node: &Node) -> String {
     let Node { name, addresses, annotations, taints, is_being_deleted, labels, .. } = node;
     let group = labels.get("node.deckhouse.io/group");
@@ -224,7 +224,7 @@ fn shown(node: &Node) -> String {
     format!("{name} {addresses:?} {annotations:?} {marks:?} {is_being_deleted} {group:?}")
 }
 
-/// Returns what the API shows in the course of changes.
+/// Applies changes to the API, and returns what it shows.
 fn course(api: &dyn Api) -> Vec<String> {
     let access = api.access();
     let mut seen = Vec::new();
@@ -304,7 +304,7 @@ fn refuses(server: &Server, stand_in: &StandIn) {
     }
 }
 
-/// More Nodes than one page has.
+/// Creates more Nodes than a page holds.
 fn pages(server: &Server) {
     for at in 0..120 {
         server.put(&format!("n{at}"));
@@ -313,7 +313,7 @@ fn pages(server: &Server) {
     assert_eq!(list(&server.access, LABEL, PATIENCE).unwrap().len(), 122);
 }
 
-/// A watch of a Node that does not change shows the version of another one's change before its time is over, and ends in order.
+/// Checks that a watch of an unchanged Node shows the version of another Node's change, and ends cleanly.
 fn bookmarks(server: &Server) {
     let (_, begun) = begin(&server.access, "c", PATIENCE).unwrap();
     let mut changes = watch(&server.access, "c", &begun, Duration::from_secs(15)).unwrap();
