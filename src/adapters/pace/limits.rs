@@ -1,35 +1,35 @@
-//! How long each question may take. What hangs is unknown when its time is over, and keeps nobody waiting for what answers.
+//! The time limit of each question. A source that hangs counts as unknown after its time, and delays no source that answers.
 
 use std::time::Duration;
 
 use crate::adapters::pace::Question;
 
-/// The time of each question. Those to programs and files of this node begin at once, side by side; the etcds are asked once
-/// it is known from the CIB where they are.
+/// The time limits of all questions. Those to this node's programs and files start at once, in parallel. The etcds are asked once
+/// the CIB has shown their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// `cibadmin`. Once it is over, the etcds are looked for by the CIB on this node's disk.
+    /// `cibadmin`. After this time the CIB on this node's disk provides the addresses of the etcds.
     pub cib: Duration,
     /// `crm_mon`, which asks the CIB's manager and the fencer.
     pub crm_mon: Duration,
     /// `corosync-quorumtool`.
     pub quorum: Duration,
-    /// `attrd_updater`, for what the collectors published.
+    /// `attrd_updater`, for the values that the collectors have published.
     pub attributes: Duration,
-    /// Connecting to an etcd: a machine that is off does not even refuse.
+    /// A connection to an etcd, because a machine that is off does not even refuse one.
     pub connect: Duration,
-    /// The handshake in which an etcd shows its certificate. One that hangs has taken the connection, and says nothing.
+    /// The handshake in which an etcd shows its certificate. An etcd that hangs accepts the connection and sends nothing.
     pub certificate: Duration,
-    /// An etcd's state and its members.
+    /// The state and the members of an etcd.
     pub etcd: Duration,
-    /// A linearizable read, which an etcd without a majority keeps waiting.
+    /// A linearizable read, which an etcd without a majority does not answer.
     pub read: Duration,
-    /// All of it.
+    /// The whole observation.
     pub whole: Duration,
 }
 
 impl Default for Limits {
-    /// For an answer within five seconds, whatever hangs.
+    /// Returns limits for an answer within five seconds, even if a source hangs.
     fn default() -> Self {
         let millis = Duration::from_millis;
         Self {
@@ -47,8 +47,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Where nobody waits at a terminal, or something is to be changed: what this machine's own tools may take anywhere, so
-    /// that a slow machine answers late, not never.
+    /// Returns limits for commands that change something, or that no operator waits for. They are those of tools on any machine,
+    /// so that a slow machine answers late instead of never.
     pub fn patient() -> Self {
         let tool = Question::Pacemaker.floor();
         Self { cib: tool, crm_mon: tool, quorum: tool, attributes: tool, whole: 2 * tool, ..Self::default() }

@@ -1,6 +1,6 @@
-//! How long what is asked outside may take: etcd, podman, Pacemaker. On a quick machine each question has a fixed time, its
-//! floor, so that who is dead or hangs is noticed soon. A machine that is many times slower answers later and is as healthy:
-//! there it follows from what such questions took in this boot, and from what is left of the action's time.
+//! The time limits of questions to other programs: etcd, podman, Pacemaker. On a fast machine each question has a fixed limit,
+//! its floor, so that a dead or hung program is noticed soon. A machine that is many times slower answers later and is just as
+//! healthy. There the limit follows from the times of such questions in this boot, and from the rest of the action's time.
 
 pub mod limits;
 mod outcomes;
@@ -17,44 +17,44 @@ use crate::os::clock::Deadline;
 use crate::records::state_file;
 use outcomes::{Outcome, Outcomes};
 
-/// What is asked: each kind is measured by itself.
+/// The kind of a question. Each kind is measured separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// Our etcd, how it stands; it is on this machine.
+    /// The state of this node's own etcd.
     OwnEtcd,
-    /// The peer's. A machine that lost its power does not even refuse.
+    /// The state of the peer's etcd. A machine without power does not even refuse a connection.
     PeerEtcd,
-    /// Our etcd's peer port, who its members are.
+    /// The members, from the peer port of this node's etcd.
     OwnPeerPort,
-    /// What an operator wants checked besides.
+    /// An additional check that the operator has configured.
     Check,
     /// A change of etcd's members.
     Members,
-    /// A vote proxy, all of it: a tenth of its floor is much.
+    /// A whole run of a vote proxy. A tenth of its floor is already long.
     #[serde(rename = "stand_in")]
     VoteProxy,
-    /// Our etcd, to confirm a read or to take a write once it is the only voter.
+    /// A confirmed read or a write of this node's etcd, once it is the only voter.
     Proof,
-    /// One of Pacemaker's tools: the CIB's manager answers in milliseconds or is in trouble.
+    /// A tool of Pacemaker. The CIB's manager answers in milliseconds, unless it is in trouble.
     Pacemaker,
-    /// podman, what there is.
+    /// A question to podman about its containers or images.
     Podman,
-    /// podman, to change something, a launch excepted.
+    /// A change by podman, except a launch.
     PodmanChange,
-    /// A container, which etcd its image holds.
+    /// A container that prints the version of etcd in its image.
     ImageVersion,
-    /// podman, to launch etcd's container.
+    /// The launch of etcd's container by podman.
     Launch,
 }
 
-/// A time-out.
+/// The time limit of a question.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// The same on every machine.
+    /// A limit that is the same on every machine.
     Fixed(Duration),
     Of(Question),
-    /// What the question may take besides this, which is meant to pass.
+    /// A question's limit plus this time, which is expected to pass.
     Beyond(Duration, Question),
 }
 
@@ -70,23 +70,23 @@ impl From<Question> for Limit {
     }
 }
 
-/// Of what is left of the action's time one question has at most two fifths: others follow it.
+/// The greatest share of the action's remaining time for one question, because others follow it.
 const SHARE: (u32, u32) = (2, 5);
-/// How our etcd stands is what a monitor is for, and it has to answer beside its clients.
+/// The share for this node's etcd. Its state is the purpose of a monitor, and it must answer while it serves its clients.
 const SHARE_OF_OUR_ETCD: (u32, u32) = (3, 5);
-/// Whether etcd runs is the only thing that a probe asks podman, and it fails without an answer. The rest is for a last word of
-/// this node's, published.
+/// The share for podman in a probe. Its only question to podman is whether etcd runs, and it fails without an answer. The rest of
+/// the time is for the publication of this node's state.
 const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
-/// What a tool of Pacemaker's takes on a quick machine, at most. It is asked with every look.
+/// The longest time of a Pacemaker tool on a fast machine. Such a tool runs in every observation.
 const QUICK: Duration = Duration::from_millis(500);
-/// A vote proxy votes once in a boot, as a rule, so that nothing was measured of it: it may take so many times what Pacemaker's slowest tool
-/// took, which is its floor where that was as slow as on a quick machine at most.
+/// The limit of a vote proxy, as a multiple of the time of Pacemaker's slowest tool. A vote proxy usually runs once in a boot, so
+/// it has no measurements of its own. On a fast machine the result is at most its floor.
 const VOTE_PROXY_PER_TOOL: u32 = 6;
-/// A launch that would be cut short is not begun: it has half as much again as the slowest one took.
+/// The margin of a launch over the slowest one so far. The agent does not begin a launch that would be cut short.
 const LAUNCH_MARGIN: (u32, u32) = (3, 2);
 
 impl Question {
-    /// What it may take on any machine.
+    /// Returns the time that the question may take on any machine.
     pub fn floor(self) -> Duration {
         Duration::from_millis(match self {
             Self::OwnPeerPort => 1_000,
@@ -102,41 +102,42 @@ impl Question {
         })
     }
 
-    /// Whether this machine alone has to answer. An etcd that is asked in vain may lack its leader, or hang.
+    /// Returns whether only this machine must answer. An etcd that does not answer may lack its leader, or hang.
     fn is_of_a_program(self) -> bool {
         matches!(self, Self::Pacemaker | Self::Podman | Self::PodmanChange | Self::ImageVersion | Self::Launch)
     }
 }
 
-/// What is kept between two actions, for this boot.
+/// The data that is kept between two actions, for this boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     #[serde(default)]
     questions: BTreeMap<Question, Outcomes>,
-    /// How many actions in a row have left a recovery to the next one, as their time was too short for it.
+    /// The number of actions in a row that postponed a recovery, because their time was too short for it.
     #[serde(default)]
     postponed: u64,
 }
 
-/// How long everything takes here, for the questions of one action.
+/// The speed of this machine, for the questions of one action.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// Where it is kept; a look that is nobody's action keeps nothing.
+    /// The file of the data. An observation that is part of no action keeps nothing.
     path: Option<PathBuf>,
-    /// The end of the action, where it has one: nothing outlasts it.
+    /// The deadline of the action, where it has one. No question outlasts it.
     end: Option<Deadline>,
-    /// Whether the action is a probe: mostly the first in a boot, of which nothing was measured, and that is slowest then.
+    /// Whether the action is a probe. It is usually the first action in a boot, which has no measurements and is the slowest.
     is_probe: bool,
     kept: Mutex<Kept>,
 }
 
 impl Pace {
-    /// Of an action that ends at `end`, on a machine of which nothing is known.
+    /// Creates the pace of an action that ends at `end`, on a machine without measurements.
     pub fn until(end: Deadline) -> Self {
         Self::default().ending(end)
     }
 
-    /// As the file at `path` has it, which is left as it is. Rubbish in it counts as no file: what is not known is measured anew.
+    /// Reads the pace from the file at `path`, without changing it. An invalid file counts as missing, and the values are
+    /// measured anew.
     pub fn read(path: &Path) -> Self {
         let kept = match state_file::read::<Kept>(path) {
             Fact::Known(kept) => kept,
@@ -149,37 +150,38 @@ impl Pace {
         Self { kept: Mutex::new(kept), ..Self::default() }
     }
 
-    /// The same for a look or an action that ends at `end`.
+    /// Returns the pace for an observation or an action that ends at `end`.
     #[must_use]
     pub fn ending(self, end: Deadline) -> Self {
         Self { end: Some(end), ..self }
     }
 
-    /// The same for an action, which adds what it measures to the file at `path`.
+    /// Returns the pace for an action that adds its measurements to the file at `path`.
     #[must_use]
     pub fn kept_at(self, path: &Path) -> Self {
         Self { path: Some(path.to_owned()), ..self }
     }
 
-    /// The same for a probe.
+    /// Returns the pace for a probe.
     #[must_use]
     pub fn of_a_probe(self) -> Self {
         Self { is_probe: true, ..self }
     }
 
-    /// What an answer to Pacemaker takes, from what its tools took in this boot: both need the same processes of Pacemaker's.
+    /// Returns the time that an answer to Pacemaker takes. It is that of Pacemaker's tools in this boot, because both need the
+    /// same daemons.
     pub fn answer_takes(&self) -> Duration {
         self.kept().of(Question::Pacemaker).slowest()
     }
 
-    /// What `question` may take now.
+    /// Returns the present time limit of `question`.
     pub fn limit(&self, question: Question) -> Duration {
         let kept = self.kept();
         let is_quick = kept.is_quick();
         let floor = question.floor();
-        // The CIB is asked before podman: where that was quick, a podman that is silent hangs.
+        // The CIB is asked before podman. If that was fast, a podman that does not answer hangs.
         let has_the_rest = self.is_probe && question == Question::Podman && !is_quick;
-        // On a quick machine silence is no slowness: who is asked hangs, or has no leader.
+        // On a fast machine a missing answer does not mean slowness. The program hangs, or has no leader.
         let may_guess = question.is_of_a_program() || !is_quick;
         let wanted = kept.of(question).wanted(floor, may_guess);
         let wanted = match question {
@@ -192,7 +194,7 @@ impl Pace {
             return part(end.left(), SHARE_IN_A_PROBE);
         }
         let share = match question {
-            // Nothing comes after it.
+            // No question follows a launch.
             Question::Launch => end.left(),
             Question::OwnEtcd => part(end.left(), SHARE_OF_OUR_ETCD),
             _ => part(end.left(), SHARE),
@@ -200,7 +202,7 @@ impl Pace {
         end.at_most(floor.max(wanted.min(share)))
     }
 
-    /// Asks within a limit and remembers what came of it. `is_too_late` tells an error that is the limit's own.
+    /// Asks within a limit and records the outcome. `is_too_late` recognises the error of the limit itself.
     pub fn within<T, E>(
         &self,
         limit: impl Into<Limit>,
@@ -218,7 +220,7 @@ impl Pace {
         let answer = ask(limit);
         match &answer {
             Err(error) if is_too_late(error) => self.too_late(question, began.elapsed().saturating_sub(besides)),
-            // What has failed may not have been asked, and what was over before its time tells nothing of the rest.
+            // A failed question may never have been asked. One that ended before its expected time shows nothing about the rest.
             Err(_) => {}
             Ok(_) if began.elapsed() < besides => {}
             Ok(_) => self.answered(question, began.elapsed().saturating_sub(besides)),
@@ -226,22 +228,22 @@ impl Pace {
         answer
     }
 
-    /// `question` was answered, after so long.
+    /// Records that `question` was answered after this time.
     pub fn answered(&self, question: Question, took: Duration) {
         self.note(question, Outcome::answered(took));
     }
 
-    /// `question` was not answered after so long: the next one of its kind has more.
+    /// Records that `question` was not answered within this time. The next one of its kind has more.
     pub fn too_late(&self, question: Question, waited: Duration) {
         self.note(question, Outcome::too_late(waited));
     }
 
-    /// How many of the last questions of this kind, up to now, were not answered in time. Of more than are kept it is those.
+    /// Returns how many of the last questions of this kind were not answered in time. Only the kept outcomes count.
     pub fn unanswered(&self, question: Question) -> u64 {
         self.kept().of(question).unanswered()
     }
 
-    /// What a launch is to have left of an action's time, with the question of what there is to launch.
+    /// Returns the time that an action must have left for a launch, including the question to podman before it.
     pub fn launch_needs(&self) -> Duration {
         let kept = self.kept();
         let launches = kept.of(Question::Launch);
@@ -250,12 +252,12 @@ impl Pace {
         needed + kept.of(Question::Podman).slowest()
     }
 
-    /// How many actions in a row have left a recovery to the next one.
+    /// Returns the number of actions in a row that postponed a recovery.
     pub fn postponed(&self) -> u64 {
         self.kept().postponed
     }
 
-    /// This action leaves a recovery to the next one, or does not.
+    /// Records whether this action postpones a recovery.
     pub fn note_postponed(&self, is_postponed: bool) {
         let mut kept = self.kept();
         let before = std::mem::take(&mut kept.postponed);
@@ -272,7 +274,7 @@ impl Pace {
         }
     }
 
-    /// At once, as a slow action may be killed. What cannot be kept is measured again.
+    /// Writes the data at once, because a slow action may be killed. Data that cannot be written is measured again.
     fn keep(&self, kept: &Kept) {
         if let Some(path) = &self.path
             && let Err(error) = state_file::write(path, kept)
@@ -295,7 +297,7 @@ impl Kept {
         self.questions.get(&question).cloned().unwrap_or_default()
     }
 
-    /// Whether Pacemaker's tools were quick of late; of a machine of which that is not known it is not said.
+    /// Returns whether Pacemaker's tools were fast recently; false if that is unknown.
     fn is_quick(&self) -> bool {
         self.questions.get(&Question::Pacemaker).is_some_and(|outcomes| outcomes.are_all_within(QUICK))
     }

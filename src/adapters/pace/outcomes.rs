@@ -1,29 +1,30 @@
-//! What the last questions of one kind came to, and how long the next one may take because of that.
+//! The outcomes of the last questions of one kind, and the time limit that follows from them.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How many are kept: who was slow once is forgotten after as many quick answers, which of our etcd come every few seconds.
+/// The number of outcomes that are kept. A slow answer is forgotten after as many fast ones, and this node's etcd answers every
+/// few seconds.
 const KEPT: usize = 8;
-/// An answer may take that many times what the slowest of the last ones took.
+/// The limit as a multiple of the slowest of the last answers.
 const MARGIN: u32 = 3;
-/// Who did not answer in time has that many times as long.
+/// The limit as a multiple of the time of a missing answer.
 const GROWTH: u32 = 2;
-/// But no more than so many floors. A machine thirty times slower needs less, and a start is to look around now and then.
+/// The greatest such limit, in floors. A machine thirty times slower needs less, and a start must observe again now and then.
 const GUESSED_FLOORS: u32 = 12;
-/// An answer within this part of the floor says nothing but that all is well.
+/// The part of the floor within which an answer counts as fast, and is not worth recording.
 const QUICK_PART: u32 = 32;
-/// Nothing takes longer, whatever a file says.
+/// The greatest limit, even if a file contains more.
 const LONGEST_MS: u64 = 3_600_000;
 
-/// What one question came to, in milliseconds.
+/// The outcome of one question, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// After so long.
+    /// Answered after this time.
     Answered(u64),
-    /// Not within so long.
+    /// Not answered within this time.
     TooLate(u64),
 }
 
@@ -49,29 +50,29 @@ fn time(ms: u64) -> Duration {
     Duration::from_millis(ms.min(LONGEST_MS))
 }
 
-/// The last ones, the newest at the end.
+/// The last outcomes, newest last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Outcomes(Vec<Outcome>);
 
 impl Outcomes {
-    /// What the next one may take, were it for these alone. Only the newest of them are guessed from: an answer ends that.
+    /// Returns the next limit by these outcomes alone. A guess uses only those since the last answer.
     pub(super) fn wanted(&self, floor: Duration, may_guess: bool) -> Duration {
         let guessed = if may_guess { self.guessed(floor) } else { Duration::ZERO };
         (self.slowest() * MARGIN).max(guessed)
     }
 
-    /// Longer than what was too little since the last answer.
+    /// Returns a longer limit than those that were too short since the last answer.
     pub(super) fn guessed(&self, floor: Duration) -> Duration {
         (time(self.since_the_last_answer().max().unwrap_or_default()) * GROWTH).min(floor * GUESSED_FLOORS)
     }
 
-    /// How many were too late since the last answer.
+    /// Returns the number of late outcomes since the last answer.
     pub(super) fn unanswered(&self) -> u64 {
         u64::try_from(self.since_the_last_answer().count()).unwrap_or(u64::MAX)
     }
 
-    /// What was too little, the newest first.
+    /// Returns the limits that were too short since the last answer, newest first.
     fn since_the_last_answer(&self) -> impl Iterator<Item = u64> {
         self.0.iter().rev().map_while(|outcome| match outcome {
             Outcome::TooLate(ms) => Some(*ms),
@@ -79,7 +80,7 @@ impl Outcomes {
         })
     }
 
-    /// How long the slowest of the last answers took.
+    /// Returns the time of the slowest of the last answers.
     pub(super) fn slowest(&self) -> Duration {
         let answers = self.0.iter().filter_map(|outcome| match outcome {
             Outcome::Answered(ms) => Some(*ms),
@@ -88,12 +89,12 @@ impl Outcomes {
         time(answers.max().unwrap_or_default())
     }
 
-    /// Whether there are any, and each is an answer within `limit`.
+    /// Returns whether there are outcomes, and all are answers within `limit`.
     pub(super) fn are_all_within(&self, limit: Duration) -> bool {
         !self.0.is_empty() && self.0.iter().all(|outcome| outcome.is_within(limit))
     }
 
-    /// Answers whether that was news: a quick answer after nothing but quick ones is none.
+    /// Adds an outcome. Returns whether it is worth recording, as a fast answer after only fast ones is not.
     pub(super) fn add(&mut self, outcome: Outcome, floor: Duration) -> bool {
         let quick = floor / QUICK_PART;
         if outcome.is_within(quick) && self.are_all_within(quick) {
@@ -136,7 +137,7 @@ mod tests {
     fn who_did_not_answer_in_time_has_twice_as_long_until_there_is_an_answer() {
         assert_eq!(wanted_ms(&[TooLate(2_500)]), 5_000);
         assert_eq!(wanted_ms(&[TooLate(2_500), TooLate(5_000)]), 10_000);
-        // The end of an action may leave a question next to nothing, which proves nothing.
+        // An action's end may leave a question almost no time, so its missing answer proves nothing.
         assert_eq!(wanted_ms(&[TooLate(5_000), TooLate(10)]), 10_000);
         assert_eq!(wanted_ms(&[TooLate(2_500), Answered(300)]), 900);
         assert_eq!(wanted_ms(&[Answered(4_000), TooLate(2_500)]), 12_000);
@@ -156,7 +157,7 @@ mod tests {
         assert_eq!(all.0.len(), KEPT);
     }
 
-    /// Each monitor of a healthy machine would write a file otherwise.
+    /// Otherwise each monitor of a healthy machine would write a file.
     #[test]
     fn a_quick_answer_after_nothing_but_quick_ones_is_no_news() {
         let mut all = Outcomes::default();

@@ -19,12 +19,12 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// The time of a start, of a monitor, or less.
+/// Creates the pace of an action with this time: of a start, of a monitor, or less.
 fn action(budget_s: f64) -> Pace {
     Pace::until(Deadline::after(seconds(budget_s)))
 }
 
-/// Whole tenths of a second: what was asked for takes its moment.
+/// Returns a limit in tenths of a second, because some time passes before the question.
 fn limit(pace: &Pace, question: Question) -> f64 {
     (pace.limit(question).as_secs_f64() * 10.0).round() / 10.0
 }
@@ -56,7 +56,7 @@ fn a_slow_machine_has_what_its_answers_took_and_more() {
     assert!((limit(&pace, Question::PeerEtcd) - 1.5).abs() < 0.1, "another kind");
 }
 
-/// Mostly nothing was measured of vote proxies yet.
+/// Usually there are no measurements of vote proxies yet.
 #[test]
 fn a_vote_proxy_on_a_slow_machine_has_more_by_what_pacemakers_tools_took() {
     for (tool_s, budget_s, expected_s) in [(0.5, 58.0, 3.0), (2.0, 58.0, 12.0), (2.0, 20.0, 8.0)] {
@@ -67,7 +67,7 @@ fn a_vote_proxy_on_a_slow_machine_has_more_by_what_pacemakers_tools_took() {
     }
 }
 
-/// The first one in a boot: nothing was measured, and nothing else is asked of podman.
+/// The first action in a boot has no measurements, and asks podman nothing else.
 #[test]
 fn the_podman_of_a_probe_has_most_of_its_time_unless_the_machine_is_known_to_be_quick() {
     let probe = action(23.0).of_a_probe();
@@ -108,7 +108,7 @@ fn silence_of_an_etcd_is_slowness_only_where_the_machine_is_slow() {
     assert!((limit(&pace, Question::OwnEtcd) - 5.0).abs() < 0.1, "it is slow");
 }
 
-/// The last look of a monitor at an etcd that hangs ends when it ended with fixed limits: 14.5 s after its beginning.
+/// The last observation of an etcd that hangs ends when it did with fixed limits: 14.5 s after the monitor's beginning.
 #[test]
 fn one_question_has_a_share_of_the_actions_time_and_no_more() {
     let pace = action(20.0);

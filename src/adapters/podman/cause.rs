@@ -1,15 +1,15 @@
-//! What is wrong, out of podman's words: it tells a chain of causes, and the last one says what to do.
+//! The cause of a failure in podman's output. podman prints a chain of causes, of which the last one is the most useful.
 
 use crate::adapters::ocf::exit::REASON_LIMIT;
 
-/// What stands before podman's words in an exit reason, at most.
+/// The longest text before podman's own in an exit reason.
 const LONGEST_FRAME: &str = "podman container inspect failed (125): ";
-/// Digits of a container's or layer's id, and how many podman itself shows of them in a list.
+/// The digits in the id of a container or layer. Below it is the number that podman shows in a list.
 const ID_LENGTH: usize = 64;
 const SHORT_ID_LENGTH: usize = 12;
 
-/// podman's chain of causes so short that an exit reason holds its end: ids as podman's lists show them, and only as
-/// many of the last causes as there is room for.
+/// Returns the end of podman's chain of causes that fits in an exit reason. Ids are shortened as in podman's lists, and only the
+/// last causes remain.
 pub(super) fn root_cause(complaint: &str) -> String {
     let text = with_short_ids(complaint.strip_prefix("Error: ").unwrap_or(complaint));
     let mut rest = text.as_str();

@@ -1,8 +1,8 @@
-//! The lock on the container. An agent holds it from its first observation to its end, and hands it on to each podman that
-//! changes something. A killed agent leaves its podman behind, which holds the lock until it has ended.
+//! The lock on the container. An agent holds it from its first observation to its end, and passes it to each podman that changes
+//! something. A killed agent leaves its podman running, which holds the lock until it has ended.
 //!
-//! It is handed on as standard input. podman gives that to its runtime, which starts etcd, and not to conmon or to etcd
-//! (measured with podman 4.3, conmon 2.1 and runc 1.1); any other descriptor conmon would keep for as long as etcd runs.
+//! The lock is passed as standard input. podman passes that to its runtime, which starts etcd, but not to conmon or to etcd
+//! (measured with podman 4.3, conmon 2.1 and runc 1.1). conmon would keep any other descriptor while etcd runs.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -20,24 +20,24 @@ use crate::os::clock::Deadline;
 use crate::os::{ofd_lock, proc, regular_file};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long what was killed may take to be gone.
+/// The time that a killed process may take to disappear.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// The lock on one resource's container: its holder may change it.
+/// The lock on one resource's container. Only its holder may change the container.
 #[derive(Debug)]
 pub struct ContainerLock {
     path: PathBuf,
-    /// The locked file, once it is ours: to the end of this process.
+    /// The locked file, once this process has the lock. It stays open until the process ends.
     held: OnceLock<File>,
 }
 
 impl ContainerLock {
-    /// Returns the lock whose file is `path`.
+    /// Returns the lock with the file `path`.
     pub fn at(path: PathBuf) -> Self {
         Self { path, held: OnceLock::new() }
     }
 
-    /// Takes it, unless somebody else has it; answers whether somebody has.
+    /// Takes the lock, unless another process has it. Returns whether another process has it.
     pub fn take(&self) -> Fact<bool> {
         if self.held.get().is_some() {
             return Fact::Known(false);
@@ -50,12 +50,12 @@ impl ContainerLock {
         if !ofd_lock::try_take(&file)? {
             return Ok(true);
         }
-        // Where another thread was faster, its file is as good.
+        // If another thread was faster, its file is equivalent.
         let _ = self.held.set(file);
         Ok(false)
     }
 
-    /// Whether somebody else has it. Takes nothing.
+    /// Returns whether another process has the lock. Takes nothing.
     pub fn is_anothers(&self) -> Fact<bool> {
         if self.held.get().is_some() {
             return Fact::Known(false);
@@ -73,7 +73,7 @@ impl ContainerLock {
         }
     }
 
-    /// Takes it as soon as it is free, but for `patience` at most; answers whether somebody else still has it.
+    /// Waits for the lock for at most `patience`. Returns whether another process still has it.
     pub fn await_it(&self, patience: Duration) -> Fact<bool> {
         let deadline = Deadline::after(patience);
         loop {
@@ -84,7 +84,7 @@ impl ContainerLock {
         }
     }
 
-    /// Ends whoever else has it, at once, and whom those start meanwhile.
+    /// Kills the other holders of the lock at once, and the processes that they start meanwhile.
     pub fn end_others(&self) -> io::Result<()> {
         let Some(file) = proc::inode(&self.path) else { return Ok(()) };
         let deadline = Deadline::after(AFTER_KILL);
@@ -94,7 +94,7 @@ impl ContainerLock {
                 if ended.insert(pid) {
                     log::warn!("ending process {pid}, which an earlier action left behind");
                 }
-                // One that has ended meanwhile is what is wanted.
+                // A process that has ended meanwhile is the wanted result.
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             }
             deadline.sleep(LOOK_EVERY);
@@ -102,11 +102,11 @@ impl ContainerLock {
         Ok(())
     }
 
-    /// Returns the lock for a program that changes the container, which holds it as long as it runs.
+    /// Returns the lock for a program that changes the container. The program holds it while it runs.
     pub(super) fn share(&self) -> io::Result<File> {
         match self.held.get() {
             Some(file) => file.try_clone(),
-            // A stop goes on without it, where it cannot be taken.
+            // A stop continues without the lock where it cannot be taken.
             None => File::open("/dev/null"),
         }
     }
@@ -149,7 +149,7 @@ mod tests {
         assert!(left.try_wait().unwrap().is_some(), "it had ended by then");
     }
 
-    /// As podman does with conmon, whose standard input is another one.
+    /// podman starts conmon in this way, with another standard input.
     #[test]
     fn what_runs_on_with_another_input_does_not_keep_it() {
         let dir = tempfile::tempdir().unwrap();
@@ -159,7 +159,7 @@ mod tests {
         let runs_on = format!("sleep 100 < /dev/null & echo $! > {}", dir.path().join("pid").display());
         leave_behind(&killed, &runs_on).wait().unwrap();
         drop(killed);
-        // Children of other tests hold all that is open here, from their fork to their exec.
+        // Child processes of other tests hold all open files of this process between fork and exec.
         assert_eq!(ContainerLock::at(path).await_it(Duration::from_secs(5)), Fact::Known(false));
         let pid = fs::read_to_string(dir.path().join("pid")).unwrap().trim().parse().unwrap();
         kill(Pid::from_raw(pid), Signal::SIGKILL).unwrap();

@@ -1,4 +1,4 @@
-//! Containers as `podman ps` lists them: also one that podman does not inspect, as its storage is damaged.
+//! Containers in the output of `podman ps`. It lists even a container that podman cannot inspect because of damaged storage.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ struct Listed {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// The container `name`, where it is listed.
+/// Returns the container `name`, where it is listed.
 pub(super) fn find(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
     let output = programs.run("podman", &["ps", "--all", "--format=json"], Question::Podman)?;
     Ok(named(name, &succeeded("ps", output)?)?)
@@ -49,7 +49,7 @@ fn named(name: &str, json: &str) -> Result<Option<Inspected>, serde_json::Error>
 mod tests {
     use super::*;
 
-    /// What podman 4.3 lists, shortened.
+    /// The output of podman 4.3, shortened.
     const LIST: &str = r#"[
         {"AutoRemove": false, "Command": ["--config-file=/var/lib/etcd/config.yaml"], "Exited": true, "ExitCode": 137,
          "Id": "b512ac6933e6", "Labels": {"tandem.made-from": "aaf6cf225d2ebb99"}, "Names": ["etcd"], "Pid": 0,

@@ -1,4 +1,4 @@
-//! The container, through podman's command line.
+//! podman's command line, for the container of etcd.
 
 mod cause;
 pub mod container_lock;
@@ -17,18 +17,18 @@ use crate::base::{Fact, json};
 use crate::os::clock::Deadline;
 use container_lock::ContainerLock;
 
-/// How far the end of a log is read: etcd's last words may have a screen of stacks behind them.
+/// The number of lines that are read of a log. etcd's last message may have a screen of stacks after it.
 const LAST_LINES: &str = "200";
-/// podman's exit code where it was asked about a container that does not exist.
+/// podman's exit code for a question about a container that does not exist.
 const NO_SUCH_CONTAINER: i32 = 125;
-/// podman's exit code where it failed itself, not the container: its storage may hold a container that it has lost.
+/// podman's exit code for its own failure. Its storage may hold a container that it has lost.
 const PODMAN_FAILED: i32 = 125;
-/// The exit code with which podman 3.0 lost a race against systemd (rhbz#1972209); the next try finds the scope.
+/// The exit code of podman 3.0 after it lost a race against systemd (rhbz#1972209). The next attempt finds the scope.
 const SCOPE_NOT_FOUND: i32 = 127;
 const SCOPE_WORDS: [&str; 2] = ["cgroup", "scope not found"];
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// podman did not do what it was asked.
+/// The failure of a podman command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -39,14 +39,14 @@ pub enum Error {
     Parse(#[from] serde_json::Error),
 }
 
-/// A container, as `podman container inspect` tells it.
+/// A container in the output of `podman container inspect`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Inspected {
     pub id: String,
     pub state: State,
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
-    /// The image that it was made from: its id, and the name that it was given by.
+    /// The image that the container was made from: its id. The next field is the name that was used.
     #[serde(default)]
     pub image: String,
     #[serde(default)]
@@ -62,27 +62,27 @@ pub struct State {
     pub exit_code: i32,
     #[serde(default)]
     pub error: String,
-    /// When it ended last.
+    /// The time at which the container last ended.
     #[serde(default)]
     pub finished_at: Option<String>,
-    /// The first process of the container, 0 while it does not run.
+    /// The first process of the container; 0 while it is not running.
     #[serde(default)]
     pub pid: i32,
-    /// The control group that podman made for it, where it made one.
+    /// The control group that podman created for the container, if it did.
     #[serde(default)]
     pub cgroup_path: String,
 }
 
 impl Error {
-    /// Whether podman's time was over.
+    /// Returns whether podman did not answer in time.
     pub fn is_too_late(&self) -> bool {
         matches!(self, Self::Command(error) if error.is_too_late())
     }
 }
 
 impl Inspected {
-    /// Returns the process of the container that may live. podman's record outlives the process: where the process table shows what
-    /// became of that, podman's words do not count.
+    /// Returns the process of the container that may be alive. podman's record outlives the process. So the process table
+    /// overrides podman where it shows the process' fate.
     pub fn alive(&self) -> Option<i32> {
         match process::of_container(&self.id, self.state.pid, !self.state.cgroup_path.is_empty()) {
             Fact::Known(pid) => Some(pid),
@@ -91,7 +91,7 @@ impl Inspected {
         }
     }
 
-    /// Returns whether podman calls a container alive of which no process lives: then podman can neither start nor stop it.
+    /// Returns whether podman reports a container as alive that has no live process. podman can then neither start nor stop it.
     pub fn is_stuck(&self) -> bool {
         self.state.is_said_to_live() && self.alive().is_none()
     }
@@ -102,7 +102,7 @@ impl State {
         self.running || ["paused", "stopping"].contains(&self.status.as_str())
     }
 
-    /// Whether podman has made the container and has not started it.
+    /// Returns whether podman has created the container and not started it.
     pub fn was_never_started(&self) -> bool {
         matches!(self.status.as_str(), "configured" | "created" | "initialized")
     }
@@ -113,7 +113,7 @@ const INSPECTED: &str = concat!(
     r#""image":{{json .Image}},"image_name":{{json .ImageName}}}"#
 );
 
-/// The container `name`; `None` where there is none of that name.
+/// Returns the container `name`; `None` where there is none.
 pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
     let output = programs.run("podman", &["container", "inspect", "--format", INSPECTED, name], Question::Podman)?;
     if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
@@ -121,12 +121,12 @@ pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Err
     }
     match succeeded("container inspect", output) {
         Ok(stdout) => Ok(Some(json::from_text(stdout.trim())?)),
-        // Where its storage is damaged, podman does not inspect a container, but lists it.
+        // podman cannot inspect a container with damaged storage, but lists it.
         Err(error) => listed::find(programs, name).ok().flatten().map(Some).ok_or(error),
     }
 }
 
-/// The id of `image`, where it is in this node's storage.
+/// Returns the id of `image`, if it is in this node's storage.
 pub fn image_id(programs: &Programs, image: &str, limit: impl Into<Limit>) -> Result<Option<String>, Error> {
     let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], limit)?;
     let complaint = output.stderr.to_lowercase();
@@ -136,7 +136,7 @@ pub fn image_id(programs: &Programs, image: &str, limit: impl Into<Limit>) -> Re
     Ok(Some(succeeded("image inspect", output)?.trim().to_owned()))
 }
 
-/// Pulls `image`, with the credentials in `authfile` where it exists.
+/// Pulls `image`, with the credentials in `authfile` if that exists.
 pub fn pull(programs: &Programs, image: &str, authfile: &Path, timeout: Duration) -> Result<(), Error> {
     let mut args = vec!["pull".to_owned(), "--quiet".to_owned()];
     if authfile.is_file() {
@@ -147,37 +147,37 @@ pub fn pull(programs: &Programs, image: &str, authfile: &Path, timeout: Duration
     succeeded("pull", output).map(drop)
 }
 
-/// What `program` of `image` prints when it is asked for its version.
+/// Returns the output of `program --version` in `image`.
 pub fn version_of(programs: &Programs, image: &str, program: &str) -> Result<String, Error> {
     let entrypoint = format!("--entrypoint={program}");
     let args = ["run", "--rm", "--network=none", &entrypoint, image, "--version"];
     succeeded("run", programs.run("podman", &args, Question::ImageVersion)?)
 }
 
-/// Starts the container `name` that is there.
+/// Starts the existing container `name`.
 pub fn start(programs: &Programs, container_lock: &ContainerLock, name: &str, deadline: Deadline) -> Result<(), Error> {
     launch(programs, container_lock, "start", &["start".to_owned(), name.to_owned()], deadline)
 }
 
-/// Stops the container `name`, with SIGKILL after `grace`, and starts it again. It is nobody's turn: agents that look meanwhile are told
-/// of it by a mark in the CIB.
+/// Stops the container `name`, with SIGKILL after `grace`, and starts it again. This needs no container lock. A mark in the CIB
+/// informs agents that run meanwhile.
 pub fn restart(programs: &Programs, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
     let limit = Limit::Beyond(grace, Question::PodmanChange);
     succeeded("restart", programs.run("podman", &["restart", "--time", &seconds, name], limit)?).map(drop)
 }
 
-/// Whether the storage of the container `name` cannot be mounted: then it can never be started again.
+/// Returns whether the storage of the container `name` cannot be mounted. The container can then never be started again.
 pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
     let is_damaged = programs.run("podman", &["mount", name], Question::Podman).is_ok_and(|output| output.code != 0);
     if !is_damaged {
-        // Mounts are counted; one that is left does no harm.
+        // Mounts are counted, and one that is left does no harm.
         let _ = programs.run("podman", &["unmount", name], Question::Podman);
     }
     is_damaged
 }
 
-/// Gives the container `name` another name; one that has it already goes.
+/// Renames the container `name`. Removes a container that already has the new name.
 pub fn rename(programs: &Programs, container_lock: &ContainerLock, name: &str, to: &str) -> Result<(), Error> {
     succeeded(
         "rm",
@@ -186,14 +186,14 @@ pub fn rename(programs: &Programs, container_lock: &ContainerLock, name: &str, t
     succeeded("rename", change(programs, container_lock, &["rename", name, to], Question::PodmanChange)?).map(drop)
 }
 
-/// Runs `words` in the container `name`; answers what went wrong, where it did.
+/// Runs `words` in the container `name`.
 pub fn exec(programs: &Programs, name: &str, words: &[String]) -> Result<(), Error> {
     let mut args = vec!["exec".to_owned(), name.to_owned()];
     args.extend_from_slice(words);
     succeeded("exec", programs.run("podman", &args, Question::Check)?).map(drop)
 }
 
-/// Runs a container called `name`, in the background, from `args` (what follows `podman run --detach`).
+/// Runs a container called `name` in the background. `args` follow `podman run --detach`.
 pub fn run(
     programs: &Programs,
     container_lock: &ContainerLock,
@@ -231,7 +231,7 @@ fn launch(
     }
 }
 
-/// Runs a podman that changes something: until it has ended, whatever becomes of this process, it holds the lock.
+/// Runs a podman command that changes something. The command holds the lock until it has ended, even if this process ends first.
 fn change<A: AsRef<std::ffi::OsStr>>(
     programs: &Programs,
     container_lock: &ContainerLock,
@@ -243,24 +243,24 @@ fn change<A: AsRef<std::ffi::OsStr>>(
     programs.run_holding("podman", args, held, limit)
 }
 
-/// Stops container `name`: SIGTERM, and SIGKILL after `grace`. No such container is a stopped one.
+/// Stops container `name`: SIGTERM, and SIGKILL after `grace`. A missing container counts as stopped.
 pub fn stop(programs: &Programs, container_lock: &ContainerLock, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
     let around_the_grace = Limit::Beyond(grace, Question::PodmanChange);
     let stopped = change(programs, container_lock, &["stop", "--ignore", "--time", &seconds, name], around_the_grace);
     match stopped {
         Ok(output) if output.code == 0 => Ok(()),
-        // podman may be stuck where the container is not: one more try, without grace.
+        // podman may hang although the container does not, so it gets one more attempt, without grace.
         Ok(_) | Err(command::Error::TimedOut { .. }) => kill(programs, container_lock, name),
         Err(error) => Err(error.into()),
     }
 }
 
-/// As [`stop`], and without podman where that fails. The caller finds out whether etcd is gone.
+/// Stops the container as [`stop`] does, and without podman if that fails. The caller checks whether etcd has ended.
 pub fn stop_surely(programs: &Programs, container_lock: &ContainerLock, name: &str, grace: Duration) {
     let Err(error) = stop(programs, container_lock, name, grace) else { return };
     log::warn!("{error}; ending etcd's process without podman");
-    // A podman that does not answer would take the time of all that follows.
+    // A podman that does not answer would use up the time of all later steps.
     if !error.is_too_late()
         && let Err(error) = stop_without_podman(programs, container_lock, name, grace)
     {
@@ -268,8 +268,8 @@ pub fn stop_surely(programs: &Programs, container_lock: &ContainerLock, name: &s
     }
 }
 
-/// The last way out of a stop, where podman neither stops nor kills container `name`: ends its processes without podman, and makes
-/// podman forget it. The next start makes it anew.
+/// Stops container `name` where podman can neither stop nor kill it. Ends its processes without podman, and makes podman forget
+/// it. The next start creates it anew.
 fn stop_without_podman(
     programs: &Programs,
     container_lock: &ContainerLock,
@@ -289,7 +289,7 @@ fn kill(programs: &Programs, container_lock: &ContainerLock, name: &str) -> Resu
     succeeded("kill", output).map(drop)
 }
 
-/// The last lines that container `name` wrote.
+/// Returns the last lines of the log of container `name`.
 pub fn last_words(programs: &Programs, name: &str) -> Option<String> {
     let output = programs.run("podman", &["logs", "--tail", LAST_LINES, name], Question::Podman).ok()?;
     Some(format!("{}\n{}", output.stdout, output.stderr))

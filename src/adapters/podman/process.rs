@@ -1,5 +1,4 @@
-//! The process behind the container: alive or not is a look into /proc, without podman, and stays true where podman has
-//! lost sight of it.
+//! The process of the container. /proc shows whether it is alive, without podman, and even after podman has lost track of it.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -19,36 +18,36 @@ use crate::records::state_file;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A process, told from a later one with the same number by when it started.
+/// A process, identified by its number and the time of its start, because numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     pid: i32,
     started: u64,
 }
 
-/// How podman names the cgroup of a container, and that of the process which watches over it.
+/// The prefix of podman's cgroups of containers. Below it is that of the process that monitors a container.
 const CONTAINER: &str = "libpod-";
 const CONMON: &str = "libpod-conmon-";
-/// Words in the cgroup of a container that kubelet runs.
+/// Parts of the cgroup of a container that kubelet runs.
 const PODS: &[&str] = &["kubepods", "crio-"];
 
 impl Process {
-    /// The process `pid`, if it lives.
+    /// Returns the process `pid`, if it is alive.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = proc::stat(pid).filter(|stat| !stat.has_ended)?;
         Some(Self { pid, started: stat.started })
     }
 
-    /// Whether it still lives.
+    /// Returns whether the process is still alive.
     pub fn is_alive(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
 
-    /// Ends it: SIGTERM, and SIGKILL after `grace`. Answers whether it is gone.
+    /// Ends the process: SIGTERM, and SIGKILL after `grace`. Returns whether it has gone.
     pub fn end(self, grace: Duration) -> bool {
         let send = |signal| {
             if self.is_alive() {
-                // One that ends at this moment is what is wanted.
+                // A process that ends at this moment is the wanted result.
                 let _ = kill(Pid::from_raw(self.pid), signal);
             }
         };
@@ -56,23 +55,23 @@ impl Process {
         gone
     }
 
-    /// Sets how willing the kernel is to end it when memory runs out.
+    /// Sets the process' score for the kernel's choice when memory runs out.
     pub fn set_oom_score(self, score: i32) -> std::io::Result<()> {
         proc::set_oom_score(self.pid, score)
     }
 }
 
-/// What is written down of the container's process.
+/// The record of the container's process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Recorded {
     #[serde(flatten)]
     process: Process,
-    /// A stop of ours ended it.
+    /// Whether a stop of this agent ended it.
     #[serde(default)]
     ended: bool,
 }
 
-/// Writes down at `path` that the container's process is `pid`: it is looked for in /proc from now on, not with podman.
+/// Records at `path` that the container's process is `pid`. From now on it is found in /proc, without podman.
 pub fn remember(path: &Path, pid: i32) {
     if let Some(process) = Process::of(pid) {
         record(path, Recorded { process, ended: false });
@@ -90,12 +89,12 @@ fn recorded(path: &Path) -> Option<Recorded> {
     recorded.known().copied()
 }
 
-/// The process that was written down at `path`, if it lives.
+/// Returns the recorded process at `path`, if it is alive.
 pub fn remembered(path: &Path) -> Option<Process> {
     recorded(path).map(|recorded| recorded.process).filter(|process| process.is_alive())
 }
 
-/// Ends the process that was written down at `path`; answers whether there was one, and it is gone.
+/// Ends the recorded process at `path`. Returns whether there was one and it has gone.
 pub fn end_remembered(path: &Path, grace: Duration) -> bool {
     let Some(process) = remembered(path) else { return false };
     let gone = process.end(grace);
@@ -105,30 +104,30 @@ pub fn end_remembered(path: &Path, grace: Duration) -> bool {
     gone
 }
 
-/// Whether a stop of ours ended the process that was written down last.
+/// Returns whether a stop of this agent ended the last recorded process.
 pub fn was_ended(path: &Path) -> bool {
     recorded(path).is_some_and(|recorded| recorded.ended && !recorded.process.is_alive())
 }
 
-/// The container is about to have another process.
+/// Deletes the record, because the container is about to have another process.
 pub fn forget(path: &Path) {
-    // Where it stays, it is of a process that is gone.
+    // A record that cannot be deleted is of a process that has ended.
     let _ = fs::remove_file(path);
 }
 
-/// Whether etcd's database in `data_dir` is locked by a process that kubelet runs: OpenShift's own static pod.
+/// Returns whether a process that kubelet runs has etcd's database in `data_dir` locked: OpenShift's own static pod.
 pub fn a_pod_has_open(data_dir: &Path) -> bool {
     let found = Dir::open(data_dir).and_then(|data_dir| data_dir.stat("member/snap/db"));
     let Some(database) = found.ok().as_ref().and_then(proc::inode_of) else { return false };
     let holders = proc::lockers(database.1).into_iter().filter(|pid| is_in_a_pod(*pid));
-    // Another file system's file of the same number is told apart by who has it open.
+    // A file with the same number on another file system is excluded by a check of the open files.
     let database = BTreeSet::from([database]);
     holders.into_iter().any(|pid| proc::has_open(pid, &database))
 }
 
-/// Finds the process of the container `id`, of which podman names `pid` as the first. The cgroup of a process names its container. Where
-/// podman made none, a process with a root directory of its own may be the container's. Absent means that no process of the
-/// container lives.
+/// Finds the process of the container `id`. podman names `pid` as its first process. The cgroup of a process names its container.
+/// If podman created no cgroup, a process with its own root directory may be the container's. `Absent` means that no process of
+/// the container is alive.
 pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     let inside = in_container(id);
     if let Some(first) = inside.iter().find(|inside| **inside == pid).or(inside.first()) {
@@ -141,7 +140,7 @@ pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     }
 }
 
-/// Returns the processes that live in the cgroup of the container `id`, in the order of their numbers.
+/// Returns the live processes in the cgroup of the container `id`, in the order of their numbers.
 fn in_container(id: &str) -> Vec<i32> {
     let is_inside =
         |pid: &i32| containers(&proc::cgroups(*pid)).any(|found| found == id) && Process::of(*pid).is_some();
@@ -150,21 +149,21 @@ fn in_container(id: &str) -> Vec<i32> {
     inside
 }
 
-/// Ends what lives in the cgroup of the container `id`: SIGTERM, and SIGKILL after `grace`.
+/// Ends the processes in the cgroup of the container `id`: SIGTERM, and SIGKILL after `grace`.
 pub(super) fn end_container(id: &str, grace: Duration) {
     for process in in_container(id).into_iter().filter_map(Process::of) {
         process.end(grace);
     }
 }
 
-/// Returns whether a process is in the cgroup of a container that podman made. The kernel keeps that, also where podman has forgotten
-/// the container, and nothing inside of the container can change it for a process of the host.
+/// Returns whether a process is in the cgroup of a container that podman made. The kernel keeps the cgroup even if podman has
+/// forgotten the container. No process inside the container can change it for a process of the host.
 pub fn is_in_a_container(pid: i32) -> bool {
     containers(&proc::cgroups(pid)).next().is_some() && !is_in_a_pod(pid)
 }
 
-/// Returns the ids of the containers that a process's cgroups name. The lines are `NUMBER:CONTROLLERS:PATH`, and a path has
-/// `libpod-ID.scope` where systemd makes the cgroups, `libpod-ID` where podman does, and `libpod-payload-ID` where a unit is split.
+/// Returns the ids of the containers in a process's cgroups. The lines are `NUMBER:CONTROLLERS:PATH`. A path has
+/// `libpod-ID.scope` if systemd creates the cgroups, `libpod-ID` if podman does, and `libpod-payload-ID` if a unit is split.
 fn containers(cgroups: &str) -> impl Iterator<Item = &str> {
     let parts = cgroups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).flat_map(|path| path.split('/'));
     let own = parts.filter(|part| !part.starts_with(CONMON)).filter_map(|part| part.strip_prefix(CONTAINER));
@@ -221,11 +220,11 @@ mod tests {
         assert!(!process.is_alive());
     }
 
-    /// Reaped beside it, as conmon does.
+    /// Starts a shell with a thread that reaps it, as conmon does.
     fn shell(script: &str) -> (Process, std::thread::JoinHandle<std::process::ExitStatus>) {
         let mut child = std::process::Command::new("sh").arg("-c").arg(script).spawn().unwrap();
         let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();
-        // Until the shell has taken the script in.
+        // The pause lets the shell read the script.
         crate::os::clock::sleep(Duration::from_millis(300));
         (process, std::thread::spawn(move || child.wait().unwrap()))
     }

@@ -1,11 +1,11 @@
-//! podman's failures that pass when it is asked again, by a podman that fails on demand.
+//! Tests of podman's temporary failures, with a podman that fails on demand.
 
 use std::path::Path;
 
 use super::*;
 use crate::adapters::command::fake_program;
 
-/// Fails as `$failure` says while the file `failures` has lines left; writes down what it was asked.
+/// A script that fails as the first line of `failures` defines, while the file has lines. It records its arguments.
 const FAILING: &str = r#"cd DIRECTORY
 echo "$*" >> asked
 case $1 in run | start) ;; *) exit 0 ;; esac
@@ -16,7 +16,7 @@ sed -i 1d failures
 exit "$code"
 "#;
 
-/// A podman whose next launches fail with these exit codes and words.
+/// Creates a podman with next launches that fail with these exit codes and texts.
 fn failing(directory: &Path, failures: &[&str]) -> Programs {
     let lines = failures.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
     std::fs::write(directory.join("failures"), lines).unwrap();

@@ -1,5 +1,5 @@
-//! Whether a container lives, by the process table: each thing that podman may say, each process that it may name, and each of its
-//! commands failing. Needs root.
+//! Tests whether a container is alive by the process table: every status of podman, every process that it may name, and every
+//! failing command. They need root.
 
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -11,7 +11,7 @@ use crate::os::proc;
 const STATUSES: [&str; 7] = ["created", "initialized", "running", "paused", "stopping", "exited", "stopped"];
 const COMMANDS: [&str; 4] = ["container", "stop", "kill", "rm"];
 
-/// A process that ends with its test, in a control group of its own where it has one.
+/// A process that ends with its test. It may have its own control group.
 struct Sleeper {
     child: Child,
     group: Option<PathBuf>,
@@ -21,22 +21,22 @@ impl Sleeper {
     #[expect(clippy::disallowed_methods, reason = "a process to look at")]
     fn start(words: &[&str]) -> Self {
         let child = Command::new(words[0]).args(&words[1..]).spawn().unwrap();
-        // Until the last program runs, which has its own root directory.
+        // The pause lets the last program start, which has its own root directory.
         crate::os::clock::sleep(Duration::from_millis(300));
         Self { child, group: None }
     }
 
-    /// A program of the host.
+    /// Starts a program of the host.
     fn stranger() -> Self {
         Self::start(&["sleep", "100"])
     }
 
-    /// A program with a root directory of its own and in no control group of podman's.
+    /// Starts a program with its own root directory, outside of podman's control groups.
     fn apart() -> Self {
         Self::start(&["chroot", "/usr", "/bin/sleep", "100"])
     }
 
-    /// A process of the container `id`.
+    /// Starts a process of the container `id`.
     fn of_container(id: &str) -> Self {
         let mounts = proc::mounts().unwrap();
         let mount = mounts.into_iter().find(|mount| mount.file_system == "cgroup2").expect("a cgroup2 hierarchy");
@@ -93,7 +93,7 @@ fn a_container_lives_while_a_process_of_its_own_does_whatever_podman_says() {
                 assert_eq!(alive("b0", pid), None, "{status}, {whose}");
             }
             assert_eq!(alive("b0", own.pid()), None, "{status}: another container's");
-            // Podman may have forgotten its number, or name another.
+            // podman may have forgotten the process number, or name another one.
             for pid in [own.pid(), 0, dead.pid(), stranger.pid()] {
                 assert_eq!(alive(&id, pid), Some(own.pid()), "{status}, its own");
             }
@@ -106,7 +106,7 @@ fn a_container_lives_while_a_process_of_its_own_does_whatever_podman_says() {
     }
 }
 
-/// With each of podman's commands failing, and with all: what is the container's ends, and what is a stranger's lives.
+/// Each of podman's commands fails, and then all of them. The container's process ends, and an unrelated process survives.
 #[test]
 fn a_stop_ends_the_containers_own_process_and_no_stranger() {
     let failing = COMMANDS.iter().map(|one| vec![*one]).chain([COMMANDS[1..].to_vec()]);
@@ -138,7 +138,7 @@ fn a_stop_ends_the_containers_own_process_and_no_stranger() {
     }
 }
 
-/// A dead container that podman calls "stopping" is made anew by a start, and no stop waits for it.
+/// A start recreates a dead container that podman calls "stopping", and no stop waits for it.
 #[test]
 fn the_last_way_out_of_a_stop_makes_podman_forget_the_container() {
     let dir = tempfile::tempdir().unwrap();
