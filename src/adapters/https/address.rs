@@ -1,4 +1,4 @@
-//! Where the BMC is, and which links and redirects stay on it.
+//! The address of a BMC, and the check that links and redirects stay on it.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -7,29 +7,29 @@ use rustls_pki_types::ServerName;
 
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
-/// The port that is left out of URLs.
+/// The port that URLs omit.
 pub const HTTPS_PORT: u16 = 443;
 
-/// The host of a BMC, as `ip` (and `ipport`) name it.
+/// The host of a BMC, as `ip` (and `ipport`) configure it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// A host name or an IP literal without brackets and zone.
+    /// A host name, or an IP literal without brackets and zone.
     host: String,
     /// The interface of a link-local IPv6 address.
     zone: Option<String>,
     port: u16,
 }
 
-/// A resource on the BMC.
+/// The location of a resource on the BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     pub port: u16,
-    /// Path and query, ready to be sent.
+    /// The path and query, encoded for a request.
     pub path: String,
 }
 
 impl Address {
-    /// Understands `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]`, `[::1]:8443` and `fe80::1%eth0`.
+    /// Parses `host`, `host:port`, `1.2.3.4`, `::1`, `[::1]`, `[::1]:8443` and `fe80::1%eth0`.
     pub fn parse(text: &str, default_port: u16) -> Result<Self, String> {
         let text = text.trim();
         if text.contains("://") || text.contains('/') {
@@ -57,17 +57,17 @@ impl Address {
         &self.host
     }
 
-    /// Returns whether the host is a name, and no address.
+    /// Returns whether the host is a name, and not an address.
     pub fn is_a_name(&self) -> bool {
         self.host.parse::<IpAddr>().is_err()
     }
 
-    /// What a certificate has to be valid for.
+    /// Returns the name that a certificate must be valid for.
     pub fn server_name(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.host.clone()).ok()
     }
 
-    /// The host as name resolution takes it, with the zone.
+    /// Returns the host for name resolution, with its zone.
     pub fn for_resolver(&self) -> String {
         match &self.zone {
             Some(zone) => format!("{}%{zone}", self.host),
@@ -75,32 +75,32 @@ impl Address {
         }
     }
 
-    /// Host, zone and port, the same for every way to write them.
+    /// Returns host, zone and port in one spelling, however they were written.
     pub fn full(&self) -> String {
         let host = self.for_resolver();
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_ascii_lowercase() };
         format!("{host}:{}", self.port)
     }
 
-    /// As people write it: the port only where it is not HTTPS' own.
+    /// Returns the address as operators write it: the port only if it is not HTTPS' own.
     pub fn short(&self) -> String {
         let full = self.full();
         if self.port == HTTPS_PORT { self.for_resolver().to_ascii_lowercase() } else { full }
     }
 
-    /// `https://host[:port]`.
+    /// Returns `https://host[:port]`.
     pub fn origin(&self, port: u16) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if port == HTTPS_PORT { format!("https://{host}") } else { format!("https://{host}:{port}") }
     }
 
-    /// The place that a configured URI names: a path, with or without its leading slash, or a full URL on this host.
+    /// Returns the location of a configured URI: a path, with or without its leading slash, or a full URL on this host.
     pub fn place(&self, uri: &str) -> Result<Location, Failure> {
         let root = Location { port: self.port, path: "/".to_owned() };
         self.follow(&root, uri.trim())
     }
 
-    /// The place that `link`, found at `from`, leads to; refused where it leaves this host or TLS.
+    /// Returns the location that `link`, found at `from`, leads to. Refuses one on another host or without TLS.
     pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         let link = link.split_once('#').map_or(link, |(before, _)| before);
         let lower = link.to_ascii_lowercase();
@@ -126,7 +126,7 @@ impl Address {
         Ok(Location { port: from.port, path: encode(&path) })
     }
 
-    /// The path of `link` on this very service, whatever host it names.
+    /// Returns the path of `link` on this same service, whatever host the link names.
     pub fn here(&self, from: &Location, link: &str) -> Option<Location> {
         let path = match link.split_once("://") {
             Some((_, rest)) => rest.find('/').map(|at| &rest[at..])?,
@@ -172,17 +172,17 @@ fn split_port(text: &str, default_port: u16) -> Result<(&str, u16), String> {
         };
     }
     match text.split_once(':') {
-        // More than one colon is an IPv6 address without brackets.
+        // A text with more than one colon is an IPv6 address without brackets.
         Some((host, digits)) if !digits.contains(':') => Ok((host, port(digits)?)),
         _ => Ok((text, default_port)),
     }
 }
 
-/// What may not stand in a request line, beside all that is not ASCII.
+/// The ASCII characters that a request line must not contain. All other than ASCII is encoded, too.
 const NOT_IN_A_LINE: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
-/// What is percent-encoded already stays as it is.
+/// Percent-encodes a path. Existing encodings stay.
 fn encode(path: &str) -> String {
     utf8_percent_encode(path, NOT_IN_A_LINE).to_string()
 }

@@ -1,52 +1,52 @@
-//! The head of an HTTP answer, without the lines that are no header.
+//! A filter for the head of an HTTP answer, which removes lines that are no headers.
 //!
-//! Some BMCs send header lines that begin with a blank, or have no colon. The client refuses such an answer as a whole; curl and Python
-//! leave the line out. The filter is between TLS and the client, and passes every body through as it is.
+//! Some BMCs send header lines that begin with a blank, or have no colon. The client refuses such an answer as a whole, while
+//! curl and Python ignore the line. The filter is between TLS and the client, and does not change bodies.
 
-/// A line of this length, or a head of it, is passed on: the client has a limit of its own, and a sentence for it.
+/// The length from which a line or a head is passed on unfiltered, because the client has its own limit and error text for it.
 const LIMIT: usize = 64 * 1024;
-/// The headers that name the end of a body. They count also after a blank.
+/// The headers that define the end of a body. They count even after a blank.
 const FRAMING: [&[u8]; 2] = [b"content-length", b"transfer-encoding"];
 
-/// Where the filter is in the answers of one connection.
+/// The filter's position in the answers of one connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
     #[default]
     BeforeStatus,
     Header {
-        /// An answer without a body, which another one follows.
+        /// Whether it is an interim answer, which has no body and precedes another answer.
         interim: bool,
     },
     Body,
 }
 
-/// The filter of one connection.
+/// The filter's state for one connection.
 #[derive(Debug, Default)]
 pub(super) struct HeadFilter {
     part: Part,
-    /// The beginning of a line that has no end yet.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// How much of the head was seen.
+    /// The number of the head's bytes so far.
     seen: usize,
 }
 
 impl HeadFilter {
-    /// Expects the head of an answer, as a request goes out.
+    /// Expects the head of an answer, because a request is sent.
     pub(super) fn expect(&mut self) {
         *self = Self::default();
     }
 
-    /// Returns whether what comes is a body, and needs no filter.
+    /// Returns whether the next bytes are a body, which needs no filter.
     pub(super) fn is_through(&self) -> bool {
         self.part == Part::Body && self.line.is_empty()
     }
 
-    /// Returns how many bytes wait for the end of their line.
+    /// Returns the number of bytes of an incomplete line.
     pub(super) fn waiting(&self) -> usize {
         self.line.len()
     }
 
-    /// Returns what the client gets of `input`, and of what waited for it.
+    /// Returns the bytes for the client, from `input` and from an earlier incomplete line.
     pub(super) fn pass(&mut self, input: &[u8]) -> Vec<u8> {
         let mut passed = Vec::with_capacity(self.line.len() + input.len());
         let mut rest = input;
@@ -67,7 +67,7 @@ impl HeadFilter {
         passed
     }
 
-    /// Returns what still waits, as nothing follows.
+    /// Returns the incomplete line, because nothing follows.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         self.part = Part::Body;
         std::mem::take(&mut self.line)
@@ -99,7 +99,7 @@ impl HeadFilter {
     }
 }
 
-/// Adds `line` to `passed` where it is a header.
+/// Adds `line` to `passed` if it is a header.
 fn add_header(line: &[u8], passed: &mut Vec<u8>) {
     let Some(colon) = line.iter().position(|byte| *byte == b':') else { return };
     let (name, value) = line.split_at(colon);
@@ -114,7 +114,7 @@ fn add_header(line: &[u8], passed: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether a header's name may have `byte` (RFC 9110, token).
+/// Returns whether a header's name may contain `byte` (RFC 9110, token).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
@@ -123,7 +123,7 @@ fn is_token(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Passes `answer` through in pieces of `size` bytes.
+    /// Passes `answer` through the filter in pieces of `size` bytes.
     fn passed(answer: &[u8], size: usize) -> String {
         let mut filter = HeadFilter::default();
         let mut out: Vec<u8> = answer.chunks(size).flat_map(|piece| filter.pass(piece)).collect();

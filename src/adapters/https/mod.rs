@@ -1,5 +1,5 @@
-//! TLS over TCP to one host, which is trusted by an authority or by a fingerprint ([`tls`], [`transport`], [`address`]),
-//! and what a handshake with a host that is not trusted yet shows ([`shown`]).
+//! TLS over TCP to one host, which is trusted by an authority or by a fingerprint ([`tls`], [`transport`], [`address`]). A
+//! handshake with a host that is not trusted yet shows its certificate ([`shown`]).
 
 pub mod address;
 mod head;

@@ -1,4 +1,4 @@
-//! Whom to trust: the system's authorities, a CA file, a pinned fingerprint, or (asked for by name) anybody.
+//! The trust in a server: the system's authorities, a CA file, a pinned fingerprint, or any certificate if configured by name.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -25,26 +25,26 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use super::wrong::{is_about_us, is_authority, names_of, short};
 
-/// Which certificates are accepted.
+/// The certificates that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Signed by an authority that this machine trusts.
+    /// Certificates that an authority of this machine has signed.
     System,
-    /// Signed by a certificate of this list, or (a self-signed one) being on it.
+    /// Certificates that one of this list has signed, and self-signed certificates of the list.
     Listed(Vec<CertificateDer<'static>>),
-    /// Having one of these SHA-256 fingerprints; then neither its name, its dates nor its issuer matter.
+    /// Certificates with one of these SHA-256 fingerprints, regardless of name, dates and issuer.
     Pinned(Vec<Fingerprint>),
-    /// Any: the operator switched verification off.
+    /// Any certificate, because the operator has disabled the verification.
     Anyone,
 }
 
-/// SHA-256 over a certificate, as `openssl x509 -fingerprint -sha256` prints it.
+/// The SHA-256 digest of a certificate, as `openssl x509 -fingerprint -sha256` prints it.
 pub type Fingerprint = [u8; 32];
 
-/// The certificate that the BMC showed last, for the error text.
+/// The certificate that the BMC showed last, for error texts.
 pub type Shown = Arc<Mutex<Option<CertificateDer<'static>>>>;
 
-/// Reads `AB:CD:...` or `abcd...`, with or without `sha256:` in front; several are separated by commas or blanks.
+/// Reads `AB:CD:...` or `abcd...`, with or without `sha256:` in front. Commas or blanks separate several.
 pub fn parse_fingerprints(text: &str) -> Result<Vec<Fingerprint>, String> {
     let parsed: Option<Vec<Fingerprint>> =
         text.split([',', ' ']).filter(|one| !one.is_empty()).map(parse_fingerprint).collect();
@@ -72,7 +72,7 @@ fn parse_fingerprint(text: &str) -> Option<Fingerprint> {
     Some(bytes)
 }
 
-/// The certificates of a PEM file.
+/// Reads the certificates of a PEM file.
 pub fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let cannot = |why: String| format!("ssl_ca_file {}: {why}", path.display());
     let found: Result<Vec<_>, _> =
@@ -101,12 +101,13 @@ pub(crate) fn display(fingerprint: Fingerprint) -> String {
 /// A client's certificate chain and its key.
 pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The client's side of TLS for `trust`; what the BMC shows is noted in `shown`.
+/// Returns the TLS configuration of a client with `trust`. The server's certificate is stored in `shown`.
 pub fn client_config(trust: Trust, check_name: bool, shown: Shown) -> Result<ClientConfig, rustls::Error> {
     Ok(builder(trust, check_name, shown)?.with_no_client_auth())
 }
 
-/// As [`client_config`], for a client that has no certificate, and notes in `wanted` that one is asked for.
+/// Returns the configuration of [`client_config`] for a client without a certificate. Stores in `wanted` whether the server asks
+/// for one.
 pub(crate) fn noting(
     trust: Trust,
     check_name: bool,
@@ -116,7 +117,8 @@ pub(crate) fn noting(
     Ok(builder(trust, check_name, shown)?.with_client_cert_resolver(Arc::new(NoCertificate(wanted))))
 }
 
-/// As [`client_config`], for a client that shows `identity` where it has one, to a server of the right name.
+/// Returns the configuration of [`client_config`] for a client that shows `identity`, if it has one, and checks the server's
+/// name.
 pub fn with_identity(trust: Trust, identity: Option<Identity>) -> Result<ClientConfig, rustls::Error> {
     let builder = builder(trust, true, Shown::default())?;
     match identity {
@@ -138,13 +140,13 @@ fn builder(
         .with_custom_certificate_verifier(Arc::new(verifier)))
 }
 
-/// Returns what checks a server's certificate by `trust`, its name included, for a client that has its own TLS.
+/// Returns a verifier of server certificates by `trust`, names included, for a client with its own TLS.
 pub(crate) fn verifier(trust: Trust) -> Arc<dyn ServerCertVerifier> {
     let provider = Arc::new(provider::default_provider());
     Arc::new(Verifier { trust, check_name: true, provider, shown: Shown::default(), authorities: OnceLock::new() })
 }
 
-/// Shows no certificate, and notes that one is asked for.
+/// A resolver that shows no certificate, and records that the server asks for one.
 #[derive(Debug)]
 struct NoCertificate(Arc<AtomicBool>);
 
@@ -165,15 +167,15 @@ struct Verifier {
     check_name: bool,
     provider: Arc<CryptoProvider>,
     shown: Shown,
-    /// The authorities, made ready at the first handshake: an action that never gets there does not pay for them.
+    /// The authorities. They are loaded at the first handshake, so that an action without one does not spend the time.
     authorities: OnceLock<Authorities>,
 }
 
-/// What a check of a signature in the handshake comes to.
+/// The result of the check of a signature in the handshake.
 type Proof = Result<HandshakeSignatureValid, rustls::Error>;
 
 impl Verifier {
-    /// Old BMCs sign with keys and certificates that are refused today; whoever trusts anyone accepts them.
+    /// Checks a signature. Old BMCs sign with keys and certificates that are refused today, so `Trust::Anyone` accepts them.
     fn proven(&self, check: impl FnOnce(&WebPkiSupportedAlgorithms) -> Proof) -> Proof {
         match self.trust {
             Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
@@ -192,7 +194,7 @@ impl Verifier {
         let signed_by = |authorities: &Authorities| self.chain(&parsed, certificate, intermediates, authorities, now);
         match &self.trust {
             Trust::Listed(listed) => signed_by(self.authorities.get_or_init(|| Authorities::of(listed.clone())))?,
-            // Nearly always the bundle is enough; the directories beside it take ten times as long to read.
+            // The bundle is almost always sufficient. The directories next to it take ten times as long to read.
             _ => match signed_by(self.authorities.get_or_init(Authorities::of_bundle)) {
                 Err(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
                     signed_by(&Authorities::of(rustls_native_certs::load_native_certs().certs))?;
@@ -213,8 +215,8 @@ impl Verifier {
     ) -> Result<(), rustls::Error> {
         let algorithms = self.provider.signature_verification_algorithms.all;
         match verify_server_cert_signed_by_trust_anchor(parsed, &authorities.store, intermediates, now, algorithms) {
-            // Factory certificates are often self-signed and marked as an authority. Where the list holds that very
-            // certificate it is trusted as itself; its dates were checked before its constraints.
+            // Factory certificates are often self-signed and marked as an authority. Such a certificate is trusted if the list
+            // has it. Its dates were checked before its constraints.
             Err(error) if is_ca_as_end_entity(&error) && authorities.listed.iter().any(|one| one == certificate) => {
                 Ok(())
             }
@@ -223,7 +225,7 @@ impl Verifier {
     }
 }
 
-/// Certificates to trust, and the same as trust anchors.
+/// The trusted certificates, also as trust anchors.
 #[derive(Debug)]
 struct Authorities {
     listed: Vec<CertificateDer<'static>>,
@@ -237,7 +239,7 @@ impl Authorities {
         Self { listed, store }
     }
 
-    /// The system's bundle; none where the environment names other places, which are read otherwise.
+    /// Loads the system's bundle. Returns none if the environment names other places, which are read in another way.
     fn of_bundle() -> Self {
         let chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
         let bundle = BUNDLES.iter().map(Path::new).find(|path| !chosen && path.is_file());
@@ -245,11 +247,11 @@ impl Authorities {
     }
 }
 
-/// Where distributions keep all authorities in one file: Debian, Fedora and RHEL, SUSE.
+/// The files in which distributions keep all authorities: Debian, Fedora and RHEL, SUSE.
 const BUNDLES: &[&str] =
     &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-/// Returns whether a certificate was refused only because it is an authority's own. Its dates were checked before that.
+/// Returns whether a certificate was refused only because it is an authority's own. Its dates were checked before.
 pub(crate) fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(reason) if is_authority(reason))
 }
@@ -296,7 +298,7 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         let mut schemes = self.provider.signature_verification_algorithms.supported_schemes();
         if self.trust == Trust::Anyone {
-            // What cannot be verified need not be: the key of the certificate may be of any kind.
+            // Without verification, the certificate's key may be of any kind.
             schemes.extend([
                 SignatureScheme::RSA_PKCS1_SHA1,
                 SignatureScheme::ECDSA_SHA1_Legacy,
@@ -308,16 +310,16 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// What was known of a handshake.
+/// The known facts about a handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct Handshake<'a> {
     pub trust: &'a Trust,
     pub shown: &'a Shown,
-    /// Whether the other side asked for a client certificate.
+    /// Whether the server asked for a client certificate.
     pub wants_certificate: bool,
 }
 
-/// What a TLS error means, and whether trying again is pointless.
+/// Explains a TLS error. Returns also whether a retry is pointless.
 pub fn explain(error: &rustls::Error, handshake: Handshake<'_>) -> (bool, String) {
     match error {
         rustls::Error::InvalidCertificate(reason) => (true, explain_certificate(reason, handshake)),
@@ -389,13 +391,13 @@ fn explain_certificate(reason: &CertificateError, handshake: Handshake<'_>) -> S
             "the BMC's certificate, or its CA's, is signed in a way that cannot be verified here, such as with a key on \
              P-521; {pin}"
         ),
-        // Nobody can prove with such a key that the certificate is his own, so pinning it would mean nothing.
+        // Such a key cannot prove the ownership of the certificate, so a pin would be worthless.
         hopeless if is_too_old(hopeless) => format!(
             "the BMC's certificate cannot be verified ({}); renew it there, as X.509 version 3 and with a key of 2048 bits \
              or more, or set ssl_insecure=1 to trust anybody at that address",
             short(hopeless)
         ),
-        // What is pinned or listed already is refused for what it is.
+        // A pinned or listed certificate is refused because of its own properties.
         other if matches!(trust, Trust::Pinned(_)) || short(other).contains("CriticalExtension") => format!(
             "the BMC's certificate cannot be verified ({}), pinned or not; renew it there, or set ssl_insecure=1 to trust \
              anybody at that address",
@@ -408,13 +410,13 @@ fn explain_certificate(reason: &CertificateError, handshake: Handshake<'_>) -> S
     }
 }
 
-/// Returns whether the very certificate that was shown is one of those that are trusted.
+/// Returns whether the certificate that was shown is itself one of the trusted ones.
 fn is_listed(handshake: Handshake<'_>) -> bool {
     let shown = handshake.shown.lock().ok().and_then(|shown| shown.clone());
     matches!(handshake.trust, Trust::Listed(listed) if shown.is_some_and(|shown| listed.contains(&shown)))
 }
 
-/// X.509 version 1, or a key that is too short to be accepted as proof.
+/// Returns whether the certificate is of X.509 version 1, or has a key that is too short to count as proof.
 fn is_too_old(reason: &CertificateError) -> bool {
     match reason {
         CertificateError::BadSignature => true,
@@ -430,7 +432,8 @@ fn wrong_name(names: &str, pin: &str) -> String {
     )
 }
 
-/// Returns how a certificate is pinned that was only seen. Its fingerprint is no value to paste: whatever answers at the address shows one.
+/// Explains how to pin a certificate that was only seen. The text offers no fingerprint to paste, because any server at the
+/// address shows one.
 fn pin(print: &str) -> String {
     format!("pin it by 'ssl_fingerprint': it shows {print}, to be compared with the BMC's own page or console")
 }

@@ -1,6 +1,6 @@
-//! How ureq reaches the BMC: name resolution that knows zones, and TLS with our own idea of trust.
+//! ureq's connection to the BMC: name resolution with zones, and TLS with this program's own trust.
 //!
-//! ureq's own TLS connector takes neither a fingerprint nor a host name of its own, so this one stands in for it.
+//! ureq's own TLS connector supports neither a fingerprint nor another host name, so this one replaces it.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ use ureq::unversioned::transport::{
 
 use super::head::HeadFilter;
 
-/// Resolves to the one host of this client, whatever the URL says; only the port is taken from there.
+/// A resolver that returns this client's host for every URL. Only the port is the URL's.
 #[derive(Debug)]
 pub struct OneHost {
     pub host: String,
@@ -41,10 +41,10 @@ impl Resolver for OneHost {
     }
 }
 
-/// As many as ureq's list holds.
+/// The capacity of ureq's list of addresses.
 const MAX_ADDRESSES: usize = 16;
 
-/// The system's resolver knows no time-out of ours, so it runs in a thread that may be left behind.
+/// Resolves a name in a thread that may be abandoned, because the system's resolver supports no time-out.
 fn look_up(host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr>, ureq::Error> {
     let (answer, answers) = mpsc::sync_channel(1);
     let host = host.to_owned();
@@ -59,16 +59,16 @@ fn look_up(host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr
     }
 }
 
-/// What is known of the connections that were made.
+/// Statistics about the connections.
 #[derive(Debug, Default)]
 pub struct Connections {
-    /// How many: it tells whether a request went over one that was kept alive.
+    /// The number of connections. It shows whether a request used a kept one.
     pub made: AtomicUsize,
-    /// How many milliseconds the last one waited for TCP.
+    /// The milliseconds that the last connection waited for TCP.
     pub waited_ms: AtomicU64,
 }
 
-/// Wraps every connection in TLS, and takes note of them.
+/// A connector that wraps every connection in TLS, and counts them.
 pub struct TlsConnector {
     pub config: Arc<ClientConfig>,
     pub name: ServerName<'static>,
@@ -102,7 +102,7 @@ impl<In: Transport> Connector<In> for TlsConnector {
     }
 }
 
-/// The time for connecting, less what TCP took of it.
+/// Returns the time for connecting, minus the time that TCP took.
 fn what_is_left(details: &ConnectionDetails<'_>) -> NextTimeout {
     let mut timeout = details.timeout;
     if let Duration::Exact(limit) = timeout.after {
@@ -122,7 +122,7 @@ fn waited(details: &ConnectionDetails<'_>) -> std::time::Duration {
     }
 }
 
-/// A TLS connection in ureq's hands.
+/// A TLS connection, as ureq uses it.
 pub struct TlsTransport {
     buffers: LazyBuffers,
     head: HeadFilter,
@@ -135,10 +135,10 @@ impl fmt::Debug for TlsTransport {
     }
 }
 
-/// How much of a head is read at once.
+/// The number of bytes of a head that are read at once.
 const HEAD_PIECE: usize = 8 * 1024;
 
-/// Reads once. Many BMCs close without the goodbye of TLS: its length and its JSON show whether the body was complete.
+/// Reads once. Many BMCs close without TLS' close notification. The length and the JSON show whether the body was complete.
 fn read(stream: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     match stream.read(into) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),
@@ -179,7 +179,7 @@ impl Transport for TlsTransport {
         let place = input.get_mut(..passed.len()).ok_or(ureq::Error::LargeResponseHeader(passed.len(), room))?;
         place.copy_from_slice(&passed);
         self.buffers.input_appended(passed.len());
-        // A line that was left out is progress, too.
+        // A removed line is progress, too.
         Ok(amount > 0 || !passed.is_empty())
     }
 

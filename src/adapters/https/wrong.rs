@@ -1,5 +1,5 @@
-//! What is wrong with a file of certificates or a key, and with what the other side shows: a sentence that can be put behind the
-//! name of the file, or of the server.
+//! The faults of certificate and key files, and of the certificate that a server shows. Each is described so that it can follow
+//! the name of the file or the server.
 
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::sign::CertifiedKey;
@@ -7,15 +7,15 @@ use rustls::{AlertDescription, CertificateError, InconsistentKeys, OtherError, R
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The files of a client, by the names that a sentence has for them.
+/// The files of a client, by their names in a sentence.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     pub authorities: &'a str,
-    /// `None` of a client that shows no certificate.
+    /// The client's certificate; `None` if the client shows none.
     pub certificate: Option<&'a str>,
 }
 
-/// Returns why no certificate of `pem` can be an authority.
+/// Returns the reason why no certificate of `pem` can be an authority.
 pub fn authorities(pem: &[u8]) -> Option<String> {
     let mut store = RootCertStore::empty();
     let certificates = CertificateDer::pem_slice_iter(pem).flatten();
@@ -27,15 +27,15 @@ pub fn authorities(pem: &[u8]) -> Option<String> {
     }
 }
 
-/// Which file of an identity is wrong.
+/// The file of an identity that has a fault, with the fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     Certificate(String),
     Key(String),
 }
 
-/// Returns what is wrong with a client's certificate or with its key, the content of two files; `certificate_file` is the name of
-/// the first.
+/// Returns the fault of a client's certificate or key, given the contents of both files. `certificate_file` is the name of the
+/// first.
 pub fn identity(certificate: &[u8], key: &[u8], certificate_file: &str) -> Option<Wrong> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
     let chain = match chain {
@@ -65,7 +65,7 @@ fn is_encrypted(pem: &[u8]) -> bool {
     text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || text.contains("Proc-Type: 4,ENCRYPTED")
 }
 
-/// What is in a PEM file that has no `wanted` in it.
+/// Describes the contents of a PEM file without a `wanted` in it.
 fn not_a(wanted: &str, pem: &[u8]) -> String {
     let text = String::from_utf8_lossy(pem);
     let has = |label: &str| text.contains(&format!("-----BEGIN {label}"));
@@ -91,7 +91,7 @@ fn not_a(wanted: &str, pem: &[u8]) -> String {
     }
 }
 
-/// Returns why a handshake failed, in words that can be put behind the server's name; `None` where it is not about trust.
+/// Returns the reason why a handshake failed, to follow the server's name; `None` if the failure is not about trust.
 pub fn handshake(error: &rustls::Error, names: Names<'_>) -> Option<String> {
     let Names { authorities, certificate } = names;
     match error {
@@ -150,7 +150,7 @@ fn untrusted(reason: &CertificateError, authorities: &str) -> String {
     }
 }
 
-/// Returns whether a server shows the certificate of an authority as its own.
+/// Returns whether a server shows an authority's certificate as its own.
 pub(super) fn is_authority(reason: &CertificateError) -> bool {
     match reason {
         CertificateError::Other(OtherError(inner)) => inner.to_string().contains("CaUsedAsEndEntity"),
@@ -158,13 +158,13 @@ pub(super) fn is_authority(reason: &CertificateError) -> bool {
     }
 }
 
-/// The names that a server can have, of those in its certificate.
+/// Lists those names of a certificate that a server can have.
 pub(super) fn names_of(presented: &[String]) -> String {
     let names: Vec<&str> = presented.iter().filter_map(|name| bare_name(name)).collect();
     if names.is_empty() { "no name that a host can have".to_owned() } else { names.join(", ") }
 }
 
-/// `other.example` out of `DnsName("other.example")`, as the names of a certificate are handed to us.
+/// Returns `other.example` of `DnsName("other.example")`, which is the form that rustls uses.
 fn bare_name(name: &str) -> Option<&str> {
     let (kind, inner) = name.split_once('(').unwrap_or(("DnsName", name));
     matches!(kind, "DnsName" | "IpAddress").then(|| inner.trim_end_matches(')').trim_matches('"'))
@@ -182,14 +182,14 @@ pub(super) fn short(reason: &CertificateError) -> String {
     }
 }
 
-/// Finds the error of TLS itself in the causes of `error`.
+/// Finds the TLS error among the causes of `error`.
 pub fn of_tls<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(found) = error.downcast_ref::<rustls::Error>() {
             return Some(found);
         }
-        // An error of I/O does not name the one inside as its cause, but that one's cause.
+        // An I/O error does not return the error inside as its source, but that one's source.
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         next = match inner {
             Some(inner) => Some(inner as &(dyn std::error::Error + 'static)),

@@ -1,28 +1,28 @@
-//! What Pacemaker tells an alert agent in its environment, typed: the variables are the same since its release 1.1.
+//! The environment of a Pacemaker alert agent, as types. The variables have been the same since Pacemaker 1.1.
 
 use super::env::Env;
 
-/// One call of an alert agent. What is not set is empty.
+/// One call of an alert agent. Unset fields are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alert {
     pub kind: Kind,
-    /// The node that it is about.
+    /// The node that the alert is about.
     pub node: String,
-    /// What happened, in Pacemaker's words.
+    /// Pacemaker's description of the event.
     pub description: String,
-    /// Milliseconds since 1970. The same for every recipient.
+    /// The time in milliseconds since 1970. It is the same for every recipient.
     pub time: u64,
-    /// The same with all digits that Pacemaker gives: it tells one alert from another one.
+    /// The time with all of Pacemaker's digits, which distinguishes alerts.
     pub stamp: String,
 }
 
-/// What kind of alert it is, and what only that kind has.
+/// The kind of an alert, with the fields of only that kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// A node came, or was lost.
+    /// A node that has joined or was lost.
     Node,
     Fencing {
-        /// What was done: `reboot`, `off`, `on`.
+        /// The action: `reboot`, `off`, `on`.
         action: String,
         done: bool,
     },
@@ -31,22 +31,22 @@ pub enum Kind {
         name: String,
         value: String,
     },
-    /// Not an alert, or one of a kind that nobody knows yet.
+    /// No alert, or one of an unknown kind.
     #[default]
     Other,
 }
 
-/// An operation that ended.
+/// An operation that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
     pub resource: String,
     pub task: String,
-    /// How often it is repeated, in milliseconds; 0 for one that is not.
+    /// The operation's interval in milliseconds; 0 if it is not repeated.
     pub interval: u64,
     pub rc: i32,
-    /// The code that was expected.
+    /// The expected code.
     pub target: i32,
-    /// Pacemaker's own: 0 is done, 1 was cancelled, -1 is under way.
+    /// Pacemaker's own status: 0 is complete, 1 is cancelled, -1 is pending.
     pub status: i32,
 }
 
@@ -75,15 +75,15 @@ pub fn read(env: &Env) -> Alert {
     Alert { kind, node, description, time, stamp: format!("{seconds}.{micros:06}") }
 }
 
-/// What a fencing did: its task, or, where Pacemaker does not say that, the second word of the description.
+/// Returns the action of a fencing: its task. Where Pacemaker does not set that, returns the second word of the description.
 fn action(description: &str, task: &str) -> String {
     let word = || description.strip_prefix("Operation ")?.split(' ').next();
     if task.is_empty() || task == "st_notify_fence" { word().unwrap_or_default().to_owned() } else { task.to_owned() }
 }
 
 impl Alert {
-    /// The node that is confirmed off. Fencing can also fail, and can switch a node on: Pacemaker says which of them it was in
-    /// the description alone, in the same words since its release 1.1.
+    /// Returns the node that is confirmed off. A fencing can also fail, or switch a node on. Pacemaker distinguishes these only
+    /// in the description, with the same words since 1.1.
     pub fn fenced(&self) -> Option<&str> {
         let Kind::Fencing { done: true, .. } = self.kind else { return None };
         let node = self.node.as_str();

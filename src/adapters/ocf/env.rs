@@ -1,4 +1,4 @@
-//! What Pacemaker puts in an agent's environment, typed.
+//! The environment of a resource agent, as Pacemaker sets it, as types.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,24 +15,24 @@ pub struct Env {
 }
 
 impl Env {
-    /// The process' own environment; what is not UTF-8 is nobody's parameter.
+    /// Reads the process' own environment. Skips variables that are not UTF-8, because no parameter is.
     pub fn from_process() -> Self {
         Self::from_pairs(
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         )
     }
 
-    /// An environment made of `pairs`.
+    /// Creates an environment of `pairs`.
     pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { variables: pairs.into_iter().collect() }
     }
 
-    /// A variable that is set and not blank.
+    /// Returns a variable that is set and not blank.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// A resource parameter (`OCF_RESKEY_<name>`).
+    /// Returns a resource parameter (`OCF_RESKEY_<name>`).
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.get(&format!("OCF_RESKEY_{name}"))
     }
@@ -41,38 +41,38 @@ impl Env {
         self.parameter(&format!("CRM_meta_{name}"))
     }
 
-    /// The resource's id, without the instance number of a clone (`etcd:0`): those swap between nodes.
+    /// Returns the resource's id, without the instance number of a clone (`etcd:0`), because the numbers swap between nodes.
     pub fn resource(&self) -> &str {
         let instance = self.get("OCF_RESOURCE_INSTANCE").unwrap_or("etcd");
         instance.split(':').next().unwrap_or(instance)
     }
 
-    /// The node that Pacemaker runs this action on, where it says so.
+    /// Returns the node that Pacemaker runs this action on, where it is set.
     pub fn on_node(&self) -> Option<&str> {
         self.meta("on_node")
     }
 
-    /// How long Pacemaker waits for this action.
+    /// Returns the time-out that Pacemaker sets for this action.
     pub fn timeout(&self) -> Option<Duration> {
         self.meta("timeout").and_then(|ms| ms.parse().ok()).map(Duration::from_millis)
     }
 
-    /// How closely a monitor is to look: 0, 10 or 20, or something between them, which is the lower one.
+    /// Returns the check level of a monitor: 0, 10 or 20. A number between two of them counts as the lower one.
     pub fn check_level(&self) -> u32 {
         self.get("OCF_CHECK_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(0)
     }
 
-    /// Whether this is a recurring monitor; Pacemaker's probes have interval 0.
+    /// Returns whether this is a recurring monitor. Pacemaker's probes have the interval 0.
     pub fn is_recurring(&self) -> bool {
         self.meta("interval").and_then(|ms| ms.parse::<u64>().ok()).is_some_and(|ms| ms > 0)
     }
 
-    /// Whether the resource is a promotable clone.
+    /// Returns whether the resource is a promotable clone.
     pub fn is_promotable(&self) -> bool {
         self.meta("promotable").and_then(yes_no::of_pacemaker) == Some(true) || self.meta("promoted_max").is_some()
     }
 
-    /// Returns a number for all that Pacemaker asks of the resource, parameters and role, and for this version of the program.
+    /// Returns a hash of all that Pacemaker passes about the resource, parameters and role, and of this program's version.
     pub fn asked(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
@@ -80,22 +80,22 @@ impl Env {
         hasher.finish()
     }
 
-    /// Where agents keep what no reboot survives.
+    /// Returns the directory for agents' files that no reboot survives.
     pub fn volatile_dir(&self) -> PathBuf {
         PathBuf::from(self.get("HA_RSCTMP").unwrap_or("/run/resource-agents"))
     }
 
-    /// The file that Pacemaker wants its agents to log to as well.
+    /// Returns the file that Pacemaker wants its agents to log to as well.
     pub fn log_file(&self) -> Option<PathBuf> {
         self.get("HA_LOGFILE").or_else(|| self.get("HA_logfile")).map(PathBuf::from)
     }
 
-    /// Whether debug messages are wanted.
+    /// Returns whether debug messages are enabled.
     pub fn debug(&self) -> bool {
         self.get("HA_debug").is_some_and(|value| value != "0")
     }
 
-    /// The notify variables; `None` when there are none, as when the agent is run by hand.
+    /// Returns the notify variables; `None` without any, for example in a call by hand.
     pub fn notify(&self) -> Option<Notify> {
         let has_any = self.variables.keys().any(|name| name.starts_with("OCF_RESKEY_CRM_meta_notify_"));
         if !has_any {
@@ -105,7 +105,7 @@ impl Env {
             let names = self.meta(&format!("notify_{what}_uname")).unwrap_or_default();
             names.split_whitespace().map(str::to_owned).collect()
         };
-        // A promoted instance is not in the list of active ones.
+        // The list of active instances does not include promoted ones.
         let mut active = nodes("active");
         active.extend(nodes("promoted"));
         active.extend(nodes("master"));

@@ -4,31 +4,31 @@ use std::io::Write;
 
 use crate::base::printable;
 
-/// The API's exit codes that this product answers with.
+/// The API's exit codes that this program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
     Success = 0,
-    /// Failed for now; Pacemaker tries again.
+    /// A temporary failure. Pacemaker tries again.
     Generic = 1,
-    /// The parameters do not fit this machine: Pacemaker does not try this node again until a cleanup.
+    /// The parameters do not fit this machine. Pacemaker does not try this node again until a cleanup.
     Args = 2,
     Unimplemented = 3,
-    /// The parameters can fit no machine: Pacemaker tries no node again until a cleanup.
+    /// The parameters fit no machine. Pacemaker does not try any node again until a cleanup.
     Configured = 6,
-    /// Surely stopped.
+    /// The resource is certainly stopped.
     NotRunning = 7,
     RunningPromoted = 8,
 }
 
 impl Code {
-    /// The process' exit status.
+    /// Returns the process' exit status.
     pub fn status(self) -> u8 {
         self as u8
     }
 }
 
-/// How an action ended: its exit code and, where it failed, why.
+/// The end of an action: its exit code and, after a failure, the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub code: Code,
@@ -36,7 +36,7 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// A failure that Pacemaker is shown `reason` for.
+    /// Returns a failure with `reason`, which Pacemaker shows.
     pub fn failed(code: Code, reason: impl Into<String>) -> Self {
         Self { code, reason: Some(reason.into()) }
     }
@@ -48,16 +48,16 @@ impl From<Code> for Answered {
     }
 }
 
-/// Pacemaker keeps this many bytes of an exit reason and cuts the rest off.
+/// The number of an exit reason's bytes that Pacemaker keeps.
 pub const REASON_LIMIT: usize = 127;
 
-/// Prints the one line that Pacemaker takes as the reason of a failure; only the last one counts.
+/// Prints the line that Pacemaker takes as the reason of a failure. Only the last such line counts.
 pub fn print_reason(reason: &str) {
     let prefix = std::env::var("OCF_EXIT_REASON_PREFIX").unwrap_or_else(|_| "ocf-exit-reason:".to_owned());
     let _ = writeln!(std::io::stderr(), "{prefix}{}", as_kept(reason));
 }
 
-/// `reason` as Pacemaker keeps it: without line breaks, and cut where Pacemaker would cut it, but visibly.
+/// Returns `reason` as Pacemaker keeps it, without line breaks. A reason that Pacemaker would cut gets an ellipsis.
 pub fn as_kept(reason: &str) -> String {
     let line = printable::one_line(reason);
     if line.len() <= REASON_LIMIT {

@@ -1,4 +1,4 @@
-//! A resource agent's man page, from the same tables as its meta-data.
+//! A resource agent's man page, generated from the same tables as its meta-data.
 
 use roff::{bold, roman};
 
@@ -6,7 +6,7 @@ use super::metadata::{Action, Agent};
 use crate::adapters::options::manpage::Page;
 use crate::adapters::options::standard::Standard;
 
-/// The page `ocf_PROVIDER_NAME(7)`.
+/// Returns the page `ocf_PROVIDER_NAME(7)`.
 pub fn page(agent: &Agent, provider: &str) -> String {
     let mut page = Page::new(&format!("ocf_{provider}_{}", agent.name), "7", "OCF resource agents", agent.short);
     page.section("SYNOPSIS").lines(&synopsis(agent, provider));

@@ -1,10 +1,10 @@
-//! An agent's meta-data, written from the same tables that parse its parameters.
+//! An agent's meta-data, generated from the same tables that parse its parameters.
 
 use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::xml::Writer;
 
-/// One action of an agent, with what Pacemaker is to use where nobody sets anything else.
+/// One action of an agent, with the defaults for Pacemaker.
 #[derive(Debug)]
 pub struct Action {
     pub name: &'static str,
@@ -14,18 +14,18 @@ pub struct Action {
 }
 
 impl Action {
-    /// An action that is run once.
+    /// Creates an action that is not repeated.
     pub const fn once(name: &'static str, timeout_s: u32) -> Self {
         Self { name, timeout_s, interval_s: None, role: None }
     }
 
-    /// A monitor, with how often it runs where nobody says otherwise.
+    /// Creates a monitor with its default interval.
     pub const fn monitor(timeout_s: u32, interval_s: u32, role: Option<&'static str>) -> Self {
         Self { name: "monitor", timeout_s, interval_s: Some(interval_s), role }
     }
 }
 
-/// An agent as a whole.
+/// An agent with its descriptions, parameters and actions.
 #[derive(Debug)]
 pub struct Agent {
     pub name: &'static str,
@@ -35,17 +35,17 @@ pub struct Agent {
     pub actions: &'static [Action],
 }
 
-/// The version of the API: from 1.1 on Pacemaker knows `reload-agent` and which parameters are reloadable.
+/// The version of the API. From 1.1 on Pacemaker supports `reload-agent` and reloadable parameters.
 const API_VERSION: &str = "1.1";
 
-/// The DTD that `ocf-tester` checks an agent of API 1.1 with, and where below `/usr/share` it is installed.
+/// The DTD with which `ocf-tester` checks an agent of API 1.1. Below it is its path below `/usr/share`.
 pub const DTD: &str = include_str!("../../../metadata/ra-api-1.1.dtd");
 pub const DTD_PLACE: &str = "tandem/ra-api-1.1.dtd";
 
-/// Only a name: declarations in the document itself make Pacemaker 3.0.0 log "fatal assertions" each time it reads them.
+/// A DOCTYPE with only a name. Declarations in the document make Pacemaker 3.0.0 log "fatal assertions" each time it reads them.
 const DOCTYPE: &str = "<!DOCTYPE resource-agent SYSTEM \"/usr/share/tandem/ra-api-1.1.dtd\">";
 
-/// The XML that `meta-data` prints.
+/// Returns the XML that `meta-data` prints.
 pub fn xml(agent: &Agent) -> String {
     let mut xml = Writer::document(DOCTYPE);
     xml.open("resource-agent", &[("name", agent.name), ("version", env!("CARGO_PKG_VERSION"))]);

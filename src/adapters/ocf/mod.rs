@@ -1,5 +1,4 @@
-//! The OCF resource-agent API (version 1.1), whoever the agent is: its environment, exit codes, meta-data and
-//! man pages.
+//! The OCF resource-agent API (version 1.1) for any agent: its environment, exit codes, meta-data and man pages.
 
 pub mod alert;
 pub mod env;

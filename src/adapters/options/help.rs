@@ -1,21 +1,21 @@
-//! What `--help` says of options.
+//! The lines of `--help` about options.
 
 use std::fmt::Write as _;
 
 use super::OptionRow;
 
-/// Where descriptions begin, and where their lines end.
+/// The column where descriptions begin. Below it is the width of their lines.
 const COLUMN: usize = 37;
 const WIDTH: usize = 110;
 
-/// How an option is typed: `-o, --action=[action]`.
+/// Returns an option's spelling on the command line: `-o, --action=[action]`.
 pub fn usage(row: &OptionRow) -> String {
     let value = if row.takes_value() { format!("=[{}]", row.value) } else { String::new() };
     let letter = row.letter.map(|letter| format!("-{letter}, ")).unwrap_or_default();
     format!("{letter}--{}{value}", row.long_option())
 }
 
-/// What an option is for, and what holds where it is not given.
+/// Returns an option's description and its default.
 pub(super) fn meaning(row: &OptionRow) -> String {
     match row.default {
         Some(default) => format!("{} (Default: {default})", row.short),
@@ -23,7 +23,7 @@ pub(super) fn meaning(row: &OptionRow) -> String {
     }
 }
 
-/// A line or more for each option.
+/// Lists all options, each in one or more lines.
 pub fn list<'a>(rows: impl IntoIterator<Item = &'a OptionRow>) -> String {
     let mut text = String::new();
     for row in rows {

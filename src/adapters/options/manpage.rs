@@ -1,4 +1,4 @@
-//! The man page of an agent: the parts that all of them have, for the tables that say what is in them.
+//! The man page of an agent: the parts that all agents have, for the tables with their contents.
 
 use roff::{Inline, Roff, bold, italic, roman};
 
@@ -6,16 +6,16 @@ use super::help::{meaning, usage};
 use super::standard::Standard;
 use super::{OptionKind, OptionRow};
 
-/// A page in the making.
+/// A man page under construction.
 #[derive(Debug)]
 pub struct Page(Roff);
 
 impl Page {
-    /// The page `name(section)` of a manual, up to its section NAME.
+    /// Starts the page `name(section)` of a manual, and ends in its section NAME.
     pub fn new(name: &str, section: &str, manual: &str, short: &str) -> Self {
         let mut roff = Roff::new();
         let version = concat!("tandem ", env!("CARGO_PKG_VERSION"));
-        // An empty argument stands for the date: the version says more.
+        // The date is an empty argument, because the version is more informative.
         roff.control("TH", [name.to_uppercase().as_str(), section, "\"\"", version, manual]);
         let mut page = Self(roff);
         page.section("NAME").text([roman(format!("{name} - {short}"))]);
@@ -28,13 +28,13 @@ impl Page {
         self
     }
 
-    /// Goes on in the paragraph.
+    /// Adds text to the present paragraph.
     pub fn text(&mut self, words: impl Into<Vec<Inline>>) -> &mut Self {
         self.0.text(words);
         self
     }
 
-    /// Lines that stay as they are.
+    /// Adds lines that are not filled.
     pub fn lines(&mut self, lines: &str) -> &mut Self {
         self.0.control("nf", []).text([roman(lines)]).control("fi", []);
         self
@@ -46,8 +46,8 @@ impl Page {
         self
     }
 
-    /// An entry for each option, as pages of the standard have it: a parameter with its type and its long description, or an
-    /// option as it is typed, with the name that a fence device gives it.
+    /// Adds an entry for each option, in the form of the standard. A parameter has its type and its long description. An option
+    /// has its spelling on the command line, and its name for a fence device.
     pub fn options<'a>(&mut self, standard: Standard, rows: impl IntoIterator<Item = &'a OptionRow>) -> &mut Self {
         for row in rows {
             match standard {
@@ -76,7 +76,7 @@ impl Page {
         self
     }
 
-    /// The other pages to read, with their sections.
+    /// Adds the other pages to read, with their sections.
     pub fn see_also(&mut self, pages: &[(&str, u8)]) -> &mut Self {
         self.section("SEE ALSO");
         for (at, (name, section)) in pages.iter().enumerate() {
@@ -86,15 +86,15 @@ impl Page {
         self
     }
 
-    /// As `man` reads it, from the heading on, as programs expect that know the page of `fence_redfish`.
+    /// Returns the page for `man`, from the heading on. Programs that parse the page of `fence_redfish` expect this.
     pub fn finish(&self) -> String {
-        // A plain apostrophe is a curved one on the screen, which no shell takes. The crate's own way, a string that is
-        // defined first, would stand before the heading.
+        // `man` shows a plain apostrophe as a curved one, which no shell accepts. The crate's own escape defines a string first,
+        // which would come before the heading.
         self.0.to_roff().replace('\'', "\\(aq")
     }
 }
 
-/// What an option is for, and how it is given to a fence device.
+/// Returns an option's description, and its name for a fence device.
 fn explanation(row: &OptionRow) -> Vec<Inline> {
     let meaning = meaning(row);
     let meaning = meaning.trim_end_matches('.');

@@ -1,6 +1,6 @@
 //! Options of the programs: one kind of table for the resource agent's parameters and for the fence agent's options. A row
-//! says everything about an option once; from it come the typed value and the sentence for a wrong one ([`value`]), the
-//! meta-data ([`standard`]), the help ([`help`]) and the man page ([`manpage`]).
+//! defines everything about an option once. The value and the text for a wrong one ([`value`]), the meta-data ([`standard`]), the
+//! help ([`help`]) and the man page ([`manpage`]) are generated from it.
 
 pub mod help;
 pub mod manpage;
@@ -8,57 +8,57 @@ pub mod standard;
 pub mod value;
 pub mod yes_no;
 
-/// What values an option takes.
+/// The kind of an option's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     Text,
-    /// Never shown, and taken byte by byte as it comes.
+    /// A secret, which is never printed and is kept byte by byte.
     Secret,
     /// Words separated by blanks.
     Words,
-    /// A whole number, from the least to the most.
+    /// A whole number, from the least to the greatest.
     Integer(i64, i64),
-    /// A time, from the least to the most.
+    /// A time in seconds, from the least to the greatest.
     Seconds(i64, i64),
-    /// A switch: no value on the command line, a truth value everywhere else.
+    /// A switch. It has no value on the command line, and a truth value elsewhere.
     Switch,
-    /// A truth value, on the command line too.
+    /// A truth value, also on the command line.
     Truth,
     OneOf(&'static [&'static str]),
     /// An absolute path that podman can mount.
     Path,
-    /// Such paths, separated by commas.
+    /// Absolute paths that podman can mount, separated by commas.
     Paths,
-    /// Such a path of a directory that is the program's alone: what is in it is moved, deleted and mounted.
+    /// An absolute path of the program's own directory. The program moves, deletes and mounts its contents.
     Directory,
 }
 
 /// A row of a table of options.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRow {
-    /// The name in the cluster's configuration; with dashes it is the long option.
+    /// The name in the cluster's configuration. With dashes it is the long option.
     pub name: &'static str,
-    /// The name that it had before: still taken, and declared as deprecated.
+    /// The option's former name, which still works and is declared as deprecated.
     pub old: Option<&'static str>,
-    /// The letter that stands for it on the command line.
+    /// The option's letter on the command line.
     pub letter: Option<char>,
     pub kind: OptionKind,
-    /// How a value looks: a word for it that the help shows, or an example to type.
+    /// The placeholder for a value in the help, or an example.
     pub value: &'static str,
     pub default: Option<&'static str>,
-    /// Whether nobody can leave it out.
+    /// True if the option must be given.
     pub required: bool,
-    /// Whether a change takes effect without a restart.
+    /// True if a change takes effect without a restart.
     pub reloadable: bool,
-    /// Whether it asks for a text to read: then it is on the command line only, and no parameter of a resource.
+    /// True if the option prints a text, and so exists only on the command line.
     pub for_people: bool,
     pub short: &'static str,
-    /// More than [`Self::short`] says; may be empty.
+    /// The details in addition to [`Self::short`]; may be empty.
     pub long: &'static str,
 }
 
 impl OptionRow {
-    /// An option that may be left out, without a default.
+    /// Creates an optional option without a default.
     pub const fn new(name: &'static str, kind: OptionKind, short: &'static str) -> Self {
         Self {
             name,
@@ -115,12 +115,12 @@ impl OptionRow {
         Self { long, ..self }
     }
 
-    /// The long option, without its two dashes.
+    /// Returns the long option, without its two dashes.
     pub fn long_option(&self) -> String {
         self.name.replace('_', "-")
     }
 
-    /// Whether the command line gives it a value.
+    /// Returns whether the command line gives the option a value.
     pub fn takes_value(&self) -> bool {
         self.kind != OptionKind::Switch
     }
@@ -132,7 +132,7 @@ pub(crate) mod tests {
     use super::value::OptionValue;
     use super::*;
 
-    /// What holds of every table: no name means two options, and each default is a value of its kind.
+    /// Checks a table: no name is used twice, and each default is a value of its kind.
     pub(crate) fn assert_sound<'a>(standard: Standard, rows: impl IntoIterator<Item = &'a OptionRow>) {
         let (mut names, mut letters): (Vec<String>, Vec<char>) = (Vec::new(), Vec::new());
         for row in rows {

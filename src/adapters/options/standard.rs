@@ -1,4 +1,4 @@
-//! The two standards that agents are written to, with all that they have in different ways: meta-data, words and quotes.
+//! The two standards of agents, and everything in which they differ: meta-data, words and quotes.
 
 use super::help::usage;
 use super::yes_no;
@@ -9,13 +9,13 @@ use crate::adapters::xml::Writer;
 pub enum Standard {
     /// The OCF resource-agent API 1.1.
     ResourceAgent,
-    /// The fence agents' API, as their library prints it (`fencing.py.py`): it has the OCF API's elements, but says how an
-    /// option is typed on the command line, has one description, and declares old names as parameters of their own.
+    /// The fence agents' API, as their library prints it (`fencing.py.py`). It has the OCF API's elements, and adds each option's
+    /// spelling on the command line. It has one description, and declares old names as separate parameters.
     FenceAgent,
 }
 
 impl Standard {
-    /// The word for yes or no.
+    /// Reads a word for yes or no.
     pub(super) fn truth(self, word: &str) -> Option<bool> {
         match self {
             Self::ResourceAgent => yes_no::of_resource_agents(word),
@@ -23,8 +23,8 @@ impl Standard {
         }
     }
 
-    /// As much of a wrong value as a sentence about it shows. An exit reason is cut to its length as a whole, and a resource has
-    /// no secrets; what a fence agent gets by mistake may be long, and be anything.
+    /// Returns the part of a wrong value that its error text shows. A resource agent's exit reason is cut as a whole, and a
+    /// resource has no secrets. A fence agent may get anything by mistake, of any length.
     pub(super) fn shown(self, text: &str) -> String {
         match self {
             Self::ResourceAgent => text.to_owned(),
@@ -35,16 +35,16 @@ impl Standard {
         }
     }
 
-    /// The type that the meta-data declares.
+    /// Returns the type in the meta-data.
     pub(super) fn type_name(self, kind: OptionKind) -> &'static str {
         let is_fence = self == Self::FenceAgent;
         match kind {
             OptionKind::Seconds(..) if is_fence => "second",
-            // The fencing library, too, calls what takes "true/false" on the command line a string.
+            // The fencing library, too, declares an option that takes "true/false" on the command line as a string.
             OptionKind::Truth if is_fence => "string",
             OptionKind::Integer(..) | OptionKind::Seconds(..) => "integer",
             OptionKind::Switch | OptionKind::Truth => "boolean",
-            // The schema of the resource agents in Debian 12 knows no choices.
+            // The schema of the resource agents in Debian 12 has no choices.
             OptionKind::OneOf(_) if !is_fence => "string",
             OptionKind::OneOf(_) => "select",
             OptionKind::Text
@@ -56,7 +56,7 @@ impl Standard {
         }
     }
 
-    /// The element, or elements, of the meta-data that declare an option.
+    /// Writes the elements of the meta-data that declare an option.
     pub fn declare(self, xml: &mut Writer, row: &OptionRow) {
         self.parameter(xml, row, row.name, row.old.map(|old| ("obsoletes", old)));
         if let Some(old) = row.old {
@@ -67,7 +67,7 @@ impl Standard {
     fn parameter(self, xml: &mut Writer, row: &OptionRow, name: &str, relation: Option<(&str, &str)>) {
         let mut attributes = vec![("name", name)];
         if self == Self::FenceAgent {
-            // No option has to differ from one fence device to the other.
+            // No option needs different values on two fence devices.
             attributes.push(("unique", "0"));
         }
         attributes.push(("required", if row.required { "1" } else { "0" }));

@@ -1,11 +1,11 @@
-//! From a text to a typed value of an option's kind, or to the sentence that says what to type instead.
+//! The conversion of a text to a value of an option's kind, or to an error text that contains a valid form.
 
 use std::path::{Component, PathBuf};
 
 use super::standard::Standard;
 use super::{OptionKind, OptionRow};
 
-/// A value, as its kind has it.
+/// A value of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionValue {
     Text(String),
@@ -17,7 +17,7 @@ pub enum OptionValue {
 }
 
 impl OptionKind {
-    /// What a value of this kind is, in words.
+    /// Describes the values of this kind.
     pub fn wanted(self) -> String {
         match self {
             Self::Text | Self::Secret => "a text".to_owned(),
@@ -34,10 +34,10 @@ impl OptionKind {
 }
 
 impl OptionRow {
-    /// The value that `text` stands for, as the type that it is wanted as.
+    /// Parses `text` as a value of type `T`.
     pub fn parse<T: TryFrom<OptionValue>>(&self, standard: Standard, text: &str) -> Result<T, String> {
         let value = self.typed(standard, text)?;
-        // A number may be too large for its type, if the table lets it; nobody asks for a path as a number.
+        // A number may be too large for its type, if the table permits it. No caller asks for a path as a number.
         T::try_from(value).map_err(|_| self.is_not_wanted(standard, text))
     }
 
@@ -67,7 +67,7 @@ impl OptionRow {
         }
     }
 
-    /// As much of `text` as a sentence about it may show.
+    /// Returns the part of `text` that an error text may show.
     fn shown(&self, standard: Standard, text: &str) -> String {
         if self.kind == OptionKind::Secret { "...".to_owned() } else { standard.shown(text) }
     }
@@ -76,7 +76,7 @@ impl OptionRow {
         format!("{}={} is not {}", self.name, self.shown(standard, text), self.kind.wanted())
     }
 
-    /// podman separates the parts of a mount by colons, and knows no way to quote one.
+    /// Reads a path. podman separates the parts of a mount by colons, and has no way to quote one.
     fn path(&self, standard: Standard, text: &str) -> Result<PathBuf, String> {
         let (name, shown) = (self.name, self.shown(standard, text));
         if !text.starts_with('/') {
@@ -104,11 +104,11 @@ impl OptionRow {
     }
 }
 
-/// A value that is wanted as a type which its kind, or its size, does not fit.
+/// The error of a value with a kind or a size that does not fit the wanted type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherType;
 
-/// How a type is made of a value.
+/// Implements the conversion of a value to each type.
 macro_rules! from_value {
     ($($type:ty: $pattern:pat => $made:expr;)+) => {
         $(impl TryFrom<OptionValue> for $type {

@@ -1,5 +1,5 @@
-//! The words for yes and no. Whoever wrote a configuration knew the words of the program that it is for, and these differ: so
-//! each vocabulary is here, beside the others, with where it comes from.
+//! The words for yes and no. The author of a configuration uses the words of the program that reads it, and these differ. So each
+//! vocabulary is listed here with its source.
 //!
 //! | | yes | no | letters |
 //! |---|---|---|---|
@@ -8,10 +8,10 @@
 //! | Pacemaker itself | `yes true 1 y on` | `no false 0 n off` | any |
 //! | etcd | `true 1` | `false 0` | small |
 //!
-//! A clone's `promotable` is Pacemaker's own option: it reaches the agent as it was typed, and means what Pacemaker takes it for.
+//! A clone's `promotable` is Pacemaker's own option. The agent receives it as it was typed, and it has Pacemaker's meaning.
 
-/// A parameter of a resource agent. Yes is what `ocf_is_true` takes for it (resource-agents, `heartbeat/ocf-shellfuncs.in`).
-/// That function takes all else for no; here another word is a typing error.
+/// Reads a parameter of a resource agent. The words for yes are those of `ocf_is_true` (resource-agents,
+/// `heartbeat/ocf-shellfuncs.in`). That function takes all others for no, but here an unknown word is an error.
 pub fn of_resource_agents(word: &str) -> Option<bool> {
     if matches!(word, "yes" | "true" | "1" | "YES" | "TRUE" | "True" | "ja" | "on" | "ON") {
         return Some(true);
@@ -19,7 +19,7 @@ pub fn of_resource_agents(word: &str) -> Option<bool> {
     matches!(word.to_ascii_lowercase().as_str(), "no" | "false" | "0" | "off" | "nein").then_some(false)
 }
 
-/// An option of a fence agent, as the fencing library reads it (fence-agents, `lib/fencing.py.py`).
+/// Reads an option of a fence agent, as the fencing library does (fence-agents, `lib/fencing.py.py`).
 pub fn of_fence_agents(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "1" | "yes" | "on" | "true" => Some(true),
@@ -28,7 +28,7 @@ pub fn of_fence_agents(word: &str) -> Option<bool> {
     }
 }
 
-/// An option of Pacemaker's own, as its `crm_str_to_boolean` reads it (`lib/common/strings.c`).
+/// Reads an option of Pacemaker, as its `crm_str_to_boolean` does (`lib/common/strings.c`).
 pub fn of_pacemaker(word: &str) -> Option<bool> {
     match word.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "y" | "1" => Some(true),
@@ -37,8 +37,8 @@ pub fn of_pacemaker(word: &str) -> Option<bool> {
     }
 }
 
-/// A setting of etcd. Its command line takes `t`, `T`, `TRUE` and their like, too (Go's `strconv.ParseBool`); its
-/// configuration file, which a setting ends up in, has `true` and `false` alone.
+/// Reads a setting of etcd. Its command line also accepts `t`, `T`, `TRUE` and similar words (Go's `strconv.ParseBool`). The
+/// setting is written to its configuration file, which accepts only `true` and `false`.
 pub fn of_etcd(word: &str) -> Option<bool> {
     match word {
         "true" | "1" => Some(true),
@@ -51,7 +51,7 @@ pub fn of_etcd(word: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// A word, and what it is to resource agents, fence agents, Pacemaker and etcd.
+    /// A word, with its meaning for resource agents, fence agents, Pacemaker and etcd.
     const WORDS: &[(&str, [Option<bool>; 4])] = &[
         ("1", [Some(true); 4]),
         ("true", [Some(true); 4]),

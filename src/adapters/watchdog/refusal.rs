@@ -1,4 +1,4 @@
-//! Why a watchdog device is not taken; each reason names what to type.
+//! The reasons to refuse a watchdog device. Each contains the command or setting that resolves it.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ pub(crate) struct Holder {
     pub(crate) pid: i32,
 }
 
-/// How the operator sets device and time-out.
+/// The kind of interface by which the operator sets device and time-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// By options of the command line, as of `watchdog-mux`.
+    /// Options of the command line, as in `watchdog-mux`.
     Options,
-    /// By keys of a file in TOML, as of `fencing-agent`.
+    /// Keys of a TOML file, as in `fencing-agent`.
     Keys,
 }
 
@@ -88,7 +88,7 @@ pub(crate) enum Refusal {
     NoTimeout { device: PathBuf, wanted: u64, why: String, words: Words },
 }
 
-/// Returns what frees a device from `holder`.
+/// Returns the command or setting that releases a device from `holder`.
 fn way_on(holder: &Holder) -> String {
     match holder.name.as_str() {
         "sbd" => "give sbd another device by SBD_WATCHDOG_DEV, or 'systemctl disable sbd' and reboot".to_owned(),

@@ -1,4 +1,5 @@
-//! Devices as the kernel lists them, in a directory that replaces `/sys/class/watchdog`; `/dev/full` replaces the device file.
+//! Tests with devices as the kernel lists them, in a directory that replaces `/sys/class/watchdog`. `/dev/full` replaces the
+//! device file.
 
 use std::io::Read;
 
@@ -7,11 +8,11 @@ use nix::sys::stat::Mode;
 use super::*;
 use crate::adapters::command::fake_program;
 
-/// The number of `/dev/full`, which hardly any program opens, and which fails each write.
+/// The number of `/dev/full`. Hardly any program opens it, and each write to it fails.
 const FULL: &str = "1:7";
 const DEVICE: &str = "/dev/full";
 
-/// A directory as the kernel's, with one watchdog.
+/// Creates a directory like the kernel's, with one watchdog.
 fn kernel(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let entry = dir.path().join("watchdog3");
@@ -38,13 +39,13 @@ fn wanted(path: impl Into<PathBuf>, sysfs: &Path) -> Wanted {
     }
 }
 
-/// Why `/dev/full` is refused with these files in the kernel's directory.
+/// Returns the reason for which `/dev/full` is refused with these files in the kernel's directory.
 fn refused(files: &[(&str, &str)]) -> String {
     let kernel = kernel(files);
     examine(wanted(DEVICE, kernel.path())).unwrap_err().to_string().replace(&kernel.path().display().to_string(), "SYS")
 }
 
-/// A `wdctl` that runs `script`; `$ENTRY` is the kernel's directory of the device.
+/// Creates a `wdctl` that runs `script`. `$ENTRY` is the kernel's directory of the device.
 fn with_wdctl(kernel: &Path, script: &str) -> (tempfile::TempDir, Programs) {
     let dir = tempfile::tempdir().unwrap();
     let entry = kernel.join("watchdog3").display().to_string();
@@ -101,7 +102,7 @@ fn a_device_that_cannot_be_stopped_is_refused() {
     assert!(refused(&[("state", "")]).contains("state cannot be examined"));
 }
 
-/// A device of its own, since other tests run at the same time.
+/// The test has its own device, because other tests run at the same time.
 #[test]
 fn a_holder_is_named() {
     let kernel = kernel(&[("dev", "1:8")]);
@@ -148,7 +149,7 @@ fn a_time_out_that_is_not_taken_is_refused_while_nothing_runs() {
     assert!(opened(&[("timeout", "")], "exit 0").is_err(), "it cannot be read back");
 }
 
-/// A refusal would leave it unfed, and the machine would reset.
+/// A refusal would leave the device unfed, and the machine would reset.
 #[test]
 fn what_runs_after_wdctl_is_taken_over_with_whatever_time_out_it_has() {
     for script in ["echo 16 > $ENTRY/timeout; echo active > $ENTRY/state", "echo active > $ENTRY/state; exit 1"] {

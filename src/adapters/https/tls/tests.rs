@@ -1,4 +1,4 @@
-//! What is trusted, and what is said of what is not.
+//! Tests of the trust in certificates, and of the texts about untrusted ones.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn what_pinning_cannot_help_is_not_said_to_be_pinned() {
     assert!(said.contains("ssl_fingerprint") && !said.contains("ssl_insecure"), "{said}");
 }
 
-/// What rustls says of what it cannot verify may change with its version.
+/// rustls' text about a certificate that it cannot verify may change with its version.
 #[test]
 fn a_signature_that_cannot_be_verified_can_be_pinned() {
     let read = |pem: &[u8]| CertificateDer::from_pem_slice(pem).unwrap();
@@ -68,7 +68,7 @@ fn a_signature_that_cannot_be_verified_can_be_pinned() {
     assert!(hopeless && said.contains("P-521") && said.ends_with(&pin) && !said.contains("ssl_ca_file"), "{said}");
 }
 
-/// A BMC cannot answer where it has a key of a kind that this client does not offer.
+/// A BMC cannot answer if its key is of a kind that this client does not offer.
 #[test]
 fn a_handshake_that_fails_names_the_kinds_of_key_and_the_way_without() {
     let error = rustls::Error::AlertReceived(AlertDescription::HandshakeFailure);

@@ -1,10 +1,10 @@
-//! Every kind of file and of failure has its words.
+//! Tests of the text for every kind of file and of failure.
 
 use rcgen::{CertificateParams, KeyPair};
 
 use super::*;
 
-/// secp256k1, which no TLS has.
+/// A key on the curve secp256k1, which TLS does not support.
 const K1: &str = "-----BEGIN EC PRIVATE KEY-----\nMHQCAQEEIESlG++1D25TkkFpvnZcDemPvbzBI4FMPX6veFeIbrFFoAcGBSuBBAAK\noUQDQgAENgBqktHpsWnZ4ap8qyPcoiJjwOBQ9hdeIrfevLUErxnZlgtIlJ3ZnDP4\n9nA+KTdtIYMDSKiZVilbWmB7Kl6mow==\n-----END EC PRIVATE KEY-----\n";
 
 fn pair() -> (String, String) {
