@@ -1,5 +1,6 @@
-//! The connection to an etcd. It accepts the certificates that etcd's own clients accept. Those are signed by an authority of the
-//! CA file, or are in the CA file themselves, as a self-signed certificate that names itself an authority may be.
+//! The connection to an etcd. It accepts the certificates that etcd's own clients accept. An authority of the CA file has signed
+//! them, or the CA file has them themselves. An example of the latter is a self-signed certificate that names itself an
+//! authority.
 
 use std::sync::Arc;
 

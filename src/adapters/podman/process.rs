@@ -55,7 +55,7 @@ impl Process {
         gone
     }
 
-    /// Sets the process' score for the kernel's choice when memory runs out.
+    /// Sets how likely the kernel is to kill the process when memory runs out.
     pub fn set_oom_score(self, score: i32) -> std::io::Result<()> {
         proc::set_oom_score(self.pid, score)
     }
