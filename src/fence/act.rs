@@ -1,4 +1,4 @@
-//! Carries out an action: asks the plan for the next step, does it, and reports to the plan what happened.
+//! The execution of an action: it asks the plan for the next step, performs it, and reports the event to the plan.
 
 mod contested;
 mod contradiction;
@@ -21,11 +21,11 @@ use crate::adapters::redfish::resource::Power;
 use crate::adapters::redfish::select::{self, Candidate};
 use crate::os::clock::Deadline;
 
-/// How an action ended that did not fail.
+/// The end of an action that has not failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     pub code: u8,
-    /// For standard output; may be empty.
+    /// The text for standard output; may be empty.
     pub text: String,
 }
 
@@ -35,48 +35,48 @@ impl Ending {
     }
 }
 
-/// `status` answers this for a system that is off.
+/// The exit code of `status` for a system that is off.
 const IS_OFF: u8 = 2;
-/// What powering on may take after a proven Off, where only the whole action is limited.
+/// The time for powering on after a proven Off, where only the whole action is limited.
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
-/// How long a BMC may take to power a system on again in the middle of a cycle.
+/// The time that a BMC may need to power a system on again during a cycle.
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
-/// A node that holds no vote reads the target's power as often while it waits.
+/// The interval at which a node without a vote reads the target's power while it waits.
 const YIELD_POLL: Duration = Duration::from_secs(1);
-/// An action at work.
+/// An action that is being executed.
 #[derive(Debug)]
 pub struct Actor<'a> {
     config: &'a Config,
     bmc: &'a mut Bmc,
     deadline: Deadline,
     hosts: Vec<Target>,
-    /// Every system behind the BMC, where it was asked for them.
+    /// Every system behind the BMC, where the action lists them.
     listed: Vec<Candidate>,
     fenced: Fenced,
-    /// With other runs that the fencer asks for.
+    /// The outage rule, which concerns other runs that the fencer starts.
     outage: Option<Outage>,
-    /// With the agent of the other node.
+    /// The race with the agent of the other node.
     contest: Option<Contest>,
-    /// Of a node that may hold no vote.
+    /// The wait of a node that may have no vote.
     wait: Option<FenceWait>,
 }
 
 impl<'a> Actor<'a> {
     pub(super) fn new(config: &'a Config, bmc: &'a mut Bmc, deadline: Deadline, contest: Option<Contest>) -> Self {
         let hosts = config.systems.iter().cloned().map(Target::new).collect();
-        // A race is decided after the BMC is back, whenever the try began.
+        // A race is decided after the BMC is back, whenever the attempt began.
         let gives_way = config.environment.under_fencer && contest.is_none();
         let outage = gives_way.then(|| Outage::with(&config.address, deadline.elapsed()));
         let wait = config.wait_attribute.as_deref().map(FenceWait::of);
         Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage, contest, wait }
     }
 
-    /// What the action came to see.
+    /// Returns the state that the action has seen.
     pub(super) fn into_seen(self) -> ActorSeen {
         ActorSeen { hosts: self.hosts, listed: self.listed, fenced: self.fenced }
     }
 
-    /// Does what the configuration asks for.
+    /// Performs the configured action.
     pub fn run(&mut self) -> Result<Ending, Failure> {
         let ended = self.perform();
         self.end_contest();
@@ -102,7 +102,7 @@ impl<'a> Actor<'a> {
         for at in 0..self.hosts.len() {
             words.push(self.know_for_status(at)?);
         }
-        // As the fencing library: one plug that is on makes the whole on.
+        // As in the fencing library, one plug that is on makes the whole on.
         Ok(match words.iter().find(|power| !power.is(PowerWord::Off)) {
             Some(power) if power.is(PowerWord::On) => Ending::success("Status: ON"),
             Some(power) => Ending::success(format!("Status: ON ({power})")),
@@ -110,7 +110,7 @@ impl<'a> Actor<'a> {
         })
     }
 
-    /// Proves what can be proven without acting; the power state itself does not matter.
+    /// Proves as much as possible without acting. The power state itself does not matter.
     fn monitor(&mut self) -> Result<Ending, Failure> {
         if self.config.dynamic {
             self.listed = self.candidates()?;
@@ -153,7 +153,7 @@ impl<'a> Actor<'a> {
         Ok(Ending::success(if reached == Reached::Already { "Success: Already OFF" } else { "Success: Powered OFF" }))
     }
 
-    /// Off, proven, for every system; only then does anything else happen.
+    /// Proves Off for every system, before anything else happens.
     fn all_off(&mut self) -> Result<Reached, Failure> {
         let mut reached = Reached::Already;
         for at in 0..self.hosts.len() {
@@ -167,7 +167,7 @@ impl<'a> Actor<'a> {
         for at in 0..self.hosts.len() {
             let by_whom = self.pursue(at, Goal::Cycle, self.limits(Goal::Cycle))?;
             if by_whom == Reached::Already {
-                // Nothing to cycle: then that it is off has to be proven as always.
+                // There is nothing to cycle, so Off must be proven as always.
                 self.pursue(at, Goal::Off, self.limits(Goal::Off))?;
             }
             reached = worked(reached, by_whom);
@@ -185,7 +185,7 @@ impl<'a> Actor<'a> {
         if self.config.method == Method::Cycle && reached == Reached::ByUs {
             limits.grace = CYCLE_GRACE;
         }
-        // From here on the node is fenced: whatever happens to the other half, that stays true.
+        // From here on the node is fenced, whatever happens to the second half.
         let mut trouble = None;
         for at in 0..self.hosts.len() {
             let proof = self.reading_of_proof(at);
@@ -200,7 +200,7 @@ impl<'a> Actor<'a> {
         }))
     }
 
-    /// A non-maskable interrupt: whether it did anything cannot be seen from here.
+    /// Sends a non-maskable interrupt. Its effect is not visible from here.
     fn diag(&mut self) -> Result<Ending, Failure> {
         for at in 0..self.hosts.len() {
             self.know(at)?;
@@ -248,7 +248,7 @@ impl<'a> Actor<'a> {
         self.pursue_after(Vec::new(), at, goal, limits)
     }
 
-    /// As [`pursue`](Self::pursue), after what `history` has.
+    /// Takes one system to a goal, after the events in `history`.
     fn pursue_after(
         &mut self,
         mut history: Vec<Moment>,
@@ -297,7 +297,7 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// What was not seen of an outage, for the history; see [`Outage`].
+    /// Returns the event of an outage that the history lacks; see [`Outage`].
     fn missed(&mut self, history: &[Moment], event: &Event) -> Option<Event> {
         let bmc = &self.bmc;
         self.outage.as_mut()?.missed(history, event, || bmc.has_just_come_back())
@@ -317,7 +317,8 @@ impl<'a> Actor<'a> {
             return Event::Unread(Failure::new(FailureKind::WrongSystem, "there is no such system"));
         };
         match self.bmc.observe(host) {
-            // What cannot be reset is no machine that could be off: a chassis, a board, a service that is starting.
+            // A machine that could be off has a reset action. Without one the resource is a chassis, a board, or a service that
+            // is starting.
             Ok(system) if system.reset.is_none() && matches!(goal, Goal::Off | Goal::Cycle) => {
                 Event::Unread(Failure::new(FailureKind::Garbled, no_reset_action(host.path().unwrap_or_default())))
             }
@@ -331,7 +332,8 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Asks about the task of an accepted reset from the second look on, unless the system is seen to be on its way off.
+    /// Checks the task of an accepted reset from the second observation on. Skips the check while the system is on its way to
+    /// Off.
     fn failed_task(&mut self, at: usize, history: &[Moment]) -> Option<Failure> {
         match &history.last()?.event {
             Event::Read { power, .. } if !power.is(PowerWord::Off) || !plan::said_otherwise(history) => {
@@ -343,7 +345,7 @@ impl<'a> Actor<'a> {
 
     fn ask_chassis(&mut self, at: usize) -> Event {
         let on = self.hosts.get(at).map_or(Ok(None), |host| self.bmc.chassis_that_is_on(host));
-        // One that is late may say On.
+        // A late chassis may still report On.
         on.map_or_else(Event::ChassisUnread, |on| Event::Chassis { on })
     }
 
@@ -378,7 +380,7 @@ fn none_to_reset() -> Failure {
     Failure::new(FailureKind::NoSuchSystem, "the BMC has no system that can be reset")
 }
 
-/// The line that tells a post-mortem when and how the goal was reached.
+/// Logs when and how the goal was reached, for a later analysis.
 fn conclude(goal: Goal, path: Option<&str>, history: &[Moment]) {
     if goal == Goal::Know {
         return;

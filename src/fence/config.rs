@@ -1,4 +1,4 @@
-//! From options as text to a checked configuration; every fault is named, and what to type instead. Pure.
+//! The conversion of options to a checked configuration. Every fault is reported, with a valid form. This module is pure.
 
 mod race_with;
 mod reader;
@@ -15,7 +15,7 @@ use crate::adapters::redfish::discovery::Pointer;
 use crate::adapters::redfish::service::LoginMethod;
 use crate::os::secret::Secret;
 
-/// What the agent is asked to do.
+/// The action that the agent is called for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     On,
@@ -31,7 +31,7 @@ pub enum Action {
     Manpage,
 }
 
-/// Every action by its name, with whether metadata declares it; in the order of the metadata.
+/// Every action by its name, and whether the metadata declares it, in the order of the metadata.
 pub const ACTIONS: &[(&str, Action, bool)] = &[
     ("on", Action::On, true),
     ("off", Action::Off, true),
@@ -48,7 +48,7 @@ pub const ACTIONS: &[(&str, Action, bool)] = &[
 ];
 
 impl Action {
-    /// Reads an action's name; there is none by default, as a mistyped key must not power a machine off.
+    /// Reads an action's name. There is no default, because a mistyped key must not power a machine off.
     pub fn parse(name: Option<&str>) -> Result<Self, String> {
         let Some(name) = name.map(str::trim).filter(|name| !name.is_empty()) else {
             return Err(format!("unsupported action: none was given; give action= (or -o) one of {}", action_names()));
@@ -61,12 +61,12 @@ impl Action {
         })
     }
 
-    /// Whether it switches a system off.
+    /// Returns whether the action switches a system off.
     pub fn switches_off(self) -> bool {
         matches!(self, Self::Off | Self::Reboot)
     }
 
-    /// Whether it changes the power state, or means to.
+    /// Returns whether the action changes the power state, or intends to.
     pub fn acts(self) -> bool {
         matches!(self, Self::On | Self::Off | Self::Reboot | Self::Diag)
     }
@@ -77,14 +77,14 @@ fn action_names() -> String {
     names.join(", ")
 }
 
-/// How a reboot is done.
+/// The kind of a reboot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     OnOff,
     Cycle,
 }
 
-/// Where the password is.
+/// The source of the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PasswordSource {
     Given(Secret),
@@ -92,7 +92,7 @@ pub enum PasswordSource {
     Script(String),
 }
 
-/// Which certificates are trusted, before files are read.
+/// The source of trusted certificates, before files are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustSource {
     System,
@@ -101,22 +101,22 @@ pub enum TrustSource {
     Anyone,
 }
 
-/// How long everything may take.
+/// The time limits and delays of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     pub delay: Duration,
-    /// The whole action, from its start.
+    /// The limit of the whole action, from its start.
     pub total: Duration,
     pub connect: Duration,
     pub answer: Duration,
-    /// From an accepted reset to the state it should bring; `None` where only the whole action is limited.
+    /// The time from an accepted reset to the resulting state; `None` where only the whole action is limited.
     pub power: Option<Duration>,
     pub power_wait: Duration,
     pub status_sleep: Duration,
     pub retry_on: u32,
 }
 
-/// A complete, checked configuration.
+/// The complete, checked configuration of one action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     pub action: Action,
@@ -129,7 +129,7 @@ pub struct Config {
     pub redfish_uri: String,
     /// The systems to act on, at least one.
     pub systems: Vec<Pointer>,
-    /// The systems differ from action to action (`plug=dynamic`).
+    /// Whether the systems differ from action to action (`plug=dynamic`).
     pub dynamic: bool,
     pub method: Method,
     pub missing_as_off: bool,
@@ -138,19 +138,19 @@ pub struct Config {
     pub environment: Environment,
     /// The race with the other node's agent, for an action that switches off.
     pub race: Option<RaceWith>,
-    /// The attribute of this node that has how long an action waits which switches off under the fencer.
+    /// The attribute of this node with the time that an action waits before it switches off under the fencer.
     pub wait_attribute: Option<String>,
 }
 
-/// What tells us who started us.
+/// The program that has started this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Pacemaker's fencer: it kills us when its own time is up, and asks again after a failure.
+    /// Whether it is Pacemaker's fencer. The fencer kills the agent after its own time-out, and tries again after a failure.
     pub under_fencer: bool,
 }
 
 impl Config {
-    /// Checks everything that was given for `action`.
+    /// Checks all options that were given for `action`.
     pub fn read(action: Action, given: &Given, environment: Environment) -> Result<Self, Vec<String>> {
         Reader::new(given).read(action, environment)
     }

@@ -1,9 +1,9 @@
-//! Carries out a race: leaves marks on both BMCs, reads their lists, and waits, as [`race`](super::race) decides.
+//! The execution of a race: it leaves marks on both BMCs, reads their lists, and waits, as [`race`](super::race) decides.
 //!
-//! Both BMCs are asked at once, each by a thread. The connection to that of the agent's own node is opened while the target is still
-//! read. A BMC that is late has not answered, as far as the race is concerned, but its thread waits on: a session that is opened late is
-//! a mark like any other, and is taken down in the end. What is left to do after the proof is done in the pauses of powering on, so that
-//! the answer does not wait for it.
+//! Both BMCs are asked in parallel, each by a thread. The connection to the own node's BMC is opened while the target is still
+//! being read. For the race, a late BMC has not answered, but its thread continues to wait. A session that is opened late is a
+//! mark like any other, and is deleted in the end. The clean-up after the proof happens in the pauses of powering on, so that the
+//! answer does not wait for it.
 
 mod board;
 mod name;
@@ -20,26 +20,26 @@ use crate::adapters::redfish::mark::{MarkBoard, MarkLogin};
 use crate::adapters::redfish::session::SessionHandle;
 use crate::os::clock::Deadline;
 
-/// The agent's process ends so long after its action at the latest.
+/// The greatest time between the end of an action and the end of the agent's process.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
-/// A mark is used as often, so that no BMC takes it for idle.
+/// The interval at which a mark is used, so that no BMC regards it as idle.
 const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
-/// What a reset and its proof need at least.
+/// The least time that a reset and its proof need.
 const RESERVE: Duration = Duration::from_secs(5);
-/// So long a race waits for one answer of the target's BMC.
+/// The time that a race waits for one answer of the target's BMC.
 pub(super) const TARGET_LIMIT: Duration = Duration::from_secs(5);
-/// So long a race waits for the target's list and every session in it: a BMC that takes three seconds for each answer has some.
+/// The time that a race waits for the target's list and every session in it. A BMC may take three seconds for each answer.
 const READ_LIMIT: Duration = Duration::from_secs(20);
-/// So long a race waits for one step on the BMC of the agent's own node.
+/// The time that a race waits for one step on the own node's BMC.
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
-/// So long the answer to the request of a session is waited for: a session of which nothing is known stays.
+/// The time that the answer to a request for a session may take. A session without an answer would stay unknown and open.
 pub(super) const LATE: Duration = Duration::from_secs(8);
-/// So long the end of an action waits for such an answer, and for what it still has to take down.
+/// The time that the end of an action waits for such an answer, and for the deletion of marks.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// A race at work.
+/// A race that is being executed.
 #[derive(Debug)]
 pub(super) struct Contest {
     race: Race,
@@ -48,18 +48,18 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
-    /// Since when the marks may be idle.
+    /// The last use of the marks.
     touched: Deadline,
-    /// Whether a mark of the other node was seen at any time.
+    /// True once a mark of the other node was seen.
     has_met: bool,
-    /// The target is proven off, and its marks are still to be taken down.
+    /// True while the target is proven off and its marks must still be deleted.
     is_untidy: bool,
-    /// What the log has last: a poll each half second is one line.
+    /// The last logged text, so that a poll each half second is one line.
     logged: String,
 }
 
 impl Contest {
-    /// A race that has not begun, over the BMC of `target` and the one of this node, `own`. `total` is the action's time.
+    /// Creates a race that has not begun, over the BMC of `target` and the one of this node, `own`. `total` is the action's time.
     pub(super) fn new(
         with: &RaceWith,
         total: Duration,
@@ -88,14 +88,14 @@ impl Contest {
         }
     }
 
-    /// Makes this node the one that is not preferred, before it marks anything, because it holds no vote. Its wait is longer than that of
-    /// a peer that is not preferred either, so that the two do not withdraw and return at the same time.
+    /// Makes this node the one that is not preferred, because it has no vote. Called before it marks anything. Its wait is longer
+    /// than that of a peer that is not preferred either, so that the two do not withdraw and return at the same time.
     pub(super) fn yield_to_marks(&mut self) {
         self.race = Race::new(false);
         self.delay *= 2;
     }
 
-    /// Returns once this node may reset the target, with its marks up. An action that runs out of time before fails.
+    /// Returns once this node may reset the target, with its marks up. Fails if the action runs out of time.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();
         while !self.is_won {
@@ -128,7 +128,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Has the BMCs in `open` do a step, and gives the race what it came to; `unanswered` where one is late, the target after `patience`.
+    /// Has the BMCs in `open` perform a step, and reports the outcomes to the race. `unanswered` is the outcome of a late BMC, of
+    /// the target after `patience`.
     fn ask(&mut self, open: Open, patience: Duration, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
         let asked = Deadline::after(patience);
         self.touched = Deadline::after(TOUCH);
@@ -143,7 +144,7 @@ impl Contest {
         }
     }
 
-    /// A mark of which the race has heard nothing may be up by now.
+    /// Reports late answers to the race, because they may concern a mark that is up.
     fn hear_late_answers(&mut self) {
         for lane in [&mut self.target, &mut self.own] {
             if let Some(event) = lane.wait(Duration::ZERO) {
@@ -190,7 +191,7 @@ impl Contest {
         }
     }
 
-    /// Returns what keeps this node from a reset at once.
+    /// Describes the obstacle to an immediate reset by this node.
     fn seen(&self) -> String {
         let of = |lane: &Lane| match (&lane.last().rival, &lane.last().why) {
             _ if lane.is_busy() => Some(format!("{}: its answer is late", lane.address())),
@@ -215,17 +216,18 @@ impl Contest {
         Failure::new(FailureKind::Refused, text)
     }
 
-    /// A reset goes out: from now on the marks stay, until its end is proven. Returns whether an earlier one is under way.
+    /// Keeps the marks until the end of the reset that follows is proven. Returns whether an earlier one is under way.
     pub(super) fn sends(&self) -> Result<bool, Failure> {
         self.handle.begin_reset()
     }
 
-    /// No reset is under way any more: each was refused, or the target is proven off.
+    /// Ends the resets that are under way: each was refused, or the target is proven off.
     pub(super) fn has_settled(&self) {
         self.handle.settle_reset();
     }
 
-    /// The target is proven off: no mark is needed any more, and no agent runs that owns another one. This node's BMC is tidied up at once.
+    /// Begins to clean up this node's BMC, because the target is proven off. No mark is needed, and no agent runs that owns
+    /// another one.
     pub(super) fn begin_tidying(&mut self) {
         if self.is_won {
             self.is_untidy = true;
@@ -233,7 +235,8 @@ impl Contest {
         }
     }
 
-    /// Tidies the target's BMC up in a pause that ends with `pause`, once it is known whether a mark of the other node may be there.
+    /// Cleans up the target's BMC in a pause that ends with `pause`. Waits until it is known whether a mark of the other node may
+    /// be there.
     pub(super) fn tidy_in_pause(&mut self, pause: Deadline) {
         if self.is_untidy && !pause.has_passed() {
             self.own.wait(pause.left());
@@ -246,7 +249,7 @@ impl Contest {
 
     fn tidy(&mut self) {
         self.is_untidy = false;
-        // An agent marks both BMCs at once: where its target's shows no mark, none is here.
+        // An agent marks both BMCs at once. If its target's BMC has no mark, there is none here.
         let sweeps = self.has_met || self.own.is_busy() || !self.own.last().is_clean;
         self.own.start(Board::leave);
         self.target.start(move |target| {
@@ -257,7 +260,7 @@ impl Contest {
         });
     }
 
-    /// Takes the marks down, unless a reset is under way.
+    /// Deletes the marks, unless a reset is under way.
     pub(super) fn end(&mut self) {
         if self.handle.keeps_marks() {
             log::warn!("race: the marks stay until their sessions end, as a reset was sent and its end is not known");
@@ -278,7 +281,7 @@ impl Contest {
         }
     }
 
-    /// Returns once no mark is up any more.
+    /// Deletes all marks, and returns once they have gone.
     fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();
         for lane in [&mut self.target, &mut self.own] {

@@ -1,5 +1,5 @@
-//! A fence device's BMC, looked at for an operator: with the device's options as the CIB has them, by a monitor that also asks
-//! who we are. Only [`switch_on`] touches the power, and nothing here switches off.
+//! An operator's examination of a fence device's BMC, with the device's options from the CIB. It is a monitor that also asks for
+//! the account. Only [`switch_on`] changes the power, and nothing here switches off.
 
 use std::time::Duration;
 
@@ -11,32 +11,32 @@ use crate::os::clock;
 use crate::os::secret::Secret;
 use crate::records::bmc_note::BmcNote;
 
-/// A BMC that needs longer for a look is too slow for the fencer, whatever its options say.
+/// The time limit of an examination. A slower BMC is too slow for the fencer, whatever its options are.
 pub const LONGEST: Duration = Duration::from_secs(20);
 
-/// What was found.
+/// The result of an examination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
     pub note: BmcNote,
-    /// The account's role, and whether that may reset; `None` where the BMC does not tell, which is no fault.
+    /// The account's role, and whether it may reset; `None` if the BMC does not show it, which is no fault.
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// By which flag an agent of another node would be seen, where that was asked for.
+    /// The flag by which an agent of another node would be seen, where it was tested.
     pub flag: Option<Flag>,
-    /// Whether the options do not fit, so that no BMC was asked.
+    /// True if the options are invalid, so that no BMC was asked.
     pub misconfigured: bool,
-    /// What the BMC said to the passwords that it was shown.
+    /// The BMC's answers to the passwords that were tried.
     pub login: LoggedIn,
 }
 
-/// Looks at the system of the node `target`, which is called `plug` there. `options` are lines as on the agent's standard
-/// input, secrets included: nothing of a secret is in the answer.
+/// Examines the system of the node `target`, which is called `plug` at the BMC. `options` are lines as on the agent's standard
+/// input, secrets included. The answer contains no secret.
 pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
     device_within(LONGEST, false, options, target, plug)
 }
 
-/// As [`device`], within `limit`, and with the proof of a flag, if `proves_flag`.
+/// Examines as [`device`] does, within `limit`. Proves a flag if `proves_flag`.
 pub fn device_within(
     limit: Duration,
     proves_flag: bool,
@@ -65,13 +65,13 @@ pub fn device_within(
     }
 }
 
-/// Gives the account that a device logs in with the password `new` at its BMC.
+/// Changes the password of a device's account at its BMC to `new`.
 pub fn change_password(options: &[u8], target: Option<&str>, plug: Option<&str>, new: &Secret) -> Result<(), Error> {
     super::change_password(&config(options, target, plug).map_err(Error::Here)?, new)
 }
 
 impl Ending {
-    /// The end of an `on` that found every system on.
+    /// Returns the end of an `on` that found every system on.
     pub fn already_on() -> Self {
         Self::success("Success: Already ON")
     }
@@ -92,7 +92,7 @@ pub(super) fn config(options: &[u8], target: Option<&str>, plug: Option<&str>) -
 fn config_for(action: Action, options: &[u8], target: Option<&str>, plug: Option<&str>) -> Result<Config, String> {
     let mut lines = zeroize::Zeroizing::new(Vec::with_capacity(options.len() + 1024));
     lines.extend_from_slice(options);
-    // What the fencer adds when it fences this node; what only asks for text is refused beside an action.
+    // These are the lines that the fencer adds when it fences. Options that only print a text are refused with an action.
     let name = ACTIONS.iter().find(|(_, known, _)| *known == action).map_or("", |(name, ..)| name);
     lines.extend_from_slice(format!("action={name}\n").as_bytes());
     if let Some(target) = target {
@@ -102,7 +102,7 @@ fn config_for(action: Action, options: &[u8], target: Option<&str>, plug: Option
     Config::read(action, &given, Environment::default()).map_err(|faults| faults.join("; "))
 }
 
-/// A device whose options do not even say whom to ask.
+/// Returns the result for a device with options that do not even name a BMC.
 pub fn failed(why: String) -> Examined {
     let note = BmcNote { at: clock::wall_seconds(), failure: Some(why), ..BmcNote::default() };
     Examined { note, ..Examined::default() }

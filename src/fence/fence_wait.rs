@@ -1,8 +1,8 @@
-//! Lets the agent of a node that holds no vote wait before it switches the other node off.
+//! The wait of an agent on a node without a vote, before it switches the other node off.
 //!
-//! `podman-etcd` shows an attribute of its node while its etcd joins or learns. Such a node refuses to run standalone, because it may
-//! lack writes. If it fenced its voter in a partition, no etcd would be left. So its agent waits, and the voter's agent fences first.
-//! A voter that hangs is fenced after the wait.
+//! `podman-etcd` sets an attribute of its node while its etcd joins or learns. Such a node refuses to run standalone, because it
+//! may lack writes. If it fenced its voter in a partition, no etcd would be left. So its agent waits, and the voter's agent
+//! fences first. A voter that hangs is fenced after the wait.
 
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -10,11 +10,11 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::os::clock::Deadline;
 
-/// So long the local attribute manager may take for its answer. No answer is no wait.
+/// The time limit of the local attribute manager's answer. Without an answer there is no wait.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// So much of an action is left for its reset and its proof.
+/// The part of an action that is reserved for its reset and its proof.
 const AFTER_WAIT: Duration = Duration::from_secs(20);
-/// No wait is longer, whatever the attribute has.
+/// The longest wait, whatever the attribute's value is.
 const LONGEST: u64 = 300;
 
 /// A wait that begins with its action.
@@ -23,7 +23,7 @@ pub(super) struct FenceWait {
     name: String,
     answer: Receiver<Option<u64>>,
     began: Deadline,
-    /// When it ends, once the attribute is known.
+    /// The end of the wait, once the attribute is known.
     end: Option<Deadline>,
 }
 
@@ -36,8 +36,8 @@ impl FenceWait {
         Self { name: name.to_owned(), answer, began: Deadline::after(PATIENCE), end: None }
     }
 
-    /// Waits until the attribute is known, and returns whether this node holds no vote. `left` is the action's time. `None` where that was
-    /// asked before.
+    /// Waits until the attribute is known. Returns whether this node has no vote; `None` if that was determined before. `left` is
+    /// the action's time.
     pub(super) fn begin(&mut self, left: Duration) -> Option<bool> {
         if self.end.is_some() {
             return None;
@@ -56,7 +56,7 @@ impl FenceWait {
         Some(seconds.is_some())
     }
 
-    /// Returns whether the action still has to wait.
+    /// Returns whether the action must still wait.
     pub(super) fn goes_on(&self) -> bool {
         self.end.is_some_and(|end| !end.has_passed())
     }

@@ -1,4 +1,4 @@
-//! How options come in: as lines on standard input from the fencer, as arguments from a person. Pure.
+//! The input of options: lines on standard input from the fencer, or arguments from a person. This module is pure.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,25 +10,24 @@ use zeroize::Zeroizing;
 use super::options::{OPTIONS, Opt, by_name, truth};
 use crate::adapters::options::OptionKind;
 
-/// More than any configuration holds; what is longer is no configuration.
+/// The longest input in bytes, more than any configuration.
 pub const INPUT_LIMIT: usize = 256 * 1024;
 
-/// Options as they were given, the last one of each, with remarks about what was not understood.
+/// The options that were given, the last of each, and remarks about unknown ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     pub values: BTreeMap<Opt, Value>,
     pub node: Option<String>,
-    /// How often `-v` was given.
+    /// The number of `-v` options.
     pub verbosity: u32,
     pub remarks: Vec<String>,
-    /// What cannot be right, whatever the action.
+    /// The faults that are independent of the action.
     pub faults: Vec<String>,
-    /// Values of `plug` by the name that they were given by.
+    /// The values of `plug`, by the name that each was given under.
     plugs: BTreeMap<&'static str, Value>,
 }
 
-/// A value byte by byte; its text is never printed by accident, and wiped when it is dropped, as any of them may be a
-/// password.
+/// A value in bytes. It is never printed by accident, and is wiped when it is dropped, because any value may be a password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Value(Zeroizing<Vec<u8>>);
 
@@ -47,17 +46,17 @@ impl Value {
         &self.0
     }
 
-    /// The value as text; `None` where it is no UTF-8.
+    /// Returns the value as text; `None` where it is not UTF-8.
     pub fn text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 }
 
-/// The plug that says: each action names its own.
+/// The plug that makes each action name its own.
 pub const DYNAMIC: &str = "dynamic";
-/// Actions that may be named without `-o`.
+/// The actions that may be named without `-o`.
 const HARMLESS_WORDS: &[&str] = &["metadata", "meta-data", "manpage"];
-/// So many remarks are kept: the input decides how many there could be.
+/// The number of remarks that are kept, because the input could cause any number.
 const REMARKS: usize = 20;
 
 impl Given {
@@ -67,8 +66,8 @@ impl Given {
         }
     }
 
-    /// Settles on one plug. Pacemaker adds the name of the node, or what `pcmk_host_map` makes of it, as `port` or as
-    /// `plug` where the operator used the other name, and sends both in any order.
+    /// Determines the one plug. Pacemaker adds the node's name, or its plug by `pcmk_host_map`, as `port` or as `plug`. It does
+    /// so even where the operator used the other name, and sends both in any order.
     fn settle_plug(&mut self) {
         let mut rivals: Vec<Value> = Vec::new();
         for value in self.plugs.values() {
@@ -98,8 +97,8 @@ impl Given {
         }
     }
 
-    /// Help and version are for people. Beside the action of a fence device they would print a text and end with the code
-    /// that stands for a fenced node.
+    /// Refuses options that print a text together with an action. They are for people. With a fence device's action they would
+    /// print a text and exit with the code of a fenced node.
     fn refuse_text(&mut self) {
         if !self.values.contains_key(&Opt::Action) {
             return;
@@ -118,12 +117,12 @@ impl Given {
     }
 }
 
-/// Keys that Pacemaker or older tools add and that are nothing to us: not worth a remark.
+/// Keys of Pacemaker or older tools that have no meaning here and deserve no remark.
 const SILENTLY_IGNORED: &[&str] = &["agent", "name", "domain"];
 
-/// Reads `key=value` lines: blanks around a line, comments and empty lines do not count, the last of a key wins.
+/// Reads `key=value` lines. Ignores blanks around a line, comments and empty lines. The last line of a key counts.
 ///
-/// A password is taken as it stands, up to the end of the line; any other value loses blanks and enclosing quotes.
+/// A password is taken literally up to the end of the line. Any other value loses blanks and enclosing quotes.
 pub fn from_lines(input: &[u8]) -> Given {
     let mut given = Given::default();
     for line in input.split(|byte| *byte == b'\n') {
@@ -136,7 +135,7 @@ pub fn from_lines(input: &[u8]) -> Given {
             continue;
         };
         let (key, value) = (&line[..at], &line[at + 1..]);
-        // A key that is no text cannot be shown: it might be half a password.
+        // A key that is not text is not shown, because it might be half of a password.
         let Ok(key) = std::str::from_utf8(key) else {
             given.remark("a line whose key is not text was ignored".to_owned());
             continue;
@@ -171,12 +170,12 @@ fn shown(key: &str) -> String {
     key.chars().filter(|character| !character.is_control()).take(40).collect()
 }
 
-/// Reads arguments as getopt would: short and long options, long ones also shortened, the last of each wins.
+/// Reads arguments as getopt does: short and long options, and abbreviated long ones. The last of each counts.
 ///
-/// A password among them stands in the list of processes anyway; only what is kept of it is wiped.
+/// A password among them is visible in the list of processes anyway. Only this process' copy of it is wiped.
 pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     let matches = command().try_get_matches_from(arguments).map_err(|error| {
-        // Its first line says what is wrong; what follows is advice on usage.
+        // The first line has the error, and the others have advice on usage.
         let text = error.to_string();
         let line = text.lines().next().unwrap_or_default();
         line.strip_prefix("error: ").unwrap_or(line).to_owned()
@@ -196,7 +195,7 @@ pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
         given.node = Some(node.to_string_lossy().into_owned());
     }
     for word in matches.get_many::<OsString>("extra").into_iter().flatten() {
-        // What other agents take as their first word; no action that does anything is ever read from a stray word.
+        // Other agents accept these as their first word. An action that changes something is never read from a bare word.
         if !given.values.contains_key(&Opt::Action) && HARMLESS_WORDS.iter().any(|harmless| word == harmless) {
             given.set(Opt::Action, word.as_bytes());
         } else {
@@ -206,7 +205,7 @@ pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     Ok(given)
 }
 
-/// The command line, as it is parsed and as shells complete it.
+/// Returns the definition of the command line, by which it is parsed and by which shells complete it.
 pub(crate) fn command() -> Command {
     let mut command = Command::new("fence_redfish_rs")
         .no_binary_name(true)
@@ -225,7 +224,7 @@ pub(crate) fn command() -> Command {
         let parser = value_parser!(OsString);
         argument = match row.kind {
             OptionKind::Switch if *opt == Opt::Verbose => argument.action(ArgAction::Count),
-            // A switch may be given a value, with an equals sign only.
+            // A switch may have a value, but only after an equals sign.
             OptionKind::Switch => argument
                 .num_args(0..=1)
                 .require_equals(true)

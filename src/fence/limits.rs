@@ -1,19 +1,19 @@
-//! How long each phase of an action may take, from its options and the time that is left. Pure.
+//! The time limits of each phase of an action, from its options and the time that is left. This module is pure.
 
 use std::time::Duration;
 
 use super::config::Timing;
 use super::plan::{Goal, Limits};
 
-/// How long to knock at a BMC from which nothing useful was ever heard.
+/// The time to retry a BMC that has never given a useful answer.
 const PATIENCE_ACTING: Duration = Duration::from_secs(10);
 const PATIENCE_ASKING: Duration = Duration::from_secs(4);
-/// Between two resets that were accepted; longer than the slowest service needs before it begins.
+/// The time between two accepted resets. It is longer than the slowest service needs before it begins.
 const REPOST: Duration = Duration::from_secs(12);
-/// What remains for the last words and for deleting a session.
+/// The time that is reserved for the last output and the deletion of a session.
 const RESERVE: Duration = Duration::from_secs(1);
 
-/// The bounds of a phase that begins with `left` of the action's time.
+/// Returns the limits of a phase that begins with `left` of the action's time.
 pub(super) fn of(goal: Goal, timing: &Timing, left: Duration) -> Limits {
     let attempts = if goal == Goal::On { timing.retry_on + 1 } else { u32::MAX };
     let end = left.saturating_sub(RESERVE);

@@ -1,9 +1,9 @@
-//! How a BMC let this node in last, for the actions that follow: by which of the two lines of a password file, and by basic
-//! authentication or a session.
+//! The memory of the last successful login at a BMC, for the next actions. It has the line of a password file, and whether basic
+//! authentication or a session worked.
 //!
-//! Without it, each monitor while the first line is no longer valid would be refused once, and many BMCs count refusals over a
-//! time, whatever was accepted in between. Nothing of a password is in it, only which state of which file was looked at:
-//! whoever may read it may read that file.
+//! Without it, each monitor would be refused once while the first line is no longer valid. Many BMCs count refusals over a
+//! period, whatever they accepted in between. The memory contains no part of a password, only the identity of the file and its
+//! state. A program that may read the memory may also read that file.
 
 use std::path::{Path, PathBuf};
 
@@ -15,25 +15,25 @@ use crate::adapters::redfish::service::{Tried, Way};
 use crate::os::clock;
 use crate::records::state_file;
 
-/// Where no reboot reaches, so that it is never older than this boot.
+/// A directory that is empty after a reboot, so that the memory is never older than this boot.
 const DIR: &str = "/run";
 
-/// What an action learnt.
+/// The result of an action's logins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {
     pub(super) way: Option<Way>,
     /// The file, where it had two lines.
     pub(super) file: Option<Identity>,
-    /// The line to begin with, counted from 0; none where both were refused.
+    /// The line to begin with, counted from 0; `None` if both were refused.
     pub(super) line: Option<usize>,
-    /// Whether that line was accepted, or is only the one that was not refused.
+    /// Whether that line was accepted, or only was not refused.
     pub(super) accepted: bool,
-    /// In seconds since 1970.
+    /// The time in seconds since 1970.
     pub(super) at: u64,
 }
 
-/// A BMC's memory, as a file.
+/// The memory about a BMC, as a file.
 #[derive(Clone, Debug)]
 pub(super) struct Remembered {
     path: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// Of the BMC at `address`.
+    /// Returns the memory about the BMC at `address`.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }
@@ -52,12 +52,13 @@ impl Remembered {
         Self { path, memory }
     }
 
-    /// What is known of the lines of `file` in its present state.
+    /// Returns the memory about the lines of `file` in its present state.
     pub(super) fn about(&self, file: Identity) -> Option<Memory> {
         (self.memory.file == Some(file)).then_some(self.memory)
     }
 
-    /// Keeps what came of an action that showed the lines of `file` in this `order`. What cannot be kept costs a refusal later.
+    /// Stores the result of an action that tried the lines of `file` in this `order`. A memory that cannot be stored only costs a
+    /// refusal later.
     pub(super) fn keep(&self, tried: &Tried, file: Option<(Identity, &[usize])>) {
         if *tried == Tried::default() {
             return;
@@ -67,7 +68,7 @@ impl Remembered {
             let left = (0..order.len()).find(|at| !tried.refused.contains(at));
             let line = tried.accepted.or(left).and_then(|at| order.get(at)).copied();
             (memory.file, memory.line, memory.accepted) = (Some(identity), line, tried.accepted.is_some());
-            // Where none of them is valid, the BMC may take them in another way by now.
+            // If no line is valid, the BMC may have changed the kind of login.
             memory.way = memory.way.filter(|_| line.is_some());
         }
         if file.is_none() && memory.way == self.memory.way {

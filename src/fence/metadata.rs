@@ -1,4 +1,4 @@
-//! What the agent says about itself: metadata for Pacemaker and pcs, help and a man page for people. All from the table.
+//! The agent's descriptions of itself, from the table of options: metadata for Pacemaker and pcs, help and a man page for people.
 
 use roff::{bold, line_break, roman};
 
@@ -15,7 +15,7 @@ const LONG: &str = "fence_redfish_rs is an I/O Fencing agent which can be used w
     Redfish APIs. These controllers provide remote access to control power on a server. It takes the options of \
     fence_redfish. A node counts as fenced only when the controller says twice that the system is off.";
 
-/// The metadata that the fencer, pcs and stonith_admin read.
+/// Returns the metadata that the fencer, pcs and stonith_admin read.
 pub fn metadata() -> String {
     let mut xml = Writer::document("");
     xml.open("resource-agent", &[("name", NAME), ("shortdesc", SHORT)]);
@@ -29,7 +29,7 @@ pub fn metadata() -> String {
     xml.open("actions", &[]);
     for (name, _, declared) in ACTIONS {
         if *declared {
-            // A power fence agent is not for unfencing: "on" is never run on its own when a node joins.
+            // A power fence agent does not unfence, so "on" never runs by itself when a node joins.
             let automatic = [("name", *name), ("automatic", "0")];
             xml.empty("action", if *name == "on" { &automatic } else { &automatic[..1] });
         }
@@ -37,14 +37,14 @@ pub fn metadata() -> String {
     xml.finish()
 }
 
-/// What `-h` prints.
+/// Returns the output of `-h`.
 pub fn help() -> String {
     let mut text = format!("Usage:\n\t{NAME} [options]\nOptions:\n{}", help::list(rows()));
     text.push_str("Without any option, key=value lines are read from standard input.\n");
     text
 }
 
-/// A man page: `fence_redfish_rs -o manpage | man -l -`.
+/// Returns the man page: `fence_redfish_rs -o manpage | man -l -`.
 pub fn manpage() -> String {
     let mut page = Page::new(NAME, "8", "Fence agents", SHORT);
     page.section("SYNOPSIS").text([bold(NAME), roman(" [options]")]);
@@ -95,7 +95,7 @@ mod tests {
     fn every_option_is_in_every_text() {
         let texts = [metadata(), help(), manpage().replace("\\-", "-")];
         for row in rows() {
-            // Who reads the metadata writes them into a fence device.
+            // Readers of the metadata write its options into a fence device.
             for text in &texts[usize::from(row.for_people)..] {
                 assert!(text.contains(&format!("--{}", row.long_option())), "{} in {text}", row.name);
             }

@@ -1,9 +1,9 @@
 //! `fence_redfish_rs`, the fence agent: power on and off through a BMC's Redfish service.
 //!
-//! [`run`] carries out an action for any caller. [`input`] and [`config`] turn what was typed into a checked configuration
-//! by the one table in [`options`]; [`act`] carries the action out, and asks [`plan`], which is pure, for every single step.
-//! [`process`] is the program around it. Exit codes are those of the fencing library: 0 done and proven (`status`: on), 2
-//! `status` only: off, 1 everything else.
+//! [`run`] executes an action for any caller. [`input`] and [`config`] turn the given options into a checked configuration, by
+//! the table in [`options`]. [`act`] executes the action, and asks [`plan`], which is pure, for every single step. [`process`] is
+//! the program around it. Exit codes are those of the fencing library: 0 is done and proven (`status`: on), 2 is off (`status`
+//! only), and 1 is everything else.
 
 pub mod act;
 pub mod config;
@@ -46,48 +46,49 @@ use crate::adapters::redfish::session::{OnSession, SessionHandle};
 use crate::os::clock::Deadline;
 use crate::os::secret::{Scrubber, Secret};
 
-/// Why an action was not done, or not proven.
+/// The reason why an action was not performed, or not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Something on this machine, such as a file with the password.
+    /// A fault on this machine, such as with the password's file.
     #[error("{0}")]
     Here(String),
     #[error(transparent)]
     Bmc(#[from] Failure),
 }
 
-/// How an action ended, and what it found out about its BMC on the way.
+/// The end of an action, and the facts about its BMC that it has found.
 #[derive(Debug)]
 pub struct Run {
     pub ended: Result<Ending, Error>,
     pub notes: Vec<Noted>,
-    /// Who we are to the BMC, where that was asked for and the action succeeded.
+    /// The account at the BMC, if the caller asked for it and the action succeeded.
     pub account: Option<Result<Account, Failure>>,
-    /// By which flag an agent of another node would be seen, where that was asked for and the action succeeded.
+    /// The flag by which an agent of another node would be seen, if the caller asked for it and the action succeeded.
     pub flag: Option<Flag>,
     pub login: LoggedIn,
 }
 
-/// What an operator wants to know on top of an action.
+/// The facts that an operator's command asks for in addition to an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Curiosity {
     /// The account and its role.
     pub account: bool,
-    /// Whether the BMC shows sessions to other clients, which is proven by two of them.
+    /// The proof by two sessions that the BMC shows sessions to other clients.
     pub flag: bool,
 }
 
-/// What the BMC said to the lines of a password file, or to the one password that there is. Lines are counted from 0.
+/// The BMC's answers to the lines of a password file, or to the only password. Lines are counted from 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedIn {
     pub accepted: Option<usize>,
     pub refused: Vec<usize>,
 }
 
-/// Carries out what `config` asks for, within its time, and writes what is sent and answered to `debug_file`.
+/// Executes the action of `config` within its time, and writes requests and answers to `debug_file`.
 ///
-/// Nothing of the process is touched: no signal, no output, no exit. Whoever may end the process in the middle takes what
-/// `on_session` gets, and deletes that session first. Metadata, manual page and help are not actions; see [`metadata`].
+/// This function does not touch the process: no signal, no output, no exit. A caller that may end the process early takes the
+/// handle that `on_session` receives, and deletes the session first. Metadata, manual page and help are not actions; see
+/// [`metadata`].
 pub fn run(
     config: &Config,
     debug_file: Option<&str>,
@@ -96,7 +97,7 @@ pub fn run(
     run_and_note(config, debug_file, on_session).ended
 }
 
-/// As [`run`], with what was found on the way.
+/// Executes an action as [`run`] does, and returns the facts that it found.
 pub fn run_and_note(
     config: &Config,
     debug_file: Option<&str>,
@@ -105,7 +106,7 @@ pub fn run_and_note(
     carry_out(config, debug_file, Box::new(on_session), Curiosity::default())
 }
 
-/// A monitor, with what it found, and what was asked for: for an operator, as it costs some requests more.
+/// Runs a monitor for an operator, and returns the facts that `asks` names. They cost additional requests.
 pub fn examine(config: &Config, asks: Curiosity, on_session: impl FnOnce(SessionHandle) + Send + 'static) -> Run {
     carry_out(config, None, Box::new(on_session), asks)
 }
@@ -135,7 +136,7 @@ fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, a
     Run { ended, notes, account, flag, login }
 }
 
-/// Proves by which flag another client is seen on `bmc`.
+/// Proves the flag by which another client is seen on `bmc`.
 fn flag_of(bmc: &Bmc, config: &Config) -> Flag {
     let handle = SessionHandle::new(Box::new(|_| {}));
     let client = bmc.client().within(contest::TARGET_LIMIT);
@@ -144,7 +145,7 @@ fn flag_of(bmc: &Bmc, config: &Config) -> Flag {
     flag::prove([&mut board(), &mut board()])
 }
 
-/// Gives the account of `config` the password `new` at its BMC, after a monitor has proven that it is the right one.
+/// Changes the password of the account of `config` at its BMC to `new`, after a monitor has proven that the BMC is the right one.
 pub fn change_password(config: &Config, new: &Secret) -> Result<(), Error> {
     let deadline = Deadline::after(config.timing.total);
     let (mut bmc, keys, _) = connect(config, None, deadline, Box::new(|_| {}))?;
@@ -156,7 +157,7 @@ pub fn change_password(config: &Config, new: &Secret) -> Result<(), Error> {
     changed.map_err(Error::from)
 }
 
-/// The passwords that an action has, in the order in which it shows them.
+/// The passwords of an action, in the order in which it tries them.
 struct Keys {
     order: Vec<usize>,
     file: Option<Identity>,
@@ -164,7 +165,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Those of `file` that were `fetched`: what was accepted last, first.
+    /// Orders the passwords that were `fetched` from the file: the last accepted one is first.
     fn of(config: &Config, fetched: &Fetched) -> Self {
         let remembered = Remembered::of(&config.address);
         let mut order: Vec<usize> = (0..fetched.secrets.len()).collect();
@@ -173,7 +174,7 @@ impl Keys {
         Self { order, file: fetched.file, remembered }
     }
 
-    /// Keeps what `bmc` said to them for the next action.
+    /// Stores the results of `bmc` for the next action.
     fn learn(&self, bmc: &Bmc) -> LoggedIn {
         let tried = bmc.tried();
         self.remembered.keep(tried, self.file.map(|file| (file, self.order.as_slice())));
@@ -185,7 +186,7 @@ impl Keys {
     }
 }
 
-/// The BMC, to which nothing was sent yet. The passwords are fetched, and a delay is over.
+/// Returns a BMC to which nothing was sent yet. Fetches the passwords, and waits for the configured delay.
 fn connect(
     config: &Config,
     debug_file: Option<&str>,
@@ -228,7 +229,7 @@ fn connect(
     Ok((Bmc::new(client, login, &config.redfish_uri, handle), keys, contest))
 }
 
-/// The race of an action, with a client of its own for the BMC of this node.
+/// Creates the race of an action, with a separate client for the BMC of this node.
 fn contest_of(
     config: &Config,
     with: &RaceWith,

@@ -1,5 +1,5 @@
-//! What an action found out about its BMC, written down for whoever wants to know whether fencing would work: see
-//! [`bmc_note`](crate::records::bmc_note). No request is sent for it, and no action waits for it, or fails by it.
+//! The facts that an action has found about its BMC, written down for checks of the fencing: see
+//! [`bmc_note`](crate::records::bmc_note). The notes cost no request, and no action waits for them or fails because of them.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -21,32 +21,32 @@ use crate::os::regular_file;
 use crate::os::uuid;
 use crate::records::bmc_note::{self, BmcNote, FencingNote};
 
-/// A directory that does not answer is left to itself after this time.
+/// The time after which a directory that does not answer is given up.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// So many notes are kept; where there are more, the oldest goes.
+/// The greatest number of notes. With more, the oldest is deleted.
 const FILES: usize = 32;
-/// How much of a BMC's own words is kept.
+/// The part of a BMC's own words that is kept, in bytes.
 const WORDS: usize = 100;
-/// How much of a failure, which is a sentence.
+/// The part of a failure that is kept. A failure is a sentence.
 const SENTENCE: usize = 500;
-/// More reset types than the standard has.
+/// The greatest number of reset types, more than the standard has.
 const TYPES: usize = 32;
-/// What an agent that was killed in the middle of it left behind is in nobody's way after this time.
+/// The age from which the half-written file of a killed agent is removed.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// A note, and what it is to be kept under.
+/// A note, and the system that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub note: BmcNote,
-    /// Whether the system was found: then its path is in the note.
+    /// True if the system was found. The note then has its path.
     found: bool,
-    /// It adds what a power action came to, and keeps what the last monitor found.
+    /// True if the note adds the result of a power action to the facts of the last monitor.
     adds: bool,
-    /// The UUID that the system has to have.
+    /// The UUID that the system must have.
     uuid: Option<String>,
 }
 
-/// Returns the notes of a power action that begins: until it ends, a status reports it as under way.
+/// Returns the notes of a power action that begins. Until it ends, a status reports it as under way.
 pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     if !config.action.switches_off() {
         return Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     config.systems.iter().map(of_system).collect()
 }
 
-/// The notes of an action that took `took` so far: of a monitor, and of a power action that is to switch off.
+/// Returns the notes of an action that has taken `took` so far: a monitor, or a power action that switches off.
 pub(super) fn of(
     config: &Config,
     bmc: Option<&Bmc>,
@@ -139,8 +139,8 @@ pub(super) fn of(
     seen.hosts.iter().map(of_host).collect()
 }
 
-/// Returns the notes that are about the fence device. Options that are typed by hand are the operator's own, so a monitor's failure
-/// there is not the device's.
+/// Returns the notes that are about the fence device. Options that are typed by hand are the operator's, so a failed monitor by
+/// hand is not the device's.
 pub(super) fn of_the_device(mut notes: Vec<Noted>, under_fencer: bool) -> Vec<Noted> {
     notes.retain(|noted| under_fencer || noted.adds || noted.note.failure.is_none());
     notes
@@ -150,7 +150,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// On and Off in the standard's words, anything else in the BMC's own.
+/// Returns On and Off in the standard's words, and any other state in the BMC's own.
 fn power(power: &Power) -> Option<&str> {
     match power {
         Power::Known(PowerWord::On, _) => Some("On"),
@@ -160,8 +160,8 @@ fn power(power: &Power) -> Option<&str> {
     }
 }
 
-/// What the device calls a system that was not found. The fencer's name of the node is left out: it comes with some actions
-/// only.
+/// Returns the device's name for a system that was not found. Omits the fencer's name of the node, because only some actions have
+/// it.
 fn called(pointer: &Pointer) -> String {
     match (&pointer.systems_uri, &pointer.wanted) {
         (Some(uri), _) => uri.clone(),
@@ -170,8 +170,8 @@ fn called(pointer: &Pointer) -> String {
     }
 }
 
-/// Keeps `notes` in `directory`, which is made if the one above it is there, or `makes_all` of them. Whoever cannot wait for
-/// it goes on after a moment, and the note is there a little later, or not at all.
+/// Stores `notes` in `directory`, which is created if its parent exists, or in any case if `makes_all`. The caller waits only
+/// briefly, and the note is written a little later, or never.
 pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     if notes.is_empty() {
         return;
@@ -185,7 +185,7 @@ pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     let _ = waits.recv_timeout(PATIENCE);
 }
 
-/// Writes `notes`, however long that takes.
+/// Writes `notes`, without a time limit.
 pub(super) fn write_all(directory: &Path, notes: &[Noted], makes_all: bool) {
     for noted in notes {
         if let Err(error) = write(directory, noted, makes_all) {
@@ -211,19 +211,19 @@ fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
     note.on_at_millis = newest.on_at_millis;
     note.fencing = fencing_after(noted.note.fencing.clone(), before.fencing);
     if note.at == 0 {
-        // Nothing was looked at yet.
+        // The system has not been observed yet.
     } else if note.failure.is_none() {
         note.last_success = Some(note.at);
     } else {
         note.last_success = note.last_success.or(before.last_success);
-        // By this the next failure is known as the same system's.
+        // The UUID identifies the system in the next failure.
         note.uuid = note.uuid.or(before.uuid);
     }
     make_room(directory, &path);
     replace(&path, &serde_json::to_vec(&note)?)
 }
 
-/// Returns the newer of two, with how the older one ended while the newer one is under way.
+/// Returns the newer of two fencings. While the newer one is under way, adds the end of the older one.
 fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Option<FencingNote> {
     match (newer, older) {
         (Some(newer), Some(older)) if newer.ended_at_millis.is_none() => {
@@ -233,8 +233,8 @@ fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Opti
     }
 }
 
-/// The note of the system that was found before under another name than it is called by: the one with the right UUID, the
-/// one whose path ends so, or the only one of this BMC where it is not called anything.
+/// Finds the note of the same system under another name: the one with the right UUID, or the one with a path that ends in the
+/// name. Without a name it is the only note of this BMC.
 fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     let mut found = all(directory);
     found.retain(|note| note.address == noted.note.address && note.at > 0);
@@ -248,7 +248,7 @@ fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     if found.len() == 1 { found.pop() } else { None }
 }
 
-/// Every note in `directory`; what cannot be read is passed over.
+/// Returns every readable note in `directory`.
 pub fn all(directory: &Path) -> Vec<BmcNote> {
     files(directory).into_iter().filter_map(|path| read(&path)).collect()
 }
@@ -262,7 +262,7 @@ fn read(path: &Path) -> Option<BmcNote> {
     serde_json::from_slice(&regular_file::read_at_most(path, bmc_note::LIMIT).ok()?).ok()
 }
 
-/// Devices come and go; their notes stay behind.
+/// Deletes the oldest note if there are too many, because notes of removed devices stay behind.
 fn make_room(directory: &Path, path: &Path) {
     let files = files(directory);
     if files.len() < FILES || files.iter().any(|one| one == path) {
@@ -274,8 +274,8 @@ fn make_room(directory: &Path, path: &Path) {
     }
 }
 
-/// Puts a new file in the place of the old one. It is not waited for until it is on the disk: what a power cut takes is
-/// measured anew by the next monitor, and a disk that hangs keeps no node from being fenced.
+/// Replaces a file by a new one, without syncing it to disk. The next monitor restores the facts that a power cut has lost, and a
+/// disk that hangs must not delay a fencing.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let begin = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);

@@ -1,15 +1,15 @@
-//! Every option of the agent in one table: it is parsed by it, and metadata, help and man page are printed from it.
+//! The table of the agent's options. The parser, the metadata, the help and the man page use it.
 
 use crate::adapters::options::OptionKind::{self, Integer, OneOf, Seconds, Secret, Switch, Text, Truth};
 use crate::adapters::options::OptionRow;
-/// A truth value, as a fence agent takes it.
+/// A truth value with the words of a fence agent.
 pub use crate::adapters::options::yes_no::of_fence_agents as truth;
 use crate::adapters::pacemaker::attributes::FENCE_WAIT;
 
-/// No time-out or delay needs to be longer than a day, in seconds.
+/// The longest time-out or delay in seconds: a day.
 const LONGEST: i64 = 24 * 60 * 60;
 
-/// An option, whatever name it was given by.
+/// An option, independent of the name that it was given under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Opt {
     Action,
@@ -61,7 +61,7 @@ const fn row(name: &'static str, kind: OptionKind, value: &'static str, help: &'
     OptionRow::new(name, kind, help).value(value)
 }
 
-/// A row for each option, in their order.
+/// The rows of all options, in their order.
 pub const OPTIONS: &[(Opt, OptionRow)] = &[
     (Opt::Action, row("action", Text, "action", "Fencing action: on, off, reboot, status, monitor, list, list-status, diag, validate-all, metadata or manpage")
         .letter('o').required()),
@@ -132,7 +132,7 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
         .default(FENCE_WAIT)),
 ];
 
-/// Fails the build where the table does not have each option at its place.
+/// Fails the build if the table does not have each option at its index.
 const _: () = {
     assert!(OPTIONS.len() == Opt::WaitAttribute as usize + 1);
     let mut at = 0;
@@ -143,18 +143,18 @@ const _: () = {
 };
 
 impl Opt {
-    /// What the table says of it.
+    /// Returns the option's row.
     pub fn row(self) -> &'static OptionRow {
         &OPTIONS[self as usize].1
     }
 }
 
-/// Every row, in the order in which they are listed.
+/// Returns every row, in the order of the lists.
 pub fn rows() -> impl Iterator<Item = &'static OptionRow> {
     OPTIONS.iter().map(|(_, row)| row)
 }
 
-/// The option of a name from standard input: the present or the old one, with dashes or underscores.
+/// Finds the option of a name from standard input: the present or the former name, with dashes or underscores.
 pub fn by_name(name: &str) -> Option<&'static (Opt, OptionRow)> {
     let name = name.replace('-', "_");
     OPTIONS.iter().find(|(_, row)| row.name == name || row.old.is_some_and(|old| old.replace('-', "_") == name))

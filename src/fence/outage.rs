@@ -1,11 +1,14 @@
-//! What one run of the agent tells the next: when the BMC was out of reach last, and whether a try has given way since.
+//! The memory that one run of the agent leaves for the next: the last time at which the BMC was unreachable, and whether an
+//! attempt has given way since.
 //!
-//! After an outage of everything, both nodes may reach each other's BMC at the same moment. Each of them may then be in
-//! the middle of a try to fence the other, or about to begin one whose delay is over: the delay may end in that moment by
-//! chance, the fencer makes the second try of a request (`pcmk_off_retries`, `pcmk_reboot_retries`) without a delay, and it
-//! lets a try wait for the monitor of the same device after the delay. So the first try that reaches the BMC after an
-//! outage gives way, and the fencer's own second one with it. The next comes after a delay that began when all was back,
-//! and goes on whatever it meets: a BMC that loses the first packets of every run would never be fenced through.
+//! After an outage of everything, both nodes may reach each other's BMC at the same moment. Each may then be in the middle of an
+//! attempt to fence the other, or about to begin one with its delay over. There are three reasons for that. The delay may end at
+//! that moment by chance. The fencer makes the second attempt of a request (`pcmk_off_retries`, `pcmk_reboot_retries`) without a
+//! delay. It also lets an attempt wait for the monitor of the same device after the delay.
+//!
+//! So the first attempt that reaches the BMC after an outage gives way, and the fencer's own second attempt with it. The next
+//! attempt comes after a delay that began after the outage, and continues in any case. Otherwise no fencing would ever succeed
+//! through a BMC that loses the first packets of every run.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,16 +21,16 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::os::clock;
 use crate::records::state_file;
 
-/// Where no reboot reaches.
+/// A directory that is empty after a reboot.
 const DIR: &str = "/run";
-/// The fencer begins its own second try a second after the first. What comes after a delay comes later.
+/// The time in which the fencer begins its own second attempt: a second after the first. An attempt after a delay comes later.
 const RIGHT_AFTER: Duration = Duration::from_secs(2);
-/// An outage that is longer ago than any usual delay and the requests around it was over before that delay began.
+/// The age of an outage from which it does not matter. It was over before any usual delay and the requests around it began.
 const RECENT: Duration = Duration::from_secs(30);
-/// No second try gives way in so long a time, an outage or not.
+/// The time in which no second attempt gives way, with or without an outage.
 const SPELL: Duration = Duration::from_secs(120);
 
-/// In nanoseconds since the machine booted.
+/// The times of the memory, in nanoseconds since the machine booted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OutageSeen {
     away: u64,
@@ -35,13 +38,13 @@ struct OutageSeen {
 }
 
 impl OutageSeen {
-    /// Whether a run that began at `began` has to give way.
+    /// Returns whether a run that began at `began` must give way.
     fn holds(self, began: Duration) -> bool {
         let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT, began);
         self.allows(began) && (is_due || self.gave_way_within(RIGHT_AFTER, began))
     }
 
-    /// Whether it may, whatever it meets.
+    /// Returns whether the run may give way at all.
     fn allows(self, began: Duration) -> bool {
         !self.gave_way_within(SPELL, began) || self.gave_way_within(RIGHT_AFTER, began)
     }
@@ -55,18 +58,18 @@ fn within(at: u64, span: Duration, began: Duration) -> bool {
     began <= Duration::from_nanos(at).saturating_add(span)
 }
 
-/// The runs of the agent that turn to one BMC.
+/// The outage rule for the agent's runs against one BMC.
 #[derive(Debug)]
 pub struct Outage {
     path: PathBuf,
     seen: OutageSeen,
     began: Duration,
-    /// Whether this run has to give way for what earlier ones saw.
+    /// True if this run must give way because of an earlier run's observation.
     holds: bool,
 }
 
 impl Outage {
-    /// For a run that began `since` ago.
+    /// Creates the rule for a run that began `since` ago.
     pub fn with(address: &Address, since: Duration) -> Self {
         Self::below(Path::new(DIR), address, since)
     }
@@ -81,18 +84,18 @@ impl Outage {
         Self { path, seen: seen.unwrap_or_default(), began, holds }
     }
 
-    /// Whether a try of this run may give way.
+    /// Returns whether an attempt of this run may give way.
     pub fn may_give_way(&self) -> bool {
         self.seen.allows(self.began)
     }
 
-    /// Takes note for the next run where the BMC is out of reach, or was until now. Answers what the history lacks then:
-    /// that somebody knocked in vain, in a run before this one or in a packet that was lost.
+    /// Records for the next run that the BMC is unreachable, or was until now. Returns the event that the history lacks in that
+    /// case: a failed attempt to connect, by an earlier run or in a lost packet.
     pub fn missed(&mut self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
         let any = |is: fn(&Event) -> bool| history.iter().any(|moment| is(&moment.event));
         let is_first = !any(|event| matches!(event, Event::Read { .. }));
         let outage = match event {
-            // A BMC that is away after a reset is no reason not to try again.
+            // A BMC that is unreachable after a reset is no reason to give way.
             Event::Unread(_) | Event::ChassisUnread(_) if any(|event| matches!(event, Event::Posted)) => false,
             Event::Unread(failure) | Event::ChassisUnread(failure) => failure.kind == FailureKind::Unreachable,
             Event::Read { .. } => is_first && just_back(),
@@ -105,8 +108,8 @@ impl Outage {
         missed.then(|| Event::Unread(Failure::new(FailureKind::Unreachable, "nobody answered at first")))
     }
 
-    /// Ends this attempt without a reset, and writes that down. A second attempt in a row keeps the first one's time. Where it
-    /// cannot be written down, the attempt goes on: nothing would keep the next ones from giving way as well.
+    /// Ends this attempt without a reset, and records that. A second attempt in a row keeps the first one's time. If the record
+    /// cannot be written the attempt continues, because the next ones would give way as well.
     pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();
         let is_noted =
@@ -114,7 +117,7 @@ impl Outage {
         is_noted.then(given_way)
     }
 
-    /// Writes down what the next run has to know; answers whether it will.
+    /// Records the memory for the next run. Returns whether that succeeded.
     fn note(&mut self, seen: OutageSeen) -> bool {
         self.seen = seen;
         let written = state_file::write(&self.path, &seen);
@@ -125,7 +128,7 @@ impl Outage {
     }
 }
 
-/// How a try that gives way ends.
+/// Returns the failure of an attempt that gives way.
 fn given_way() -> Failure {
     Failure::new(
         FailureKind::Unreachable,
@@ -170,17 +173,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let knows = |host, since| knocked(&mut begun(dir.path(), host, since), &on(), false);
         let mut first = begun(dir.path(), "192.0.2.1", 0);
-        // Whoever answers is there, and so is who is silent.
+        // A BMC that answers is reachable, and so is one that accepts a connection and is silent.
         assert!(!knocked(&mut first, &on(), false) && !knocked(&mut first, &failed(FailureKind::Silent), false));
         assert!(!knows("192.0.2.1", 0));
-        // A failure stands in the history already; a lost packet does not.
+        // The history already has a failure, but not a lost packet.
         for (event, just_back, is_told) in [(failed(FailureKind::Unreachable), false, false), (on(), true, true)] {
             assert_eq!(knocked(&mut first, &event, just_back), is_told);
             assert!(knows("192.0.2.1", 0));
             assert!(!knows("192.0.2.2", 0), "another BMC");
             fs::remove_file(&first.path).unwrap();
         }
-        // Only the first look is late, and what comes after a reset is no outage.
+        // Only the first observation can be late, and a failure after a reset is no outage.
         for (event, seen) in [(on(), on()), (failed(FailureKind::Unreachable), Event::Posted)] {
             let looked = [Moment { at: Duration::ZERO, event: seen }];
             assert_eq!(first.missed(&looked, &event, || true), None);
@@ -188,7 +191,7 @@ mod tests {
         }
         first.note(OutageSeen { away: clock::boot_nanoseconds() - 31_000_000_000, gave_way: None });
         assert!(!knows("192.0.2.1", 0));
-        // What counts is when it began, however long it took to reach the BMC.
+        // The beginning of the run counts, however long it took to reach the BMC.
         assert!(knows("192.0.2.1", 1_500));
         for odd in ["", "x", "7", "{}", &format!("{{\"away\":{},\"gave_way\":null}}", u64::MAX)] {
             fs::write(&first.path, odd).unwrap();
@@ -227,11 +230,11 @@ mod tests {
             begun(dir.path(), "192.0.2.1", 0)
                 .note(OutageSeen { away: ago(gave_way + 1), gave_way: Some(ago(gave_way)) });
             let mut run = begun(dir.path(), "192.0.2.1", 0);
-            // It knocks in vain itself.
+            // This run itself does not reach the BMC.
             knocked(&mut run, &failed(FailureKind::Unreachable), false);
             assert_eq!(run.may_give_way(), may, "{gave_way} s after the last that gave way");
         }
-        // The fencer's second try, away again as well: the third is not put off by it.
+        // The fencer's second attempt meets another outage. It does not postpone the third one.
         let first = ago(1);
         begun(dir.path(), "192.0.2.1", 0).note(OutageSeen { away: ago(2), gave_way: Some(first) });
         let mut second = begun(dir.path(), "192.0.2.1", 0);

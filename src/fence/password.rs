@@ -1,4 +1,4 @@
-//! Fetches the password from where the configuration says it is; it never passes through a shell or an argument.
+//! The password, fetched from its configured source. It never passes through a shell or an argument.
 
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,17 +11,17 @@ use crate::adapters::command::Programs;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 
-/// A password program that talks to a vault needs some time; one that hangs must not take the whole action.
+/// The time limit of a password program. Access to a vault takes some time, but a program that hangs must not use up the action.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The passwords that may be valid, and the file that they are lines of, where they are.
+/// The passwords that may be valid, and the file that they are from, where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     pub secrets: Vec<Secret>,
     pub file: Option<Identity>,
 }
 
-/// The passwords themselves, or why there is none; neither text shows any part of one.
+/// Fetches the passwords. Neither the result's texts nor the error show any part of one.
 pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Fetched, String> {
     let one = |secret| Fetched { secrets: vec![secret], file: None };
     let fetched = match source {
@@ -35,7 +35,7 @@ pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Fetched, String
     Ok(fetched)
 }
 
-/// What can be checked without running or reading anything.
+/// Checks the source without running or reading anything.
 pub fn check(source: &PasswordSource) -> Result<(), String> {
     match source {
         PasswordSource::Given(_) => Ok(()),
@@ -71,7 +71,7 @@ fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     let (code, printed) = Programs::default()
         .run_for_secret(program, &arguments, limit)
         .map_err(|error| format!("password_script: {error}"))?;
-    // Neither its output nor its complaint is shown: either may hold the password.
+    // Neither output nor error text of the program is shown, because both may contain the password.
     if code != 0 {
         return Err(format!("password_script {program} failed with exit code {code}"));
     }
@@ -82,7 +82,7 @@ fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     if secret.is_empty() { Err(format!("password_script {program} printed no password")) } else { Ok(secret) }
 }
 
-/// The program and its arguments, separated by blanks; a file whose name has blanks is taken as it is.
+/// Splits a command into the program and its arguments, at blanks. A file with blanks in its name is taken as a whole.
 fn split(script: &str) -> (&str, Vec<&str>) {
     if Path::new(script).is_file() {
         return (script, Vec::new());

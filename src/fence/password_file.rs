@@ -1,5 +1,5 @@
-//! The file with a BMC's password, which has two lines while the password changes: the one that was valid, and the one that
-//! will be. The BMC says which of them is valid now, so the two may change in any order.
+//! The file with a BMC's password. While the password changes it has two lines: the old one and the new one. The BMC decides
+//! which of them is valid, so that the file and the BMC may change in any order.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -14,17 +14,17 @@ use crate::os::ofd_lock;
 use crate::os::secret::Secret;
 use crate::os::{regular_file, wiped};
 
-/// Lines beyond this are no passwords.
+/// The number of lines that can be passwords.
 pub const LINES: usize = 2;
-/// A first line longer than this is no password.
+/// The greatest length of a first line that can be a password.
 pub(super) const LIMIT: usize = 64 * 1024;
-/// Held while a file is looked at and replaced, by whoever does that.
+/// The lock that is held while a file is read and replaced.
 const LOCK: &str = "/run/tandem-password-files.lock";
-/// What is done under the lock takes milliseconds.
+/// The time to wait for the lock. It is held for milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Which state of which file it was, so that what was learnt of its lines is not taken for another one's. It says nothing of
-/// what is in it.
+/// The identity of a file in one state, so that results about its lines are not applied to another state. It contains nothing of
+/// the contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     device: u64,
@@ -34,7 +34,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of an open file.
+    /// Returns the identity of an open file.
     pub fn of(file: &File) -> io::Result<Self> {
         let data = file.metadata()?;
         Ok(Self {
@@ -46,12 +46,12 @@ impl Identity {
     }
 }
 
-/// The passwords in `content`: its first line, and a second one that is another.
+/// Returns the passwords in `content`: its first line, and a different second one.
 pub fn lines(content: &[u8]) -> Vec<Secret> {
     let mut found: Vec<Secret> = Vec::with_capacity(LINES);
     for line in content.split(|byte| *byte == b'\n').take(LINES) {
         let line = Secret::new(line.strip_suffix(b"\r").unwrap_or(line));
-        // An empty first line is what its reader complains of.
+        // An empty first line is kept, because the caller reports it.
         if found.is_empty() || (!line.is_empty() && !found.contains(&line)) {
             found.push(line);
         }
@@ -59,7 +59,7 @@ pub fn lines(content: &[u8]) -> Vec<Secret> {
     found
 }
 
-/// A file, held so that nobody else who keeps to the lock changes it meanwhile.
+/// A password file that is locked against changes by other programs that use the lock.
 #[derive(Debug)]
 pub struct PasswordFile {
     path: PathBuf,
@@ -70,13 +70,13 @@ pub struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Reads the file at `path`, to be changed; a link is followed, so that it stays one.
+    /// Locks and reads the file at `path`, in order to change it. A link is followed, so that it stays a link.
     pub fn hold(path: &Path) -> io::Result<Self> {
         let lock = lock(Path::new(LOCK))?;
         Ok(Self { _lock: Some(lock), ..Self::look(path)? })
     }
 
-    /// Reads it, only to look.
+    /// Reads the file without a lock, in order not to change it.
     pub fn look(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         let file = regular_file::open(&path)?;
@@ -85,8 +85,8 @@ impl PasswordFile {
         Ok(Self { lines: lines(&content), identity, owner: (data.uid(), data.gid()), path, _lock: None })
     }
 
-    /// Puts a file with `lines` in its place: whoever reads it finds the old one or this one, whole. It belongs to the same
-    /// owner, and nobody else reads it.
+    /// Replaces the file by one with `lines`. A reader finds the old or the new file, and never a part. The new file has the same
+    /// owner, and no other user can read it.
     pub fn replace(&mut self, lines: Vec<Secret>) -> io::Result<()> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".new");
@@ -131,8 +131,8 @@ fn lock(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// `lines` with `new` as what will be valid, beside the one that is. `valid` is the one that the BMC was seen to accept; `None`
-/// where two are there already and nobody knows which of them has to stay.
+/// Returns `lines` with `new` as the future password after the valid one. `valid` is the line that the BMC was seen to accept.
+/// Returns `None` if there are two lines and it is unknown which one must stay.
 pub fn staged(lines: &[Secret], valid: Option<usize>, new: &Secret) -> Option<Vec<Secret>> {
     let stays = match lines {
         _ if lines.contains(new) => return Some(lines.to_vec()),
@@ -186,7 +186,7 @@ mod tests {
         fs::write(&real, "old\n").unwrap();
         fs::set_permissions(&real, fs::Permissions::from_mode(0o644)).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        // As a command that was killed left it.
+        // A command that was killed leaves such a file.
         fs::write(dir.path().join("real.new"), "half").unwrap();
         let mut file = PasswordFile::look(&link).unwrap();
         let before = file.identity;

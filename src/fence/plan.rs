@@ -1,10 +1,10 @@
-//! What an action does next: a pure function of its goal, of what was seen and done so far, and of the time.
+//! The next step of an action: a pure function of its goal, of its events so far, and of the time.
 //!
-//! The rules that keep fencing honest are all here. Off is reached when the system says Off in two readings at least a
-//! second apart with nothing else between them, and a reset went before: some BMCs say Off for whatever they do not know,
-//! so what is Off already gets one, too. Where no reset was accepted, the plan asks the system's chassis as well, and one that
-//! reports On contradicts. A reset that was accepted proves nothing. A reset whose answer was lost may have worked: the next step
-//! is always to read. Nothing is posted twice that is not idempotent.
+//! All rules that make a fencing reliable are here. Off is reached when the system reports Off in two readings at least a second
+//! apart, without another state between them, and after a reset. Some BMCs report Off for a host that they do not know, so even a
+//! system that is already Off gets a reset. If no reset was accepted, the plan also asks the system's chassis, and a chassis that
+//! reports On contradicts. An accepted reset alone proves nothing. A reset with a lost answer may have worked, so the next step
+//! is always a reading. A reset that is not idempotent is never posted twice.
 
 mod history;
 mod pause;
@@ -25,39 +25,39 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
-/// What has to be reached.
+/// The goal of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// To know the power state.
+    /// The power state is known.
     Know,
     Off,
     On,
-    /// A reset in one go, and evidence that it happened.
+    /// The system was reset in one operation, and there is evidence of that.
     Cycle,
 }
 
-/// What happened.
+/// An event of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The system said its power state, and when it was reset last if it knows; or it is certainly not there, and that
-    /// counts as a state.
+    /// The system reported its power state, and the time of its last reset if it knows it. Or the system is certainly missing,
+    /// which counts as a state.
     Read { power: Power, last_reset: Option<String>, is_there: bool },
-    /// It could not be read.
+    /// The system could not be read.
     Unread(Failure),
     /// A reset was accepted.
     Posted,
-    /// A reset was not accepted, or its answer did not arrive.
+    /// A reset was refused, or its answer was lost.
     Refused(Failure),
-    /// The task of an accepted reset has failed: that reset does nothing any more.
+    /// The task of an accepted reset has failed, so that reset has no further effect.
     Undone(Failure),
-    /// The chassis was asked: the one that says On, if there is one.
+    /// The chassis was asked. The field is the chassis that reports On, if there is one.
     Chassis { on: Option<String> },
     /// The chassis did not answer.
     ChassisUnread(Failure),
 }
 
 impl Event {
-    /// Returns why a reset came to nothing, or may have.
+    /// Returns the reason why a reset failed, or may have failed.
     pub fn refusal(&self) -> Option<&Failure> {
         match self {
             Self::Refused(failure) | Self::Undone(failure) => Some(failure),
@@ -73,27 +73,27 @@ pub struct Moment {
     pub event: Event,
 }
 
-/// The bounds of a phase.
+/// The limits of a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// All of it.
+    /// The limit of the whole phase.
     pub end: Duration,
-    /// How long to knock where nothing useful was ever heard.
+    /// The time to retry a BMC that has never given a useful answer.
     pub patience: Duration,
-    /// From the first accepted reset to the goal.
+    /// The time from the first accepted reset to the goal.
     pub after_post: Option<Duration>,
-    /// Between an accepted reset without effect and the next one.
+    /// The time between an accepted reset without effect and the next one.
     pub repost: Duration,
-    /// Accepted resets at most.
+    /// The greatest number of accepted resets.
     pub attempts: u32,
-    /// After every accepted reset, before the first look.
+    /// The pause after every accepted reset, before the first reading.
     pub power_wait: Duration,
-    /// Between two looks at most.
+    /// The longest pause between two readings.
     pub poll: Duration,
-    /// Before the first reset: a system in the middle of a power cycle comes back by itself.
+    /// The time before the first reset, in which a system in the middle of a power cycle comes back by itself.
     pub grace: Duration,
-    /// Whether whoever asked asks again, after a delay that is different on each node: the fencer does. A try after one
-    /// that gave way goes on.
+    /// Whether the caller tries again, after a delay that differs between the nodes. The fencer does. An attempt after one that
+    /// gave way continues.
     pub may_give_way: bool,
 }
 
@@ -101,12 +101,12 @@ pub struct Limits {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub goal: Goal,
-    /// Reset types that lead there, best first.
+    /// The reset types for the goal, best first.
     pub types: Vec<String>,
     pub limits: Limits,
 }
 
-/// What comes next.
+/// The next step of a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceStep {
     /// Read the power state, not before this time.
@@ -117,30 +117,30 @@ pub enum FenceStep {
     Post {
         reset_type: String,
     },
-    /// Ask what the system is built into whether that is on.
+    /// Ask the system's chassis whether it is on.
     AskChassis,
     Done(Reached),
-    /// End without having done anything: whoever asked asks again, and a delay lies between.
+    /// End without an effect, because the caller tries again after a delay.
     GiveWay,
-    /// Give up; the text says why.
+    /// Give up, for the reason in the text.
     Fail(Failure),
 }
 
-/// How the goal was reached.
+/// The way in which the goal was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
     /// Nothing had to be done.
     Already,
-    /// By what was posted.
+    /// The posted reset has reached it.
     ByUs,
     /// The power state that was asked for.
     State(Power),
 }
 
-/// After "not in this state": a system that has just been switched needs a moment.
+/// The pause after "not in this state", because a system that was just switched needs a moment.
 const STATE_RETRY: Duration = Duration::from_secs(2);
 impl Plan {
-    /// The next step after `history` at `now`, both since the phase began.
+    /// Returns the next step after `history` at `now`, both since the phase began.
     pub fn next(&self, history: &[Moment], now: Duration) -> FenceStep {
         let Some(last) = history.last() else { return FenceStep::Read { not_before: Duration::ZERO } };
         if let Some(reached) = self.reached(history) {
@@ -154,7 +154,7 @@ impl Plan {
                 FenceStep::Read { not_before: last.at + retry_pause(history, failure) }
             }
             Event::Posted => FenceStep::Read { not_before: last.at + self.limits.power_wait.max(FIRST_POLL) },
-            // Its last reading was Off: the next one is the proof, or none.
+            // The last reading was Off, so the next one either proves it or does not.
             Event::Refused(failure) if failure.kind == FailureKind::WrongState && !run_of_off(history).is_empty() => {
                 FenceStep::Read { not_before: (first_of_run(history) + CONFIRM).max(last.at) }
             }
@@ -170,7 +170,7 @@ impl Plan {
         }
     }
 
-    /// What was reached, if it is reached and proven.
+    /// Returns the result, if the goal is reached and proven.
     fn reached(&self, history: &[Moment]) -> Option<Reached> {
         let last = last_reading(history)?;
         let ours = || posted(history).next().is_some() || may_have_worked(history);
@@ -184,10 +184,10 @@ impl Plan {
             _ if !is_last => None,
             Goal::Know => matches!(last, Power::Known(..)).then(|| Reached::State(last.clone())),
             Goal::Off if !proven_off(history) || !is_trusted(history) => None,
-            // What never said anything else was off already, as far as anybody knows.
+            // A system that has never reported another state was off already, as far as is known.
             Goal::Off => Some(if said_otherwise(history) { by_whom() } else { Reached::Already }),
             Goal::On => last.is(PowerWord::On).then(by_whom),
-            // Then that it is off is to be proven as always.
+            // The system is off, so Off must be proven as always.
             Goal::Cycle if proven_off(history) && (may_not_know_its_host(history) || !ours()) => Some(Reached::Already),
             Goal::Cycle if proven_off(history) => {
                 let is_trusted = may_yet_work(history) || is_uncontradicted(history) || is_silent_chassis(history);
@@ -197,7 +197,7 @@ impl Plan {
         }
     }
 
-    /// Why going on is pointless, if it is.
+    /// Returns the reason why the phase cannot succeed, if there is one.
     fn hopeless(&self, history: &[Moment], now: Duration) -> Option<Failure> {
         let last = history.last()?;
         let heard = last_reading(history).is_some();
@@ -220,7 +220,7 @@ impl Plan {
         Some(self.out_of_time(history))
     }
 
-    /// When this phase is over.
+    /// Returns the time at which this phase is over.
     fn end(&self, history: &[Moment]) -> Duration {
         let first = posted(history).next();
         match (first, self.limits.after_post) {
@@ -229,7 +229,7 @@ impl Plan {
         }
     }
 
-    /// Off is said: what makes it a proof.
+    /// Returns the step that makes a reported Off a proof.
     fn after_off(&self, history: &[Moment], now: Duration) -> FenceStep {
         let confirmed = first_of_run(history) + CONFIRM;
         match word(history) {
@@ -246,13 +246,13 @@ impl Plan {
         }
     }
 
-    /// Answers a chassis `path` that reports On, where the system reports Off and has not accepted the last reset.
+    /// Returns the step after a chassis `path` that reports On, where the system reports Off and has not accepted the last reset.
     fn after_contradiction(&self, history: &[Moment], now: Duration, path: &str) -> FenceStep {
         let refused = tries(history).last().and_then(|(at, event)| Some((at, event.refusal()?)));
         match refused {
-            // The one that was accepted may still work, or the chassis is late.
+            // An earlier accepted reset may still take effect, or the chassis is late.
             Some(_) if may_yet_work(history) => FenceStep::Read { not_before: now + self.limits.poll.max(FIRST_POLL) },
-            // A reset that is accepted is worth more than either word.
+            // An accepted reset is better evidence than either report.
             Some((at, failure)) if fits_off(failure) && refusals(history).count() < DISLIKES => {
                 self.after_refused(history, now, at, failure)
             }
@@ -262,7 +262,7 @@ impl Plan {
 
     fn after_reading(&self, history: &[Moment], now: Duration, power: &Power) -> FenceStep {
         let later = FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) };
-        // Half proven: the second reading.
+        // One of two readings exists, and the second is needed.
         if power.is(PowerWord::Off) && self.goal == Goal::Cycle {
             if proven_off(history) {
                 return FenceStep::AskChassis;
@@ -271,7 +271,7 @@ impl Plan {
         }
         let waits = match self.goal {
             Goal::Know => return later,
-            // A shutdown that somebody else began may never end, so it is waited for only after our own reset.
+            // A shutdown that another program has begun may never end. So the plan waits for one only after its own reset.
             Goal::Off => power.is(PowerWord::Falling) && posted(history).next().is_some(),
             Goal::On => power.is(PowerWord::Falling) || power.is(PowerWord::Rising),
             Goal::Cycle => posted(history).next().is_some() || may_have_worked(history),
@@ -293,9 +293,9 @@ impl Plan {
         }
     }
 
-    /// An outage that ends for us at this moment may end for the other node as well, in the middle of a try to fence us.
-    /// The delays that keep two nodes from fencing each other lie before the tries, so this one must not go on: with
-    /// the next one they count again.
+    /// Returns whether this attempt gives way. An outage that ends here may end for the other node at the same moment, in the
+    /// middle of an attempt to fence this node. The delays that keep two nodes from fencing each other precede the attempts, so
+    /// this one must end. The delays apply again to the next attempt.
     fn gives_way(&self, history: &[Moment]) -> bool {
         self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
@@ -305,7 +305,7 @@ impl Plan {
             FailureKind::ValueRefused if type_index(history) < self.types.len() => Duration::ZERO,
             FailureKind::WrongState => STATE_RETRY,
             FailureKind::Disliked | FailureKind::Precondition if dislikes(history) < DISLIKES => STATE_RETRY,
-            // The answer was lost: what may not be done twice is only watched from now on.
+            // The answer was lost. A reset that must not be repeated is only observed from now on.
             FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled if self.goal == Goal::Cycle => {
                 return FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) };
             }
@@ -313,7 +313,7 @@ impl Plan {
                 FIRST_RETRY
             }
             FailureKind::Busy { retry_after } => retry_after.unwrap_or(FIRST_RETRY).max(refusal_pause(history)),
-            // One that was accepted before may still work.
+            // An earlier accepted reset may still take effect.
             _ if may_yet_work(history) => {
                 return FenceStep::Read { not_before: now + poll_pause(history, self.limits.poll) };
             }
@@ -340,7 +340,7 @@ impl Plan {
     }
 }
 
-/// Returns whether a system that is off may have answered a reset so: its answer was lost, or it is in that state already.
+/// Returns whether a system that is off may have caused this failure: its answer was lost, or it is already in that state.
 fn fits_off(failure: &Failure) -> bool {
     matches!(
         failure.kind,
@@ -352,7 +352,7 @@ fn is_busy(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::Busy { .. })
 }
 
-/// Whether a failed reading is worth another: a service that has answered before may lose a resource for a moment.
+/// Returns whether a failed reading should be repeated. A service that has answered before may lose a resource for a moment.
 fn may_pass(failure: &Failure, heard: bool) -> bool {
     failure.is_passing() || (heard && matches!(failure.kind, FailureKind::Missing | FailureKind::Disliked))
 }

@@ -1,5 +1,5 @@
-//! The fence agent as a process: its options from arguments or standard input, its log, its answer on standard output, its
-//! exit code, and the two ways in which it ends in the middle: by a signal, and when its time is over.
+//! The fence agent as a process: options from arguments or standard input, log, answer on standard output, and exit code. A
+//! signal, or the end of its time, can end it early.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -26,11 +26,11 @@ use crate::os::wiped;
 use crate::records::bmc_note;
 
 const FAILED: u8 = 1;
-/// The fencer writes all options at once and closes; what takes longer than this never ends.
+/// The time limit of the input. The fencer writes all options at once and closes.
 const INPUT_TIME: Duration = Duration::from_secs(10);
-/// Beyond the action's own time: for its last request and for deleting a session. Still before the fencer's patience ends.
+/// The time after the action's own, for its last request and the deletion of a session. It ends before the fencer's time-out.
 const GRACE: Duration = Duration::from_secs(4);
-/// Signals by which a person or a service manager ends us early.
+/// The signals by which a person or a service manager ends the process early.
 const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
 
 /// Runs the fence agent; `args` follow the program's name.
@@ -71,7 +71,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     let config = Config::read(action, given, Environment { under_fencer }).map_err(|faults| faults.join("; "))?;
     end_after(config.timing.total);
     let debug_file = text(given, Opt::DebugFile);
-    // Only root's word counts: nobody else reads or writes there.
+    // Only root writes notes, because no other user may read or write there.
     let (notes, is_root) = (Path::new(bmc_note::DIRECTORY), nix::unistd::geteuid().is_root());
     if is_root {
         keep_beginning(notes, &config, under_fencer);
@@ -81,14 +81,14 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
         Ok(ending) => finish(action, ending),
         Err(error) => fail(&error.to_string()),
     };
-    // The answer is out by now.
+    // The answer was printed before this.
     if is_root {
         note::keep(notes, note::of_the_device(run.notes, under_fencer), under_fencer);
     }
     Ok(code)
 }
 
-/// Notes in `directory` that the action of `config` begins, where it is to switch off. The action does not wait for it.
+/// Records in `directory` that an action begins that switches off. The action does not wait for it.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
     let notes = note::of_beginning(config);
@@ -96,16 +96,16 @@ fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
         return;
     }
     std::thread::spawn(move || {
-        // A signal is for the thread that deletes the session before it ends the process.
+        // Signals are for the thread that deletes the session before it ends the process.
         let _ = SigSet::all().thread_block();
         note::write_all(directory, &notes, makes_all);
     });
 }
 
-/// Ends the process if it is still there some seconds after `total`.
+/// Ends the process if it is still running some seconds after `total`.
 ///
-/// Every wait for the BMC has a limit of its own. This one is for what has none: a file on a dead file server, a named
-/// pipe that nobody writes to, a syslog daemon that takes no more lines.
+/// Every wait for the BMC has its own limit. This one is for everything without one: a file on a dead file server, a named pipe
+/// without a writer, or a syslog daemon that accepts no more lines.
 #[expect(
     clippy::exit,
     clippy::disallowed_methods,
@@ -113,10 +113,10 @@ fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
 )]
 fn end_after(total: Duration) {
     std::thread::spawn(move || {
-        // A signal is for whoever deletes the session before it ends us.
+        // Signals are for the thread that deletes the session before it ends the process.
         let _ = SigSet::all().thread_block();
         clock::sleep(total + GRACE);
-        // Not through the log, which may be what hangs.
+        // The log is not used, because it may be what hangs.
         let _ = writeln!(
             io::stderr(),
             "fence_redfish_rs: ERROR: Failed: Timed out after {} s in something on this machine, not in the BMC: a file, \
@@ -127,7 +127,7 @@ fn end_after(total: Duration) {
     });
 }
 
-/// From the first session on, a signal that would end us deletes all that are open first.
+/// Installs a handler with the first session. A signal that ends the process first deletes all open sessions.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn delete_at_a_signal(sessions: SessionHandle) {
     let signals: SigSet = ENDINGS.iter().copied().collect();
@@ -147,7 +147,7 @@ fn end_by(signal: Signal) {
     std::process::exit(128 + signal as i32)
 }
 
-/// Prints what there is to print. A power action that is done stays done, whoever reads its success or not.
+/// Prints the result. A power action that is done stays done, even if its output cannot be written.
 fn finish(action: Action, ending: &Ending) -> u8 {
     if ending.text.is_empty() {
         return ending.code;
@@ -173,13 +173,13 @@ fn is_set(given: &Given, opt: Opt) -> bool {
     text(given, opt).and_then(truth).unwrap_or(false)
 }
 
-/// What an option was given, where that is text.
+/// Returns an option's value, if it is text.
 fn text(given: &Given, opt: Opt) -> Option<&str> {
     given.values.get(&opt).and_then(|value| value.text())
 }
 
-/// Errors go to stderr and syslog; what an operator should know goes to syslog; everything is shown with verbose.
-/// While an action succeeds, nothing goes to stderr: some callers take any byte there for a failure.
+/// Configures the log. Errors go to stderr and syslog, and notices for the operator to syslog. With verbose everything is shown.
+/// While an action succeeds nothing goes to stderr, because some callers take any byte there for a failure.
 fn start_logging(given: &Given) {
     let level = text(given, Opt::VerboseLevel).and_then(|level| level.parse::<i32>().ok());
     let verbose = match level {
@@ -199,7 +199,7 @@ fn start_logging(given: &Given) {
     });
 }
 
-/// Options come from the command line if there is one, else from standard input.
+/// Reads the options from the command line if there are any, and from standard input otherwise.
 fn read_input(args: &[OsString]) -> Result<Given, String> {
     if !args.is_empty() {
         return input::from_arguments(args);
@@ -211,7 +211,7 @@ fn read_input(args: &[OsString]) -> Result<Given, String> {
         );
         return read_lines().map(|bytes| input::from_lines(&bytes));
     }
-    // Standard input may be a pipe that nobody closes; a thread may wait for it, we do not.
+    // Standard input may be a pipe that is never closed. So a thread reads it, and this one waits for a limited time.
     let (send, receive) = mpsc::sync_channel(1);
     std::thread::spawn(move || send.send(read_lines()));
     match receive.recv_timeout(INPUT_TIME) {
@@ -231,7 +231,7 @@ fn read_lines() -> Result<Zeroizing<Vec<u8>>, String> {
     Ok(bytes)
 }
 
-/// The buffer of `io::stdin` lives as long as the process, and would keep a password that passes through it.
+/// Returns standard input without a buffer. The buffer of `io::stdin` lives as long as the process, and would keep a password.
 fn unbuffered_stdin() -> io::Result<File> {
     Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
 }

@@ -1,10 +1,11 @@
-//! Decides which of two nodes that fence each other resets: a pure function from what this node has marked and read to its next step.
+//! The decision which of two nodes that fence each other sends a reset. It is a pure function from this node's marks and readings
+//! to its next step.
 //!
-//! `docs/decisions/fence-race.md` has the argument. A node marks both BMCs, and only then reads both lists. A list counts once it shows
-//! this node's own mark, so of two nodes that mark one BMC, at least one sees the other. No node resets while it sees a mark of
-//! the other: the preferred node waits until that mark is gone, and the other node withdraws its own.
+//! `docs/decisions/fence-race.md` has the argument. A node marks both BMCs, and only then reads both lists. A list counts once it
+//! shows this node's own mark. So if two nodes mark one BMC, at least one sees the other. No node resets while it sees a mark of
+//! the other. The preferred node waits until that mark has gone, and the other node withdraws its own.
 
-/// A BMC that takes marks.
+/// A BMC that holds marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Site {
     /// The BMC of the node that is to be reset.
@@ -13,10 +14,10 @@ pub enum Site {
     Own,
 }
 
-/// Both BMCs.
+/// All sites.
 pub const SITES: [Site; 2] = [Site::Target, Site::Own];
 
-/// The BMCs that have not answered a step yet. They are asked at once, and answer in any order.
+/// The BMCs that have not answered a step yet. They are asked in parallel, and answer in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Open {
     pub target: bool,
@@ -42,12 +43,12 @@ impl Open {
     }
 }
 
-/// This node's mark on one BMC.
+/// The state of this node's mark on one BMC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mark {
     #[default]
     Down,
-    /// The BMC did not take it, as far as this node knows.
+    /// The BMC did not accept it, as far as this node knows.
     Failed,
     /// The target's BMC did not answer.
     Silent,
@@ -56,83 +57,83 @@ pub enum Mark {
     Proven,
 }
 
-/// The next step.
+/// The next step of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceStep {
     Raise(Open),
     Read(Open),
-    /// Take down all marks.
+    /// Delete all marks.
     Lower,
     Wait(Pause),
-    /// The race is decided. Whether both lists decided it, or a wait did.
+    /// The race is decided. The field is true if both lists decided it, and false if a wait did.
     Reset {
         proven: bool,
     },
 }
 
-/// How long a wait is.
+/// The length of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pause {
-    /// Until the list is read again.
+    /// The wait until the list is read again.
     Poll,
-    /// One second: the preferred node's, where a mark cannot be proven.
+    /// One second: the wait of the preferred node where a mark cannot be proven.
     Short,
-    /// `race_delay`: the other node's.
+    /// `race_delay`: the wait of the other node.
     Delay,
 }
 
-/// What a step came to.
+/// The outcome of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceEvent {
     Raised(Site, Raised),
-    /// What a list shows; `None` where the BMC did not answer. A BMC without a list shows nothing.
+    /// The contents of a list; `None` where the BMC did not answer. A BMC without a list shows nothing.
     Listed(Site, Option<Listing>),
     Lowered,
     Waited,
 }
 
-/// What a BMC did with a mark.
+/// A BMC's answer to a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Raised {
     Acknowledged,
-    /// It answered, and takes no marks now.
+    /// The BMC answered, and accepts no marks now.
     Refused,
-    /// It may have taken the mark, or have heard nothing.
+    /// The BMC may have accepted the mark, or may not have received the request.
     Unanswered,
 }
 
-/// What a list shows.
+/// The contents of a list that matter to the race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Listing {
-    /// The mark of this run.
+    /// The list has the mark of this run.
     pub ours: bool,
-    /// A mark that may be the other node's, and of an agent that may still run.
+    /// The list has a mark that may be the other node's, of an agent that may still run.
     pub rivals: bool,
 }
 
-/// A race, as one node knows it.
+/// The state of a race, as one node knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Race {
     preferred: bool,
     target: Knowledge,
     own: Knowledge,
-    /// Whether this node has waited with its marks up, because it could not prove them.
+    /// True once this node has waited with its marks up, because it could not prove them.
     waited: bool,
     step: RaceStep,
 }
 
-/// What this node knows of one BMC.
+/// The state of one BMC, as this node knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Knowledge {
     mark: Mark,
-    /// A rival's mark was seen, and no list that counts has shown since that it is gone.
+    /// True if a rival's mark was seen, and no valid list since has shown that it has gone.
     rival: bool,
 }
 
 impl Knowledge {
     fn listed(&mut self, listing: Option<Listing>) {
         let Some(Listing { ours, rivals }) = listing else {
-            // Unknown is not absent: what was seen here before still counts.
+            // Unknown is not absent, so an earlier observation still counts.
             if self.mark == Mark::Proven {
                 self.mark = Mark::Up;
             }
@@ -183,7 +184,7 @@ impl Race {
         }
     }
 
-    /// Returns the race after its present step came to `event`. An event of another step changes nothing.
+    /// Returns the race after `event` of its present step. An event of another step changes nothing.
     #[must_use]
     pub fn after(mut self, event: RaceEvent) -> Self {
         match (self.step, event) {
@@ -209,7 +210,7 @@ impl Race {
                     rest => RaceStep::Read(rest),
                 };
             }
-            // An answer that comes late: the mark is up, and a list may prove it.
+            // A late answer: the mark is up, and a list may prove it.
             (RaceStep::Wait(_), RaceEvent::Raised(site, Raised::Acknowledged))
                 if matches!(self.at(site).mark, Mark::Failed | Mark::Silent) =>
             {
@@ -220,13 +221,13 @@ impl Race {
                 self.begin_anew();
             }
             (RaceStep::Lower, RaceEvent::Lowered) => {
-                // A withdrawn node knows nothing any more: it marks and reads anew.
+                // A node that has withdrawn forgets its observations, and marks and reads anew.
                 self = Self { step: RaceStep::Wait(Pause::Delay), ..Self::new(self.preferred) };
             }
             (RaceStep::Wait(pause), RaceEvent::Waited) => {
                 self.waited |= pause != Pause::Poll && self.target.mark != Mark::Down;
                 let target = matches!(self.target.mark, Mark::Down | Mark::Failed | Mark::Silent);
-                // A target that was silent answers before this node marks its own BMC again.
+                // A target that was silent must answer before this node marks its own BMC again.
                 let own = self.own.mark == Mark::Down && self.target.mark != Mark::Silent;
                 let open = Open { target, own };
                 self.step = if open.is_empty() { self.read() } else { RaceStep::Raise(open) };
@@ -236,10 +237,10 @@ impl Race {
         self
     }
 
-    /// Every mark is up before the first list is read.
+    /// Returns the step after raising. Every mark is up before the first list is read.
     fn after_raising(&mut self) -> RaceStep {
         match (self.target.mark, self.own.mark) {
-            // A mark of a node that cannot reset may not stay: the other node waits for it.
+            // A node that cannot reset must not leave a mark, because the other node waits for it.
             (Mark::Silent, Mark::Up | Mark::Proven) => RaceStep::Lower,
             (Mark::Silent, _) => {
                 self.begin_anew();
@@ -251,12 +252,12 @@ impl Race {
     }
 
     fn read(&self) -> RaceStep {
-        // A BMC that did not take the mark has been waited for once.
+        // The wait for a BMC that did not accept the mark is over.
         RaceStep::Read(Open { target: true, own: self.own.mark != Mark::Failed })
     }
 
-    /// Begins anew where the target does not answer: when the way there is back, all that was known before is too old. A node that
-    /// reset then, with nothing marked, would meet a rival that saw no mark.
+    /// Begins anew where the target does not answer. When the connection is back, all earlier observations are outdated. A node
+    /// that reset then, without marks, would meet a rival that saw no mark.
     fn begin_anew(&mut self) {
         self.waited = false;
         for site in SITES {
@@ -268,7 +269,7 @@ impl Race {
         self.step = RaceStep::Wait(Pause::Poll);
     }
 
-    /// Returns what follows from both lists.
+    /// Returns the step that follows from both lists.
     fn decide(self) -> RaceStep {
         let proven = self.target.mark == Mark::Proven && self.own.mark == Mark::Proven;
         match (self.target.rival || self.own.rival, self.preferred) {

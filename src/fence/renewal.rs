@@ -1,4 +1,4 @@
-//! The end of a password's change: which of the two lines of a file is valid, and without the other.
+//! The end of a password's change. It finds out which of a file's two lines is valid, and removes the other.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,40 +8,42 @@ use super::login_memory::Remembered;
 use super::password_file::PasswordFile;
 use crate::os::clock;
 
-/// A BMC that accepted the first line may accept the second a moment later; its accounts count every login.
+/// The time after which the second line is tried again. A BMC that accepts the first line may accept the second a moment later,
+/// but its accounts count every login.
 const AFTER_THE_FIRST: Duration = Duration::from_secs(60);
-/// Both lines refused: until somebody looks after it, each further try is a step towards a locked account.
+/// The time after which two refused lines are tried again. Until an operator repairs them, each further attempt may help to lock
+/// the account.
 const AFTER_BOTH_REFUSED: Duration = Duration::from_secs(3_600);
 
-/// Who asks.
+/// The caller of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// An operator, who waits for the answer.
+    /// An operator's command, which waits for the answer.
     Now,
-    /// Who comes again: the BMC is asked where that is due, and not where an action learnt the answer.
+    /// A periodic caller. The BMC is asked when that is due, unless an action has learnt the answer.
     NowAndThen,
 }
 
-/// What became of a file.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It has one line.
+    /// The file has one line.
     Single,
-    /// The BMC accepts the second line, which is the only one now.
+    /// The BMC accepts the second line, which is now the only one.
     Dropped,
-    /// The BMC accepts the first line still, and both stay.
+    /// The BMC still accepts the first line, and both stay.
     FirstIsValid,
-    /// It is not due to ask.
+    /// A question is not due.
     NotDue,
-    /// It is not known which one is valid, in the agent's own words.
+    /// It is unknown which line is valid, for the reason in the agent's own words.
     Unknown(String),
 }
 
-/// Asks the BMC of a device with `options` which line of its password file at `path` is valid, and drops the first one where it
-/// is the second.
+/// Asks the BMC of a device with `options` which line of its password file at `path` is valid. Removes the first line if the
+/// second is valid.
 ///
-/// The first is dropped only where the BMC has accepted the second. The second never is: while the first is accepted, the change at
-/// the BMC may be still to come.
+/// The first line is removed only after the BMC has accepted the second. The second line is never removed, because the BMC's own
+/// change may still follow while it accepts the first.
 pub fn settle(
     options: &[u8],
     target: Option<&str>,
@@ -75,7 +77,7 @@ pub fn settle(
     }
 }
 
-/// Unless somebody has changed the file since it was looked at.
+/// Removes the first line, unless the file has changed since it was read.
 fn drop_first(path: &Path, seen: &PasswordFile) -> std::io::Result<Settled> {
     let mut file = PasswordFile::hold(path)?;
     if file.identity != seen.identity {
@@ -86,7 +88,7 @@ fn drop_first(path: &Path, seen: &PasswordFile) -> std::io::Result<Settled> {
     Ok(Settled::Dropped)
 }
 
-/// Which line of the file at `path` the BMC accepted when an action last showed them.
+/// Returns the line of the file that the BMC accepted when an action last tried them.
 pub fn valid_line(options: &[u8], file: &PasswordFile) -> Option<usize> {
     let config = examine::config(options, None, None).ok()?;
     let known = Remembered::of(&config.address).about(file.identity)?;

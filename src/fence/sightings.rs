@@ -1,5 +1,5 @@
-//! When this node first saw each mark on a BMC: one that is older than the longest action is a killed agent's, and one
-//! action may be too short to find that out.
+//! The times at which this node first saw each mark on a BMC. A mark that is older than the longest action is a killed agent's.
+//! One action may be too short to find that out.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::adapters::https::address::Address;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// Where no reboot reaches.
+/// A directory that is empty after a reboot.
 const DIR: &str = "/run";
 
-/// When a mark was first seen of which it is known that its agent has ended.
+/// The first sighting of a mark with an agent that is known to have ended.
 const EVER: u64 = 0;
 
-/// A mark, and when it was first seen, in nanoseconds since the machine booted.
+/// A mark, and its first sighting in nanoseconds since the machine booted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sighting {
     mark: String,
@@ -29,7 +29,7 @@ struct Seen {
     marks: Vec<Sighting>,
 }
 
-/// The marks that stand on one BMC.
+/// The marks on one BMC.
 #[derive(Clone, Debug)]
 pub(super) struct Sightings {
     path: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct Sightings {
 }
 
 impl Sightings {
-    /// Of the BMC at `address`.
+    /// Returns the sightings on the BMC at `address`.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }
@@ -50,7 +50,7 @@ impl Sightings {
         Self { path, seen }
     }
 
-    /// Takes note of all `marks` that a list shows, and returns how long each has been seen. Others are forgotten.
+    /// Records all `marks` of a list, and returns how long each has been seen. Forgets all others.
     pub(super) fn note(&mut self, marks: &[&str]) -> Vec<Duration> {
         let now = clock::boot_nanoseconds();
         let mut next = Seen::default();
@@ -64,7 +64,7 @@ impl Sightings {
         self.seen.marks.iter().map(|sighting| age(sighting.first)).collect()
     }
 
-    /// Takes note that the agent of every mark seen so far has ended: its node was proven off.
+    /// Records that the agents of all marks so far have ended, because their node was proven off.
     pub(super) fn condemn(&mut self) {
         let mut next = self.seen.clone();
         next.marks.iter_mut().for_each(|sighting| sighting.first = EVER);

@@ -1,4 +1,4 @@
-//! The debug file: what was sent and answered, without secrets.
+//! The debug file: requests and answers, without secrets.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -8,9 +8,9 @@ use crate::adapters::redfish::client::Trace;
 use crate::base::{printable, utc};
 use crate::os::{appended, clock};
 
-/// Opens the debug file (if one is wanted) and gives the function that writes to it and to the debug log.
+/// Opens the debug file (if one is configured), and returns the function that writes to it and to the debug log.
 ///
-/// One that cannot be opened is done without: a node is fenced also where a disk is full, read-only or gone.
+/// A file that cannot be opened is no error, because a node must be fenced even if a disk is full, read-only or missing.
 pub fn open(path: Option<&str>) -> Trace {
     let file = path.and_then(|path| {
         let opened = appended::open(Path::new(path), 0o600).map(|opened| opened.file);

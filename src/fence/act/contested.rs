@@ -1,4 +1,5 @@
-//! An action that races with the agent of the other node: no reset before the race is won, and none of its marks outlives it.
+//! The part of an action that races with the agent of the other node. It sends no reset before the race is won, and leaves no
+//! mark behind.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::fence::plan::{Event, Goal, Moment};
 use crate::os::clock::Deadline;
 
 impl Actor<'_> {
-    /// Posts a reset, once the race is won that one which switches off needs.
+    /// Posts a reset. A reset that switches off must win the race first.
     pub(super) fn post_if_won(&mut self, at: usize, reset_type: &str, goal: Goal) -> Result<Event, Failure> {
         let Some(contest) = self.contest.as_mut().filter(|_| matches!(goal, Goal::Off | Goal::Cycle)) else {
             return Ok(self.post(at, reset_type));
@@ -18,7 +19,7 @@ impl Actor<'_> {
         let is_under_way = contest.sends()?;
         let event = self.post(at, reset_type);
         if let (Event::Refused(failure), Some(contest)) = (&event, &self.contest) {
-            // An earlier one may still work.
+            // An earlier reset may still take effect.
             if failure.is_an_answer() && !is_under_way {
                 contest.has_settled();
             }
@@ -26,7 +27,7 @@ impl Actor<'_> {
         Ok(event)
     }
 
-    /// Returns whether a reset has to wait because this node holds no vote. A target that reports Off is no voter that lives.
+    /// Returns whether a reset must wait because this node has no vote. A target that reports Off is not a live voter.
     pub(super) fn yields(&mut self, goal: Goal, history: &[Moment]) -> bool {
         let last = history.last().map(|last| &last.event);
         let is_off = matches!(last, Some(Event::Read { power, .. }) if power.is(PowerWord::Off));
@@ -41,7 +42,7 @@ impl Actor<'_> {
         wait.goes_on()
     }
 
-    /// Every system is proven off: no reset is under way, and no agent of the other node runs.
+    /// Ends the race, because every system is proven off. No reset is under way, and no agent of the other node runs.
     pub(super) fn settle_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.has_settled();
@@ -49,7 +50,7 @@ impl Actor<'_> {
         }
     }
 
-    /// Waits until `at` of a phase that began at `began`. What the race left is tidied up in the pauses of powering on.
+    /// Waits until `at` of a phase that began at `began`. While the system powers on, cleans up after the race.
     pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
         let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
         match &mut self.contest {
@@ -60,7 +61,7 @@ impl Actor<'_> {
         self.deadline.sleep(left(self.deadline));
     }
 
-    /// Takes the marks down, on every way out.
+    /// Deletes the marks at every end of the action.
     pub(super) fn end_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.end();

@@ -1,4 +1,5 @@
-//! What contradicts a system that reports Off where no reset proves it: a chassis that reports On, a system without a Reset action.
+//! Contradictions to a system that reports Off without a reset that proves it: a chassis that reports On, or a system without a
+//! Reset action.
 
 use super::{Actor, no_reset_action};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
@@ -6,8 +7,9 @@ use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
 impl Actor<'_> {
-    /// Reads the power state of a system for a status, which reports the system's word and proves nothing. A chassis that contradicts
-    /// an Off is a warning and no failure, because some BMCs, sushy-emulator among them, have one that always reports On.
+    /// Reads the power state of a system for a status, which reports the BMC's answer and proves nothing. A chassis that
+    /// contradicts an Off is a warning and no failure. Some BMCs, sushy-emulator among them, have a chassis that always reports
+    /// On.
     pub(super) fn know_for_status(&mut self, at: usize) -> Result<Power, Failure> {
         let power = self.know_and_note(at)?;
         let Some(host) = self.hosts.get(at).filter(|_| power.is(PowerWord::Off)) else { return Ok(power) };
@@ -21,8 +23,8 @@ impl Actor<'_> {
         Ok(power)
     }
 
-    /// Reads the power state of a system, and keeps which chassis contradicts its Off. A chassis that does not answer contradicts
-    /// nothing here.
+    /// Reads the power state of a system, and stores the chassis that contradicts an Off. A chassis that does not answer
+    /// contradicts nothing here.
     pub(super) fn know_and_note(&mut self, at: usize) -> Result<Power, Failure> {
         let power = self.know(at)?;
         if let Some(host) = self.hosts.get_mut(at) {

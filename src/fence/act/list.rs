@@ -1,4 +1,4 @@
-//! Lists the systems behind a BMC.
+//! The list of systems behind a BMC.
 
 use super::{Actor, Ending, none_to_reset};
 use crate::adapters::redfish::discovery::Pointer;
@@ -22,7 +22,7 @@ impl Actor<'_> {
                 line.push_str(separator);
                 line.push_str(word_for_list(&system.power));
             }
-            // One line for one system, whatever its name holds.
+            // Each system has one line, whatever characters its name has.
             lines.push(
                 line.chars().map(|character| if character.is_control() { ' ' } else { character }).collect::<String>(),
             );

@@ -1,4 +1,4 @@
-//! What an action saw, for the note that outlives it.
+//! The facts that an action has seen, for the note that outlives it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::fence::config::Method;
 use crate::fence::plan::{self, Event, Goal, Moment, Reached};
 use crate::os::clock;
 
-/// What was seen in the course of an action.
+/// The systems that an action has seen, and its times.
 #[derive(Debug, Default)]
 pub(in crate::fence) struct ActorSeen {
     pub(in crate::fence) hosts: Vec<Target>,
@@ -18,12 +18,12 @@ pub(in crate::fence) struct ActorSeen {
     pub(in crate::fence) fenced: Fenced,
 }
 
-/// When a node was off, and on again. Of several systems it is the slowest.
+/// The times at which a node was off, and on again. Of several systems the slowest counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fence) struct Fenced {
-    /// From the reset to a proven Off.
+    /// The time from the reset to a proven Off.
     pub(in crate::fence) to_off: Option<Duration>,
-    /// In milliseconds since 1970.
+    /// The time of the proof in milliseconds since 1970. The next field has that of the return of power.
     pub(in crate::fence) off_at: Option<u64>,
     pub(in crate::fence) on_at: Option<u64>,
 }
@@ -42,8 +42,8 @@ impl Fenced {
 }
 
 impl Actor<'_> {
-    /// The reading that proved Off, for what comes after it. `On` changes nothing of a system that came back by itself since. After a
-    /// cycle the system is to come back by itself, and is read first.
+    /// Returns the reading that proved Off, for the next phase. An `On` does not affect a system that has come back by itself
+    /// meanwhile. After a cycle the system should come back by itself, so its state is read first.
     pub(super) fn reading_of_proof(&self, at: usize) -> Vec<Moment> {
         let system = self.hosts.get(at).and_then(Target::system).filter(|system| system.power.is(PowerWord::Off));
         let system = system.filter(|_| self.config.method == Method::OnOff);

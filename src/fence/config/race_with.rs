@@ -1,4 +1,4 @@
-//! Reads `race_with`: what an agent has to know of the BMC of its own node, and which of both nodes is preferred.
+//! The option `race_with` and its companions: the BMC of the agent's own node, and the preferred node of the two.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,29 +9,29 @@ use crate::adapters::https::address::Address;
 use crate::adapters::https::tls;
 use crate::fence::options::Opt;
 
-/// The port of a BMC that `race_with` names without one.
+/// The port of a BMC where `race_with` has none.
 const PORT: u16 = 443;
 
-/// The race with the other node's agent.
+/// The race with the other node's agent, as configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaceWith {
     /// The BMC of the node that the agent runs on.
     pub address: Address,
     pub trust: TrustSource,
-    /// The device's own where it is not given.
+    /// The user of that BMC; the device's own if `None`.
     pub username: Option<String>,
     pub password_file: Option<PathBuf>,
-    /// The system of the node that the agent runs on, behind that BMC.
+    /// The system of the node that the agent runs on, at that BMC.
     pub systems_uri: Option<String>,
-    /// Whether the node that the agent runs on is preferred: it is where the target is not.
+    /// Whether the node that the agent runs on is preferred. It is if the target is not.
     pub is_preferred: bool,
     pub delay: Duration,
-    /// What differs between the marks of both nodes: what is reset.
+    /// The target of the reset. It distinguishes the marks of the two nodes.
     pub target: String,
 }
 
 impl Reader<'_> {
-    /// Reads the race, where one is asked for. `trust` is the device's own.
+    /// Reads the race, where one is configured. `trust` is the device's own.
     pub(super) fn race(&mut self, address: Option<&Address>, trust: Option<&TrustSource>) -> Option<RaceWith> {
         let text = self.text(Opt::RaceWith)?;
         let delay = self.seconds(Opt::RaceDelay);

@@ -1,4 +1,4 @@
-//! Reads each option with its rules; a fault does not stop the reading, so that all are named at once.
+//! The rules of each option. A fault does not stop the reader, so that it reports all faults at once.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,21 +16,21 @@ use crate::fence::options::{Opt, truth};
 use crate::os::secret::Secret;
 use crate::os::uuid;
 
-/// What the fencer grants an action by default is 60 s, and 20 s for a monitor.
+/// The default time of an action. The fencer grants 60 s by default, and 20 s for a monitor.
 const ACTING: u64 = 55;
 const ASKING_UNDER_FENCER: u64 = 15;
 const ASKING_BY_HAND: u64 = 30;
-/// What an action needs beside waiting for the power: finding the system, two confirmations, a session.
+/// The time that an action needs in addition to the power change: to find the system, for two confirmations, and for a session.
 const OVERHEAD: u64 = 15;
-/// What must remain of an action after its delay.
+/// The time that an action must have left after its delay.
 const AFTER_DELAY: u64 = 30;
-/// With the time-outs disabled, one request still does not get all of the action's time.
+/// The limits of one request with time-outs disabled. One request still does not get all of the action's time.
 const UNLIMITED_CONNECT: u64 = 15;
 const UNLIMITED_ANSWER: u64 = 30;
-/// So many systems may be named at once.
+/// The greatest number of systems in one `plug`.
 const PLUGS: usize = 64;
 
-/// Reads a configuration, and collects what is wrong with it on the way.
+/// A reader of a configuration, which collects faults.
 pub(super) struct Reader<'a> {
     given: &'a Given,
     faults: Vec<String>,
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         let before = delay + race;
         let retry_on = self.value(Opt::RetryOn).unwrap_or(1);
         let [connect, answer] = [Opt::LoginTimeout, Opt::ShellTimeout].map(|opt| self.seconds(opt));
-        // Zero has always meant "no limit" here.
+        // Zero has always meant "no limit" for these options.
         let limit = |wanted: u64, unlimited: u64| if disabled || wanted == 0 { unlimited } else { wanted };
         let power_limit = (!disabled && power > 0).then_some(power);
         let counted = power_limit.or_else(|| self.text(Opt::PowerTimeout).map(|_| power)).unwrap_or(0);
@@ -231,17 +231,17 @@ impl<'a> Reader<'a> {
         Some(name).filter(|name| name != "none")
     }
 
-    /// Notes what is wrong.
+    /// Records a fault.
     pub(super) fn fault(&mut self, fault: &str) {
         self.faults.push(fault.to_owned());
     }
 
-    /// Returns the node that is to be fenced, where the caller names it.
+    /// Returns the node to fence, where the caller names it.
     pub(super) fn node(&self) -> Option<String> {
         self.given.node.clone()
     }
 
-    /// A text, if it was given and is not empty.
+    /// Returns a text, if it was given and is not empty.
     pub(super) fn text(&mut self, opt: Opt) -> Option<String> {
         let value = self.given.values.get(&opt)?;
         if let Some(text) = value.text() {
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
         self.value(opt).unwrap_or(0)
     }
 
-    /// The value that was given, or the default, as its row reads it.
+    /// Returns the value that was given, or the default, parsed by its row.
     fn value<T: TryFrom<OptionValue>>(&mut self, opt: Opt) -> Option<T> {
         let text = self.text_or_default(opt);
         self.parsed(opt, &text)
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The systems that `plug` means. What equals the node's name was put there by the fencer, not by an operator.
+/// Returns the systems that `plug` names. A value equal to the node's name is from the fencer, and not from an operator.
 fn wanted(plug: Option<String>, node: Option<&str>, separator: &str) -> Vec<Wanted> {
     let Some(plug) = plug else {
         return vec![node.map_or(Wanted::Any, |node| Wanted::Node(node.to_owned()))];

@@ -1,4 +1,4 @@
-//! What is accepted, what is refused, and what is assumed where nothing is said.
+//! Tests of the configurations that are accepted and refused, and of the defaults.
 
 use super::*;
 use crate::adapters::redfish::select::Wanted;

@@ -1,4 +1,4 @@
-//! One BMC of a race: the mark on it, what its list shows, and a thread that asks it.
+//! One BMC of a race: the mark on it, the contents of its list, and a thread that asks it.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,37 +12,37 @@ use crate::adapters::redfish::resource::System;
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
 use crate::fence::sightings::Sightings;
 
-/// A BMC that takes a connection and leaves so many requests for marks unanswered has no list of sessions.
+/// The number of unanswered requests for marks after which a BMC that accepts connections counts as one without sessions.
 const SILENCES: u8 = 3;
 
-/// What an agent knows of one BMC.
+/// The state of one BMC, as the agent knows it.
 #[derive(Debug)]
 pub(super) struct Board {
     site: Site,
     marks: MarkBoard,
     name: MarkName,
-    /// The system that this agent runs on, where it is known and was not read yet.
+    /// The system that this agent runs on, where it is known and has not been read yet.
     system: Option<String>,
-    /// Why this BMC is another machine's.
+    /// The reason why this BMC is another machine's.
     wrong: Option<String>,
     sightings: Sightings,
     silences: u8,
-    /// Why the connection that was opened first could not be made.
+    /// The reason why the first connection failed.
     unconnected: Option<Failure>,
-    /// What the last step came to.
+    /// The outcome of the last step.
     event: Option<RaceEvent>,
-    /// A rival's session that was seen here last.
+    /// The rival's session that was last seen here.
     rival: Option<String>,
-    /// Why nothing is proven here.
+    /// The reason why nothing is proven here.
     why: Option<String>,
-    /// Whether marks of the other node were here when they were last looked for; `None` where that is not known.
+    /// Whether the last search found marks of the other node here; `None` if that is unknown.
     swept: Option<bool>,
-    /// What the list showed then.
+    /// The list of that search.
     left: Marks,
 }
 
 impl Board {
-    /// A board of one BMC. `system` is that of this agent's own node there.
+    /// Creates a board of one BMC. `system` is that of this agent's own node there.
     pub(super) fn new(site: Site, mut marks: MarkBoard, name: MarkName, system: Option<String>) -> Self {
         marks.hold();
         let sightings = Sightings::of(marks.client().address());
@@ -82,7 +82,8 @@ impl Board {
         self.event = Some(RaceEvent::Listed(self.site, listing));
     }
 
-    /// Whether a request that failed had an answer: one that is silent again and again will never give one.
+    /// Records a failed request. Returns whether it counts as answered, as it does for a BMC that is silent repeatedly and will
+    /// never answer.
     fn has_answered(&mut self, failure: &Failure) -> bool {
         self.why = Some(failure.to_string());
         let is_silent = matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent);
@@ -90,7 +91,7 @@ impl Board {
         failure.is_an_answer() || (is_silent && self.silences >= SILENCES)
     }
 
-    /// Returns what a list means for the race.
+    /// Returns the meaning of a list for the race.
     fn judge(&mut self, marks: &Marks) -> Listing {
         let user = self.marks.user().to_owned();
         let rivals: Vec<Rival> = marks.others.iter().filter_map(|other| self.name.rival(other, marks, &user)).collect();
@@ -105,8 +106,8 @@ impl Board {
         Listing { ours: marks.ours, rivals: self.rival.is_some() }
     }
 
-    /// Returns whether this BMC may be the one of its machine: the system that this agent runs on is on. A list of another machine's BMC
-    /// proves nothing, because the other node's agent reads none there.
+    /// Returns whether this may be the own node's BMC: the system that this agent runs on is on. A list of another machine's BMC
+    /// proves nothing, because the other node's agent does not read it.
     fn is_right(&mut self) -> bool {
         if let Some(uri) = &self.system {
             self.wrong = match self.marks.system(uri) {
@@ -129,18 +130,18 @@ impl Board {
         self.wrong.is_none()
     }
 
-    /// Looks for what the agent of the other node left, which is proven to be off: its next boot would have to wait for it. Marks on another
-    /// machine's BMC are of others.
+    /// Searches for the marks of the other node, which is proven to be off. Otherwise its next boot would have to wait for them.
+    /// Marks on another machine's BMC belong to other nodes.
     pub(super) fn look_for_rivals(&mut self) {
         self.sightings.condemn();
         let marks = if self.marks.is_up() && self.wrong.is_none() { self.marks.read().ok() } else { None };
         let found = |marks: &Marks| marks.others.iter().any(|other| self.name.is_a_rivals(other));
-        // A list without this node's mark shows nothing of others either.
+        // A list without this node's mark may lack other marks, too.
         self.swept = marks.as_ref().and_then(|marks| marks.ours.then(|| found(marks)));
         self.left = marks.unwrap_or_default();
     }
 
-    /// Deletes what [`Self::look_for_rivals`] has found, and takes the mark down.
+    /// Deletes the marks that [`Self::look_for_rivals`] has found, and the own mark.
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.left);
         for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
@@ -160,25 +161,25 @@ impl Board {
     }
 }
 
-/// What is known of a board after a job.
+/// The state of a board after a job.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
-    /// What a step came to.
+    /// The outcome of a step.
     pub(super) event: Option<RaceEvent>,
-    /// A rival's session that was seen there last.
+    /// The rival's session that was last seen there.
     pub(super) rival: Option<String>,
-    /// Why nothing is proven there.
+    /// The reason why nothing is proven there.
     pub(super) why: Option<String>,
-    /// Whether the list showed no mark of the other node after that node was proven off.
+    /// True if the list had no mark of the other node after that node was proven off.
     pub(super) is_clean: bool,
 }
 
-/// A board with a thread that does its work, one job after the other. Each ends by itself, as each request has a limit.
+/// A board with a thread that executes one job after the other. Each job ends by itself, because each request has a time limit.
 #[derive(Debug)]
 pub(super) struct Lane {
     board: Arc<Mutex<Board>>,
     address: String,
-    /// The last job that was begun.
+    /// The last job that was started.
     job: Option<Receiver<Report>>,
     last: Report,
 }
@@ -189,7 +190,7 @@ impl Lane {
         Self { board: Arc::new(Mutex::new(board)), address, job: None, last: Report::default() }
     }
 
-    /// Begins a job, which waits for the one before.
+    /// Starts a job, which waits for the previous one.
     pub(super) fn start(&mut self, job: impl FnOnce(&mut Board) + Send + 'static) {
         let (board, before) = (self.board.clone(), self.job.take());
         let (sends, receives) = mpsc::sync_channel(1);
@@ -204,7 +205,7 @@ impl Lane {
         self.job = Some(receives);
     }
 
-    /// Waits for the job as long as `patience` lasts, and returns what it came to.
+    /// Waits for the job for at most `patience`, and returns its outcome.
     pub(super) fn wait(&mut self, patience: Duration) -> Option<RaceEvent> {
         match self.job.as_ref()?.recv_timeout(patience) {
             Err(RecvTimeoutError::Timeout) => return None,
@@ -223,7 +224,7 @@ impl Lane {
         &self.address
     }
 
-    /// Returns what is known after the last job that has ended.
+    /// Returns the state after the last job that has ended.
     pub(super) fn last(&self) -> &Report {
         &self.last
     }

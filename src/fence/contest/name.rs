@@ -1,44 +1,44 @@
-//! By what a session is known as a mark: of this node, or of the other one.
+//! The names of marks, by which a session is recognised as a mark of this node or the other one.
 
 use std::time::Duration;
 
 use crate::adapters::redfish::mark::{Marks, OtherSession};
 use crate::os::clock;
 
-/// What the `Context` of each mark begins with.
+/// The prefix of each mark's `Context`.
 const PREFIX: &str = "tandem-fence-race";
 
-/// By what the marks of this run are known, and those of the other node.
+/// The names of this run's marks, and of the other node's.
 #[derive(Clone, Debug)]
 pub(in crate::fence) struct MarkName {
     longest: Duration,
-    /// Differs between both nodes, and is the same in each run of one.
+    /// The id of the node. It differs between the two nodes, and is the same in each run.
     id: String,
 }
 
 /// A session that may be a mark of the other node.
 pub(super) struct Rival {
     pub(super) shown: String,
-    /// What no other session is called, ever; `None` where the BMC gives nothing of the kind.
+    /// A key that no other session ever has; `None` where the BMC shows nothing suitable.
     pub(super) key: Option<String>,
     pub(super) longest: Duration,
 }
 
 impl MarkName {
     pub(in crate::fence) fn new(target: &str, longest: Duration) -> Self {
-        // FNV-1a: what is compared is what this node itself wrote.
+        // FNV-1a is sufficient, because a node compares only with an id that it has written itself.
         let id = target
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
         Self { longest, id: format!("{id:016x}") }
     }
 
-    /// The `Context` of a new mark: how long it may stand, what it is for, and a number that no other mark of this node has.
+    /// Returns the `Context` of a new mark: its longest time, its target, and a number that no other mark of this node has.
     pub(in crate::fence) fn context(&self) -> String {
         format!("{PREFIX} {} {} {:x}", self.longest.as_secs(), self.id, clock::boot_nanoseconds())
     }
 
-    /// Returns whether a session's `Context` names it a mark of the other node.
+    /// Returns whether a session's `Context` is that of the other node's marks.
     pub(super) fn is_a_rivals(&self, other: &OtherSession) -> bool {
         self.other_marks_time(other).is_some()
     }
@@ -49,7 +49,7 @@ impl MarkName {
         (words.next() != Some(self.id.as_str())).then_some(longest)
     }
 
-    /// Returns the rival that `other` may be, in a list that was read as `user`.
+    /// Returns the rival that `other` may be, in a list that `user` has read.
     pub(super) fn rival(&self, other: &OtherSession, list: &Marks, user: &str) -> Option<Rival> {
         let origin = other.origin.as_ref().map(|origin| format!(" from {origin}")).unwrap_or_default();
         let shown = format!("{}{origin}", other.path);

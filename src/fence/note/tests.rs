@@ -28,7 +28,7 @@ fn failed(at: u64, called: &str, uuid: Option<&str>) -> Noted {
     Noted { note, found: false, adds: false, uuid: uuid.map(str::to_owned) }
 }
 
-/// What is in the one file that there is.
+/// Reads the only note.
 fn kept(directory: &Path) -> BmcNote {
     let found = files(directory);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -149,12 +149,12 @@ fn what_is_in_the_way_keeps_nobody() {
     let file = above.path().join("file");
     fs::write(&file, "").unwrap();
     keep(&file, vec![looked(1, "/1")], true);
-    // What somebody else is writing at this moment is his.
+    // A file that another process is writing stays untouched.
     let path = bmc_note::path(above.path(), "bmc1", "/1");
     fs::write(path.with_extension("new"), "half").unwrap();
     assert!(write(above.path(), &looked(1, "/1"), false).is_err());
     fs::remove_file(path.with_extension("new")).unwrap();
-    // A FIFO would keep its reader for ever; a note in its place is as good as none.
+    // A FIFO would block its reader forever, so one in place of a note counts as no note.
     nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRUSR).unwrap();
     write(above.path(), &looked(1, "/1"), false).unwrap();
     assert_eq!(read(&path).unwrap().at, 1);

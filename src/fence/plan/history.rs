@@ -1,4 +1,4 @@
-//! Questions about the history of a phase.
+//! Queries about the history of a phase.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
-/// Whether the BMC was out of reach then.
+/// Returns whether the BMC was unreachable in this event.
 pub(super) fn was_away(moment: &Moment) -> bool {
     matches!(&moment.event, Event::Unread(why) | Event::ChassisUnread(why) if why.kind == FailureKind::Unreachable)
 }
 
-/// What happened since the BMC was out of reach last.
+/// Returns the events since the BMC was last unreachable.
 pub(super) fn since_outage(history: &[Moment]) -> &[Moment] {
     let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
     history.get(from..).unwrap_or_default()
 }
 
-/// Whether the system said anything but Off that is a power state.
+/// Returns whether the system has reported a power state other than Off.
 pub fn said_otherwise(history: &[Moment]) -> bool {
     history.iter().any(|moment| match &moment.event {
         Event::Read { power: Power::Known(word, _), .. } => *word != PowerWord::Off,
@@ -26,7 +26,7 @@ pub fn said_otherwise(history: &[Moment]) -> bool {
     })
 }
 
-/// Whether the system was seen off, and on again after it: a restore policy, or another hand.
+/// Returns whether the system was off and then on again, because of a restore policy or another program.
 pub fn came_back(history: &[Moment]) -> bool {
     let mut was_off = false;
     history.iter().any(|moment| match &moment.event {
@@ -39,16 +39,15 @@ pub fn came_back(history: &[Moment]) -> bool {
     })
 }
 
-/// How long it took from the first reset that was accepted to the end: from when it was sent, which was right after what
-/// happened before it.
+/// Returns the time from the first accepted reset to the end. The reset was sent directly after the event before it.
 pub fn since_reset(history: &[Moment]) -> Option<Duration> {
     let posted = history.iter().position(|moment| moment.event == Event::Posted)?;
     let sent = posted.checked_sub(1).and_then(|before| history.get(before)).map_or(Duration::ZERO, |moment| moment.at);
     Some(history.last()?.at.saturating_sub(sent))
 }
 
-/// The times of the readings at the end that all say Off, newest first. A reset that was refused because the system is off changes nothing,
-/// and ends no run.
+/// Returns the times of the last consecutive readings of Off, newest first. A reset that was refused because the system is off
+/// changes nothing, and does not interrupt them.
 pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     let mut run = Vec::new();
     for moment in history.iter().rev() {
@@ -66,7 +65,7 @@ pub(super) fn first_of_run(history: &[Moment]) -> Duration {
     run_of_off(history).last().copied().unwrap_or_default()
 }
 
-/// Whether the BMC was out of reach after the first reset, and since then has said nothing but Off: it may have started itself, and
+/// Returns whether the BMC was unreachable after the first reset, and has reported only Off since. It may have restarted, and may
 /// not know its host yet.
 pub(super) fn may_not_know_its_host(history: &[Moment]) -> bool {
     let since = since_outage(history);
@@ -74,8 +73,9 @@ pub(super) fn may_not_know_its_host(history: &[Moment]) -> bool {
     was_away_after_it && !said_otherwise(since)
 }
 
-/// Evidence of a reset after the first post: another state than before, or another time of the last reset. What a BMC says
-/// that was out of reach meanwhile is none before it has said On: some say anything while they start themselves.
+/// Returns whether there is evidence of a reset after the first attempt: another state than before, or another time of the last
+/// reset. Reports of a BMC that was unreachable meanwhile count only after it has reported On. Some BMCs report anything while
+/// they start.
 pub(super) fn was_reset(history: &[Moment]) -> bool {
     let Some(at) = history.iter().position(is_try) else { return false };
     let (before, after) = history.split_at(at);
@@ -99,7 +99,7 @@ pub(super) fn was_reset(history: &[Moment]) -> bool {
     })
 }
 
-/// Whether a reset is out whose answer was lost.
+/// Returns whether the answer of a reset was lost, so that it may have worked.
 pub(super) fn may_have_worked(history: &[Moment]) -> bool {
     refusals(history)
         .any(|failure| matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled))
@@ -112,7 +112,7 @@ pub(super) fn last_reading(history: &[Moment]) -> Option<&Power> {
     })
 }
 
-/// When resets were accepted.
+/// Returns the times at which resets were accepted.
 pub(super) fn posted(history: &[Moment]) -> impl Iterator<Item = Duration> {
     history.iter().filter(|moment| moment.event == Event::Posted).map(|moment| moment.at)
 }
@@ -125,18 +125,18 @@ fn is_try(moment: &Moment) -> bool {
     matches!(moment.event, Event::Posted | Event::Refused(_) | Event::Undone(_))
 }
 
-/// Yields why resets came to nothing.
+/// Returns the reasons why resets failed.
 pub(super) fn refusals(history: &[Moment]) -> impl Iterator<Item = &Failure> {
     history.iter().filter_map(|moment| moment.event.refusal())
 }
 
-/// Returns whether a reset was accepted that may still work: its task is not known to have failed.
+/// Returns whether an accepted reset may still take effect, because its task is not known to have failed.
 pub(super) fn may_yet_work(history: &[Moment]) -> bool {
     let last = history.iter().rev().find(|moment| matches!(moment.event, Event::Posted | Event::Undone(_)));
     last.is_some_and(|moment| moment.event == Event::Posted)
 }
 
-/// Each type whose value was refused makes place for the next.
+/// Returns the index of the reset type to use. Each refused type is followed by the next.
 pub(super) fn type_index(history: &[Moment]) -> usize {
     refusals(history).filter(|failure| failure.kind == FailureKind::ValueRefused).count()
 }
@@ -147,7 +147,7 @@ pub(super) fn dislikes(history: &[Moment]) -> usize {
         .count()
 }
 
-/// What happened, in half a sentence.
+/// Describes the events in half a sentence.
 pub(super) fn story(history: &[Moment]) -> String {
     let accepted = posted(history).count();
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! How long to wait: between two looks, and after what went wrong.
+//! The pauses between two readings, and after failures.
 
 use std::time::Duration;
 
@@ -6,13 +6,14 @@ use super::history::refusals;
 use super::{Event, Moment};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
-/// As a quick BMC needs for a reset. It is also the shortest pause.
+/// The time that a fast BMC needs for a reset. It is also the shortest pause.
 pub(super) const FIRST_POLL: Duration = Duration::from_millis(100);
-/// After a failed request, doubling.
+/// The first pause after a failed request. It doubles with each failure.
 pub(super) const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LONGEST_RETRY: Duration = Duration::from_secs(4);
 
-/// Before the next look, at most `longest`. Short at first, as most systems are quick; then as long as the operator wants.
+/// Returns the pause before the next reading, at most `longest`. It is short at first, because most systems are fast, and grows
+/// to the configured interval.
 pub(super) fn poll_pause(history: &[Moment], longest: Duration) -> Duration {
     let looks = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Read { .. })).count();
     let pause = FIRST_POLL * 2_u32.saturating_pow(u32::try_from(looks.saturating_sub(1)).unwrap_or(8).min(8));
@@ -40,7 +41,7 @@ fn asked_pause(failure: &Failure) -> Duration {
     }
 }
 
-/// Whatever became of a reset, the power state is the truth, and soon.
+/// Returns the pause after a refused reset. It is short, because the power state shows the truth in any case.
 pub(super) fn after_refusal(failure: &Failure) -> Duration {
     match failure.kind {
         FailureKind::ValueRefused => Duration::ZERO,

@@ -1,4 +1,4 @@
-//! What it is worth that a system says Off, and when it is a proof.
+//! The value of a reported Off, and the conditions under which it is a proof.
 
 use std::time::Duration;
 
@@ -7,36 +7,37 @@ use super::{Event, Moment, fits_off};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 
-/// Two readings this far apart prove a state: some BMCs say Off for a moment while they start themselves.
+/// The time between two readings that prove a state. Some BMCs report Off for a moment while they start.
 pub(super) const CONFIRM: Duration = Duration::from_secs(1);
-/// The standard has `ForceOff` hold the power button for four seconds. Where the state said Off before, it cannot tell
-/// when that is over.
+/// The standard has `ForceOff` hold the power button for four seconds. A state that was Off before cannot show when that is over.
 const HOLD: Duration = Duration::from_secs(5);
-/// Refusals without a reason that we understand, before they are believed.
+/// The number of refusals without a known reason after which they are accepted as final.
 pub(super) const DISLIKES: usize = 3;
-/// Refusals in the same words, of a service that does not ask for patience, before they count of a system that reports Off.
+/// The number of identical refusals after which they count for a system that reports Off, if the service does not ask for a
+/// retry.
 const STANDING_REFUSALS: usize = 8;
-/// The least time between the first and the last of them: a BMC that starts takes no resets, and may report Off for a host that it does not know.
+/// The least time between the first and the last of these. A BMC that is starting accepts no resets, and may report Off for a
+/// host that it does not know.
 const STANDING: Duration = Duration::from_secs(30);
-/// Questions to a chassis that does not answer, before it counts as one without a power state.
+/// The number of unanswered questions after which a chassis counts as one without a power state.
 const CHASSIS_QUESTIONS: usize = 3;
 
-/// What the word of a system that says Off is worth.
+/// The value of a reported Off.
 pub(super) enum Word {
-    /// As much as its next reading confirms.
+    /// The next reading can confirm it.
     Good,
-    /// That, from this time on.
+    /// A reading from this time on can confirm it.
     GoodFrom(Duration),
-    /// As much as its next reading confirms, unless its chassis reports On. No reset was accepted, and a system that is off
-    /// would not accept it either.
+    /// The next reading can confirm it, unless the chassis reports On. No reset was accepted, but a system that is off would not
+    /// accept one either.
     Unaccepted,
-    /// Nothing yet: no reset went before, or its answer was lost, or put off.
+    /// No value yet, because no reset precedes it, or the answer of the reset was lost or postponed.
     Unproven,
-    /// It will not be reset, and not because it is off: the chassis may know more.
+    /// The reset was refused, and not because the system is off. The chassis may show more.
     Refused,
 }
 
-/// Off, said twice, far enough apart, and nothing but failed readings between.
+/// Returns whether Off was read twice, far enough apart, with only failed readings in between.
 pub(super) fn proven_off(history: &[Moment]) -> bool {
     let run = run_of_off(history);
     match (run.first(), run.last()) {
@@ -45,11 +46,11 @@ pub(super) fn proven_off(history: &[Moment]) -> bool {
     }
 }
 
-/// What it is worth that the system says Off.
+/// Returns the value of a reported Off.
 ///
-/// A BMC that has just started may not know its host, and say Off meanwhile. One that said anything else before, in this
-/// run and since it was out of reach, knows. To the others a reset tells: what is off already is none the worse for it,
-/// and a refusal because it is off is a second word for it, which only its chassis may contradict.
+/// A BMC that has just started may not know its host, and reports Off meanwhile. A BMC that has reported another state in this
+/// run, and since it was last unreachable, knows its host. The others need a reset. It does no harm to a system that is off. A
+/// refusal because the system is off is a second report of Off, which only the chassis may contradict.
 pub(super) fn word(history: &[Moment]) -> Word {
     let is_gone = history.iter().rev().find_map(|moment| match moment.event {
         Event::Read { is_there, .. } => Some(!is_there),
@@ -71,8 +72,8 @@ pub(super) fn word(history: &[Moment]) -> Word {
     }
 }
 
-/// Returns whether every reset was refused in the words of `refusal` for long, while every reading was Off. Some BMCs refuse a reset of
-/// what is off so. A survivor that waits for another answer waits for ever.
+/// Returns whether every reset was refused with `refusal` for long, while every reading was Off. Some BMCs refuse a reset of a
+/// system that is off in this way. A survivor would wait forever for another answer.
 fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     let mut times = Vec::new();
     for moment in history.iter().rev() {
@@ -89,7 +90,7 @@ fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     }
 }
 
-/// Whether the two readings that prove Off are also worth it.
+/// Returns whether the two readings that prove Off have value.
 pub(super) fn is_trusted(history: &[Moment]) -> bool {
     let newest = run_of_off(history).first().copied().unwrap_or_default();
     match word(history) {
@@ -106,14 +107,15 @@ pub(super) fn is_uncontradicted(history: &[Moment]) -> bool {
     matches!(history.last().map(|moment| &moment.event), Some(Event::Chassis { on: None }))
 }
 
-/// Returns whether the chassis has left every question unanswered, as often as it is asked. One that reported On once is not silent.
+/// Returns whether the chassis has left every question unanswered, up to the limit. A chassis that reported On once is not
+/// silent.
 pub(super) fn is_silent_chassis(history: &[Moment]) -> bool {
     let answered = history.iter().any(|moment| matches!(moment.event, Event::Chassis { .. }));
     let unread = history.iter().filter(|moment| matches!(moment.event, Event::ChassisUnread(_))).count();
     !answered && unread >= CHASSIS_QUESTIONS
 }
 
-/// A system that says Off and will not be reset, in a chassis of its own that is on.
+/// Returns the failure of a system that reports Off and refuses a reset, while its own chassis is on.
 pub(super) fn contradicted(history: &[Moment], chassis: &str) -> Failure {
     let refusal = tries(history).last().and_then(|(_, event)| event.refusal().cloned());
     let refusal = refusal.unwrap_or_else(|| Failure::new(FailureKind::Refused, "the reset was refused"));

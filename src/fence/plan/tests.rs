@@ -1,4 +1,4 @@
-//! The plan as tables: a goal, a history in short, the time, and the step that has to follow.
+//! Tests of the plan as tables: a goal, a history in short form, the time, and the step that must follow.
 
 mod notation;
 mod off_already;
@@ -23,12 +23,12 @@ fn off_needs_two_readings_a_second_apart() {
             ("0:On 0.1:+ 0.4:Off 0.9:Off", "0.9", "read 1.4"),
             ("0:On 0.1:+ 0.4:Off 1.4:Off", "1.4", "by us"),
             ("0:On 0.1:+ 0.4:Off 0.9:Off 1.4:Off", "1.4", "by us"),
-            // A reading that failed in between takes nothing away; one that says something else does.
+            // A failed reading in between does not matter, but another state does.
             ("0:On 0:+ 0:Off 0.5:?busy 1:Off", "1", "by us"),
             ("0:On 0:+ 0:Off 0.5:On 1:Off", "1", "read 2"),
             ("0:On 0:+ 0:Off 0.5:PoweringOn 1:Off", "1", "read 2"),
             ("0:On 0:+ 0:Off 0.5:nonsense 1:Off", "1", "read 2"),
-            // The proof has to be the last thing that was seen.
+            // The proof must be the last event.
             ("0:On 0:+ 0:Off 1:?reset", "1", "read 1.5"),
         ],
     );
@@ -45,12 +45,12 @@ fn no_success_without_an_accepted_reset_passes_a_chassis_that_is_on() {
             &[
                 (&off, "1.3", "ask chassis"),
                 (&format!("{off} 1.3:~"), "1.3", if refused == "!state" { "already" } else { "by us" }),
-                // A chassis may be late: another reset, and what is accepted ends all doubt.
+                // A chassis may be late, so there is another reset. An accepted reset ends all doubt.
                 (&format!("{off} 1.3:~/c"), "2", "post ForceOff"),
                 (&format!("{off} 2:~/c 2:+ 2.3:Off 3.3:Off"), "3.3", "by us"),
                 (&again, "2.1", "ask chassis"),
                 (&third, "5.3", &format!("fail {}; the system says Off, but its chassis /c says On", &refused[1..])),
-                // One that does not answer contradicts nothing.
+                // A chassis that does not answer contradicts nothing.
                 (&format!("{off} 1.3:~!busy"), "1.3", "read 1.8"),
                 (&format!("{off} 1.3:~!busy 1.8:Off"), "1.8", "ask chassis"),
                 (
@@ -62,7 +62,7 @@ fn no_success_without_an_accepted_reset_passes_a_chassis_that_is_on() {
         );
         let then_silent = format!("{off} 1.3:~/c 2:{refused} 2.3:Off 3.3:Off 3.3:~!busy 4:Off 4:~!busy 5:Off 5:~!busy");
         check(Goal::Off, &[(&then_silent, "5", "read 5.5")]);
-        // A cycle leaves the proof to the Off that follows, or asks the chassis itself where its answer was lost.
+        // A cycle leaves the proof to the Off that follows. If its answer was lost, it asks the chassis itself.
         let is_lost = refused != "!state";
         check(
             Goal::Cycle,
@@ -73,7 +73,7 @@ fn no_success_without_an_accepted_reset_passes_a_chassis_that_is_on() {
             ],
         );
     }
-    // What will not be reset for another reason needs the word of the chassis.
+    // A system that refuses a reset for another reason needs the chassis' report.
     let silent = "0:Off 0:!403 0.3:Off 1.3:Off 1.3:~!busy 1.8:Off 1.8:~!busy 2.3:Off 2.3:~!busy";
     check(Goal::Off, &[(silent, "2.3", "read 2.8")]);
 }
@@ -83,14 +83,14 @@ fn what_was_known_before_an_outage_is_not_known_after_it() {
     check(
         Goal::Off,
         &[
-            // Its reset was accepted, and then the BMC itself started again.
+            // The reset was accepted, and then the BMC itself restarted.
             ("0:On 0.1:+ 1:?unreachable 20:Off", "20", "post ForceOff"),
             ("0:On 0.1:+ 1:?unreachable 20:Off 20:!state 20.3:Off 21.3:Off", "21.3", "ask chassis"),
             ("0:On 0.1:+ 1:?unreachable 20:Off 20:!state 20.3:Off 21.3:Off 21.3:~", "21.3", "by us"),
             ("0:On 0.1:+ 1:?unreachable 20:Off 20:+ 20.3:Off 21.3:Off", "21.3", "read 25"),
             ("0:On 0.1:+ 1:?unreachable 20:Off 20:+ 20.3:Off 25:Off", "25", "by us"),
             ("0:On 0.1:+ 1:?unreachable 20:On 20.1:Off 21.1:Off", "21.1", "post ForceOff"),
-            // A request that is lost on the way is no outage.
+            // A lost request is no outage.
             ("0:On 0.1:+ 1:?reset 1.5:Off 2.5:Off", "2.5", "by us"),
         ],
     );
@@ -127,7 +127,7 @@ fn what_a_refusal_means_decides() {
     check(
         Goal::Off,
         &[
-            // Whatever was answered, the power state is read first.
+            // After any answer, the power state is read first.
             ("0:On 0.1:!403", "0.1", "read 0.2"),
             ("0:On 0.1:!403 0.4:Off", "0.4", "read 1.4"),
             ("0:On 0.1:!403 0.4:On", "0.4", "fail 403"),
@@ -168,7 +168,7 @@ fn a_reset_that_was_accepted_is_waited_for_although_its_repetition_is_refused() 
                     "50",
                     "fail Timed out waiting to power OFF: the BMC accepted the reset once, the last reset failed (*",
                 ),
-                // A task that has failed does nothing any more.
+                // A failed task has no further effect.
                 ("0:On 0.1:+ 0.4:On 0.7:-400 2.7:On 2.8:+ 3:On 3.3:-403 3.6:On", "3.6", "fail 403"),
             ],
         );
@@ -185,10 +185,10 @@ fn failed_readings_are_repeated_as_long_as_it_makes_sense() {
             ("0:?unreachable 0.5:?unreachable", "0.5", "read 1.5"),
             ("9:?unreachable 10:?unreachable", "10", "fail unreachable"),
             ("9:?silent 10:?silent", "10", "fail silent"),
-            // Somebody is there and asks for patience.
+            // The service is there and asks for a retry.
             ("9:?busy 20:?busy", "20", "read 21"),
             ("0:?busy3", "0", "read 3"),
-            // It was heard before, so it may come back.
+            // The BMC has answered before, so it may come back.
             ("0:On 0.1:+ 30:?unreachable", "30", "read 30.5"),
             ("0:On 0.1:+ 30:?404", "30", "read 30.5"),
             ("0:On 0.1:+ 30:?400", "30", "read 30.5"),
@@ -285,7 +285,7 @@ fn a_cycle_is_sent_once_and_needs_evidence() {
             ("0:On@monday 0.1:+ 0.4:On@tuesday", "0.4", "by us"),
             ("0:On 0.1:+ 0.4:On@tuesday", "0.4", "read 0.5"),
             ("0:PoweringOff 0.1:+ 0.4:On", "0.4", "read 0.5"),
-            // A BMC that was away may have started, and say what it likes until it knows its host.
+            // A BMC that was unreachable may have restarted, and may report anything until it knows its host.
             ("0:On 0.1:+ 1:?unreachable 14:Off 14.3:On", "14.3", "read *"),
             ("0:On 0.1:+ 1:?unreachable 14:PoweringOn 14.3:On", "14.3", "read *"),
             ("0:On 0.1:+ 1:?unreachable 14:Off 15:Off", "15", "already"),
@@ -329,7 +329,8 @@ fn coming_back_is_noticed() {
 
 #[test]
 fn every_history_leads_somewhere_in_time() {
-    // Whatever the system says, a plan that is followed ends: here each of its readings is the next of a cycle of words.
+    // Every plan that is followed ends, whatever the system reports. Here each reading is the next of a repeated sequence of
+    // words.
     let words = ["On", "Off", "PoweringOff", "PoweringOn", "nonsense", "?busy", "?reset", "!state", "+"];
     for goal in [Goal::Know, Goal::Off, Goal::On, Goal::Cycle] {
         for first in 0..words.len() {
@@ -374,17 +375,17 @@ fn what_was_out_of_reach_is_not_reset_in_the_same_try_where_another_one_comes() 
                 ("0:On", "0", reset),
                 ("0:?unreachable 3:On", "3", "give way"),
                 ("0:?unreachable 3:?busy 4:On", "4", "give way"),
-                // Whoever was there all the time, and did not want to answer, is no sign of an outage.
+                // A BMC that was reachable and refused to answer is no sign of an outage.
                 ("0:?busy 3:On", "3", reset),
                 ("0:?silent 3:On", "3", reset),
-                // An outage after the reset does not take it back.
+                // An outage after the reset does not undo it.
                 ("0:On 0.1:+ 1:?unreachable 14:On", "14", if goal == Goal::Off { reset } else { "read *" }),
             ],
         );
-        // What says Off may not know its host yet, and a reset of it is one.
+        // A system that reports Off may not know its host yet, and a reset of it counts.
         let after_off = if goal == Goal::Off { "give way" } else { "read 4" };
         check_with(&asked_again, &[("0:?unreachable 3:Off", "3", after_off), ("0:?unreachable 3:Gone", "3", "read 4")]);
-        // By hand, nobody asks again.
+        // In a run by hand, no fencer tries again.
         check(goal, &[("0:?unreachable 3:On", "3", reset)]);
     }
     let mut on = plan(Goal::On);

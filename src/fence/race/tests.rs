@@ -1,4 +1,4 @@
-//! The race, step by step.
+//! Tests of the race, step by step.
 
 use super::*;
 
@@ -94,7 +94,7 @@ fn what_is_not_proven_is_waited_for_once_and_never_as_long_on_both() {
             assert_eq!(own.step(), RaceStep::Reset { proven: false }, "{race:?}");
         }
     }
-    // A mark that the target's BMC did not take is tried again, and one that appears meanwhile counts.
+    // A mark that the target's BMC did not accept is tried again. A mark that appears meanwhile counts.
     let failed = after(false, &[raised(TARGET, Raised::Refused), UP[1], listed(TARGET, false, false), alone(OWN)]);
     let failed = failed.after(RaceEvent::Waited);
     assert_eq!(failed.step(), RaceStep::Raise(ONLY_TARGET));
@@ -126,7 +126,7 @@ fn a_target_that_does_not_answer_is_never_reset_and_waits_begin_anew() {
         assert_eq!(race.step(), RaceStep::Wait(Pause::Poll), "{race:?}");
         let back = race.after(RaceEvent::Waited);
         let back = if back.step() == RaceStep::Raise(ONLY_TARGET) { back.after(UP[0]) } else { back };
-        // The other BMC may be back as well, and what was waited for before counts no more.
+        // The other BMC may be reachable again as well, so the earlier wait no longer counts.
         assert_eq!(back.step(), RaceStep::Raise(ONLY_OWN));
         let own = back.then(&[raised(OWN, Raised::Unanswered), alone(TARGET)]);
         assert_eq!(own.step(), RaceStep::Wait(Pause::Delay), "{race:?}");
@@ -142,7 +142,7 @@ fn a_mark_that_is_acknowledged_late_counts() {
     assert_eq!(read.step(), RaceStep::Read(Open::BOTH));
     assert_eq!(read.then(&[alone(TARGET), alone(OWN)]).step(), RaceStep::Reset { proven: true });
     assert_eq!(read.then(&[alone(TARGET), met(OWN)]).step(), RaceStep::Lower);
-    // Where the mark is to be taken down just now, a late answer changes nothing.
+    // While the mark is being deleted, a late answer changes nothing.
     let lowers = after(false, &[UNANSWERED, UP[1]]);
     assert_eq!(lowers.after(UP[0]), lowers);
 }

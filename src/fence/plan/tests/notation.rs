@@ -1,10 +1,9 @@
-//! A history, and the step that follows it, in short.
+//! A short notation for a history and for the step that follows it.
 //!
-//! A history reads `0:On 0.1:+ 0.4:?reset 0.9:Off`: seconds, then a power state, `+` for an accepted reset, `?` for a
-//! reading that failed, `!` for a reset that failed. `On@x` carries the time of the last reset, `Gone` is a system that
-//! counts as off because it is not there, and `~` a chassis that does not say On, `~x` one that does, `~!x` one that failed
-//! to answer. `-` is the failed task of a
-//! reset that was accepted.
+//! A history reads `0:On 0.1:+ 0.4:?reset 0.9:Off`: the seconds, then an event. An event is a power state, `+` for an accepted
+//! reset, `?` for a failed reading, or `!` for a failed reset. `On@x` has the time of the last reset, and `Gone` is a missing
+//! system, which counts as off. `~` is a chassis that does not report On, `~x` one that does, and `~!x` one that failed to
+//! answer. `-` is the failed task of an accepted reset.
 
 use super::super::*;
 
@@ -80,7 +79,7 @@ pub(super) fn plan(goal: Goal) -> Plan {
     }
 }
 
-/// A step in short: `read 1.25`, `post ForceOff`, `already`, `by us`, `is On`, `fail ...`.
+/// Returns a step in short form: `read 1.25`, `post ForceOff`, `already`, `by us`, `is On`, `fail ...`.
 pub(super) fn short(step: &FenceStep) -> String {
     match step {
         FenceStep::Read { not_before } => format!("read {}", not_before.as_secs_f64()),

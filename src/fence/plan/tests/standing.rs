@@ -1,9 +1,9 @@
-//! A refusal that stays the same for long, of a system that reports Off.
+//! Tests of a refusal that stays the same for long, by a system that reports Off.
 
 use super::notation::check;
 use super::*;
 
-/// Resets of a system that reports Off, each refused with `refused`, one every four seconds.
+/// Returns resets of a system that reports Off, one every four seconds, each refused with `refused`.
 fn refused_for_long(refused: &str, count: u32) -> String {
     let one = |at: u32| format!("{0}:Off {0}:!{refused} {0}.3:Off", at * 4 + 1);
     (0..count).map(one).collect::<Vec<_>>().join(" ")
@@ -23,13 +23,13 @@ fn a_state_and_a_refusal_that_stay_the_same_are_an_answer() {
             (&format!("{off} 34.3:~!busy"), "34.3", "read *"),
             (&format!("{off} 34.3:~!busy 35:Off 35:~!busy 36:Off 36:~!busy 37:Off"), "37", "ask chassis"),
             (&format!("{off} 34.3:~!busy 35:Off 35:~!busy 36:Off 36:~!busy"), "36", "read *"),
-            // Not often enough, not for long enough, in other words, or with patience asked for.
+            // Too few refusals, too short a time, different refusals, or a request for a retry.
             (&format!("{} 26.3:Off", refused_for_long("busy", 7)), "29.1", "post ForceOff"),
             (&format!("{} 30.3:Off", refused_for_long("busy", 8)), "33.1", "post ForceOff"),
             (&format!("{} 34.3:Off", refused_for_long("busy3", 9)), "37.1", "post ForceOff"),
             (&format!("{} 34.3:Off", refused_for_long("silent", 9)), "37.1", "post ForceOff"),
             (&format!("{} 33:!garbled 34.3:Off 35.3:Off", refused_for_long("busy", 8)), "37.1", "post ForceOff"),
-            // Nor where the system reported anything else meanwhile, or nothing.
+            // The system reported another state meanwhile, or did not answer.
             (&format!("0:On 0:!busy {off}"), "34.3", "ask chassis"),
             (&off.replace("9:Off", "9:On"), "37.1", "post ForceOff"),
             (&off.replace("9:Off", "9:?busy"), "37.1", "post ForceOff"),
@@ -37,7 +37,7 @@ fn a_state_and_a_refusal_that_stay_the_same_are_an_answer() {
             (&off.replace("9:Off", "9:?unreachable"), "37.1", "post ForceOff"),
         ],
     );
-    // A reset that was accepted is waited for as ever.
+    // The plan waits for an accepted reset as always.
     check(
         Goal::Off,
         &[
