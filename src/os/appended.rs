@@ -1,5 +1,5 @@
-//! Opening files to append to: logs, events, records. Others may write in their directories, so nothing is opened before
-//! it is seen to be a regular file: a FIFO would make its writer wait, and a device may act on being opened.
+//! Opens files for appending: logs, events, records. Other programs may write in their directories, so each file is checked to be
+//! a regular one before it is opened. A FIFO would block its writer, and a device may act when it is opened.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -10,20 +10,20 @@ use nix::libc;
 
 use super::regular_file;
 
-/// How often a file that comes and goes in between is opened again.
+/// The number of attempts to open a file that appears and disappears meanwhile.
 const TRIES: usize = 3;
 
-/// A file that is open to be read and appended to.
+/// A file that is open for reading and appending.
 pub(crate) struct Appended {
     pub file: File,
-    /// Whether there was none before.
+    /// True if the file did not exist before.
     pub is_new: bool,
 }
 
-/// Opens the file at `path`, and makes it with `mode` where there is none, whatever the umask is. Its last part is no link.
+/// Opens the file at `path`. Creates it with `mode` if it is missing, whatever the umask is. Fails if the last part is a link.
 pub(crate) fn open(path: &Path, mode: u32) -> io::Result<Appended> {
     for _ in 0..TRIES {
-        // O_PATH opens nothing: it holds the place, so that what was looked at is what is opened.
+        // O_PATH has no effect on the file. It fixes the file, so that the one that was checked is the one that is opened.
         let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path);
         match place {
             Ok(place) => {

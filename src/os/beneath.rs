@@ -1,8 +1,8 @@
 //! A directory that another program may write to, such as the data dir, which etcd's container writes. The agent opens it once.
-//! Everything in it is opened relative to that descriptor, component by component, and no link is followed there.
+//! Everything in it is opened relative to that descriptor, component by component, without following links.
 //!
-//! Each file is opened with `O_PATH` first, which touches no device and waits for no FIFO, and is opened for use only where it is a
-//! regular one. Every kernel can do that; `openat2` needs Linux 5.6.
+//! Each file is first opened with `O_PATH`, which touches no device and waits for no FIFO. It is opened for use only if it is a
+//! regular file. Every kernel supports that, while `openat2` needs Linux 5.6.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -23,14 +23,14 @@ use crate::os::regular_file::{self, Irregular};
 /// The descriptor of such a directory.
 #[derive(Debug)]
 pub struct Dir {
-    /// Opened with `O_PATH`.
+    /// The descriptor, opened with `O_PATH`.
     descriptor: OwnedFd,
     /// The path for messages.
     path: PathBuf,
 }
 
 impl Dir {
-    /// Opens the directory at `path`. Its parents belong to root, so that a link on the way there is root's own.
+    /// Opens the directory at `path`. Its parents belong to root, so a link on the way is root's own.
     pub fn open(path: &Path) -> io::Result<Self> {
         let descriptor = nix::fcntl::open(path, handle(), Mode::empty())?;
         Self::of(descriptor, path.to_owned())
@@ -47,7 +47,7 @@ impl Dir {
         Self::of(self.find(place)?, self.path.join(place))
     }
 
-    /// As [`Dir::below`], after making what is missing of it, for root alone.
+    /// Opens the directory `place` beneath this one, and creates its missing parts for root only.
     pub fn make_below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
         let mut made = self.try_clone()?;
         for name in place.as_ref() {
@@ -64,12 +64,12 @@ impl Dir {
         if kind == Kind::Directory { Ok(Self { descriptor, path }) } else { Err(Irregular::no_directory(kind)) }
     }
 
-    /// Returns its path, for messages.
+    /// Returns the directory's path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns the sorted names of what is in it.
+    /// Returns the sorted names of its entries.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut listing = nix::dir::Dir::openat(&self.descriptor, ".", reading() | OFlag::O_DIRECTORY, Mode::empty())?;
         let mut names = Vec::new();
@@ -84,7 +84,7 @@ impl Dir {
         Ok(names)
     }
 
-    /// Opens the file `place` beneath it for reading. The inner error names what is there in the place of a regular file.
+    /// Opens the file `place` beneath it for reading. The inner error describes something other than a regular file.
     pub fn or_irregular(&self, place: impl AsRef<Path>) -> io::Result<Result<File, Irregular>> {
         self.reopened(place.as_ref(), OpenOptions::new().read(true))
     }
@@ -94,12 +94,12 @@ impl Dir {
         self.or_irregular(place)?.map_err(io::Error::other)
     }
 
-    /// Opens the file `place` beneath it for reading and changing.
+    /// Opens the file `place` beneath it for reading and writing.
     pub fn file_to_change(&self, place: impl AsRef<Path>) -> io::Result<File> {
         self.reopened(place.as_ref(), OpenOptions::new().read(true).write(true))?.map_err(io::Error::other)
     }
 
-    /// Reads a file of this program's own, of `limit` bytes at most, which has no other name.
+    /// Reads a file of this program's own, of at most `limit` bytes. Fails if the file has another name, too.
     pub fn own_file(&self, place: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
         let file = self.file(place)?;
         regular_file::check_only_name(&file)?;
@@ -108,7 +108,7 @@ impl Dir {
         Ok(bytes)
     }
 
-    /// As [`Dir::own_file`], of a text.
+    /// Reads a text as [`Dir::own_file`] does.
     pub fn own_text(&self, place: impl AsRef<Path>, limit: u64) -> io::Result<String> {
         String::from_utf8(self.own_file(place, limit)?).map_err(|_| ErrorKind::InvalidData.into())
     }
@@ -117,24 +117,25 @@ impl Dir {
         regular_file::reopened(&self.find(place)?, options)
     }
 
-    /// Returns what the kernel knows of `place` beneath it; of a link, the link itself.
+    /// Returns the kernel's data about `place` beneath it. For a link it is the link's own.
     pub fn stat(&self, place: impl AsRef<Path>) -> io::Result<FileStat> {
         Ok(fstat(self.find(place.as_ref())?)?)
     }
 
-    /// Makes the file `name` in it, which must not be there, for root alone.
+    /// Creates the file `name` in it for root only. Fails if the name exists.
     pub fn create_new(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let own = Mode::S_IRUSR | Mode::S_IWUSR;
         Ok(openat(&self.descriptor, checked(name.as_ref())?, flags, own)?.into())
     }
 
-    /// Replaces the file `name` in it with `text`, durably: written under another name, synced, renamed, and this directory synced.
+    /// Replaces the file `name` in it with `text`, durably. The text is written under another name, synced and renamed, and this
+    /// directory is synced.
     pub fn replace(&self, name: impl AsRef<OsStr>, text: &[u8], mode: u32) -> io::Result<()> {
         self.replace_with(name, mode, |file| file.write_all(text))
     }
 
-    /// As [`Dir::replace`], with what `write` writes.
+    /// Replaces a file as [`Dir::replace`] does, with the contents that `write` writes.
     pub fn replace_with(
         &self,
         name: impl AsRef<OsStr>,
@@ -156,13 +157,13 @@ impl Dir {
         self.sync()
     }
 
-    /// Renames `from` in it to `to` in it.
+    /// Renames `from` to `to`, both in this directory.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         let (from, to) = (checked(from.as_ref())?, checked(to.as_ref())?);
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
-    /// Replaces what has the name `name` in it with a link to `target`.
+    /// Replaces the entry `name` in it with a link to `target`.
     pub fn replace_with_link(&self, name: impl AsRef<OsStr>, target: &Path) -> io::Result<()> {
         let name = checked(name.as_ref())?;
         if readlinkat(&self.descriptor, name).is_ok_and(|found| found == target) {
@@ -171,7 +172,7 @@ impl Dir {
         let aside = Path::new(name).with_extension("new");
         self.remove_all(&aside)?;
         symlinkat(target, &self.descriptor, checked(aside.as_os_str())?)?;
-        // A directory is the only thing that a rename does not replace.
+        // A rename replaces everything but a directory.
         if self.rename(&aside, name).is_err() {
             self.remove_all(name)?;
             self.rename(&aside, name)?;
@@ -179,14 +180,14 @@ impl Dir {
         self.sync()
     }
 
-    /// Gives `file`, which is open, the name `name` in it, too.
+    /// Gives the open `file` the additional name `name` in this directory.
     pub fn link(&self, file: &File, name: impl AsRef<OsStr>) -> io::Result<()> {
         let open = proc::open_file(file);
         let name = checked(name.as_ref())?;
         Ok(linkat(nix::fcntl::AT_FDCWD, &open, &self.descriptor, name, AtFlags::AT_SYMLINK_FOLLOW)?)
     }
 
-    /// Deletes the file or link `name` in it. Without one there is nothing to do.
+    /// Deletes the file or link `name` in it. A missing one is no error.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         match unlinkat(&self.descriptor, checked(name.as_ref())?, UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
@@ -194,11 +195,11 @@ impl Dir {
         }
     }
 
-    /// As [`Dir::remove`], also of a directory, with all that is in it.
+    /// Deletes the entry `name` in it, including a directory with its contents.
     pub fn remove_all(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         let name = checked(name.as_ref())?;
         match fstatat(&self.descriptor, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
-            // It follows no link, neither at the end of this path nor below it.
+            // This follows no link, neither at the end of this path nor below it.
             Ok(found) if Kind::of(&found) == Kind::Directory => {
                 fs::remove_dir_all(proc::open_file(&self.descriptor).join(name))
             }
@@ -208,12 +209,12 @@ impl Dir {
         }
     }
 
-    /// Makes its names durable: a rename or a new file is not before this.
+    /// Syncs the directory, because a rename or a new file is durable only then.
     pub fn sync(&self) -> io::Result<()> {
         File::from(openat(&self.descriptor, ".", reading(), Mode::empty())?).sync_all()
     }
 
-    /// Finds `place` beneath it, and opens nothing that has an effect.
+    /// Finds `place` beneath it, without opening anything for use.
     fn find(&self, place: &Path) -> io::Result<OwnedFd> {
         let mut found = self.descriptor.try_clone()?;
         for component in place.components() {
@@ -227,7 +228,7 @@ impl Dir {
     }
 }
 
-/// Flags that open no more than a place.
+/// Returns the flags that open a place without an effect.
 fn handle() -> OFlag {
     OFlag::O_PATH | OFlag::O_CLOEXEC
 }
@@ -236,7 +237,7 @@ fn reading() -> OFlag {
     OFlag::O_RDONLY | OFlag::O_CLOEXEC
 }
 
-/// Returns `name` where it is one name and no path.
+/// Returns `name` if it is a single name and not a path.
 fn checked(name: &OsStr) -> io::Result<&OsStr> {
     let mut components = Path::new(name).components();
     match (components.next(), components.next()) {

@@ -1,8 +1,8 @@
-//! Time for the agents: a deadline that every wait belongs to, and wall time that only labels.
+//! Time for the agents: deadlines, which every wait has, and wall time, which is only for labels.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The end of an action, on the monotonic clock: a clock step moves nothing.
+/// The end of an action on the monotonic clock. A step of the wall clock does not move it.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     began: Instant,
@@ -10,32 +10,32 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// A deadline `budget` from now.
+    /// Creates a deadline `budget` from now.
     pub fn after(budget: Duration) -> Self {
         Self { began: Instant::now(), budget }
     }
 
-    /// All the time that the action has.
+    /// Returns the whole time of the action.
     pub fn budget(&self) -> Duration {
         self.budget
     }
 
-    /// Time since the action began.
+    /// Returns the time since the action began.
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Time that is left, zero once it has passed.
+    /// Returns the remaining time, which is zero after the deadline.
     pub fn left(&self) -> Duration {
         self.budget.saturating_sub(self.elapsed())
     }
 
-    /// The smaller of `wanted` and what is left: the time-out for one step inside the action.
+    /// Returns the smaller of `wanted` and the remaining time: the time-out of one step of the action.
     pub fn at_most(&self, wanted: Duration) -> Duration {
         wanted.min(self.left())
     }
 
-    /// Whether the time is used up.
+    /// Returns whether the time is used up.
     pub fn has_passed(&self) -> bool {
         self.left().is_zero()
     }
@@ -46,32 +46,33 @@ impl Deadline {
     }
 }
 
-/// The one place that sleeps.
+/// Sleeps. This is the only place that does.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn sleep(wanted: Duration) {
     std::thread::sleep(wanted);
 }
 
-/// Nanoseconds since the machine started, sleep included: no two reads of one boot are alike.
+/// Returns the nanoseconds since the machine started, sleep included. No two calls of one boot return the same.
 pub fn boot_nanoseconds() -> u64 {
     let since = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).map(Duration::from);
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Seconds since 1970 by the wall clock; for labels in notes and logs, never for a decision.
+/// Returns seconds since 1970 by the wall clock. They are for labels in notes and logs, and never for a decision.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Milliseconds since 1970 by the wall clock; for labels, as [`wall_seconds`].
+/// Returns milliseconds since 1970 by the wall clock, for labels, as [`wall_seconds`] does.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Wall time as `20260131T235959Z`, for the names of files; in the order of time only while the clock is right.
+/// Returns the wall time as `20260131T235959Z`, for the names of files. Their order is that of time only while the clock is
+/// right.
 pub fn utc_stamp() -> String {
     let seconds = i64::try_from(wall_seconds()).unwrap_or_default();
     let at = time::OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(time::OffsetDateTime::UNIX_EPOCH);
@@ -87,7 +88,7 @@ pub fn month(name: &str) -> Option<time::Month> {
     time::Month::try_from(number).ok()
 }
 
-/// When [`utc_stamp`] wrote `stamp`, in seconds since 1970; `None` where it did not.
+/// Returns the time of a `stamp` of [`utc_stamp`], in seconds since 1970; `None` for any other text.
 pub fn of_utc_stamp(stamp: &str) -> Option<u64> {
     let part = |from: usize, to: usize| stamp.get(from..to)?.parse::<u8>().ok();
     let is_one = stamp.len() == 16 && stamp.get(8..9) == Some("T") && stamp.ends_with('Z');

@@ -1,11 +1,11 @@
-//! Making directories with a mode of their own, whatever the umask is.
+//! Creates directories with a given mode, whatever the umask is.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
-/// Makes the directory at `path`, and those above it that are missing, with `mode`. One that is there stays as it is.
+/// Creates the directory at `path`, and its missing parents, with `mode`. An existing one stays as it is.
 pub(crate) fn make(path: &Path, mode: u32) -> io::Result<()> {
     match DirBuilder::new().mode(mode).create(path) {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(mode)),

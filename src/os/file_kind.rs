@@ -1,8 +1,8 @@
-//! The kinds of what a name in a file system may lead to.
+//! The kinds of objects that a name in a file system may refer to.
 
 use nix::sys::stat::{FileStat, SFlag};
 
-/// What a place holds.
+/// The kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,

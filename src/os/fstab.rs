@@ -9,7 +9,7 @@ use super::proc;
 /// The table's path.
 pub(crate) const PATH: &str = "/etc/fstab";
 
-/// A line of the table, about a place in the tree of files.
+/// A line of the table, for a mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The device, or a name of it, such as `UUID=...`.
@@ -18,7 +18,7 @@ pub(crate) struct Entry {
     pub(crate) file_system: String,
 }
 
-/// Returns what is mounted at boot. A machine without the table mounts nothing by it.
+/// Returns the file systems that are mounted at boot. A machine without the table mounts none by it.
 pub(crate) fn read() -> io::Result<Vec<Entry>> {
     match fs::read(PATH) {
         Ok(table) => Ok(parse(&table)),
@@ -27,7 +27,7 @@ pub(crate) fn read() -> io::Result<Vec<Entry>> {
     }
 }
 
-/// Reads lines such as `/dev/sdb1 /mnt/a\\040b xfs defaults,nofail 0 2`. Swap space and `noauto` are left out.
+/// Reads lines such as `/dev/sdb1 /mnt/a\\040b xfs defaults,nofail 0 2`. Skips swap space and `noauto`.
 pub(crate) fn parse(table: &[u8]) -> Vec<Entry> {
     table.split(|byte| *byte == b'\n').filter_map(entry).collect()
 }

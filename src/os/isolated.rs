@@ -1,9 +1,9 @@
-//! Work that must not end what it accompanies with a panic: logs, events, records of decisions.
+//! Secondary work that must not end the main work by a panic: logs, events, records of decisions.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work`. A panic in it is one line of the log, which names `what`.
+/// Runs `work`. Logs a panic in it as one line, which names `what`.
 pub(crate) fn isolated(what: &str, work: impl FnOnce()) {
     if let Err(why) = caught(work) {
         log::error!("{what}: a bug: {why}");

@@ -1,23 +1,23 @@
-//! Steps that the lab leaves out, to see that its checks can fail. Only a build with the feature `lab-faults` has this, which
-//! no package is made of; and a file asks for each, so that a build with every feature loses nothing by itself.
+//! Faults that the lab injects, to check that its tests can fail. Only a build with the feature `lab-faults` has them, and no
+//! package is built so. Each fault also needs a file, so that a build with every feature loses nothing by itself.
 
 use std::path::Path;
 
-/// A recovery's restart does not record what the peer may have acknowledged.
+/// A recovery's restart does not record the writes that the peer may have acknowledged.
 pub(crate) const SKIP_ADVANCE_COMMIT: &str = "/etc/tandem/test-skip-advance-commit";
-/// A note is renamed into its place without having been synced.
+/// A note is renamed into place without a sync.
 pub(crate) const SKIP_NOTE_SYNC: &str = "/etc/tandem/test-skip-note-sync";
-/// Nothing follows a note for a while. It is synced, unless that is left out as well.
+/// The agent pauses after a note. The note is synced, unless another fault prevents that.
 pub(crate) const WAIT_AFTER_NOTE: &str = "/etc/tandem/test-wait-after-note";
-/// What is appended to etcd's log is not synced.
+/// Bytes that are appended to etcd's log are not synced.
 pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
 /// A data dir's `member` is renamed aside, and the directory is not synced.
 pub(crate) const SKIP_RENAME_SYNC: &str = "/etc/tandem/test-skip-rename-sync";
-/// Nothing follows that rename for a while. The directory is synced, unless that is left out as well.
+/// The agent pauses after that rename. The directory is synced, unless another fault prevents that.
 pub(crate) const WAIT_AFTER_RENAME: &str = "/etc/tandem/test-wait-after-rename";
 
-/// What `asked` is about is in its place. Were it not synced, the next thing that anybody syncs would take it along: so where the lab asks
-/// for that, nothing follows for a while in which it may cut the power.
+/// Pauses after the write that `asked` is about, so that the lab can cut the power. Without the pause the next sync of any file
+/// would also sync an unsynced write.
 pub(crate) fn wait_after_writing(asked: &str) {
     if is_on(asked) {
         log::warn!("{asked}: it is written, and nothing follows yet");
@@ -26,7 +26,7 @@ pub(crate) fn wait_after_writing(asked: &str) {
     }
 }
 
-/// Whether the lab asks for it.
+/// Returns whether the lab has enabled a fault.
 pub(crate) fn is_on(fault: &str) -> bool {
     let on = Path::new(fault).exists();
     if on {

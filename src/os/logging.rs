@@ -1,6 +1,6 @@
-//! Where the agents' words go: syslog for the journal, stderr for whoever runs them, and Pacemaker's log file where
-//! it names one. The code that makes a message leaves secrets out. Each message is one clean line, and
-//! none of the three can keep the program waiting for long.
+//! The log of the agents: syslog for the journal, stderr for the caller, and Pacemaker's log file where it names one. The code
+//! that creates a message leaves secrets out. Each message is one clean line, and none of the three can delay the program for
+//! long.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,19 +14,19 @@ use super::appended;
 use super::isolated::caught;
 use crate::base::printable;
 
-/// How long a line waits for a syslog daemon that takes no more. After the first that waited in vain, none waits.
+/// The time that a line waits for a syslog daemon that accepts no more. After the first line without success, no line waits.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Pacemaker's group reads its log file.
+/// The mode of the log file, which Pacemaker's group reads.
 const FILE_MODE: u32 = 0o640;
 
-/// How an applet logs.
+/// The settings of an applet's log.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The name in front of each message, e.g. `podman-etcd(etcd)`.
     pub tag: String,
-    /// Whether messages go to stderr, and from which level on. Pacemaker logs what an agent writes there.
+    /// The least level for stderr. Pacemaker logs the lines that an agent writes there.
     pub stderr: LevelFilter,
-    /// Whether messages go to syslog, and from which level on.
+    /// The least level for syslog.
     pub syslog: LevelFilter,
     /// A file that Pacemaker asks its agents to append to (`HA_LOGFILE`).
     pub file: Option<std::path::PathBuf>,
@@ -37,9 +37,9 @@ pub(crate) type Syslog = syslog::Logger<LoggerBackend, Formatter3164>;
 
 struct Targets {
     settings: Settings,
-    /// Absent where no syslog socket answers; stderr remains.
+    /// The connection; `None` if no syslog socket answers. stderr remains.
     syslog: Option<Mutex<Syslog>>,
-    /// Absent where nothing is to be appended, or nothing can be.
+    /// The file; `None` if none is configured, or if it cannot be opened.
     file: Option<Mutex<File>>,
 }
 
@@ -68,7 +68,7 @@ pub fn init(settings: Settings) {
 pub(crate) fn syslog_as(tag: &str) -> Result<Syslog, syslog::Error> {
     let (process, pid) = (tag.to_owned(), std::process::id());
     let logger = syslog::unix(Formatter3164 { facility: Facility::LOG_DAEMON, hostname: None, process, pid })?;
-    // A daemon that hangs fills its socket's queue; without an end of its own, the next line waits until it lives.
+    // A daemon that hangs fills its socket's queue. Without a time-out the next line would wait until the daemon continues.
     let _ = match &logger.backend {
         LoggerBackend::Unix(socket) => socket.set_write_timeout(Some(PATIENCE)),
         LoggerBackend::UnixStream(stream) => stream.get_ref().set_write_timeout(Some(PATIENCE)),
@@ -78,14 +78,14 @@ pub(crate) fn syslog_as(tag: &str) -> Result<Syslog, syslog::Error> {
 }
 
 impl Log for Targets {
-    /// Only our own words: libraries that log through the same facade are not what an operator asked for.
+    /// Accepts only this program's messages. Libraries that use the same facade are of no interest to the operator.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("tandem")
     }
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            // A panic in a message's own formatting must not end what logs it, and another line may meet the same one.
+            // A panic in a message's own formatting must not end its caller, and a line about it might panic, too.
             let _ = caught(|| self.write(record));
         }
     }
@@ -132,7 +132,7 @@ impl Targets {
     }
 }
 
-/// The words that Pacemaker's own agents use, since people and tools search for them.
+/// Returns the words of Pacemaker's own agents, because people and tools search for them.
 fn word(level: Level) -> &'static str {
     match level {
         Level::Error => "ERROR",

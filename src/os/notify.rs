@@ -1,4 +1,4 @@
-//! What systemd is sent by a service of `Type=notify`: a datagram to the socket that its environment names.
+//! Notifications to systemd from a service of `Type=notify`: datagrams to the socket that the environment names.
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Sends `state`, such as `READY=1`, to `socket`. A name that begins with `@` is one without a file.
+/// Sends `state`, such as `READY=1`, to `socket`. A name that begins with `@` is an abstract socket.
 pub(crate) fn send(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,

@@ -1,5 +1,5 @@
-//! Locks that belong to an open file, not to a process: whoever got the file from us holds the lock as well, and it goes
-//! when the last of them has closed it or has ended.
+//! Locks that belong to an open file and not to a process. Every process that inherits the file holds the lock as well. The lock
+//! ends when the last of them has closed the file or has ended.
 
 use std::fs::File;
 use std::io;
@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
-/// Takes the exclusive lock of the whole `file`, which is open for writing; answers whether nobody else has it.
+/// Takes the exclusive lock of the whole `file`, which is open for writing. Returns whether the lock was free.
 pub(crate) fn try_take(file: &File) -> io::Result<bool> {
     match fcntl(file.as_fd(), FcntlArg::F_OFD_SETLK(&exclusive())) {
         Ok(_) => Ok(true),
@@ -18,7 +18,7 @@ pub(crate) fn try_take(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Whether somebody else has a lock of `file`; asks without taking one.
+/// Returns whether another open file has a lock of `file`. Takes no lock.
 pub(crate) fn is_taken(file: &File) -> io::Result<bool> {
     let mut query = exclusive();
     fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut query))?;

@@ -1,5 +1,5 @@
-//! What goes to stdout and stderr without a log around it. Nothing else prints: `println!` panics where its reader has
-//! gone, and a lint in `lib.rs` turns it away. What controls a terminal is left out of it, whatever it was read from.
+//! Output to stdout and stderr other than the log. All printing is here, because `println!` panics if its reader has gone, and a
+//! lint in `lib.rs` rejects it. Terminal control characters are removed, whatever the source of the text is.
 
 use std::env;
 use std::fmt::Display;
@@ -7,13 +7,13 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use crate::base::printable;
 
-/// Clears the screen and begins at its top.
+/// The sequence that clears the screen and moves to its top.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
-/// Ends a colour.
+/// The sequence that ends a colour.
 const PLAIN: &str = "\x1b[0m";
 
-/// A colour of a word on a terminal.
+/// The colour of a word on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Colour {
     Red,
@@ -31,7 +31,7 @@ impl Colour {
     }
 }
 
-/// Words that are painted at the beginning of a line.
+/// The words at the beginning of a line that are coloured.
 pub(crate) type Painted = [(&'static str, Colour)];
 
 /// Prints lines of a result. A reader that stops before the end, as `head` does, is no error.
@@ -44,17 +44,17 @@ pub(crate) fn say_painted(lines: impl Display, words: &Painted) -> io::Result<()
     print("", &lines, words).map(drop)
 }
 
-/// Prints lines that more follow. Returns whether there is still a reader.
+/// Prints lines that are followed by more. Returns whether there is still a reader.
 pub(crate) fn is_read(lines: impl Display) -> io::Result<bool> {
     print("", &lines, &[])
 }
 
-/// Prints lines in the place of all that is on the screen, with colours. Returns whether there is still a reader.
+/// Clears the screen and prints lines, with colours. Returns whether there is still a reader.
 pub(crate) fn is_read_alone(lines: impl Display, words: &Painted) -> io::Result<bool> {
     print(CLEAR, &lines, words)
 }
 
-/// Prints on stderr why nothing came of it. If that fails, the exit code is left.
+/// Prints the reason of a failure on stderr. If that fails, only the exit code remains.
 pub(crate) fn complain(line: impl Display) {
     let line = line.to_string();
     let _ = writeln!(io::stderr().lock(), "{}", printable::lines(&line));
@@ -70,7 +70,7 @@ fn print(before: &str, lines: &impl Display, words: &Painted) -> io::Result<bool
     }
 }
 
-/// Returns whether stdout is a terminal that shows colours, and its user wants them (https://no-color.org).
+/// Returns whether stdout is a terminal with colours, and its user wants them (https://no-color.org).
 fn takes_colours() -> bool {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     io::stdout().is_terminal() && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb")

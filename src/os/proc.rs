@@ -1,5 +1,4 @@
-//! What the kernel tells in `/proc`: processes, the files that they have open, locks, sockets and this boot. Nothing else
-//! reads there.
+//! The kernel's data in `/proc`: processes, their open files, locks, sockets and this boot. No other module reads there.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,32 +15,32 @@ use nix::sys::stat::{FileStat, major, minor};
 use crate::os::clock;
 use crate::os::file_kind::Kind;
 
-/// Where the kernel tells it.
+/// The mount point of the kernel's data.
 pub(crate) const ROOT: &str = "/proc";
 
-/// The table of mounts that this process sees.
+/// The table of mounts in this process's namespace.
 pub(crate) const MOUNT_TABLE: &str = "/proc/self/mountinfo";
 
-/// The state of a socket that listens, as the tables of sockets write it.
+/// The state of a listening socket in the tables of sockets.
 const LISTEN: &str = "0A";
 
-/// A process at this moment.
+/// The state of a process at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// It has ended; only its entry is left until its parent asks for the exit status.
+    /// True if the process has ended. Its entry remains until its parent reads the exit status.
     pub(crate) has_ended: bool,
-    /// When it started, in clock ticks since boot.
+    /// The start of the process, in clock ticks since boot.
     pub(crate) started: u64,
     pub(crate) parent: i32,
 }
 
-/// The process `pid`, if there is one.
+/// Returns the state of the process `pid`, if there is one.
 pub(crate) fn stat(pid: i32) -> Option<Stat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `4711 (name) S 1 ...`: any byte may stand in the name, which is cut in the middle of a character where that is its 16th
-/// byte, but no parenthesis follows it. After it come the state, the parent and, 18 fields on, the start time.
+/// Reads a line such as `4711 (name) S 1 ...`. The name may contain any byte, and is cut after 15 bytes, even within a character.
+/// No parenthesis follows it. After it come the state, the parent and, 18 fields later, the start time.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.rsplit_once(')')?.1.split_whitespace();
@@ -51,10 +50,11 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
     Some(Stat { has_ended: matches!(state, "Z" | "X"), started, parent })
 }
 
-/// Of the start times in [`Stat`], the same on every architecture that this is built for (the kernel's `USER_HZ`).
+/// The ticks per second of the start times in [`Stat`] (the kernel's `USER_HZ`). They are the same on every supported
+/// architecture.
 const TICKS_PER_S: u64 = 100;
 
-/// Returns how long ago the latest process of the host began that has one of these names.
+/// Returns the age of the youngest process of the host that has one of these names.
 pub(crate) fn youngest(names: &[&str]) -> Option<Duration> {
     let is_named = |pid: i32| {
         let name = fs::read_to_string(format!("{ROOT}/{pid}/comm")).unwrap_or_default();
@@ -65,7 +65,7 @@ pub(crate) fn youngest(names: &[&str]) -> Option<Duration> {
     Some(Duration::from_nanos(clock::boot_nanoseconds()).saturating_sub(began))
 }
 
-/// Returns this process and those that started it, up to the first of all.
+/// Returns this process and its ancestors, up to the first process.
 pub(crate) fn self_and_ancestors() -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     let mut next = i32::try_from(std::process::id()).ok();
@@ -75,18 +75,18 @@ pub(crate) fn self_and_ancestors() -> BTreeSet<i32> {
     found
 }
 
-/// Returns the name of a process, at most 15 bytes of it; nothing where there is no such process.
+/// Returns the name of a process, at most 15 bytes of it; `None` where there is no such process.
 pub(crate) fn name(pid: i32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
 }
 
-/// The control groups of a process as the kernel lists them; empty where there is no such process.
+/// Returns the control groups of a process in the kernel's format; empty where there is no such process.
 pub(crate) fn cgroups(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
 }
 
-/// Returns the path of what this process has open as `file`: opening it opens the very file again, also where it was renamed.
+/// Returns a path to the open `file`. Opening it opens the same file again, even if it was renamed.
 pub(crate) fn open_file(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
@@ -96,24 +96,24 @@ pub(crate) fn pids() -> io::Result<Vec<i32>> {
     Ok(fs::read_dir(ROOT)?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Returns whether a process is the first or has the root directory of this process or of the first, as every program of the host has, a unit
-/// of systemd with mounts of its own included. A container has another one.
+/// Returns whether a process belongs to the host. It does if it is the first process, or has the root directory of this process
+/// or of the first. That includes a systemd unit with its own mounts. A container has another root directory.
 pub(crate) fn is_of_the_host(pid: i32) -> bool {
     let root = |pid: &str| fs::metadata(format!("/proc/{pid}/root")).ok().map(|root| (root.dev(), root.ino()));
     pid == 1 || root(&pid.to_string()).is_some_and(|its| [root("self"), root("1")].contains(&Some(its)))
 }
 
-/// Sets how willing the kernel is to end a process when memory runs out.
+/// Sets how likely the kernel is to kill a process when memory runs out.
 pub(crate) fn set_oom_score(pid: i32, score: i32) -> io::Result<()> {
     fs::write(format!("/proc/{pid}/oom_score_adj"), score.to_string())
 }
 
-/// The id that the kernel gave this boot. Machines that share a kernel, as containers do, share it.
+/// Returns the kernel's id of this boot. Machines that share a kernel, as containers do, share the id.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Returns whether a file system is mounted at `path` itself, in this process's mount namespace. A link to one is no such place.
+/// Returns whether a file system is mounted at `path` itself, in this process's mount namespace. A link to a mount point is none.
 pub(crate) fn is_mount_point(path: &Path) -> bool {
     let Some((parent, name)) = path.parent().zip(path.file_name()) else { return true };
     let Ok(parent) = fs::canonicalize(parent) else { return false };
@@ -121,13 +121,13 @@ pub(crate) fn is_mount_point(path: &Path) -> bool {
     mounts().unwrap_or_default().iter().any(|mount| mount.point == place)
 }
 
-/// A file system that is mounted.
+/// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) point: PathBuf,
-    /// Its type, such as `xfs`.
+    /// The file system's type, such as `xfs`.
     pub(crate) file_system: String,
-    /// Its device, or what its type has in the place of one.
+    /// The device, or the type's substitute for one.
     pub(crate) source: String,
 }
 
@@ -136,7 +136,8 @@ pub(crate) fn mounts() -> io::Result<Vec<Mount>> {
     Ok(parse_mounts(&fs::read(MOUNT_TABLE)?))
 }
 
-/// Reads a table of mounts, such as `24 29 0:22 / /mnt/a\\040b rw shared:1 - tmpfs tmpfs rw`. The fields before the hyphen vary in number.
+/// Reads a table of mounts, such as `24 29 0:22 / /mnt/a\\040b rw shared:1 - tmpfs tmpfs rw`. The number of fields before the
+/// hyphen varies.
 pub(crate) fn parse_mounts(table: &[u8]) -> Vec<Mount> {
     let parse = |line: &[u8]| {
         let mut fields = line.split(|byte| *byte == b' ');
@@ -148,7 +149,7 @@ pub(crate) fn parse_mounts(table: &[u8]) -> Vec<Mount> {
     table.split(|byte| *byte == b'\n').filter_map(parse).collect()
 }
 
-/// The kernel writes a blank, a tab, a line break and a backslash as three octal digits.
+/// Decodes a field. The kernel writes a blank, a tab, a line break and a backslash as three octal digits.
 pub(super) fn unescaped(text: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -161,33 +162,34 @@ pub(super) fn unescaped(text: &[u8]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// A file as the kernel knows it, whatever path a container sees it under: its device and its number there.
+/// The identity of a file in the kernel, which is the same under every path and in every container: its device and its inode
+/// number.
 pub(crate) type Inode = (u64, u64);
 
-/// The regular file at `path`.
+/// Returns the inode of the regular file at `path`.
 pub(crate) fn inode(path: &Path) -> Option<Inode> {
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Returns the inode of a regular file that was looked at.
+/// Returns the inode of a regular file from its kernel data.
 pub(crate) fn inode_of(stat: &FileStat) -> Option<Inode> {
     (Kind::of(stat) == Kind::File).then_some((stat.st_dev, stat.st_ino))
 }
 
-/// The other processes that have one of `files` open.
+/// Returns the other processes that have one of `files` open.
 pub(crate) fn holders(files: &BTreeSet<Inode>) -> io::Result<BTreeSet<i32>> {
     let myself = i32::try_from(std::process::id()).unwrap_or_default();
     Ok(pids()?.into_iter().filter(|pid| *pid != myself && has_open(*pid, files)).collect())
 }
 
-/// Whether the process has one of `files` open. One that ends while it is looked at has nothing open.
+/// Returns whether the process has one of `files` open. A process that ends meanwhile has none.
 pub(crate) fn has_open(pid: i32, files: &BTreeSet<Inode>) -> bool {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     entries.flatten().filter_map(|entry| inode(&entry.path())).any(|inode| files.contains(&inode))
 }
 
-/// Returns the other processes that have a character device of one of these numbers open, each with its name.
+/// Returns the other processes that have a character device with one of these numbers open, each with its name.
 pub(crate) fn openers(devices: &BTreeSet<(u64, u64)>) -> Vec<(i32, String)> {
     let myself = i32::try_from(std::process::id()).unwrap_or_default();
     let is_one = |found: fs::Metadata| {
@@ -202,14 +204,14 @@ pub(crate) fn openers(devices: &BTreeSet<(u64, u64)>) -> Vec<(i32, String)> {
     others.map(|pid| (pid, name(pid).unwrap_or_else(|| "a process that has ended".to_owned()))).collect()
 }
 
-/// The processes with a lock on a file of this number, on whatever file system: the table of locks names a device as well,
-/// but some file systems (btrfs) have other numbers there than a file's own.
+/// Returns the processes with a lock on a file with this inode number, on any file system. The table of locks names a device as
+/// well, but on some file systems (btrfs) that differs from the file's own.
 pub(crate) fn lockers(number: u64) -> Vec<i32> {
     let table = fs::read_to_string("/proc/locks").unwrap_or_default();
     table.lines().filter_map(|line| locker(line, number)).collect()
 }
 
-/// `1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF`; one that waits has an arrow after its number.
+/// Reads a line such as `1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF`. A waiting process has an arrow after its number.
 fn locker(line: &str, number: u64) -> Option<i32> {
     let mut fields = line.split_whitespace().skip(1).skip_while(|field| *field == "->").skip(3);
     let pid = fields.next()?.parse().ok()?;
@@ -217,7 +219,7 @@ fn locker(line: &str, number: u64) -> Option<i32> {
     (of == number).then_some(pid)
 }
 
-/// The TCP ports of this machine that somebody listens on. A connection that lingers blocks nobody.
+/// Returns the TCP ports of this machine with a listening socket. A connection in TIME-WAIT does not occupy its port.
 pub(crate) fn listening_ports() -> BTreeSet<u16> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
         .into_iter()
@@ -225,7 +227,7 @@ pub(crate) fn listening_ports() -> BTreeSet<u16> {
         .collect()
 }
 
-/// Lines are `0: 00000000:094B 00000000:0000 0A ...`: number, local address and port, remote ones, state.
+/// Reads lines such as `0: 00000000:094B 00000000:0000 0A ...`: number, local address and port, remote ones, state.
 fn listening(table: &str) -> Vec<u16> {
     let port = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
@@ -237,14 +239,15 @@ fn listening(table: &str) -> Vec<u16> {
     table.lines().filter_map(port).collect()
 }
 
-/// Returns whether a socket of this network namespace listens at `path`, as it was bound. A connection to it could be taken
-/// for a client's.
+/// Returns whether a socket of this network namespace listens at `path`, as it was bound. A test connection could be mistaken for
+/// a client's.
 pub(crate) fn listens_at(path: &Path) -> bool {
     let table = fs::read("/proc/net/unix").unwrap_or_default();
     table.split(|byte| *byte == b'\n').any(|line| is_listener_at(line, path))
 }
 
-/// `0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/a.sock`: the fourth of seven fields is 10000 for a listener.
+/// Matches a line such as `0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/a.sock`. The fourth of seven fields is
+/// 10000 for a listener.
 fn is_listener_at(line: &[u8], path: &Path) -> bool {
     let Some(before) = line.strip_suffix(path.as_os_str().as_bytes()) else { return false };
     let fields: Vec<&[u8]> = before.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).collect();
@@ -255,7 +258,7 @@ fn is_listener_at(line: &[u8], path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// A line as the kernel writes it, with a name, a state and a start time.
+    /// Returns a line as the kernel writes it, with a name, a state and a start time.
     fn line(name: &[u8], state: &str, started: &str) -> Vec<u8> {
         let rest = format!(") {state} 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 {started} 11481088 1000");
         [b"4711 (", name, rest.as_bytes()].concat()
@@ -387,10 +390,10 @@ mod tests {
         assert!(listening_ports().contains(&port));
         let client = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
         let (server, _) = listener.accept().unwrap();
-        // The side that closes first lingers.
+        // The side that closes first stays in TIME-WAIT.
         drop((server, listener));
         drop(client);
-        // Another test's child may have the listener for the moment between its fork and its exec.
+        // A child process of another test may have the listener open between its fork and its exec.
         let mut looks = 0..100;
         assert!(looks.any(|_| {
             crate::os::clock::sleep(std::time::Duration::from_millis(10));

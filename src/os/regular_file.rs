@@ -1,5 +1,5 @@
-//! Opening files that must be regular ones. A FIFO in the place of one would make its reader wait for ever, and a device
-//! would have no end.
+//! Opens files that must be regular ones. A FIFO in place of a file would block its reader forever, and a device would have no
+//! end.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, fstat};
 use crate::os::file_kind::Kind;
 use crate::os::proc;
 
-/// What is there instead of a regular file or a directory.
+/// An object in place of a regular file or a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Irregular {
     #[error("it is {0} where a regular file belongs: move it away")]
@@ -26,57 +26,57 @@ pub enum Irregular {
 }
 
 impl Irregular {
-    /// Returns the error where a directory belongs in the place of a `kind`.
+    /// Returns the error for a `kind` in place of a directory.
     pub(crate) fn no_directory(kind: Kind) -> io::Error {
         io::Error::other(Self::NoDirectory(kind.words()))
     }
 }
 
-/// Returns whether `error` says that a file or a directory is something else.
+/// Returns whether `error` is about an object in place of a file or a directory.
 pub(crate) fn is_irregular(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Irregular>)
 }
 
-/// Opens a file to be read; what is no regular file is an error that says so.
+/// Opens a file for reading. Anything but a regular file is an error.
 pub fn open(path: &Path) -> io::Result<File> {
     or_irregular(path)?.map_err(io::Error::other)
 }
 
-/// As [`open`], to be read and changed.
+/// Opens a file for reading and writing, as [`open`] does.
 pub fn open_to_change(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true).write(true))?.map_err(io::Error::other)
 }
 
-/// As [`open`], for who has another answer than failing to what is no regular file.
+/// Opens a file as [`open`] does. The inner error describes something other than a regular file, for callers that handle that.
 pub fn or_irregular(path: &Path) -> io::Result<Result<File, Irregular>> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// As [`std::fs::read`], of a file that is not to be larger than `limit` bytes.
+/// Reads a file as [`std::fs::read`] does. Fails if it is larger than `limit` bytes.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_into(&mut bytes, open(path)?, limit)?;
     Ok(bytes)
 }
 
-/// All of a file that is not to be larger than `limit` bytes, into a buffer of the caller's.
+/// Reads all of a file into the caller's buffer. Fails if it is larger than `limit` bytes.
 pub fn read_into(bytes: &mut Vec<u8>, file: File, limit: u64) -> io::Result<()> {
     file.take(limit.saturating_add(1)).read_to_end(bytes)?;
     if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
-/// As [`read_at_most`], of a text.
+/// Reads a text as [`read_at_most`] does.
 pub fn text_of_at_most(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read_at_most(path, limit)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Opens `path` without an effect first: a device may act when it is opened.
+/// Opens `path`, first without an effect, because a device may act when it is opened.
 fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
     reopened(&nix::fcntl::open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?, options)
 }
 
-/// Opens what `place`, a descriptor with `O_PATH`, is about, if it is a regular file. Nothing can be put in its place meanwhile. Where
-/// another process has a lease on the file, this fails at once: without `O_NONBLOCK` it would wait for that process.
+/// Opens the object behind `place`, a descriptor with `O_PATH`, if it is a regular file. It cannot be replaced meanwhile. If
+/// another process has a lease on the file, this fails at once. Without `O_NONBLOCK` it would wait for that process.
 pub(crate) fn reopened(place: &OwnedFd, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
     match Kind::of(&fstat(place)?) {
         Kind::File => options.custom_flags(libc::O_NONBLOCK).open(proc::open_file(place)).map(Ok),
@@ -84,7 +84,7 @@ pub(crate) fn reopened(place: &OwnedFd, options: &mut OpenOptions) -> io::Result
     }
 }
 
-/// Checks that `file` has one name: with another one, it is somewhere else, too.
+/// Fails if `file` has more than one name, because it is then also at another place.
 pub(crate) fn check_only_name(file: &File) -> io::Result<()> {
     if file.metadata()?.nlink() > 1 { Err(io::Error::other(Irregular::HardLink)) } else { Ok(()) }
 }
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// Each open of this device makes a terminal that others see.
+    /// Each open of this device creates a terminal that is visible to others.
     #[test]
     fn no_device_is_ever_opened() {
         let dir = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(read_at_most(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         fs::write(&path, [0xff]).unwrap();
         assert_eq!(text_of_at_most(&path, 4).unwrap_err().kind(), io::ErrorKind::InvalidData);
-        // Neither a device without end nor a FIFO that nobody writes to keeps the reader.
+        // Neither a device without end nor a FIFO without a writer blocks the reader.
         assert!(read_at_most(Path::new("/dev/zero"), 4).unwrap_err().to_string().contains("a device"));
         let fifo = dir.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRUSR).unwrap();

@@ -1,4 +1,4 @@
-//! Passwords and tokens: values that no log, error or debug file may show, and that memory does not keep.
+//! Passwords and tokens, which no log, error or debug file may show, and which do not stay in memory.
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use zeroize::Zeroizing;
 
-/// Bytes that are never printed, and wiped when they are dropped.
+/// A secret as bytes, which are never printed, and are wiped when they are dropped.
 ///
-/// What TLS and HTTP copy of them on their way out is not ours to wipe.
+/// Copies that TLS and HTTP make while they send it cannot be wiped here.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes the bytes over; of a slice it takes a copy, and the caller wipes its own.
+    /// Takes the bytes over. It copies a slice, and the caller wipes its own bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
 
-    /// The value itself, for the one place that sends it.
+    /// Returns the value itself, for the one place that sends it.
     pub fn reveal(&self) -> &[u8] {
         &self.0
     }
@@ -34,23 +34,23 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Takes secrets out of text that comes from elsewhere: a BMC may send back what it was sent.
+/// A filter that removes secrets from foreign text, because a BMC may repeat what it received.
 ///
-/// Clones share their words: what one learns to hide, all hide.
+/// Clones share their words. A word that one of them hides is hidden by all.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubber {
     words: Arc<Mutex<Vec<Hidden>>>,
 }
 
-/// A word that is not shown.
+/// A word that is hidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hidden {
     word: Secret,
-    /// Hidden only where no letter or digit is next to it.
+    /// True if the word is hidden only where no letter or digit is next to it.
     alone: bool,
 }
 
-/// So many letters, and nothing else, may be a word of everyday language.
+/// The greatest number of letters of a word that may be everyday language, if it has only letters.
 const EVERYDAY: usize = 8;
 
 impl Hidden {
@@ -60,16 +60,16 @@ impl Hidden {
     }
 }
 
-/// A token of fewer bytes is a part of many words, which would be cut up.
+/// The least length of a token that is replaced everywhere, because shorter ones are parts of many words.
 const LONG: usize = 8;
 
 impl Scrubber {
-    /// From now on `word` is replaced wherever it turns up.
+    /// Replaces `word` from now on, wherever it appears.
     pub fn hide(&self, word: &[u8]) {
         self.add(Hidden { word: Secret::new(word), alone: false });
     }
 
-    /// From now on `token`, which the other side has chosen, is replaced: a short one only where it is a word of its own.
+    /// Replaces `token` from now on, which the other side has chosen. A short one is replaced only where it is a separate word.
     pub fn hide_token(&self, token: &[u8]) {
         self.add(Hidden { word: Secret::new(token), alone: token.len() < LONG });
     }
@@ -81,16 +81,16 @@ impl Scrubber {
         }
     }
 
-    /// Returns `text` on one line, without any hidden word and without characters that show nothing, cut to `limit` characters.
+    /// Returns `text` on one line, without hidden words and invisible characters, cut to `limit` characters.
     ///
-    /// The order counts: a word with such a character in it, or one that is cut through, is not found any more. A sentence without a
-    /// word of everyday language shows which one is missing, so that nothing of it is shown.
+    /// The order of these steps matters. A word that contains an invisible character, or that is cut, would no longer be found.
+    /// If an everyday word is hidden in a sentence, the gap would reveal it, so nothing of the sentence is shown.
     pub fn clean(&self, text: &str, limit: usize) -> String {
         self.cleaned(text, limit, true)
     }
 
-    /// As [`Scrubber::clean`], for a sentence of this program, in which only what others wrote was cleaned before: a word of everyday
-    /// language in it is this program's own.
+    /// Cleans a sentence of this program as [`Scrubber::clean`] does. Only the foreign parts were cleaned before. So an everyday
+    /// word in the rest is this program's own.
     pub fn clean_own(&self, sentence: &str, limit: usize) -> String {
         self.cleaned(sentence, limit, false)
     }
@@ -120,14 +120,14 @@ impl Scrubber {
     }
 }
 
-/// A text without blanks, and where in that text each byte of it was.
+/// A text without blanks, with each byte's position in the original.
 struct Tight {
     text: Zeroizing<String>,
     places: Vec<usize>,
 }
 
 impl Tight {
-    /// Leaves out blanks, and what JSON writes for them: a line break in the middle of a word hides it from no reader.
+    /// Removes blanks, and JSON's escapes for them, because a line break in the middle of a word hides it from no reader.
     fn of(text: &str) -> Self {
         let mut tight = Self { text: Zeroizing::new(String::with_capacity(text.len())), places: Vec::new() };
         let mut characters = text.char_indices().peekable();
@@ -157,7 +157,7 @@ impl Tight {
         self.places.resize(self.text.len(), at);
     }
 
-    /// Adds where `hidden` is in `line`, of which this is the tight text.
+    /// Adds the positions of `hidden` in `line`, of which this is the tight text.
     fn find(&self, hidden: &Hidden, line: &str, places: &mut Vec<Range<usize>>) {
         for writing in writings(&String::from_utf8_lossy(hidden.word.reveal())) {
             let word = Self::of(&one_line(&writing)).text;
@@ -184,7 +184,7 @@ fn is_alone(line: &str, place: Range<usize>) -> bool {
     ![before, after].into_iter().flatten().any(char::is_alphanumeric)
 }
 
-/// Returns whether what is at `place` is a word among others.
+/// Returns whether the text at `place` is a word among others.
 fn is_in_a_sentence(line: &str, place: &Range<usize>) -> bool {
     let before = line.get(..place.start).and_then(|before| before.chars().next_back());
     let after = line.get(place.end..).and_then(|after| after.chars().next());
@@ -192,7 +192,7 @@ fn is_in_a_sentence(line: &str, place: &Range<usize>) -> bool {
     (before.is_some() || after.is_some()) && is_between(before) && is_between(after)
 }
 
-/// Replaces `places` of `line`, which may overlap.
+/// Removes `places` from `line`. They may overlap.
 fn without(line: &str, mut places: Vec<Range<usize>>) -> String {
     places.sort_by_key(|place| (place.start, place.end));
     let mut cleaned = String::with_capacity(line.len());
@@ -208,8 +208,8 @@ fn without(line: &str, mut places: Vec<Range<usize>>) -> String {
     cleaned
 }
 
-/// Returns `text` with one blank for each run of blanks and line breaks, without characters that show nothing, however JSON
-/// writes those.
+/// Returns `text` with one blank for each run of blanks and line breaks, and without invisible characters, even if JSON escapes
+/// them.
 fn one_line(text: &str) -> Zeroizing<String> {
     let mut line = Zeroizing::new(String::with_capacity(text.len()));
     let mut rest = text.trim();
@@ -231,14 +231,14 @@ fn one_line(text: &str) -> Zeroizing<String> {
     if begins || ends { Zeroizing::new(line.trim().to_owned()) } else { line }
 }
 
-/// Returns the character that `text` begins with where it is written as `\u` and four hex digits.
+/// Returns the first character of `text`, if it is written as `\u` and four hexadecimal digits.
 fn escaped(text: &str) -> Option<char> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     char::from_u32(u32::from_str_radix(digits, 16).ok()?)
 }
 
-/// Returns whether `character` is no blank and shows nothing: a control character, or one of Unicode's format characters, which
-/// have no width or turn the direction of what follows.
+/// Returns whether `character` is invisible and not a blank. That is a control character, or one of Unicode's format characters,
+/// which have no width or change the text direction.
 fn is_invisible(character: char) -> bool {
     match character {
         _ if character.is_whitespace() => false,
@@ -259,7 +259,7 @@ fn is_invisible(character: char) -> bool {
     }
 }
 
-/// A word as it is, and as JSON may write it: with escapes where they are needed, and for all that is not ASCII.
+/// Returns a word as it is and in the forms of JSON: with the necessary escapes, and with escapes for all that is not ASCII.
 fn writings(word: &str) -> Vec<Zeroizing<String>> {
     let inner = quoted(word);
     let (lower, upper) = (ascii(&inner, |unit| format!("{unit:04x}")), ascii(&inner, |unit| format!("{unit:04X}")));
@@ -270,10 +270,10 @@ fn writings(word: &str) -> Vec<Zeroizing<String>> {
     writings
 }
 
-/// The longest that JSON makes of a byte: `\u0000`.
+/// The most characters that JSON writes for a byte: `\u0000`.
 const ESCAPED: usize = 6;
 
-/// `word` as it stands between the quotes of a JSON string. The room is there from the start: a text that grows leaves
+/// Returns `word` as it is between the quotes of a JSON string. The buffer has its full size, because one that grows leaves
 /// copies behind.
 fn quoted(word: &str) -> Zeroizing<String> {
     let mut json = Zeroizing::new(Vec::with_capacity(word.len() * ESCAPED + 2));
@@ -283,7 +283,7 @@ fn quoted(word: &str) -> Zeroizing<String> {
     Zeroizing::new(inner.unwrap_or(word).to_owned())
 }
 
-/// `text` with `\u` and four hex digits for each UTF-16 unit of what is not ASCII.
+/// Returns `text` with `\u` and four hexadecimal digits for each UTF-16 unit that is not ASCII.
 fn ascii(text: &str, hex: impl Fn(u16) -> String) -> Zeroizing<String> {
     let mut escaped = Zeroizing::new(String::with_capacity(text.len() * ESCAPED));
     for character in text.chars() {
@@ -351,7 +351,7 @@ mod tests {
         assert_eq!(scrubber.clean(&text, 34), format!("{}*...", "x".repeat(33)));
     }
 
-    /// The words of a BMC are public: what is missing in them is the password.
+    /// The texts of a BMC are public, so a word that is missing in one is the password.
     #[test]
     fn a_sentence_without_one_everyday_word_is_not_shown_at_all() {
         let scrubber = Scrubber::default();

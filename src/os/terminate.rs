@@ -1,4 +1,4 @@
-//! Ending what runs, gently and then by force: one way for a process that is known and for whoever holds a data dir.
+//! Ends processes, first gently and then by force. It is used for a known process and for the processes that hold a data dir.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use nix::sys::signal::Signal;
 
 use crate::os::clock::Deadline;
 
-/// How long what was killed may take to be gone.
+/// The time that a killed process may take to disappear.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// Has SIGTERM sent, and SIGKILL after `grace`, or at once where there is none, and looks after every `pause` whether it
-/// is gone. Answers whether it is in the end.
+/// Has SIGTERM sent, and SIGKILL after `grace`, or at once without one. Checks after every `pause` whether the processes have
+/// gone. Returns whether they have in the end.
 pub(crate) fn end<Error>(
     grace: Duration,
     pause: Duration,
@@ -24,7 +24,7 @@ pub(crate) fn end<Error>(
         let deadline = Deadline::after(patience);
         send(signal);
         loop {
-            // Once more when the time is over: a pause may have lasted until then.
+            // The check is repeated after the deadline, because a pause may have lasted until then.
             let is_over = deadline.has_passed();
             if is_gone()? {
                 return Ok(true);
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// The signals that were sent to what is gone by `deadly`.
+    /// Returns the signals that were sent to a process that `deadly` ends.
     fn sent(grace: Duration, deadly: Signal) -> (bool, Vec<Signal>) {
         let sent = RefCell::new(Vec::new());
         let send = |signal| sent.borrow_mut().push(signal);

@@ -1,14 +1,13 @@
-//! For tests that need a port at which nobody answers.
+//! Ports without a server, for tests.
 
 use std::net::TcpListener;
 
-/// Listens at an address that no other test has: once it is dropped, its port is nobody's, and not the next test's.
+/// Listens at an address that no other test uses. Once it is dropped, its port is free, and no other test takes it.
 pub(crate) fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.9:0").unwrap()
 }
 
-/// Asks until the answer is `wanted`. A child that another test has forked holds a listener which was dropped, too, until it runs its
-/// own program a moment later.
+/// Asks until the answer is `wanted`. A child process of another test may hold a dropped listener between its fork and its exec.
 pub(crate) fn settles<T: PartialEq + std::fmt::Debug>(wanted: &T, ask: impl Fn() -> T) {
     let end = crate::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     loop {

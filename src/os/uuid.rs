@@ -1,9 +1,9 @@
-//! UUIDs of machines, as their firmware and their BMCs write them.
+//! UUIDs of machines, as firmware and BMCs write them.
 
 use uuid::Uuid;
 use uuid::fmt::Simple;
 
-/// Returns whether two texts are the same UUID, also where one side swaps the first three fields as SMBIOS stores them.
+/// Returns whether two texts are the same UUID. One side may swap the first three fields as SMBIOS stores them.
 pub fn same(ours: &str, theirs: &str) -> bool {
     match (read(ours), read(theirs)) {
         (Some(ours), Some(theirs)) => ours == theirs || ours.to_bytes_le() == theirs.into_bytes(),
@@ -11,11 +11,11 @@ pub fn same(ours: &str, theirs: &str) -> bool {
     }
 }
 
-/// Reads the UUID in a text; `None` where it is none, or all zeros or ones. BMCs write it with hyphens here, there and nowhere.
+/// Reads the UUID of a text; `None` where it is none, or all zeros or ones. BMCs place hyphens differently, or use none.
 fn read(text: &str) -> Option<Uuid> {
     let mut digits = text.trim().trim_start_matches("urn:uuid:").to_owned();
     digits.retain(|digit| digit != '-');
-    // Without hyphens it has no other form: one in braces is no UUID here.
+    // A text without hyphens has only this form. One in braces is not accepted here.
     let uuid = if digits.len() == Simple::LENGTH { Uuid::try_parse(&digits).ok()? } else { return None };
     (!uuid.is_nil() && !uuid.is_max()).then_some(uuid)
 }

@@ -1,6 +1,6 @@
-//! Which version this is, as people and the other node are told.
+//! The version of this program, as people and the other node see it.
 
-/// A build that can be told to lose writes says so.
+/// The version. A build that can inject faults is marked.
 pub(crate) const VERSION: &str = if cfg!(feature = "lab-faults") {
     concat!(env!("CARGO_PKG_VERSION"), "+faults")
 } else {

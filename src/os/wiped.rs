@@ -1,4 +1,4 @@
-//! Reading what is secret: buffers that are wiped when they are dropped, and that leave no copies behind by growing.
+//! Reads secrets into buffers that are wiped when they are dropped, and that leave no copies behind by growing.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,20 +7,20 @@ use zeroize::Zeroizing;
 
 use crate::os::regular_file;
 
-/// A buffer for `room` bytes, which are nowhere else then.
+/// Returns a buffer that holds `room` bytes without growing.
 fn buffer(room: usize) -> Zeroizing<Vec<u8>> {
-    // A full buffer would grow to find out that nothing follows.
+    // A full buffer would grow just to find the end of the file.
     Zeroizing::new(Vec::with_capacity(room.saturating_add(1)))
 }
 
-/// All that `reader` has. What fits into `room` bytes was never anywhere else.
+/// Reads all of `reader`. Bytes that fit into `room` are never copied.
 pub fn read(mut reader: impl Read, room: usize) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = buffer(room);
     reader.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// As [`regular_file::read_at_most`].
+/// Reads a file as [`regular_file::read_at_most`] does.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Zeroizing<Vec<u8>>> {
     let file = regular_file::open(path)?;
     let mut bytes = buffer(usize::try_from(file.metadata()?.len().min(limit)).unwrap_or_default());
