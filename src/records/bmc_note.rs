@@ -1,73 +1,74 @@
-//! What a fence device's last look at its BMC found: written by `fence_redfish_rs`' monitor, which Pacemaker repeats, and read
-//! by whoever wants to know whether fencing would work. It costs the BMC no request of its own.
+//! The results of a fence device's last monitor of its BMC. `fence_redfish_rs`' monitor, which Pacemaker repeats, writes them.
+//! Checks of the fencing read them. They cost the BMC no additional request.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Where the notes are, one file for each system behind each BMC.
+/// The directory of the notes, with one file for each system behind each BMC.
 pub const DIRECTORY: &str = "/var/lib/tandem/bmc";
 
-/// No note is larger, and no larger file is read for one.
+/// The largest note in bytes.
 pub const LIMIT: u64 = 64 * 1024;
 
-/// The last action that was to switch a system off. Times are milliseconds since 1970.
+/// The last action that switches a system off. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FencingNote {
     pub began_at_millis: u64,
-    /// When the last one that ended did: earlier than `began_at_millis` while another one is under way, or was killed.
+    /// The end of the last action that has ended. It is earlier than `began_at_millis` while another action is under way, or was
+    /// killed.
     pub ended_at_millis: Option<u64>,
-    /// Why the last one that ended proved no Off, in the fence agent's own words.
+    /// The reason why the last action that has ended proved no Off, in the fence agent's own words.
     pub failure: Option<String>,
 }
 
-/// One look. Times are seconds since 1970 by the clock of the node that looked.
+/// One observation. Times are seconds since 1970 by the clock of the observing node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BmcNote {
-    /// The BMC's address as the device has it, with its port where that is not 443.
+    /// The BMC's address in the device's configuration, with its port unless that is 443.
     pub address: String,
-    /// The system's path at the BMC, or what the device calls it while it was not found.
+    /// The system's path at the BMC, or its name in the device's configuration if it was not found.
     pub system: String,
-    /// 0 where the BMC was never looked at: its device has begun to fence before.
+    /// The time; 0 if the BMC was never observed, because its device has begun to fence first.
     pub at: u64,
-    /// How long the look took, in milliseconds.
+    /// The duration of the observation in milliseconds.
     pub millis: u64,
-    /// Why it failed, in the fence agent's own words; `None` where it succeeded.
+    /// The failure in the fence agent's own words; `None` after a success.
     pub failure: Option<String>,
-    /// When a look last succeeded, which this one keeps from the one before.
+    /// The time of the last success, which is kept from earlier notes.
     pub last_success: Option<u64>,
-    /// The system's UUID as the BMC says it.
+    /// The system's UUID, as the BMC reports it.
     pub uuid: Option<String>,
     /// `On`, `Off` or the BMC's own word.
     pub power: Option<String>,
     /// The chassis that reports On while the system reports Off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chassis_on: Option<String>,
-    /// The BMC's `LastResetTime`, as it is written there.
+    /// The BMC's `LastResetTime`, unchanged.
     pub last_reset: Option<String>,
-    /// The reset types that the BMC says it allows; `None` where it does not say.
+    /// The reset types that the BMC allows; `None` where it does not list them.
     pub reset_types: Option<Vec<String>>,
     /// The BMC's `PowerRestorePolicy`: `AlwaysOn`, `AlwaysOff`, `LastState`.
     pub restore_policy: Option<String>,
-    /// When the BMC's certificate ends.
+    /// The end of the BMC's certificate.
     pub certificate_ends: Option<u64>,
-    /// The SHA-256 fingerprint of that certificate, as `ssl_fingerprint` takes it.
+    /// The SHA-256 fingerprint of that certificate, in the form of `ssl_fingerprint`.
     pub fingerprint: Option<String>,
-    /// The BMC's clock (its `Date` header) minus ours, in seconds.
+    /// The BMC's clock (its `Date` header) minus this node's, in seconds.
     pub clock_ahead: Option<i64>,
-    /// How long the last time from a reset to a proven Off was, in milliseconds, where this node has fenced it.
+    /// The milliseconds from the last reset to a proven Off, where this node has fenced it.
     pub millis_to_off: Option<u64>,
-    /// When it was proven Off then, and when it said On again after that, in milliseconds since 1970.
+    /// The time of that proof in milliseconds since 1970. The next field has the time at which the system reported On after it.
     pub off_at_millis: Option<u64>,
     pub on_at_millis: Option<u64>,
-    /// This node's last action that was to switch the system off.
+    /// This node's last action that switches the system off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fencing: Option<FencingNote>,
 }
 
-/// The file of a note: characters that no file's name should have become '-'.
+/// Returns the path of a note. Characters that are unsuitable for a file's name become '-'.
 pub fn path(directory: &Path, address: &str, system: &str) -> PathBuf {
     let last = system.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let name: String = format!("{address}-{last}")

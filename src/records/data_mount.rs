@@ -1,5 +1,5 @@
-//! The mount that holds the data dir: a file outside of the data dir keeps it, so that a mount point without its file system
-//! does not pass for a blank data dir.
+//! The record of the mount that holds the data dir, in a file outside of the data dir. It keeps a mount point without its file
+//! system from being taken for a blank data dir.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::os::fstab::{self, Entry};
 use crate::os::proc::{self, Mount};
 use crate::records::state_file;
 
-/// Where etcd was started last.
+/// The mount that held the data when etcd was last started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DataMount {
     mount_point: PathBuf,
@@ -73,7 +73,7 @@ fn check(path: &Path, place: &Path, mounts: &[Mount], at_boot: &[Entry]) -> Resu
         Fact::Unknown(why) => return Err(NotBlank::Damaged { record, why }),
         Fact::Known(_) | Fact::Absent | Fact::NotAsked => {}
     }
-    // Something is mounted at the root always.
+    // The root file system is always mounted.
     let mut below_the_root = at_boot.iter().filter(|entry| entry.point.parent().is_some());
     below_the_root.find(|entry| is_missing(&resolved(&entry.point))).map_or(Ok(()), |entry| {
         Err(NotBlank::Listed {
@@ -85,7 +85,7 @@ fn check(path: &Path, place: &Path, mounts: &[Mount], at_boot: &[Entry]) -> Resu
     })
 }
 
-/// Returns the mount that `place` is on: of those at the longest path, the last one.
+/// Returns the mount that holds `place`: of the mounts with the longest path, the last one.
 fn holding(mounts: &[Mount], place: &Path) -> Option<DataMount> {
     let above = mounts.iter().filter(|mount| place.starts_with(&mount.point));
     let mount = above.max_by_key(|mount| mount.point.components().count())?;
@@ -96,12 +96,12 @@ fn holding(mounts: &[Mount], place: &Path) -> Option<DataMount> {
     })
 }
 
-/// Returns where etcd's `member` is or will be.
+/// Returns the path of etcd's `member`, which may not exist yet.
 fn place(data_dir: &Path) -> PathBuf {
     resolved(&data_dir.join("member"))
 }
 
-/// Resolves the links in `path` as far as it exists.
+/// Resolves the links in the existing part of `path`.
 fn resolved(path: &Path) -> PathBuf {
     let resolve = |there: &Path| {
         let real = fs::canonicalize(there).ok()?;

@@ -1,5 +1,5 @@
-//! The agent's last decisions, kept on disk: what was known, what was decided, how it went. A bug report is such a file,
-//! and `tandem replay` makes a test of it. Bounded, without secrets: evidence never holds any.
+//! The agent's last decisions on disk: the evidence, the decision, the outcome. Such a file is the core of a bug report, and
+//! `tandem replay` makes a test of it. It is bounded, and has no secrets, because evidence never holds any.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,38 +14,38 @@ use crate::decide::plan::RunMode;
 use crate::decide::{self, Effect, Evidence, Plan, Progress, Request};
 use crate::os::{appended, clock, directory as os_directory};
 
-/// Where the decisions of all resources are kept.
+/// The directory with the decisions of all resources.
 pub const DIRECTORY: &str = "/var/lib/tandem";
-/// The format's version; a file of another one is refused, not guessed.
+/// The format's version. A file of another version is refused.
 const VERSION: u32 = 1;
-/// A file grows to this many bytes, then it becomes the older of two.
+/// The size in bytes at which a file becomes the older of two.
 const SIZE_LIMIT: u64 = 1024 * 1024;
 
-/// One round.
+/// The record of one round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub version: u32,
-    /// Seconds since 1970, by the wall clock.
+    /// The time in seconds since 1970, by the wall clock.
     pub at: u64,
     pub request: Request,
     pub progress: Progress,
-    /// What the round knew; the name is that of the files from the first version on.
+    /// The evidence of the round. Its serialised name is that of the first version.
     #[serde(rename = "snapshot")]
     pub evidence: Evidence,
     pub plan: Plan,
-    /// How the effects went: "done", or the error that ended them.
+    /// The outcome of the effects: "done", or the error that ended them.
     pub outcome: String,
 }
 
-/// What a file of decisions holds.
+/// The contents of a file of decisions.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     pub entries: Vec<Entry>,
-    /// Lines that a loss of power cut short.
+    /// The number of lines that a loss of power cut short.
     pub torn: usize,
 }
 
-/// A file of decisions that cannot be read.
+/// The reason why a file of decisions cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read {path}: {source}")]
@@ -55,15 +55,16 @@ pub enum Error {
 }
 
 impl Entry {
-    /// An entry for a round that has just ended.
+    /// Creates the entry for a round that has just ended.
     pub fn new(request: Request, progress: Progress, evidence: Evidence, plan: Plan, outcome: String) -> Self {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
-    /// Decides from it now. Names that the build which recorded it did not write yet are left out, where it wrote the rest.
+    /// Decides again from the entry's evidence. Omits names that the build that recorded it did not write yet, if it wrote the
+    /// rest.
     pub fn decide_again(&self) -> Plan {
         let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
-        // Nor did it name the voter that a force removes before the force.
+        // That build also did not name the voter that a forced cluster removes before the force.
         let is_note = |effect: &Effect| matches!(effect, Effect::WriteNote(_));
         let forces = plan.effects.contains(&Effect::RunContainer(RunMode::ForceNewCluster));
         if forces && !self.plan.effects.iter().any(is_note) {
@@ -87,7 +88,7 @@ impl Entry {
     }
 }
 
-/// The newest file of `resource`.
+/// Returns the path of the newest file of `resource`.
 pub fn path(directory: &Path, resource: &str) -> PathBuf {
     directory.join(format!("decisions-{resource}.jsonl"))
 }
@@ -103,11 +104,12 @@ pub fn append(directory: &Path, resource: &str, entry: &Entry) -> io::Result<()>
     let mut line = if ends_in_a_line(&file)? { Vec::new() } else { vec![b'\n'] };
     serde_json::to_writer(&mut line, entry)?;
     line.push(b'\n');
-    // One write: the lines of two actions that run side by side do not mix.
+    // One write keeps the lines of two parallel actions apart.
     file.write_all(&line)
 }
 
-/// Whether nothing unfinished is at the end of a file: what a loss of power cut short must not take the next line along.
+/// Returns whether the file ends in a complete line. Otherwise the next line would be appended to one that a loss of power cut
+/// short.
 fn ends_in_a_line(file: &fs::File) -> io::Result<bool> {
     let Some(end) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
     let mut last = [0];
@@ -138,7 +140,7 @@ enum Line {
 }
 
 fn parse(line: &[u8]) -> Result<Line, String> {
-    // Some file systems fill what was never written with zeros.
+    // Some file systems fill unwritten parts with zeros.
     let written = line.iter().rposition(|byte| *byte != 0).map_or(&[][..], |last| &line[..=last]);
     if line.trim_ascii().is_empty() {
         return Ok(Line::Empty);
@@ -155,7 +157,7 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     }
 }
 
-/// Makes one line of each text: such a file comes with a bug report, from a stranger, and a name in it begins a line of the answer.
+/// Makes each text one line. The file comes with a bug report from a stranger, and a name in it begins a line of output.
 fn clean(value: &mut Value) {
     match value {
         Value::String(text) => *text = printable::one_line(text).into_owned(),

@@ -1,5 +1,5 @@
-//! How often etcd broke down over its data: a file in the agent's own directory, about that very `member` and image. Data
-//! that is put in its place, and another etcd, begin anew.
+//! The number of times that etcd crashed over its data, in the agent's own directory. It is valid for one `member` directory and
+//! one image. Other data in its place, or another etcd, start a new count.
 
 use std::fs;
 use std::io;
@@ -20,8 +20,8 @@ struct Recorded {
     failed: FailedStarts,
 }
 
-/// A directory, and no other: a backup that is put back has another number, and one with the number of another that is
-/// gone was made later.
+/// The identity of a directory. A backup that is put back has another inode number. A directory that reuses the number of a
+/// deleted one was created later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Directory {
     inode: u64,
@@ -31,13 +31,13 @@ struct Directory {
 impl Directory {
     fn of(data_dir: &Path) -> io::Result<Self> {
         let metadata = fs::symlink_metadata(data_dir.join("member"))?;
-        // Not every file system knows when.
+        // Some file systems have no creation time.
         let born = metadata.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         Ok(Self { inode: metadata.ino(), born: born.map(|since| since.as_nanos()) })
     }
 }
 
-/// What is written down of the data in `data_dir` and of `image`. What cannot be read counts for nothing.
+/// Reads the record for the data in `data_dir` and `image`. An unreadable record counts as none.
 pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
     let recorded: Fact<Recorded> = own_dir::read(data_dir, FAILED_STARTS);
     let recorded = recorded.known()?;
@@ -45,18 +45,18 @@ pub fn read(data_dir: &Path, image: &str) -> Option<FailedStarts> {
     is_of_these.then(|| recorded.failed.clone())
 }
 
-/// Writes down `failed` of the data in `data_dir` and of `image`.
+/// Writes the record `failed` for the data in `data_dir` and `image`.
 pub fn write(data_dir: &Path, image: &str, failed: &FailedStarts) -> io::Result<()> {
     let recorded = Recorded { of: Directory::of(data_dir)?, image: image.to_owned(), failed: failed.clone() };
     own_dir::write(data_dir, FAILED_STARTS, &recorded)
 }
 
-/// etcd has served from the data in `data_dir`.
+/// Deletes the record, because etcd has served from the data in `data_dir`.
 pub fn forget(data_dir: &Path) -> io::Result<()> {
     own_dir::remove(data_dir, FAILED_STARTS)
 }
 
-/// Where it lies.
+/// Returns the path of the record.
 pub fn path(data_dir: &Path) -> PathBuf {
     own_dir::path(data_dir, FAILED_STARTS)
 }

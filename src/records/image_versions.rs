@@ -1,4 +1,4 @@
-//! Which etcd is in an image, by the image's id: an image never changes under its id, so its etcd is asked once.
+//! The version of etcd in an image, by the image's id. An image never changes under its id, so its etcd is asked once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ fn path() -> PathBuf {
     Path::new(decision_log::DIRECTORY).join(FILE)
 }
 
-/// Returns what is known of the image `id`.
+/// Returns the recorded version of the image `id`.
 pub fn read(id: &str) -> Option<Version> {
     all().get(id).copied()
 }
@@ -26,7 +26,7 @@ fn all() -> BTreeMap<String, Version> {
     }
 }
 
-/// Writes down that the image `id` has `version`.
+/// Records that the image `id` has `version`.
 pub fn keep(id: &str, version: Version) -> io::Result<()> {
     let mut known = all();
     known.insert(id.to_owned(), version);

@@ -1,4 +1,4 @@
-//! What a history that was given up keeps of itself: a file inside, which is moved aside with it.
+//! The note of a history that was given up: a file inside its data, which is moved aside with it.
 
 use std::io;
 
@@ -9,16 +9,16 @@ use crate::decide::evidence::{DurableState, Lineage, LogPosition, NodeName};
 use crate::os::beneath::Dir;
 use crate::records::state_file;
 
-/// Its name.
+/// The file's name.
 const NAME: &str = "tandem-history.json";
 
-/// Where a history parted from the one that was kept.
+/// The point where a history diverged from the one that was kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptHistory {
-    /// How many forks it knows, and which node made the last.
+    /// The number of forks that it knows, and the node that made the last.
     #[serde(default)]
     pub lineage: Lineage,
-    /// How far its data reached when its node began to run without the other one.
+    /// The end of its data when its node began to run standalone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_since: Option<LogPosition>,
     /// A revision that both histories share.
@@ -30,18 +30,18 @@ pub struct KeptHistory {
 }
 
 impl KeptHistory {
-    /// Returns what is kept of the data that `note` is about, which goes for the data of `kept`.
+    /// Returns the note about the data that `note` is about, which is given up for the data of `kept`.
     pub fn of(note: DurableState, kept: Option<NodeName>) -> Self {
         let DurableState { lineage, alone_since, alone_revision, .. } = note;
         Self { lineage, alone_since, alone_revision, kept }
     }
 
-    /// Writes it into the data `member`.
+    /// Writes the note into the data `member`.
     pub fn write(&self, member: &Dir) -> io::Result<()> {
         member.replace(NAME, &serde_json::to_vec(self)?, 0o600)
     }
 
-    /// Reads what was written into the data `member`.
+    /// Reads the note in the data `member`.
     pub fn read(member: &Dir) -> Fact<Self> {
         state_file::parsed(&member.path().join(NAME), member.own_file(NAME, state_file::SMALL))
     }

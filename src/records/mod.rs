@@ -1,4 +1,4 @@
-//! The files of the program's own that outlive a process; `docs/design/formats.md` has a row for each.
+//! The program's own files that outlive a process. `docs/design/formats.md` has a row for each.
 
 pub mod bmc_note;
 pub mod data_mount;

@@ -1,8 +1,9 @@
 //! The agent's own directory in a directory that etcd's container writes to, such as the data dir. The container has it mounted
 //! read-only over itself, and can neither change, rename nor delete it.
 //!
-//! A mount of each file would not last: the kernel takes such a mount away when the agent renames a new file to that name. What an
-//! earlier version of the agent wrote next to this directory is read until the directory is made, and is moved into it then.
+//! A mount of each file would not last, because the kernel removes such a mount when the agent renames a new file to that name.
+//! Earlier versions of the agent wrote next to this directory. Their files are read until the directory is created, and are then
+//! moved into it.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -17,13 +18,13 @@ use crate::os::file_kind::Kind;
 use crate::os::regular_file;
 use crate::records::state_file;
 
-/// Its name.
+/// The directory's name.
 pub const NAME: &str = "tandem";
-/// Its name while files are moved into it.
+/// The directory's name while files are moved into it.
 const UNFINISHED: &str = "tandem.new";
-/// The durable note.
+/// The file of the durable note.
 pub const NOTE: &str = "tandem-note.json";
-/// How often etcd broke down over its data.
+/// The file with the number of etcd's crashes over its data.
 pub const FAILED_STARTS: &str = "tandem-failed-starts.json";
 
 /// Returns the path of the file `name` of the agent's own, for messages.
@@ -57,7 +58,7 @@ pub fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Reads a text that [`replace_and_link`] wrote, or what has its name in `location` where it wrote none yet.
+/// Reads a text that [`replace_and_link`] wrote. If there is none yet, reads the file of that name in `location`.
 pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
     let own = opened(location.try_clone()?)?;
     match own.own_text(name, limit) {
@@ -66,8 +67,8 @@ pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
     }
 }
 
-/// Opens it in `parent`, after making it and moving there what an earlier version wrote to `parent`. A crash leaves each file whole in
-/// one place, and the other place does not count.
+/// Opens the directory in `parent`. Creates it first if necessary, and moves there the files that an earlier version wrote to
+/// `parent`. A crash leaves each file complete in one place, and the other place does not count.
 pub fn make(parent: &Dir) -> io::Result<Dir> {
     if is_made(parent)? {
         return parent.below(NAME);
@@ -77,7 +78,7 @@ pub fn make(parent: &Dir) -> io::Result<Dir> {
     for name in [NOTE, FAILED_STARTS] {
         match parent.own_file(name, state_file::SMALL) {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            // An empty file is damaged: what cannot be read stays unknown, and does not become absent.
+            // An empty file is damaged. It stays unreadable and does not become absent.
             found => own.replace(name, &found.unwrap_or_default(), 0o600)?,
         }
     }
@@ -91,7 +92,7 @@ pub fn make(parent: &Dir) -> io::Result<Dir> {
     parent.below(NAME)
 }
 
-/// Puts `text` into the agent's own directory in `location`, and a link to it where other programs expect the file.
+/// Writes `text` into the agent's own directory in `location`. Puts a link to it where other programs expect the file.
 pub fn replace_and_link(
     location: &Dir,
     name: &str,
@@ -105,7 +106,7 @@ fn opened(parent: Dir) -> io::Result<Dir> {
     if is_made(&parent)? { parent.below(NAME) } else { Ok(parent) }
 }
 
-/// Returns whether `parent` has the directory. What else has its name is nothing that the agent made.
+/// Returns whether `parent` has the directory. Any other object of that name is not the agent's.
 fn is_made(parent: &Dir) -> io::Result<bool> {
     match parent.stat(NAME) {
         Ok(found) => Ok(Kind::of(&found) == Kind::Directory),
@@ -151,13 +152,13 @@ mod tests {
         fs::write(&former, serde_json::to_vec(&note(3)).unwrap()).unwrap();
         assert_eq!(note_in(dir.path()), Fact::Known(note(3)));
         let parent = Dir::open(dir.path()).unwrap();
-        // A make that a crash has ended.
+        // A creation that a crash has interrupted.
         fs::create_dir(dir.path().join(UNFINISHED)).unwrap();
         assert_eq!(note_in(dir.path()), Fact::Known(note(3)));
         make(&parent).unwrap();
         assert!(!former.exists() && !dir.path().join(UNFINISHED).exists());
         assert_eq!(note_in(dir.path()), Fact::Known(note(3)));
-        // As the container may write it there later.
+        // The container may later write such a file there.
         fs::write(&former, serde_json::to_vec(&note(9)).unwrap()).unwrap();
         assert_eq!(note_in(dir.path()), Fact::Known(note(3)));
         remove(dir.path(), NOTE).unwrap();
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(note_in(dir.path()), Fact::Known(note(1)));
     }
 
-    /// Reading it whole could take the memory of the machine.
+    /// To read the whole file could use up the machine's memory.
     #[test]
     fn a_file_of_many_bytes_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
@@ -189,7 +190,7 @@ mod tests {
         assert!(why.contains("too large"), "{why}");
     }
 
-    /// As the container of an earlier version may leave it.
+    /// The container of an earlier version may leave this.
     #[test]
     fn its_name_leads_nowhere_else() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -1,5 +1,5 @@
-//! Small files that the agent keeps for itself, such as this boot's memory. Each is replaced whole, so that a crash leaves the
-//! old or the new one. No link is followed in the place of one. Those in the data dir are `own_dir`'s.
+//! Small files of the agent, such as this boot's memory. Each is replaced as a whole, so that a crash leaves the old or the new
+//! one. No link in place of one is followed. `own_dir` has the files in the data dir.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Write as _};
@@ -13,36 +13,36 @@ use crate::base::Fact;
 use crate::os::beneath::Dir;
 use crate::os::directory;
 
-/// The bytes that are read of a file in a directory that others write to, and of any other one.
+/// The limit for a file in a directory that others write to, in bytes. Below it is the limit for all others.
 pub const SMALL: u64 = 64 * 1024;
 const LIMIT: u64 = 16 * 1024 * 1024;
 
-/// This boot's memory of `resource`.
+/// Returns the path of this boot's memory of `resource`.
 pub fn memory_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.json"))
 }
 
-/// The operator's confirmation for `resource`, where no reboot reaches.
+/// Returns the path of the operator's confirmation for `resource`. No reboot preserves it.
 pub fn confirmation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-recovery.json"))
 }
 
-/// Which process etcd of `resource` is, in this boot.
+/// Returns the path of the record of etcd's process of `resource`, in this boot.
 pub fn process_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-process.json"))
 }
 
-/// Whose turn it is to change the container of `resource`: see `podman::container_lock`.
+/// Returns the path of the lock on the container of `resource`: see `podman::container_lock`.
 pub fn container_lock_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.turn"))
 }
 
-/// The answer of the last whole monitor: see `agent::recent_monitor`.
+/// Returns the path of the last complete monitor's answer: see `agent::recent_monitor`.
 pub fn recent_monitor_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-monitor.json"))
 }
 
-/// How long things take on this machine, in this boot: see `pace`.
+/// Returns the path of this boot's measured times: see `pace`.
 pub fn pace_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-pace.json"))
 }
@@ -65,7 +65,7 @@ pub(super) fn parsed<T: DeserializeOwned>(path: &Path, bytes: io::Result<Vec<u8>
     }
 }
 
-/// Replaces a file and reads it back: what counts on it later must be there now.
+/// Replaces a file and reads it back, because later decisions rely on it.
 pub fn write<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, value: &T) -> io::Result<()> {
     let text = serde_json::to_vec(value)?;
     replace(path, &text, 0o600)?;
@@ -79,12 +79,14 @@ pub(super) fn not_as_written(path: &Path) -> io::Error {
     io::Error::other(format!("{} does not read back as it was written", path.display()))
 }
 
-/// Replaces the file at `path` with `text`, durably: written aside, synced, renamed, and the directory synced.
+/// Replaces the file at `path` with `text`, durably. The text is written under another name, synced and renamed, and the
+/// directory is synced.
 pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     replace_as(path, text, mode, None)
 }
 
-/// As [`replace`], for a file of another user and group. It is theirs before it has its name, so that no link in its place is.
+/// Replaces a file as [`replace`] does, and gives it to another user and group. It gets its owner before its name, so that a link
+/// in its place does not.
 pub fn replace_as(path: &Path, text: &[u8], mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     let (parent, name) = place(path)?;
     directory::make(parent, 0o755)?;
@@ -127,7 +129,7 @@ mod tests {
         assert!(matches!(read::<DurableState>(&path), Fact::Unknown(_)));
     }
 
-    /// A test that does not end has failed, too.
+    /// Without the check this test would never end.
     #[test]
     fn what_would_make_a_reader_wait_is_unknown() {
         let dir = tempfile::tempdir().unwrap();
@@ -136,7 +138,7 @@ mod tests {
         assert!(matches!(read::<DurableState>(&path), Fact::Unknown(why) if why.contains("a FIFO")));
     }
 
-    /// As etcd's container may leave it in the data dir.
+    /// etcd's container may leave this in the data dir.
     #[test]
     fn what_leads_elsewhere_is_neither_read_nor_written() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

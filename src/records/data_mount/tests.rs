@@ -12,7 +12,7 @@ fn kept(point: &Path) -> DataMount {
     DataMount { mount_point: point.to_owned(), source: "/dev/sdb1".to_owned(), file_system: "xfs".to_owned() }
 }
 
-/// A directory without links in its path.
+/// Creates a directory without links in its path.
 fn scratch() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let real = fs::canonicalize(dir.path()).unwrap();
@@ -68,7 +68,7 @@ fn a_line_of_fstab_counts_without_a_record() {
     let line = |point: &Path, options: &str| {
         fstab::parse(format!("/dev/sda1 / ext4 rw 0 1\nUUID=12 {} xfs {options} 0 2\n", point.display()).as_bytes())
     };
-    // The line may name the place by a link, which the table of mounts never does.
+    // The line may contain a link to the place. The table of mounts never does.
     for point in [&disk, &link] {
         let missing = check(&record, &on_it, &mounts(""), &line(point, "nofail")).unwrap_err().to_string();
         let expected =

@@ -1,4 +1,4 @@
-//! One more line. Many write at once: an alert agent for each recipient, the resource agent, the collector.
+//! The append of an event. There are many parallel writers: an alert agent for each recipient, the resource agent, the collector.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,16 +13,16 @@ use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
 use crate::os::ofd_lock;
 
-/// How long a writer waits for the others. Each holds the lock for less than a millisecond, but Pacemaker starts an alert agent for each of many
-/// alerts at once, and waits 30 s for each.
+/// The time that a writer waits for the others. Each holds the lock for less than a millisecond, but Pacemaker starts an alert
+/// agent for each of many simultaneous alerts, and waits 30 s for each.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
-/// How much of the end of the file is looked at for the same cause.
+/// The bytes at the end of the file that are searched for the same cause.
 const TAIL: u64 = 128 * 1024;
-/// A file that is longer becomes the older of two, whatever numbers are in it.
+/// The size in bytes at which a file becomes the older of two, whatever numbers it has.
 const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
 
-/// An event that could not be written down.
+/// The reason why an event could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no event can be kept: 'install -d -o hacluster -g haclient -m 0750 {directory}' failed here: {source}")]
@@ -31,23 +31,25 @@ pub enum Error {
     File { path: String, source: io::Error },
 }
 
-/// When the same cause, told again, is no event.
+/// The condition under which a repeated cause is no new event.
 #[derive(Clone, Copy, Debug)]
 pub enum Repeat<'a> {
-    /// Always: a cause happens once.
+    /// Every repetition is dropped, because the cause happens once.
     Never,
-    /// Until one of these reasons was told of the same node, or so many milliseconds are over: what lasts is told once.
+    /// Repetitions are dropped until an event with one of the reasons in `ends` for the same node, or until `within` milliseconds
+    /// are over. A lasting state is reported once.
     Until { ends: &'a [&'a str], within: u64 },
-    /// Unless this reason was told of the same node since the cause was: only what began here is over here.
+    /// The event is written only if this reason is in a later event of the same node than the cause. So an end is only reported
+    /// where the beginning was.
     After(&'a str),
 }
 
-/// Adds `event`, unless its cause was told already; answers whether it did.
+/// Appends `event`, unless its cause is already in the file. Returns whether it was appended.
 pub fn append(directory: &Path, event: Event, repeat: Repeat<'_>) -> Result<bool, Error> {
     append_within(directory, event, repeat, PATIENCE)
 }
 
-/// The same, for who waits no longer than `patience` for the others.
+/// Appends an event, and waits for other writers for at most `patience`.
 pub(super) fn append_within(
     directory: &Path,
     event: Event,
@@ -60,7 +62,7 @@ pub(super) fn append_within(
     let failed = |source| Error::File { path: path(directory).display().to_string(), source };
     let (path, older) = (place.at(&path(directory)), place.at(&older(directory)));
     let last = read::tail(&path, TAIL).map_err(failed)?;
-    // The file may be new: what was told before it is in the older one.
+    // The file may be new, so the older one has the earlier events.
     let before = if last.is_empty() { read::tail(&older, TAIL).map_err(failed)? } else { Vec::new() };
     let known: Vec<&Event> = before.iter().chain(&last).collect();
     if is_known(&known, &event, repeat) {
@@ -77,12 +79,12 @@ pub(super) fn append_within(
     Ok(true)
 }
 
-/// Returns the number after `number`. Numbers begin anew after the highest, which only a line of others can have.
+/// Returns the number after `number`. The numbers restart after the highest, which only a foreign line can have.
 fn next(number: u64) -> u64 {
     if number < HIGHEST { number + 1 } else { 1 }
 }
 
-/// Makes the directory of the events, if that can be done here: by root, who may be there before Pacemaker's user needs it.
+/// Creates the directory of the events, if this process may. Root may need it before Pacemaker's user does.
 pub fn make_directory(directory: &Path) -> Result<(), Error> {
     let failed = |source| Error::NoDirectory { directory: directory.display().to_string(), source };
     Place::made(directory).map(drop).map_err(failed)
@@ -101,8 +103,8 @@ fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
     }
 }
 
-/// The lock is a file's of its own, since the one with the events is replaced. Without it a line is written all the same: it may
-/// then have the number of another one.
+/// Takes the lock, which has its own file because the file with the events is replaced. If the time runs out a line is still
+/// written, and may then have another one's number.
 fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, Error> {
     let path = directory.join("events.lock");
     let failed = |source| Error::File { path: path.display().to_string(), source };
@@ -117,7 +119,7 @@ fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, E
 fn write(path: &Path, place: &Place, event: &Event) -> io::Result<()> {
     let mut file = place.open(path, FILE_MODE)?;
     let metadata = file.metadata()?;
-    // What a loss of power cut short must not take this line along.
+    // A line that a loss of power cut short must not join this one.
     let mut last = [b'\n'];
     if let Some(end) = metadata.len().checked_sub(1) {
         file.read_exact_at(&mut last, end)?;

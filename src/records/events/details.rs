@@ -1,4 +1,4 @@
-//! What an event has for programs in addition to its words: a few short texts, by name.
+//! The data of an event for programs, in addition to its message: a few short texts by name.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Deserializer};
 
 use super::cut;
 
-/// An event has no more of them, and a name or a text is no longer. All of them together keep an event in one write.
+/// The limits of an event's details: their number, and the length of a name or a text. Together they fit in one write.
 const MOST: usize = 12;
 const NAME_LIMIT: usize = 32;
 const TEXT_LIMIT: usize = 300;
 const ALL_LIMIT: usize = 700;
 
-/// The texts, by their names.
+/// The texts by their names.
 pub type Details = BTreeMap<String, String>;
 
-/// Returns what of `details` an event may have. A name is a word; a text is one line.
+/// Returns the part of `details` that an event may have. A name is a word, and a text is one line.
 pub(super) fn bounded(details: impl IntoIterator<Item = (String, String)>) -> Details {
     let mut left = ALL_LIMIT;
     let is_word = |name: &str| {

@@ -1,10 +1,10 @@
-//! What a line's fields may hold. Every member of Pacemaker's group can have written it, so nothing in it is believed as it is.
+//! The checks of a line's fields. Every member of Pacemaker's group can have written the line, so no field is trusted.
 
 use serde::{Deserialize, Deserializer, de};
 
 use super::{CAUSE_LIMIT, HIGHEST, MESSAGE_LIMIT, NODE_LIMIT, cut};
 
-/// No name of a reason is longer.
+/// The longest name of a reason.
 const REASON_LIMIT: usize = 64;
 
 pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
@@ -12,7 +12,7 @@ pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error
     if number <= HIGHEST { Ok(number) } else { Err(de::Error::custom("no event has this number")) }
 }
 
-/// A reason is a word: it becomes a metric's label and a word of a line.
+/// Reads a reason, which must be a word because it becomes a metric's label and a word of a line.
 pub(super) fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let reason = String::deserialize(from)?;
     let is_word = (1..=REASON_LIMIT).contains(&reason.len()) && reason.bytes().all(|byte| byte.is_ascii_alphanumeric());

@@ -1,16 +1,16 @@
-//! The names of the files.
+//! The names of the files with events.
 
 use std::path::{Path, PathBuf};
 
-/// Both, for reports.
+/// Both files, for reports.
 pub const FILES: [&str; 2] = ["events.jsonl", "events.jsonl.1"];
 
-/// The file that grows.
+/// Returns the path of the present file.
 pub(super) fn path(directory: &Path) -> PathBuf {
     directory.join("events.jsonl")
 }
 
-/// The file before it.
+/// Returns the path of the previous file.
 pub(super) fn older(directory: &Path) -> PathBuf {
     directory.join("events.jsonl.1")
 }

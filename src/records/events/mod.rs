@@ -21,33 +21,34 @@ pub use append::{Error, Repeat, append, make_directory};
 pub use details::Details;
 pub use files::FILES;
 
-/// Where they are. Pacemaker's user, which alert agents run as, writes there and its group reads; the package makes it.
+/// The directory of the events. The package creates it. Pacemaker's user, as which alert agents run, writes there, and its group
+/// reads.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
-/// A message is cut after so many bytes, so that a line stays below the 4096 bytes that a write never tears.
+/// The longest message in bytes. With it a line stays below the 4096 bytes that a write never splits.
 const MESSAGE_LIMIT: usize = 1500;
-/// The same of an event with details.
+/// The longest message of an event with details, in bytes.
 const MESSAGE_BESIDE_DETAILS: usize = 500;
-/// A cause and the name of a node are cut after so many bytes.
+/// The longest cause in bytes. Below it is the limit for the name of a node.
 const CAUSE_LIMIT: usize = 500;
 const NODE_LIMIT: usize = 255;
-/// No event has a larger number, and a line with one is no event. JSON's readers are exact up to here.
+/// The greatest number of an event. A line with a greater number is no event. JSON's readers are exact up to here.
 const HIGHEST: u64 = 1 << 53;
-/// As many wait for a recipient that is down; the file becomes the older of two when it holds as many.
+/// The number of events in a file before it becomes the older of two. As many are kept for a recipient that is down.
 pub const KEPT: u64 = 10_000;
 
-/// How serious an event is, in the words of Kubernetes' events.
+/// The severity of an event, in the words of Kubernetes' events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
-    /// What became well again, and what is only said.
+    /// A recovery, or a mere notice.
     Normal,
-    /// Starts, stops and fencing.
+    /// A start, a stop or a fencing.
     Warning,
-    /// Something became unhealthy.
+    /// A state that became unhealthy.
     Error,
 }
 
 impl Type {
-    /// The word in front of a line for people.
+    /// Returns the word in front of a line for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -57,50 +58,50 @@ impl Type {
     }
 }
 
-/// An event. Reasons are the etcd operator's where it has one.
+/// An event on a node. Reasons are the etcd operator's where it has one.
 ///
-/// Reading one cleans its texts and checks the rest ([`fields`]), because others than this program write the file.
+/// Reading an event cleans its texts and checks its other fields ([`fields`]), because other programs may write the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// Counts on from event to event on a node; given when it is appended.
+    /// The number of the event on its node, which rises by one. It is assigned when the event is appended.
     #[serde(default, deserialize_with = "fields::number")]
     pub number: u64,
-    /// Milliseconds since 1970; RFC 3339 in a line.
+    /// The time in milliseconds since 1970; RFC 3339 in a line.
     #[serde(with = "time")]
     pub time: u64,
     #[serde(rename = "type")]
     pub kind: Type,
     #[serde(deserialize_with = "fields::reason")]
     pub reason: String,
-    /// The node that it is about.
+    /// The node that the event is about.
     #[serde(deserialize_with = "fields::node")]
     pub node: String,
     #[serde(deserialize_with = "fields::message")]
     pub message: String,
-    /// What it was caused by, in a form that is the same wherever the cause is told again.
+    /// The cause, in a form that is the same for every repetition.
     #[serde(deserialize_with = "fields::cause")]
     pub cause: String,
-    /// The same for programs, where there is more to it: short texts by name.
+    /// Details for programs: short texts by name.
     #[serde(default, skip_serializing_if = "Details::is_empty", deserialize_with = "details::details")]
     pub details: Details,
 }
 
 impl Event {
-    /// An event that is yet to be appended.
+    /// Creates an event that is not appended yet.
     pub fn new(time: u64, kind: Type, reason: &str, node: &str, message: String, cause: String) -> Self {
         let (reason, node) = (reason.to_owned(), cut(node.to_owned(), NODE_LIMIT));
         let (message, cause) = (cut(message, MESSAGE_LIMIT), cut(cause, CAUSE_LIMIT));
         Self { number: 0, time, kind, reason, node, message, cause, details: Details::new() }
     }
 
-    /// Adds details. Those that are too many or too long are left out.
+    /// Adds details. Omits those beyond the limits.
     #[must_use]
     pub fn with_details<'a>(self, details: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         let details = details::bounded(details.into_iter().map(|(name, text)| (name.to_owned(), text)));
         Self { message: cut(self.message, MESSAGE_BESIDE_DETAILS), details, ..self }
     }
 
-    /// As people read it.
+    /// Returns the event as a line for people.
     pub fn line(&self) -> String {
         format!(
             "{}  {:<7}  {:<29}  {:<12}  {}",
@@ -113,14 +114,14 @@ impl Event {
     }
 }
 
-/// The names of what happened.
+/// The reasons of events.
 pub mod reason {
-    /// Pacemaker fenced a node, or could not.
+    /// Pacemaker fenced a node, or failed to.
     pub const FENCING: &str = "PacemakerFencingEvent";
     pub const FAILED_ACTION: &str = "PacemakerFailedResourceAction";
     pub const NODE_OFFLINE: &str = "PacemakerNodeOffline";
     pub const NODE_ONLINE: &str = "PacemakerNodeOnline";
-    /// Standby, maintenance, shutting down, or bad health.
+    /// The node is in standby or maintenance, is shutting down, or has bad health.
     pub const NODE_UNHEALTHY: &str = "PacemakerNodeUnhealthy";
     pub const NODE_HEALTHY: &str = "PacemakerNodeHealthy";
     pub const RESOURCE_STARTED: &str = "PacemakerResourceStarted";
@@ -130,27 +131,27 @@ pub mod reason {
     pub const OUT_OF_MAINTENANCE: &str = "PacemakerClusterInService";
     pub const STATUS_STALE: &str = "PacemakerStatusStale";
     pub const HEALTHY: &str = "PacemakerHealthy";
-    /// A node goes on without the other one.
+    /// A node runs standalone.
     pub const ALONE: &str = "EtcdAlone";
-    /// Two voters again.
+    /// The cluster has two voters again.
     pub const REDUNDANT: &str = "EtcdRedundant";
-    /// The etcd of a node leads now.
+    /// The etcd of a node has become the leader.
     pub const LEADER: &str = "EtcdLeader";
     pub const REFUSED: &str = "EtcdRefused";
     pub const ALARM: &str = "EtcdAlarm";
     pub const ALARM_GONE: &str = "EtcdAlarmGone";
     pub const HISTORIES_SPLIT: &str = "EtcdHistoriesSplit";
-    /// An operator gave up what the other node may have acknowledged.
+    /// An operator gave up writes that the other node may have acknowledged.
     pub const GIVEN_UP: &str = "EtcdWritesGivenUp";
-    /// A history was given up for the other node's, and is kept: its writes may exist nowhere else.
+    /// A history was given up for the other node's, and is kept, because its writes may exist nowhere else.
     pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
-    /// The oldest of what waited for a recipient that was down for long.
+    /// The oldest waiting events were dropped, because a recipient was down for long.
     pub const LOST: &str = "TandemEventsLost";
-    /// `tandem events test`.
+    /// The event of `tandem events test`.
     pub const TEST: &str = "TandemTest";
 
-    /// All of them.
+    /// All reasons.
     pub const ALL: &[&str] = &[
         FENCING,
         FAILED_ACTION,
@@ -180,7 +181,7 @@ pub mod reason {
     ];
 }
 
-/// `text`, which is cut so that it has `limit` bytes at most, and is one line.
+/// Returns `text` as one line, cut to `limit` bytes.
 pub fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();

@@ -1,5 +1,6 @@
-//! What the resource agent decided and did, as events: alone, redundant again, refused, an alarm, two histories. Taken from a
-//! plan that was carried out, and told when that changes something; what lasts is told once, however often it is found again.
+//! The resource agent's decisions and effects as events: standalone, redundant again, refused, an alarm, two histories. They
+//! follow from a plan that was carried out, and are written when it changes something. A lasting state is reported once, however
+//! often it is observed.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,17 +13,18 @@ use crate::decide::reason::{Refusal, Wait};
 use crate::decide::{Effect, Reason};
 use crate::os::clock;
 
-/// How long an action waits for others who write an event: it has better things to do.
+/// The time that an action waits for other writers of events. It is short, because an action has more important work.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// A state that was announced and is seen again within so many milliseconds is the same.
+/// The milliseconds within which a repeated announcement of a state counts as the same.
 const ONE_CHANGE: u64 = 10 * 60 * 1000;
-/// A refusal that lasts is told again after a day.
+/// The milliseconds after which a lasting refusal is reported again: a day.
 const A_DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// An event, and when it is told again.
+/// An event, and the condition for its repetition.
 type Told = (Event, Repeat<'static>);
 
-/// Returns the event of an effect that was performed on `node`. A new cluster, which never had two voters, begins with one: nothing is wrong then.
+/// Returns the event of an effect that was performed on `node`. A new cluster begins with one voter and never had two, so that is
+/// no error.
 pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) -> Option<Told> {
     let told =
         |kind, reason, message, ends| (state(node, kind, reason, message), Repeat::Until { ends, within: ONE_CHANGE });
@@ -45,18 +47,18 @@ pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) ->
     }
 }
 
-/// Returns the event of an etcd on `node` that leads since this term.
+/// Returns the event of an etcd on `node` that has become leader in its present term.
 pub fn of_leader(node: &str, etcd: &Etcd) -> Told {
     let message = format!("the etcd of {node} leads, in term {}", etcd.term);
     let cause = format!("{} {node} {:x} {}", reason::LEADER, etcd.cluster_id, etcd.term);
     (Event::new(clock::wall_millis(), Type::Normal, reason::LEADER, node, message, cause), Repeat::Never)
 }
 
-/// A history that this node gave up, as it lies on the disk.
+/// A history that this node gave up, as it is on disk.
 #[derive(Clone, Debug, Default)]
 pub struct GivenUp {
     pub path: String,
-    /// The newest revision that it shares with the kept one, at the least, and its last one.
+    /// The newest revision that it is known to share with the kept history. The next field has its own last revision.
     pub fork: Option<u64>,
     pub last: Option<u64>,
     /// The node with the data that was kept.
@@ -79,7 +81,8 @@ impl GivenUp {
     }
 }
 
-/// Returns the event of a history that this node keeps for good as it joins the other node's: how far it reaches, and since when it is one of its own.
+/// Returns the event of a history that this node keeps permanently when it joins the other node's history. The event has its end,
+/// and the point where it diverged.
 pub fn of_given_up_history(node: &str, evidence: &Evidence, because: &Reason, given_up: GivenUp) -> Option<Told> {
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
     let ends = LogPosition { term: history.last_term, index: history.last_index };
@@ -101,7 +104,7 @@ fn reach(LogPosition { term, index }: LogPosition) -> String {
     format!("term {term} index {index}")
 }
 
-/// Returns the event of an operator's word on `node`: `who` gave up what `lost` acknowledged after `position`.
+/// Returns the event of an operator's command on `node`: `who` gave up the writes of `lost` after `position`.
 pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
     let position = reach(position);
     let message =
@@ -125,14 +128,14 @@ pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<
     Some((event, repeat))
 }
 
-/// A state of the etcd of `node`, which is the same wherever it is found again.
+/// Returns the event of a state of `node`'s etcd. Its cause is the same for every observation.
 fn state(node: &str, kind: Type, reason: &str, message: String) -> Event {
     Event::new(clock::wall_millis(), kind, reason, node, message, format!("{reason} {node}"))
 }
 
-/// What an action that failed on `node` tells, if it was refused.
+/// Returns the event of an action that failed on `node`, if it was refused.
 pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> {
-    /// After these it is told anew.
+    /// The reasons after which a refusal is reported anew.
     const OVER: &[&str] = &[reason::ALONE, reason::REDUNDANT, reason::RESOURCE_STARTED];
     let (Reason::Refused { refusal, .. } | Reason::Waiting(Wait::BeforeFailing { refusal, .. })) = because else {
         return None;
@@ -144,7 +147,8 @@ pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> 
     Some((event, Repeat::Until { ends: OVER, within: A_DAY }))
 }
 
-/// Adds to the event of two histories how far each reaches. `revision` reads this node's last one, and is called for no other event.
+/// Adds the ends of both histories to the event of two histories. `revision` reads this node's last revision, and is called for
+/// no other event.
 pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl FnOnce() -> Option<u64>) -> Option<Told> {
     let (event, repeat) = told?;
     if event.reason != reason::HISTORIES_SPLIT {
@@ -168,7 +172,7 @@ pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl Fn
     Some((event.with_details(details), repeat))
 }
 
-/// Writes it down. An event that cannot be kept must not keep etcd from being kept.
+/// Writes the event. A failure must not affect the work for etcd.
 pub fn tell(directory: &Path, told: Option<Told>) {
     let Some((event, repeat)) = told else { return };
     if let Err(error) = append_within(directory, event, repeat, PATIENCE) {
@@ -245,7 +249,7 @@ mod tests {
         );
     }
 
-    /// The other node found two voters first at an earlier loss, or finds them first now.
+    /// The other node may have observed two voters first at an earlier loss, or observe them first now.
     #[test]
     fn two_voters_are_told_of_once_by_the_node_that_was_alone() {
         let [survivor, returned] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -275,7 +279,7 @@ mod tests {
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
-    /// More was told since than is looked at, as where a fencing is tried in vain for days.
+    /// Newer events than are searched hide the earlier one, for example after days of failed fencing.
     #[test]
     fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The directory of the events. It lies in one of Pacemaker's user, so it is opened once, without following a link there, and
-//! everything in it is reached from what was opened.
+//! The directory of the events. Its parent belongs to Pacemaker's user. So it is opened once, without following a link, and
+//! everything in it is reached from that descriptor.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
@@ -10,21 +10,22 @@ use nix::libc;
 
 use crate::os::{appended, proc};
 
-/// Alert agents write here as Pacemaker's user, and its group reads. A member of the group that could write could forge an event.
+/// The mode of the directory. Alert agents write here as Pacemaker's user, and its group reads. A member of the group that could
+/// write could forge an event.
 const MODE: u32 = 0o750;
 pub(super) const FILE_MODE: u32 = 0o640;
-/// A user that reads a file can lock it against its writers.
+/// The mode of the lock, because a user that can read a file can lock it against its writers.
 pub(super) const LOCK_MODE: u32 = 0o600;
 const OTHERS_WRITE: u32 = 0o022;
 
 pub(super) struct Place {
     directory: File,
-    /// The user and the group that the directory and all in it belong to.
+    /// The user and the group of the directory and of its files.
     owner: (u32, u32),
 }
 
 impl Place {
-    /// Opens the directory, which the first program that needs it makes. It belongs to Pacemaker's user, as does the CIB next to it.
+    /// Opens the directory, and creates it if it is missing. It belongs to Pacemaker's user, as the CIB next to it does.
     pub(super) fn made(path: &Path) -> io::Result<Self> {
         let above = open(path.parent().unwrap_or(Path::new("/")), libc::O_PATH)?;
         let within = proc::open_file(&above);
@@ -54,12 +55,12 @@ impl Place {
         Ok(Self { directory, owner: (metadata.uid(), metadata.gid()) })
     }
 
-    /// The path of `name` in what was opened.
+    /// Returns the path of `name` in the opened directory.
     pub(super) fn at(&self, name: &Path) -> PathBuf {
         proc::open_file(&self.directory).join(name.file_name().unwrap_or_default())
     }
 
-    /// Opens a file to append to it. A new one gets the directory's owner before anything is in it.
+    /// Opens a file for appending. A new file gets the directory's owner before it has contents.
     pub(super) fn open(&self, name: &Path, mode: u32) -> io::Result<File> {
         let opened = appended::open(&self.at(name), mode)?;
         let metadata = opened.file.metadata()?;
@@ -67,7 +68,7 @@ impl Place {
             fchown(&opened.file, Some(self.owner.0), Some(self.owner.1))?;
         }
         if metadata.mode() & OTHERS_WRITE != 0 {
-            // An older release made it. A user that may not change the mode may still append.
+            // An older release has created the file. A user that may not change the mode may still append.
             let _ = narrowed(&opened.file, mode);
         }
         Ok(opened.file)
@@ -121,7 +122,7 @@ mod tests {
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     }
 
-    /// As Pacemaker's user can do at any moment.
+    /// Pacemaker's user can do this at any moment.
     #[test]
     fn another_directory_in_its_place_gets_nothing_of_what_was_begun() {
         let dir = tempfile::tempdir().unwrap();

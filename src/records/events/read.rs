@@ -1,4 +1,4 @@
-//! Reading events: all that are kept, those since a time, and the next ones as they come.
+//! Reads events: all that are kept, those since a time, and new ones as they arrive.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -9,12 +9,12 @@ use super::Event;
 use super::files::{older, path};
 use crate::os::regular_file;
 
-/// How much of a file is read: more than it ever holds.
+/// The part of a file that is read, which is more than it ever holds.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
-/// Every event that is kept, the oldest first. Lines that a loss of power cut short are left out.
+/// Returns every event that is kept, oldest first. Skips lines that a loss of power cut short.
 pub fn all(directory: &Path) -> io::Result<Vec<Event>> {
-    // Around the older one once more: the newer one may just have become it.
+    // The older file is read again, because the newer one may just have replaced it.
     let mut events = whole(&older(directory))?;
     let newer = whole(&path(directory))?;
     if newer.first().is_some_and(|first| events.last().is_some_and(|last| first.number.saturating_sub(last.number) > 1))
@@ -23,7 +23,8 @@ pub fn all(directory: &Path) -> io::Result<Vec<Event>> {
     }
     let last = events.last().map_or(0, |last| last.number);
     if newer.first().is_some_and(|first| first.number <= last) {
-        // The newer one became the older one in between, or its numbers began anew. The last line of the newer one stays the last.
+        // The newer file replaced the older one meanwhile, or its numbers restarted. The last line of the newer file stays the
+        // last.
         let known: HashSet<(u64, &str)> = newer.iter().map(|event| (event.number, event.cause.as_str())).collect();
         events.retain(|event| !known.contains(&(event.number, event.cause.as_str())));
     }
@@ -43,7 +44,7 @@ fn parse(bytes: &[u8]) -> Vec<Event> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-/// The events in the last `bytes` of a file; none where there is none.
+/// Returns the events in the last `bytes` of a file; none where there is no file.
 pub(super) fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Event>> {
     let mut file = match regular_file::open(path) {
         Ok(file) => file,
@@ -54,11 +55,11 @@ pub(super) fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Event>> {
     file.seek(SeekFrom::Start(end.saturating_sub(bytes)))?;
     let mut text = Vec::new();
     file.take(bytes).read_to_end(&mut text)?;
-    // A line whose beginning is not read is no event.
+    // A line that is not read from its beginning is no event.
     Ok(parse(&text))
 }
 
-/// The number of a file's first event.
+/// Returns the number of a file's first event.
 pub(super) fn first_number(path: &Path) -> Option<u64> {
     let mut line = Vec::new();
     let file: File = regular_file::open(path).ok()?;
@@ -66,14 +67,14 @@ pub(super) fn first_number(path: &Path) -> Option<u64> {
     serde_json::from_slice::<Event>(&line).ok().map(|event| event.number)
 }
 
-/// Reads what was not read before, each time it is asked: over a file that becomes the older one, and one that begins anew.
+/// A reader that returns the new events at each call, even if the file was replaced or its numbers restarted.
 #[derive(Clone, Debug)]
 pub struct Follower {
     seen: Option<Seen>,
 }
 
-/// The event that was read last. A line of others can have the number of a later event, so the cause is compared too, once it is
-/// known.
+/// The last event that was read. A foreign line can have the number of a later event, so the cause is compared as well, once it
+/// is known.
 #[derive(Clone, Debug)]
 struct Seen {
     number: u64,
@@ -87,14 +88,14 @@ impl Seen {
 }
 
 impl Follower {
-    /// Follows behind the event with this number; from the first one where it is 0.
+    /// Creates a reader of the events after the one with this number; of all events if it is 0.
     pub fn after(number: u64) -> Self {
         Self { seen: (number > 0).then_some(Seen { number, cause: None }) }
     }
 
-    /// Reads what came since.
+    /// Returns the new events.
     pub fn next(&mut self, directory: &Path) -> io::Result<Vec<Event>> {
-        // Most of the time nothing came, and the end of the file says so.
+        // Usually there is none, and the end of the file shows that.
         let Some(newest) = tail(&path(directory), 16 * 1024)?.pop() else { return Ok(Vec::new()) };
         if self.seen.as_ref().is_some_and(|seen| seen.is(&newest)) {
             return Ok(Vec::new());
@@ -106,8 +107,8 @@ impl Follower {
         Ok(events)
     }
 
-    /// Keeps what stands behind the event that was read last. Where that event is no longer kept, the numbers decide, unless they
-    /// began anew.
+    /// Returns the events after the one that was read last. If that event is no longer kept, the numbers decide, unless they
+    /// restarted.
     fn unseen(&self, mut events: Vec<Event>, newest: u64) -> Vec<Event> {
         let Some(seen) = &self.seen else { return events };
         match events.iter().rposition(|event| seen.is(event)) {
@@ -172,7 +173,7 @@ mod tests {
         tell(dir.path(), "a");
         tell(dir.path(), "b");
         assert_eq!(seen(), ["a", "b"]);
-        // The number before the next one, so that the next event has the number of the event that was read last.
+        // The number precedes the next one, so that the next event has the number of the event that was read last.
         let hostile =
             Event { number: 1, ..Event::new(1, Type::Normal, reason::TEST, "n", String::new(), "x".to_owned()) };
         let mut text = std::fs::read_to_string(path(dir.path())).unwrap();

@@ -1,4 +1,4 @@
-//! Whatever lines others have written, events are appended and read behind them, and each text of them is clean.
+//! Tests that events are appended and read after any foreign lines, and that all of their texts are clean.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::read::{self, Follower};
 use super::*;
 use crate::base::printable;
 
-/// A number as a hostile line may have it: any, and those at which sums end.
+/// Generates the number of a hostile line: any number, and those at the limits of addition.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..3_u64, HIGHEST - 2..HIGHEST + 3, u64::MAX - 2..=u64::MAX]
 }
@@ -19,7 +19,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    /// A line of the file, well formed or not.
+    /// Generates a line of the file, well formed or not.
     fn line()(number in number(), texts in [text(), text(), text(), text()], of_word in any::<bool>()) -> String {
         let [reason, node, message, cause] = texts;
         let reason = if of_word { "Test".to_owned() } else { reason };

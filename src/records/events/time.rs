@@ -1,12 +1,12 @@
-//! Times of events: milliseconds in memory, RFC 3339 in a line.
+//! The times of events: milliseconds in memory, RFC 3339 in a line.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 
-/// `2026-11-23T14:00:00.125Z`.
+/// Formats a time as `2026-11-23T14:00:00.125Z`.
 pub(super) fn text(millis: u64) -> String {
-    // The last moment that can be written is that of the year 9999.
+    // The last time with a valid format is in the year 9999.
     let at = UNIX_EPOCH.checked_add(Duration::from_millis(millis.min(253_402_300_799_999))).unwrap_or(UNIX_EPOCH);
     humantime::format_rfc3339_millis(at).to_string()
 }
