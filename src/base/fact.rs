@@ -1,4 +1,4 @@
-//! A fact is known, absent or unknown; "could not ask" is never "nothing there".
+//! A fact that is known, absent or unknown. A failed question never means that there is nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact<T> {
-    /// Asked, and this is it.
+    /// The source was asked, and has this value.
     Known(T),
-    /// Asked, and there is nothing.
+    /// The source was asked, and has nothing.
     Absent,
-    /// Not asked, or no answer: why.
+    /// The source could not be asked or did not answer, for this reason.
     Unknown(String),
-    /// Out of scope for this action, on purpose.
+    /// The source was not asked on purpose, because the action does not need it.
     #[default]
     NotAsked,
 }
 
 impl<T> Fact<T> {
-    /// The value, if it is known.
+    /// Returns the value, if it is known.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -26,17 +26,17 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Whether the source was asked and has nothing.
+    /// Returns whether the source was asked and has nothing.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 
-    /// Whether nobody was asked.
+    /// Returns whether the source was not asked.
     pub fn is_not_asked(&self) -> bool {
         matches!(self, Self::NotAsked)
     }
 
-    /// Why the value is not known; for sentences, so never empty.
+    /// Returns the reason why the value is unknown. It is part of sentences, and so never empty.
     pub fn why_unknown(&self) -> &str {
         match self {
             Self::Unknown(why) => why,

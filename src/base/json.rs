@@ -1,4 +1,5 @@
-//! JSON to types by one reader. `serde_json` has others, for a `str` and for a `Value`, and each is another copy in the binary of what reads a type.
+//! The conversion of JSON to types, by one reader. `serde_json` has others, for a `str` and for a `Value`. Each of them would add
+//! another copy of every type's reader to the binary.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Result, Value};
@@ -8,7 +9,7 @@ pub fn from_text<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_slice(text.as_bytes())
 }
 
-/// Reads a type from a value. Texts are copied once more, which are not wiped: not for what is secret.
+/// Reads a type from a value. The texts are copied once more without being wiped, so this is not for secrets.
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T> {
     serde_json::from_slice(&serde_json::to_vec(value)?)
 }

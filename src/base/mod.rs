@@ -1,4 +1,4 @@
-//! The ground floor: what every wing speaks of, and what needs nothing.
+//! The ground floor: types and helpers that every wing uses and that need no other wing.
 
 mod duration;
 mod fact;

@@ -1,18 +1,19 @@
-//! Text that may be printed: without the characters that move a terminal's cursor, forge a line or turn its direction.
+//! Text that is safe to print, without characters that move a terminal's cursor, forge a line or change its direction.
 
 use std::borrow::Cow;
 
-/// Returns `text` as one line: each character that controls a terminal or a line is a blank.
+/// Returns `text` as one line. Each character that controls a terminal or a line becomes a blank.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     replaced(text, is_control)
 }
 
-/// Returns `text` with its line breaks; every other character that controls a terminal is a blank.
+/// Returns `text` with its line breaks. Every other character that controls a terminal becomes a blank.
 pub fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |letter| letter != '\n' && is_control(letter))
 }
 
-/// Returns whether `letter` controls what shows it: C0 and C1, line separators, and what hides or turns the text after it.
+/// Returns whether `letter` controls the display: C0 and C1, line separators, and characters that hide or turn the text after
+/// them.
 pub fn is_control(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -1,20 +1,20 @@
-//! Command lines as an operator pastes them into a shell.
+//! Command lines that an operator can paste into a shell.
 
 use std::fmt::Display;
 
-/// Returns `word` as a shell takes it for one word.
+/// Quotes `word` if a shell would not read it as one literal word.
 pub fn quoted(word: impl Display) -> String {
     let word = word.to_string();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@+%".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Returns `words` as one line.
+/// Returns `words` as one command line.
 pub fn line<T: Display>(words: &[T]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a command line: what fills a hole stays one word, or a part of one.
+/// Formats a command line. A value stays one word, or a part of one.
 macro_rules! command {
     ($form:literal $(, $value:expr)* $(,)?) => {
         format!($form $(, $crate::base::shell::quoted(&$value))*)
@@ -23,7 +23,7 @@ macro_rules! command {
 
 pub(crate) use command;
 
-/// The words that a shell makes of `line`, and nothing where it would do more than split it. `&&` is a word.
+/// Splits `line` into words as a shell does; `None` if a shell would do more than split it. `&&` is a word.
 #[cfg(test)]
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
