@@ -73,7 +73,7 @@ clients, each with name, pid, uid, connected and silent, in seconds.";
 #[derive(Args)]
 pub(super) struct Metrics {}
 
-/// What each exit code means, for the man pages.
+/// The meanings of the exit codes, for the man pages.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (0, "done; of status: the device is fed"),
     (1, "refused: one sentence says why, and what to type instead"),
@@ -81,7 +81,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (3, "of status: the device is not fed and should be"),
 ];
 
-/// The whole tree, for what is generated from it.
+/// Returns the whole command tree, from which man pages and completions are generated.
 pub(crate) fn command_line() -> clap::Command {
     CommandLine::command()
 }

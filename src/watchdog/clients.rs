@@ -1,4 +1,4 @@
-//! The connections: accepted, read without waiting, and closed.
+//! The connections of clients: accepted, read without waiting, and closed.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};
@@ -10,10 +10,10 @@ use nix::sys::socket::{getsockopt, sockopt};
 use super::core::{Event, Id, Peer};
 use crate::os::proc;
 
-/// How often one client is read from before the others have their turn.
+/// The number of reads from one client before the others have their turn.
 const READS: usize = 16;
 const CHUNK: usize = 4_096;
-/// How many connections are accepted before the clients have their turn.
+/// The number of connections that are accepted before the clients have their turn.
 const ACCEPTS: usize = 128;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Clients {
         self.streams.iter().map(|(id, stream)| (*id, stream.as_fd()))
     }
 
-    /// Accepts those that wait. The error is of the first that could not be accepted.
+    /// Accepts the pending connections. The error is of the first connection that could not be accepted.
     pub(super) fn accept(&mut self) -> (Vec<Event>, io::Result<()>) {
         let mut events = Vec::new();
         for _ in 0..ACCEPTS {
@@ -56,7 +56,7 @@ impl Clients {
         (events, Ok(()))
     }
 
-    /// Reads what a client has sent. Only its last byte counts.
+    /// Reads a client's bytes. Only the last byte counts.
     pub(super) fn read(&mut self, id: Id) -> Vec<Event> {
         let Some(stream) = self.streams.get_mut(&id) else { return Vec::new() };
         let mut chunk = [0; CHUNK];
@@ -83,7 +83,7 @@ impl Clients {
     }
 }
 
-/// The program at the other end, as the kernel noted it when it connected.
+/// Returns the program at the other end, as the kernel recorded it at the connection.
 fn peer_of(stream: &UnixStream) -> Peer {
     let found = getsockopt(stream, sockopt::PeerCredentials).ok();
     let name = found.and_then(|found| proc::name(found.pid())).unwrap_or_else(|| "unknown".to_owned());

@@ -1,6 +1,6 @@
 //! The pure core of the multiplexer: events in, outputs out. It has no clock, no file and no socket.
 //!
-//! `now` is the time since the machine started, sleep included. The wall clock is no input, so that a step of it moves nothing.
+//! `now` is the time since the machine started, sleep included. The wall clock is no input, so a step of it has no effect.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 /// The number of clients that are served at the same time.
 pub(super) const MOST_CLIENTS: usize = 100;
-/// A client that sends this byte last and then closes leaves in order.
+/// A client that sends this byte last and then closes leaves cleanly.
 pub(super) const LEAVES: u8 = b'V';
 
 /// The number of a connection, unique in the life of the process.
 pub(super) type Id = u64;
 
-/// A client, as the kernel knows the program that connected.
+/// The program that connected, as the kernel knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) name: String,
@@ -28,19 +28,19 @@ impl fmt::Display for Peer {
     }
 }
 
-/// What happened.
+/// An input of the core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Connected {
         id: Id,
         peer: Peer,
     },
-    /// Bytes of a client, of which the last one counts.
+    /// A client has sent bytes, of which the last one counts.
     Bytes {
         id: Id,
         last: u8,
     },
-    /// The connection has ended, in whatever way.
+    /// The connection has ended, for any reason.
     Closed {
         id: Id,
     },
@@ -48,45 +48,45 @@ pub(super) enum Event {
     Tick,
     /// The service manager or the operator asks for the end.
     Terminate,
-    /// The feeding thread found the deadline behind it.
+    /// The feeding thread found that its deadline had passed.
     Starved,
 }
 
-/// What the shell does, in this order.
+/// The actions of the shell, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// Makes the directory that marks a machine with clients.
+    /// Creates the directory that marks a machine with clients.
     Mark,
-    /// Removes it.
+    /// Removes the directory.
     Unmark,
     /// Closes a connection that is not served.
     Refuse(Id),
     /// Forgets a connection that has ended.
     Forget(Id),
-    /// Stops the feeding thread for good. Nothing starts it again.
+    /// Stops the feeding thread permanently.
     StopFeeding,
-    /// Writes `V`, closes the device and ends.
+    /// Writes `V`, closes the device and ends the process.
     Disarm,
     Log(Line),
 }
 
-/// How a line is logged.
+/// The level of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Info,
     Warning,
-    /// It may be among the last lines before a reset, so that the journal is synced behind it.
+    /// A warning that may be among the last lines before a reset. The journal is synced after it.
     Synced,
 }
 
-/// A line of the log.
+/// A line of the log, with its level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) weight: Weight,
     pub(super) text: String,
 }
 
-/// A client that is served.
+/// A client that the multiplexer serves.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     pub(super) peer: Peer,
@@ -100,10 +100,10 @@ pub(super) struct Client {
 #[derive(Clone, Debug)]
 pub(super) struct Mux {
     client_timeout: Duration,
-    /// The time-out of the device, for the log.
+    /// The device's time-out, for the log.
     reset_within: Duration,
     clients: BTreeMap<Id, Client>,
-    /// Why feeding has ended.
+    /// The reason why feeding has ended.
     ended: Option<String>,
     is_ending: bool,
 }
@@ -113,7 +113,7 @@ impl Mux {
         Self { client_timeout, reset_within, clients: BTreeMap::new(), ended: None, is_ending: false }
     }
 
-    /// Returns what follows from `event`. A client that has been silent for too long ends feeding first, whatever the event is.
+    /// Returns the outputs of `event`. A client that has been silent for too long first ends the feeding, whatever the event is.
     pub(super) fn handle(&mut self, now: Duration, event: Event) -> Vec<Output> {
         let mut outputs = self.find_silent(now);
         match event {
@@ -130,7 +130,7 @@ impl Mux {
         outputs
     }
 
-    /// Returns until when the device is fed without another event; `None` is as long as the process lives.
+    /// Returns the time until which the device is fed without another event; `None` if it is fed as long as the process lives.
     pub(super) fn fed_until(&self) -> Option<Duration> {
         if self.ended.is_some() {
             return Some(Duration::ZERO);
@@ -138,12 +138,12 @@ impl Mux {
         self.clients.values().map(|client| client.last_byte).min().map(|oldest| oldest + self.client_timeout)
     }
 
-    /// Returns why feeding has ended, if it has.
+    /// Returns the reason why feeding has ended, if it has.
     pub(super) fn ended(&self) -> Option<&str> {
         self.ended.as_deref()
     }
 
-    /// Returns whether the end was asked for and clients are waited for.
+    /// Returns whether the end was requested and clients are still connected.
     pub(super) fn is_ending(&self) -> bool {
         self.is_ending
     }
@@ -206,7 +206,7 @@ impl Mux {
         vec![log(Weight::Warning, waits)]
     }
 
-    /// Warns of clients that have been silent for five sixths of their time, and ends feeding for one that has none left.
+    /// Warns of clients that have been silent for five sixths of their time, and ends the feeding if one has no time left.
     fn find_silent(&mut self, now: Duration) -> Vec<Output> {
         if self.ended.is_some() {
             return Vec::new();

@@ -1,7 +1,7 @@
 //! The thread that feeds the device each second, and does nothing else. It waits for no client, no log and no disk.
 //!
-//! What it shares with the rest is a few atomics. It feeds until a deadline that the rest moves. Behind the deadline it never feeds
-//! again, so that a multiplexer that hangs keeps no machine alive for clients that have died.
+//! It shares only a few atomics with the rest of the process. It feeds until a deadline that the main loop moves. After the
+//! deadline it never feeds again, so that a multiplexer that hangs keeps no machine alive for dead clients.
 
 use std::io;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use std::time::Duration;
 use crate::adapters::watchdog::Device;
 use crate::os::clock;
 
-/// How often the device is fed.
+/// The interval of feeding.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
-/// How long the end of the thread is waited for.
+/// The time to wait for the end of the thread.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// A deadline that never comes.
 const NEVER: u64 = u64::MAX;
 
-/// What the thread shares with the rest. Times are nanoseconds since the machine started.
+/// The data that the thread shares with the main loop. Times are nanoseconds since the machine started.
 #[derive(Debug)]
 struct Shared {
     until: AtomicU64,
@@ -29,21 +29,21 @@ struct Shared {
     last_error: AtomicI32,
 }
 
-/// The rest's end of it.
+/// The main loop's handle of the thread.
 #[derive(Debug)]
 pub(super) struct Feeder {
     shared: Arc<Shared>,
-    /// Asks for the magic close; the answer comes back.
+    /// The channel that requests the magic close. It carries the sender of the answer.
     end: Sender<Sender<io::Result<()>>>,
 }
 
 impl Feeder {
-    /// Feeds `device` at once, and from then on each second.
+    /// Feeds `device` at once, and then each second.
     pub(super) fn start(device: Device) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             until: AtomicU64::new(NEVER),
             has_ended: AtomicBool::new(false),
-            // Until the first byte: an opened device has just begun to count.
+            // This is the time of the opening until the first byte, because an opened device has just begun to count.
             fed_at: AtomicU64::new(clock::boot_nanoseconds()),
             failures: AtomicU64::new(0),
             last_error: AtomicI32::new(0),
@@ -54,13 +54,13 @@ impl Feeder {
         Ok(Self { shared, end })
     }
 
-    /// Moves the deadline; `None` is never. After [`Feeder::stop`] it moves nothing.
+    /// Moves the deadline; `None` is never. After [`Feeder::stop`] this has no effect.
     pub(super) fn feed_until(&self, until: Option<Duration>) {
         let nanoseconds = until.map_or(NEVER, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER));
         self.shared.until.store(nanoseconds, Ordering::SeqCst);
     }
 
-    /// Ends feeding for good.
+    /// Ends the feeding permanently.
     pub(super) fn stop(&self) {
         self.shared.has_ended.store(true, Ordering::SeqCst);
     }
@@ -70,18 +70,18 @@ impl Feeder {
         self.shared.has_ended.load(Ordering::SeqCst)
     }
 
-    /// Returns when the device was last fed, since the machine started.
+    /// Returns the time of the last feeding, since the machine started.
     pub(super) fn fed_at(&self) -> Duration {
         Duration::from_nanos(self.shared.fed_at.load(Ordering::SeqCst))
     }
 
-    /// Returns how often feeding failed, and the last error.
+    /// Returns the number of failed feedings, and the last error.
     pub(super) fn failures(&self) -> (u64, io::Error) {
         let error = io::Error::from_raw_os_error(self.shared.last_error.load(Ordering::SeqCst));
         (self.shared.failures.load(Ordering::SeqCst), error)
     }
 
-    /// Writes `V`, closes the device and ends the thread. Where feeding has ended, the device is closed without `V`.
+    /// Writes `V`, closes the device and ends the thread. If feeding has ended, the device is closed without `V`.
     pub(super) fn disarm(self) -> io::Result<()> {
         let (answer, answered) = mpsc::channel();
         let is_gone = |_| io::Error::other("the feeding thread has ended");
@@ -91,7 +91,7 @@ impl Feeder {
 }
 
 impl Shared {
-    /// Returns whether the device is to be fed `now`. Once it is not, it never is again.
+    /// Returns whether the device is to be fed `now`. After the first negative answer it never is again.
     fn is_fed(&self, now: u64) -> bool {
         if now >= self.until.load(Ordering::SeqCst) {
             self.has_ended.store(true, Ordering::SeqCst);
@@ -120,7 +120,7 @@ fn feed(mut device: Device, shared: &Shared, end: &Receiver<Sender<io::Result<()
                 return;
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // The process ends: what is dropped here is closed without `V`.
+            // The process is ending, so the device is closed without `V`.
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }

@@ -1,7 +1,7 @@
-//! `watchdog-mux`: owns one watchdog device and serves many programs, by the protocol of Proxmox's multiplexer.
+//! `watchdog-mux` owns one watchdog device and serves many programs, by the protocol of Proxmox's multiplexer.
 //!
-//! [`core`] is pure. [`feeder`] is the thread that only feeds; [`server`] serves the socket. The log and the journal have a thread of
-//! their own, so that neither is held up by a disk.
+//! [`core`] is pure. [`feeder`] is the thread that only feeds, and [`server`] serves the socket. The log and the journal have a
+//! separate thread, so that a slow disk delays neither of them.
 
 mod arguments;
 mod clients;

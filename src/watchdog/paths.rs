@@ -1,11 +1,11 @@
-//! Where the multiplexer's files are.
+//! The paths of the multiplexer's files.
 
 use std::path::{Path, PathBuf};
 
-/// Where they are outside of tests.
+/// The directory outside of tests.
 pub(super) const RUN_DIR: &str = "/run";
 
-/// The files in the directory of run-time state.
+/// The paths of the run-time files.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     pub(super) dir: PathBuf,
@@ -16,21 +16,21 @@ impl Paths {
         Self { dir: dir.to_owned() }
     }
 
-    /// The socket that clients connect to.
+    /// Returns the socket that clients connect to.
     pub(super) fn socket(&self) -> PathBuf {
         self.dir.join("watchdog-mux.sock")
     }
 
-    /// The directory that is there while a client is, and after one that has not left in order.
+    /// Returns the directory that exists while a client is connected, and after a client that has not left cleanly.
     pub(super) fn marker(&self) -> PathBuf {
         self.dir.join("watchdog-mux.active")
     }
 
-    /// What `status` and `metrics` read.
+    /// Returns the file that `status` and `metrics` read.
     pub(super) fn state(&self) -> PathBuf {
         self.dir.join(STATE)
     }
 }
 
-/// The name of the file with the state.
+/// The name of the state file.
 pub(super) const STATE: &str = "watchdog-mux.json";

@@ -1,4 +1,4 @@
-//! `watchdog-mux` as a process: its arguments, its log, its signals, its memory, its panics and its exit code.
+//! `watchdog-mux` as a process: arguments, log, signals, memory, panics and exit code.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -28,7 +28,7 @@ use crate::os::{daemon, proc};
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNFED: u8 = 3;
-/// How long loading a module may take.
+/// The time limit for loading a module.
 const MODPROBE_TIME: Duration = Duration::from_secs(30);
 
 /// Runs `watchdog-mux`; `args` follow the program's name.
@@ -79,7 +79,7 @@ fn serve(run: arguments::Run, paths: Paths) -> u8 {
     }
 }
 
-/// Everything that can be refused is refused before the device is opened.
+/// Starts the multiplexer. Every possible refusal comes before the device is opened.
 fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     let programs = Programs::default();
     let signals = daemon::take_signals().map_err(|errno| Refusal::Signals { source: errno.into() })?;
@@ -119,7 +119,8 @@ fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     Ok(Server { paths, about, client_timeout: run.client_timeout, mux, clients, signals, feeder, chronicle, service })
 }
 
-/// Refuses where another multiplexer serves, or a client has not left in order. A connection would make a client, so none is made.
+/// Refuses to start if another multiplexer serves, or a client has not left cleanly. A connection would count as a client, so
+/// none is made.
 fn check_place(paths: &Paths) -> Result<(), Refusal> {
     if proc::listens_at(&paths.socket()) {
         return Err(Refusal::SocketTaken { socket: paths.socket() });
@@ -143,7 +144,7 @@ fn load(programs: &Programs, name: String) -> Result<(), Refusal> {
     Err(Refusal::Module { name, why })
 }
 
-/// Binds the socket. The umask of this program lets no other user in.
+/// Binds the socket. This program's umask keeps other users out.
 fn listen(paths: &Paths) -> Result<Clients, Refusal> {
     let socket = paths.socket();
     let failed = |source| Refusal::Socket { socket: socket.clone(), source };

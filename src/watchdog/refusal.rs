@@ -1,11 +1,11 @@
-//! Why the multiplexer does not start; each reason names what to type.
+//! The reasons why the multiplexer does not start. Each contains a command or setting that resolves it.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::adapters::watchdog::refusal::Refusal as OfTheDevice;
 
-/// A reason that is no fault of the arguments.
+/// A reason other than wrong arguments.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("{0}")]

@@ -1,4 +1,4 @@
-//! The loop around the core: connections, signals and a second hand in, outputs carried out.
+//! The loop around the core: it collects connections, signals and the passing seconds, and carries out the outputs.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -19,10 +19,10 @@ use crate::adapters::chronicle::{Chronicle, Line, Weight};
 use crate::adapters::watchdog::About;
 use crate::os::{clock, daemon, notify, proc};
 
-/// A device that was not fed for so long is not fed.
+/// The age of the last feeding from which the device counts as not fed.
 const LATE: Duration = Duration::from_secs(3);
 
-/// All that the loop works on.
+/// The loop, with all that it works on.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) paths: Paths,
@@ -37,7 +37,7 @@ pub(super) struct Server {
     pub(super) service: Option<OsString>,
 }
 
-/// What a round of waiting found.
+/// The sources that are ready after a wait.
 #[derive(Debug, Default)]
 struct Ready {
     connections: bool,
@@ -45,17 +45,18 @@ struct Ready {
     clients: Vec<Id>,
 }
 
-/// What has to be reported once, not each second.
+/// The states that are logged once, and not each second.
 #[derive(Debug, Default)]
 struct Reported {
     failures: u64,
     is_state_written: bool,
-    /// Connections cannot be accepted; they are tried again at the next second.
+    /// Connections cannot be accepted. The next second tries again.
     is_deaf: bool,
 }
 
 impl Server {
-    /// Serves until the end is asked for and no client is left. Then the device is disarmed, and the error is why it is not.
+    /// Serves until the end is requested and no client is left. Then it disarms the device, and an error is the reason why that
+    /// failed.
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut reported = Reported { is_state_written: true, ..Reported::default() };
         let mut next_tick = now();
@@ -84,7 +85,7 @@ impl Server {
         }
     }
 
-    /// Reports that clients are served. What asks for the state from then on finds one.
+    /// Reports to the service manager that clients are served. The state has been written before.
     fn announce(&self) {
         let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
         if let Err(error) = sent {
@@ -92,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Waits for something to do, at most until the next second.
+    /// Waits for an input, at most until the next second.
     fn wait(&self, next_tick: Duration, is_deaf: bool) -> Ready {
         let left = next_tick.saturating_sub(now()) + Duration::from_millis(1);
         let timeout = PollTimeout::try_from(left.min(INTERVAL)).unwrap_or(PollTimeout::from(100_u8));
@@ -102,7 +103,7 @@ impl Server {
         let streams = streams.into_iter().map(|stream| PollFd::new(stream, PollFlags::POLLIN));
         let mut all: Vec<PollFd<'_>> = own.into_iter().chain(streams).collect();
         if let Err(error) = poll(&mut all, timeout) {
-            // Interrupted, or the kernel is out of memory for a moment.
+            // The wait was interrupted, or the kernel is temporarily out of memory.
             self.chronicle.warn(format!("poll: {error}"));
             clock::sleep(Duration::from_millis(10));
             return Ready::default();
@@ -115,7 +116,7 @@ impl Server {
         }
     }
 
-    /// Bytes come before the second hand: a client that has written is not silent.
+    /// Collects the events. Bytes come before the second, because a client that has written is not silent.
     fn events(&mut self, ready: &Ready, reported: &mut Reported) -> Vec<Event> {
         let mut events: Vec<Event> = ready.clients.iter().flat_map(|id| self.clients.read(*id)).collect();
         if ready.connections && !reported.is_deaf {
@@ -132,7 +133,7 @@ impl Server {
         events
     }
 
-    /// Carries out what follows from `event`, and returns whether that is the end.
+    /// Carries out the outputs of `event`, and returns whether that is the end.
     fn handle(&mut self, event: Event) -> bool {
         let outputs = self.mux.handle(now(), event);
         self.feeder.feed_until(self.mux.fed_until());
@@ -167,7 +168,7 @@ impl Server {
         }
     }
 
-    /// Writes the state, and logs what has come up since the last second.
+    /// Writes the state, and logs news since the last second.
     fn report(&self, reported: &mut Reported) {
         let (failures, error) = self.feeder.failures();
         if failures > 0 && reported.failures == 0 {

@@ -1,5 +1,5 @@
-//! The state that `watchdog-mux run` writes each second, for `status` and `metrics`: both ask no process, since a connection would
-//! make a client.
+//! The state that `watchdog-mux run` writes each second, for `status` and `metrics`. These do not connect to the process, because
+//! a connection would count as a client.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use super::paths::{Paths, STATE};
 use crate::os::beneath::Dir;
 use crate::os::{clock, proc};
 
-/// The file's size at most.
+/// The largest state file in bytes.
 const LIMIT: u64 = 256 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) boot: String,
-    /// When it was written, in nanoseconds since the machine started.
+    /// The time of the write, in nanoseconds since the machine started.
     pub(super) written: u64,
     pub(super) pid: u32,
     pub(super) device: String,
@@ -24,13 +24,13 @@ pub(super) struct State {
     pub(super) timeout: u64,
     pub(super) client_timeout: u64,
     pub(super) magic_close: Option<bool>,
-    /// Why it is not fed; nothing where it is.
+    /// The reason why the device is not fed; `None` if it is fed.
     pub(super) unfed: Option<String>,
     pub(super) is_ending: bool,
     pub(super) clients: Vec<Served>,
 }
 
-/// A client.
+/// A client, as the state shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Served {
     pub(super) name: String,
@@ -47,7 +47,7 @@ impl State {
         Dir::open(&paths.dir)?.replace(STATE, &serde_json::to_vec(self)?, 0o600)
     }
 
-    /// Reads it; nothing where no multiplexer has written one since this boot, or the last one ended in order.
+    /// Reads the state; `None` if no multiplexer has written one since this boot, or if the last one ended cleanly.
     pub(super) fn read(paths: &Paths) -> io::Result<Option<Self>> {
         match Dir::open(&paths.dir).and_then(|dir| dir.own_file(STATE, LIMIT)) {
             Ok(bytes) => {
@@ -62,7 +62,7 @@ impl State {
         Dir::open(&paths.dir)?.remove(STATE)
     }
 
-    /// Returns how long ago it was written.
+    /// Returns the age of the state.
     pub(super) fn age(&self) -> Duration {
         Duration::from_nanos(clock::boot_nanoseconds().saturating_sub(self.written))
     }

@@ -1,4 +1,4 @@
-//! `watchdog-mux status` and `metrics`, of the state that the multiplexer writes. A stale state is one of a dead multiplexer.
+//! `watchdog-mux status` and `metrics`, from the state that the multiplexer writes. A stale state is of a dead multiplexer.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::paths::Paths;
 use super::state::{Served, State};
 
-/// A state that is older was written by a multiplexer that is dead, or hangs.
+/// The age from which the state's multiplexer counts as dead or hanging.
 const STALE: Duration = Duration::from_secs(5);
 
-/// Why nothing can be shown.
+/// The reason why there is no status.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unknown {
     #[error("watchdog-mux does not run on this machine: 'systemctl start watchdog-mux'")]
@@ -21,7 +21,7 @@ pub(super) enum Unknown {
     Unreadable(#[from] io::Error),
 }
 
-/// What is shown; its JSON has these keys and `format`.
+/// The status as it is shown. Its JSON has these keys and `format`.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     format: u32,
@@ -67,7 +67,7 @@ impl Status {
         }
     }
 
-    /// No multiplexer runs, and a client has not left in order.
+    /// Returns the status where no multiplexer runs and a client has not left cleanly.
     fn of_marker(paths: &Paths) -> Self {
         let why = format!("no multiplexer runs, and {} is there: 'reboot'", paths.marker().display());
         Self {
@@ -89,7 +89,7 @@ impl Status {
         Ok(serde_json::to_string_pretty(self)?)
     }
 
-    /// The same for people, without the last line break.
+    /// Returns the status as text, without the last line break.
     pub(super) fn text(&self) -> String {
         let mut text = match &self.why {
             None => "fed".to_owned(),
@@ -116,7 +116,7 @@ impl Status {
         text
     }
 
-    /// The same in the classic text format of Prometheus.
+    /// Returns the status in the classic text format of Prometheus.
     pub(super) fn metrics(&self) -> String {
         let rows = [
             ("fed", "Whether the watchdog device is fed.", u64::from(self.fed)),

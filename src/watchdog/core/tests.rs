@@ -1,4 +1,4 @@
-//! What follows from each event, in each state.
+//! Tests of the outputs of each event in each state.
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn bytes(id: Id, last: u8) -> Event {
     Event::Bytes { id, last }
 }
 
-/// The outputs but for their lines, and those that are synced.
+/// Returns the outputs without their lines.
 fn acts(outputs: &[Output]) -> Vec<Output> {
     outputs.iter().filter(|output| !matches!(output, Output::Log(_))).cloned().collect()
 }
@@ -35,7 +35,7 @@ fn lines(outputs: &[Output]) -> Vec<(Weight, String)> {
     outputs.iter().filter_map(line).collect()
 }
 
-/// A multiplexer with one client since `at`.
+/// Creates a multiplexer with one client since `at`.
 fn with_client(at: u64) -> Mux {
     let mut mux = mux();
     assert_eq!(acts(&mux.handle(seconds(at), joined(1))), [Output::Mark]);
@@ -66,7 +66,7 @@ fn a_client_is_marked_and_unmarked_once_the_last_one_has_left() {
     assert_eq!(acts(&mux.handle(seconds(4), joined(3))), [Output::Mark]);
 }
 
-/// The multiplexer's promise. What the client sent last decides: `V` and then another byte is no leave.
+/// This is the multiplexer's promise. The last byte decides, so `V` followed by another byte is no clean leave.
 #[test]
 fn only_a_last_byte_of_v_is_a_leave() {
     for (sent, is_clean) in
@@ -115,7 +115,7 @@ fn every_byte_is_a_sign_of_life_and_a_warning_can_come_again() {
     }
     assert_eq!(mux.ended(), None);
     assert_eq!(warned, 18);
-    // `V` without a close is a byte like others.
+    // `V` without a close is a byte like any other.
     mux.handle(seconds(1_000), bytes(1, LEAVES));
     assert_eq!(acts(&mux.handle(seconds(1_060), Event::Tick)), [Output::StopFeeding]);
 }
@@ -136,7 +136,7 @@ fn the_most_silent_client_sets_the_deadline() {
     assert_eq!(acts(&mux.handle(seconds(90), bytes(2, 0))), [Output::StopFeeding]);
 }
 
-/// A byte that is read after the deadline is too late: the feeding thread has stopped before.
+/// A byte that is read after the deadline is too late, because the feeding thread has stopped before.
 #[test]
 fn a_late_byte_saves_nothing() {
     let mut mux = with_client(0);
@@ -186,7 +186,7 @@ fn the_hundred_and_first_is_refused_and_nothing_else_follows() {
     let refused = mux.handle(seconds(1), joined(100));
     assert_eq!(acts(&refused), [Output::Refuse(100)]);
     assert_eq!(lines(&refused)[0].1, "client refused: lrm (pid 7, uid 0): there are 100 clients");
-    // Its close, or a byte of it that is on the way, is no client's.
+    // The close of a refused connection, or a byte of it that is on the way, has no effect.
     assert_eq!(mux.handle(seconds(1), bytes(100, 0)), []);
     assert_eq!(acts(&mux.handle(seconds(1), Event::Closed { id: 100 })), [Output::Forget(100)]);
     assert_eq!((mux.ended(), mux.clients().count()), (None, 100));
@@ -227,7 +227,7 @@ fn a_client_that_dies_during_the_end_is_no_leave() {
     assert_eq!(acts(&mux.handle(seconds(3), Event::Terminate)), []);
 }
 
-/// A clock that is set back, were it read here: time that does not pass, or is set back, ends nothing and prolongs nothing.
+/// A time that does not advance, or goes back, ends nothing and prolongs nothing. Such a clock would be one that was set back.
 #[test]
 fn a_time_before_the_last_one_ends_nothing() {
     let mut mux = with_client(1_000);
@@ -236,7 +236,7 @@ fn a_time_before_the_last_one_ends_nothing() {
     assert_eq!(acts(&mux.handle(seconds(1_060), Event::Tick)), [Output::StopFeeding]);
 }
 
-/// Five clients at 20 Hz for two minutes.
+/// Five clients send at 20 Hz for two minutes.
 #[test]
 fn busy_clients_change_nothing_about_feeding() {
     let mut mux = mux();
