@@ -1,4 +1,4 @@
-//! `fencing-agent check`: what the configuration means, without opening a device.
+//! `fencing-agent check` explains the configuration without opening a device.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,7 +15,7 @@ use super::shell::start::check_watchdog_of_another;
 const MUX_INTERVAL: Duration = Duration::from_secs(1);
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns what is shown, without the last line break.
+/// Returns the report, without the last line break.
 pub(super) fn report(config: &Config, run_dir: &Path) -> Result<String, Refusal> {
     key::read(&config.key_file)?;
     let own = config.own_addresses();
@@ -50,7 +50,7 @@ pub(super) fn report(config: &Config, run_dir: &Path) -> Result<String, Refusal>
     Ok(text)
 }
 
-/// Returns what follows from a cut.
+/// Describes the consequence of a cut.
 fn consequence(config: &Config, window: Duration) -> String {
     let device = &config.watchdog.device;
     match config.on_quorum_loss {
@@ -65,7 +65,7 @@ fn consequence(config: &Config, window: Duration) -> String {
     }
     if is_socket(device) {
         let timeout = mux_timeout(&device.with_extension("json")).unwrap_or(MUX_TIMEOUT);
-        // The connection is closed at the end of the window, and there is no way back.
+        // The connection is closed at the end of the window, and the multiplexer never feeds again.
         return format!(
             "watchdog: {}\nreset {} to {} s after a cut; an outage below {} s resets nobody",
             device.display(),
@@ -75,7 +75,7 @@ fn consequence(config: &Config, window: Duration) -> String {
         );
     }
     let (timeout, interval) = (config.watchdog.timeout, config.watchdog.interval);
-    // Fed last between one interval before the end of the window, and that end.
+    // The last feeding is between one interval before the end of the window, and that end.
     let earliest = seconds((window + timeout).saturating_sub(interval));
     format!(
         "watchdog: {}, time-out {} s, fed each {} s\nreset {earliest} to {} s after a cut; an outage below {earliest} s resets nobody",
@@ -86,7 +86,7 @@ fn consequence(config: &Config, window: Duration) -> String {
     )
 }
 
-/// Seconds, with digits behind the point where there are some.
+/// Formats seconds, with decimals only where there are some.
 fn seconds(time: Duration) -> String {
     let text = format!("{:.3}", time.as_secs_f64());
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! The configuration: a file in TOML, and the names that a DaemonSet's environment has.
+//! The configuration: a TOML file, and the variables of a DaemonSet's environment.
 
 pub(crate) mod key;
 pub(crate) mod kubernetes;
@@ -17,23 +17,23 @@ use super::core::{LONGEST_NAME, NetworkRule, OnQuorumLoss, TieBreaker, TimingOve
 use crate::adapters::kubernetes::kubeconfig::Pod;
 use crate::os::regular_file;
 
-/// Where the configuration is, unless the command line names another place.
+/// The path of the configuration, unless the command line names another one.
 pub(crate) const FILE: &str = "/etc/tandem/fencing-agent.toml";
-/// What `fencing-agent example` prints.
+/// The output of `fencing-agent example`.
 pub(crate) const EXAMPLE: &str = include_str!("config/example.toml");
-/// The size of a file at most.
+/// The largest file in bytes.
 const LIMIT: u64 = 1024 * 1024;
-/// Four challenges fit into the least window.
+/// The shortest window, into which four challenges fit.
 const LEAST_WINDOW: Duration = Duration::from_secs(1);
 
-/// What the environment of a container names.
+/// The names that a container's environment contains.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
-    /// `NODE_NAME`.
+    /// The value of `NODE_NAME`.
     pub(crate) node: Option<String>,
-    /// `NODE_GROUP`.
+    /// The value of `NODE_GROUP`.
     pub(crate) group: Option<String>,
-    /// The API server, as a pod finds it.
+    /// The API server that a pod's environment names.
     pub(crate) pod: Option<Pod>,
 }
 
@@ -45,9 +45,9 @@ pub(crate) struct Config {
     pub(crate) node: String,
     pub(crate) group: String,
     pub(crate) members: Members,
-    /// The file that the members are from, if they are not in the configuration.
+    /// The file with the members, if they are not in the configuration.
     pub(crate) members_file: Option<PathBuf>,
-    /// The API that the members are from.
+    /// The API with the members, if they are Nodes.
     pub(crate) kubernetes: Option<Kubernetes>,
     pub(crate) port: u16,
     pub(crate) networks: NetworkRule,
@@ -72,7 +72,8 @@ pub(crate) struct Watchdog {
     pub(crate) interval: Duration,
 }
 
-/// Returns why the text of a configuration is refused, if it is. Neither a file nor an API that it names is asked: their lists are empty.
+/// Returns the reason why a configuration's text is refused, if it is. Reads neither a file nor an API that it names, and takes
+/// their lists as empty.
 pub fn refusal_of(text: &str) -> Option<String> {
     let file = Path::new(FILE);
     let none = (|_: &Path| Ok(Members::new()), |_: &Kubernetes| Ok(Members::new()));
@@ -81,18 +82,19 @@ pub fn refusal_of(text: &str) -> Option<String> {
 }
 
 impl Config {
-    /// Reads `file`. Nothing outside of it and the file of members is asked.
+    /// Reads `file`, and the file of members that it names.
     pub(crate) fn read(file: &Path, environment: Environment) -> Result<Self, Refusal> {
         Self::read_with(file, environment, Err)
     }
 
-    /// Reads where the socket and the disable file are. The rest may be wrong: a running agent can be asked then, too.
+    /// Reads the paths of the socket and the disable file. Ignores faults in the rest, because a running agent can still be
+    /// asked.
     pub(crate) fn socket_and_disable_file(file: &Path) -> Result<(PathBuf, PathBuf), Refusal> {
         let raw = Raw::read(file)?;
         Ok((raw.grpc.socket, raw.disable_file))
     }
 
-    /// As [`Config::read`]; `otherwise` may replace a list of members that cannot be read, of a file or of the API.
+    /// Reads as [`Config::read`] does. `otherwise` may replace a list of members that cannot be read from a file or the API.
     pub(crate) fn read_with(
         file: &Path,
         environment: Environment,
@@ -160,7 +162,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Refuses what does not fit together.
+    /// Refuses settings that do not fit together.
     fn check(&self) -> Result<(), Refusal> {
         let count = self.members.len();
         let Some(own) = self.members.get(&self.node) else {
@@ -197,18 +199,18 @@ impl Config {
         }
     }
 
-    /// Returns where this node receives, one address for each network.
+    /// Returns the addresses at which this node receives, one for each network.
     pub(crate) fn own_addresses(&self) -> Vec<SocketAddr> {
         let own = self.members.get(&self.node).map(Vec::as_slice).unwrap_or_default();
         own.iter().map(|address| SocketAddr::new(*address, self.port)).collect()
     }
 
-    /// Returns the quorum of the members that are listed now.
+    /// Returns the quorum of the present members.
     pub(crate) fn quorum(&self) -> usize {
         self.quorum.unwrap_or(self.members.len() / 2 + 1)
     }
 
-    /// Replaces the members by those of a file that was rewritten, if they fit the rest.
+    /// Replaces the members by a new list, if it fits the rest.
     pub(crate) fn with_members(&self, members: Members) -> Result<Self, Refusal> {
         let config = Self { members, ..self.clone() };
         config.check()?;
@@ -247,7 +249,7 @@ fn addresses(raw: &BTreeMap<String, Addresses>) -> Result<Members, Refusal> {
     Ok(members)
 }
 
-/// Each member has one address for each network, and no address is there twice.
+/// Checks that each member has one address for each network, and that no address occurs twice.
 fn check_networks(members: &Members, networks: usize) -> Result<(), Refusal> {
     let mut seen = BTreeMap::new();
     for (name, addresses) in members {

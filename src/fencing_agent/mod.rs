@@ -1,7 +1,7 @@
-//! `fencing-agent`: knows which members of a list are reachable, and lets a minority reset itself.
+//! `fencing-agent` knows which members of a list are reachable, and lets a minority reset itself.
 //!
-//! [`core`] is pure: events in, outputs out. It has no clock, no socket and no file. [`shell`] carries out what it returns, and
-//! [`config`] is what the operator writes.
+//! [`core`] is pure: events in, outputs out. It has no clock, no socket and no file. [`shell`] carries out the outputs, and
+//! [`config`] reads the operator's configuration.
 
 mod arguments;
 mod check;

@@ -1,4 +1,4 @@
-//! `fencing-agent` as a process: its arguments, its environment, its runtime and its exit code.
+//! `fencing-agent` as a process: arguments, environment, runtime and exit code.
 
 use std::ffi::OsString;
 use std::fs;
@@ -22,13 +22,13 @@ use crate::adapters::kubernetes::kubeconfig::Pod;
 use crate::os::daemon;
 use crate::os::output::{complain, say};
 
-/// Where Kubernetes mounts the service account of a pod.
+/// The directory where Kubernetes mounts the service account of a pod.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNFED: u8 = 3;
 
-/// Why a command fails; each sentence is its own.
+/// The reason why a command fails, as one sentence.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("{0}")]
@@ -109,14 +109,14 @@ fn serve(places: Places) -> Result<(), Refusal> {
         }));
         shell.run().await;
         drop(ended);
-        // A client that takes its last answer late does not hold up the end.
+        // A client that reads its last answer late does not delay the end.
         let _ = tokio::time::timeout(std::time::Duration::from_secs(1), served).await;
         let _ = fs::remove_file(socket);
         Ok(())
     })
 }
 
-/// One thread, for datagrams and for local programs.
+/// Creates a runtime with one thread, for datagrams and for local programs.
 fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
 }

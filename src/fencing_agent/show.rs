@@ -1,4 +1,4 @@
-//! Nodes and events, as `nodes` and `events` print them.
+//! The output of `nodes` and `events`.
 
 use std::io;
 

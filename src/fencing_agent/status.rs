@@ -1,4 +1,4 @@
-//! `fencing-agent status` and `metrics`, of the state that the agent writes. A stale state is one of a dead agent.
+//! `fencing-agent status` and `metrics`, from the state that the agent writes. A stale state is of a dead agent.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,12 +11,12 @@ use serde::Serialize;
 use super::shell::state::{Datagrams, Member, State};
 use crate::os::clock;
 
-/// A state that is older was written by an agent that is dead, or hangs.
+/// The age from which the state's agent counts as dead or hanging.
 const STALE: Duration = Duration::from_secs(5);
 /// The states of a member, in the order of the metric.
 const STATES: [&str; 5] = ["alive", "suspect", "lost", "left", "unseen"];
 
-/// Why nothing can be shown.
+/// The reason why there is no status.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unknown {
     #[error("fencing-agent does not run on this machine: 'systemctl start fencing-agent'")]
@@ -25,7 +25,7 @@ pub(super) enum Unknown {
     Unreadable(#[from] io::Error),
 }
 
-/// What is shown; its JSON has these keys.
+/// The status as it is shown. Its JSON has these keys.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     format: u32,
@@ -105,7 +105,7 @@ impl Status {
         Ok(serde_json::to_string_pretty(self)?)
     }
 
-    /// The same for people, without the last line break.
+    /// Returns the status as text, without the last line break.
     pub(super) fn text(&self) -> String {
         let mut text = match (&self.why, &self.disarmed) {
             (Some(why), _) => format!("not fed: {why}"),
@@ -143,7 +143,7 @@ impl Status {
         text
     }
 
-    /// The same in the classic text format of Prometheus.
+    /// Returns the status in the classic text format of Prometheus.
     pub(super) fn metrics(&self) -> String {
         let mut page = Page::default();
         let states = STATES.map(|state| {
@@ -158,7 +158,7 @@ impl Status {
             "Members that answered within the window, this node among them.",
             number(self.reachable),
         );
-        // Where there is no watchdog, nothing should be fed and there is nothing to alert of.
+        // Without a watchdog nothing should be fed, so there is nothing to alert about.
         if self.on_quorum_loss == "watchdog" {
             page.one("armed", "gauge", "Whether the watchdog is open.", f64::from(u8::from(self.armed)));
             page.one("fed", "gauge", "Whether the watchdog is fed.", f64::from(u8::from(self.fed)));
@@ -187,7 +187,7 @@ impl Status {
     }
 }
 
-/// The page of metrics, without the last line break.
+/// A page of metrics, without the last line break.
 #[derive(Default)]
 struct Page(String);
 
@@ -215,7 +215,7 @@ fn count(total: u64) -> f64 {
     total as f64
 }
 
-/// Seconds from `now` to `then`, negative where it has passed; times are nanoseconds since boot.
+/// Returns the seconds from `now` to `then`, negative if it has passed. Times are nanoseconds since boot.
 fn seconds_between(now: u64, then: u64) -> f64 {
     let ahead = Duration::from_nanos(then.saturating_sub(now)).as_secs_f64();
     ahead - Duration::from_nanos(now.saturating_sub(then)).as_secs_f64()

@@ -1,4 +1,4 @@
-//! The key that all members share: a file for root alone.
+//! The key that all members share, in a file that only root may read.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -11,13 +11,13 @@ use super::refusal::Refusal;
 use crate::os::regular_file;
 use crate::os::secret::Secret;
 
-/// The length of a key at least, in bytes of the file without white space around it.
+/// The least length of a key: the bytes of the file without white space around it.
 const LEAST: usize = 32;
 const LIMIT: u64 = 4_096;
-/// The bytes of a key that `keygen` makes.
+/// The number of bytes of a key that `keygen` generates.
 const MADE: usize = 32;
 
-/// Reads the key. What is readable by others is refused before it is used.
+/// Reads the key. Refuses a file that other users can read.
 pub(crate) fn read(file: &Path) -> Result<Secret, Refusal> {
     let failed = |source: std::io::Error| match source.kind() {
         ErrorKind::NotFound => Refusal::NoKey { file: file.to_owned() },
@@ -42,7 +42,7 @@ pub(crate) fn read(file: &Path) -> Result<Secret, Refusal> {
     Ok(Secret::new(key))
 }
 
-/// Makes a key, as text.
+/// Generates a key, as text.
 pub(crate) fn generate() -> Result<String, Refusal> {
     let mut bytes = zeroize::Zeroizing::new([0; MADE]);
     SystemRandom::new().fill(bytes.as_mut()).map_err(|_| Refusal::Random)?;

@@ -1,4 +1,4 @@
-//! The configuration as it is written. A key that is not known is refused, since a mistyped one would be a default.
+//! The configuration as written. An unknown key is refused, because a mistyped one would silently get its default.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

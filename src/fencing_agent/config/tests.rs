@@ -1,4 +1,4 @@
-//! Each refusal, from the example with one thing wrong.
+//! Tests of each refusal, from the example with one fault.
 
 use std::net::TcpListener;
 
@@ -19,7 +19,7 @@ fn read_in(text: &str, environment: Environment) -> Result<Config, String> {
         .map_err(|why| why.to_string())
 }
 
-/// The example with `old` replaced.
+/// Reads the example with `old` replaced.
 fn with(old: &str, new: &str) -> Result<Config, String> {
     assert!(EXAMPLE.contains(old), "{old}");
     read(&EXAMPLE.replacen(old, new, 1))

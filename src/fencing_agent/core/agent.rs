@@ -1,4 +1,4 @@
-//! The state of the agent, and what follows from an event.
+//! The state of the agent, and the reaction to an event.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,15 +13,15 @@ use super::swim::Swim;
 use super::timing::{FEW, Timing};
 use super::wire::{Datagram, MOST_ACCUSED, Message};
 
-/// This node was held up when it wakes by so much too late.
+/// The delay of a wake-up from which this node counts as having been held up.
 const HELD_UP: Duration = Duration::from_millis(500);
-/// A member that was challenged so shortly before is not challenged again for a challenge of its own.
+/// The age of a challenge within which its member is not challenged again when it challenges this node.
 const JUST_ASKED: Duration = Duration::from_millis(100);
-/// Nothing waits longer than this for the next event.
+/// The longest wait for the next event.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// How often a leave is sent, since a datagram may be lost.
+/// The number of leave messages, because a datagram may be lost.
 const LEAVES: usize = 3;
-/// With a watchdog, a list is at least so long: of two, neither knows which one is cut off.
+/// The shortest list with a watchdog. Of two members, neither knows which one is cut off.
 const FEWEST: usize = 3;
 
 /// The state of the agent.
@@ -34,14 +34,14 @@ pub(crate) struct Agent {
     contacts: Contacts,
     swim: Swim,
     feeding: Feeding,
-    /// When each member is challenged next.
+    /// The time of the next challenge of each member.
     next: BTreeMap<Name, Duration>,
-    /// When all of few members are challenged next.
+    /// The time of the next challenge of all members, where there are few.
     round: Duration,
-    /// Challenges that are still to be answered: of which member, on which network, and the nonce.
+    /// The challenges that must still be answered: the member, the network, and the nonce.
     owed: Vec<(Name, usize, u64)>,
     wakes_at: Option<Duration>,
-    /// When this node dropped itself from its list, for want of a quorum.
+    /// The time at which this node removed itself from its list because it had no quorum.
     dropped_at: Option<Duration>,
     dropped: BTreeMap<&'static str, u64>,
     left_total: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Returns an agent that has reached no member yet. `now` is the time since boot.
+    /// Creates an agent that has reached no member yet. `now` is the time since boot.
     pub(crate) fn new(now: Duration, settings: Settings) -> Self {
         let timing = Timing::of(settings.members.len(), &settings.timing);
         let (me, number) = (settings.node.clone(), settings.number);
@@ -75,7 +75,7 @@ impl Agent {
         agent
     }
 
-    /// Returns what follows from `event`. `random` gives numbers that no other node can guess: nonces are made of them.
+    /// Returns the outputs of `event`. `random` returns numbers that no other node can guess, because nonces are made of them.
     pub(crate) fn handle(&mut self, now: Duration, event: Event, random: &mut dyn FnMut() -> u64) -> Vec<Output> {
         let mut outputs = Vec::new();
         if self.feeding.has_ended() {
@@ -165,7 +165,7 @@ impl Agent {
         }
     }
 
-    /// Takes a list: quorum and timings follow it at once.
+    /// Takes a new list. Quorum and timings change at once.
     fn list(&mut self, now: Duration, members: &[Name]) {
         let me = &self.settings.node;
         let others: BTreeSet<Name> = members.iter().filter(|name| *name != me).cloned().collect();
@@ -237,20 +237,22 @@ impl Agent {
         }
     }
 
-    /// Returns whether all members are challenged at the same moment. That this node wakes costs more than the datagrams; but the answers of
+    /// Returns whether all members are challenged at the same moment. A wake-up of this node costs more than the datagrams. With
+    /// many members, the simultaneous answers might not fit into the socket's buffer.
     /// many at once might not fit into the socket.
     fn has_rounds(&self) -> bool {
         (1..FEW).contains(&self.others.len())
     }
 
-    /// Has a member that has answered wait for its turn: until it answers, it is challenged as a suspect is.
+    /// Postpones the next challenge of a member that has answered. Until it answers, it is challenged as a suspect is.
     fn postpone(&mut self, name: &Name, sent: Duration, random: u64) {
         let own = sent + a_little_sooner(self.timing.challenge, random);
         let turn = if self.has_rounds() { self.round } else { own };
         self.next.entry(name.clone()).and_modify(|at| *at = turn.max(*at));
     }
 
-    /// Challenges at once a member that challenges this node and has not answered it for a while: the way is open again.
+    /// Challenges at once a member that challenges this node and has not answered for a while, because the connection works
+    /// again.
     fn challenge_back(&mut self, now: Duration, from: &Name) {
         let is_old = self.contacts.newest(from).is_none_or(|contact| contact + self.timing.challenge * 2 <= now);
         let is_asked = self.contacts.pending(from).is_some_and(|sent| sent + JUST_ASKED > now);
@@ -259,7 +261,7 @@ impl Agent {
         }
     }
 
-    /// Answers the challenges that are owed, and challenges on each network the members that are due.
+    /// Answers the pending challenges, and challenges the members that are due on each network.
     fn challenge(&mut self, now: Duration, random: &mut dyn FnMut() -> u64, outputs: &mut Vec<Output>) {
         for name in std::mem::take(&mut self.swim.challenges) {
             self.next.entry(name).and_modify(|at| *at = now);
@@ -289,7 +291,7 @@ impl Agent {
         if is_round {
             self.round = now + a_little_sooner(self.timing.challenge, random());
         }
-        // A challenge that rode along a moment ago was that of this round.
+        // A challenge that was sent with an answer a moment ago counts as that of this round.
         let until = if is_round { now + self.timing.challenge / 2 } else { now };
         let due: Vec<Name> = self.next.iter().filter(|(_, at)| **at <= until).map(|(name, _)| name.clone()).collect();
         let soon = self.timing.challenge_of_suspects();
@@ -304,15 +306,15 @@ impl Agent {
         }
     }
 
-    /// Returns whether a challenge of `name` goes with an answer to it: it would be due within half an interval anyway. Over several
-    /// networks, each is challenged by itself.
+    /// Returns whether an answer to `name` includes a challenge, which would be due within half an interval anyway. With several
+    /// networks, each is challenged separately.
     fn rides_along(&self, now: Duration, name: &Name) -> bool {
         let is_there = self.swim.roster.suspicion(name).is_none() && self.swim.roster.is_present(name);
         let is_due_soon = self.next.get(name).is_some_and(|at| *at <= now + self.timing.challenge / 2);
         self.contacts.networks() == 1 && is_there && is_due_soon
     }
 
-    /// Notes a challenge that is sent now, and returns what it holds.
+    /// Records a challenge that is sent now, and returns its contents.
     fn challenge_of(
         &mut self,
         now: Duration,
@@ -328,7 +330,7 @@ impl Agent {
         (nonce, suspected, accused.iter().filter(|_| is_there).cloned().collect())
     }
 
-    /// With `notify`, drops from the list what a node without a quorum cannot vouch for: itself, and all that it does not reach.
+    /// With `notify`, removes the members that a node without a quorum cannot vouch for: itself, and all that it does not reach.
     fn notify(&mut self, now: Duration, turn: Turn) {
         if self.settings.on_quorum_loss != OnQuorumLoss::Notify {
             return;
@@ -342,7 +344,7 @@ impl Agent {
                         self.swim.drop_unreached(now, &name, &self.contacts);
                     }
                 }
-                // Of two, each would drop itself and the other one. Which one is right is for Pacemaker.
+                // Each of two members would remove itself and the other one. Pacemaker decides which one is right.
                 if self.quorum.listed > 2 {
                     self.dropped_at = Some(now);
                     self.publish(ChangeKind::Left, now, me, Some(now));
@@ -364,7 +366,7 @@ impl Agent {
         self.swim.roster.changes.extend([line, Output::Publish(change)]);
     }
 
-    /// Moves what the list has to send and to publish to the outputs.
+    /// Moves the list's datagrams and changes to the outputs.
     fn flush(&mut self, outputs: &mut Vec<Output>) {
         for (to, body) in std::mem::take(&mut self.swim.sends) {
             let network = self.contacts.best_network(&to);

@@ -1,7 +1,7 @@
 //! This node's own contact with each member: challenges with a nonce, and their answers.
 //!
-//! An answer counts from when its challenge was sent. At that moment at the latest the member was there and both ways worked, however
-//! long the answer was under way; an answer that is counted from its arrival would say more than it knows.
+//! An answer counts from the time at which its challenge was sent. The member was reachable and both directions worked at that
+//! time or later, however long the answer took. To count from the arrival would claim more than is known.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,12 +26,12 @@ impl RoundTrip {
     }
 }
 
-/// One member on one network.
+/// The contact with one member on one network.
 #[derive(Clone, Debug, Default)]
 struct Path {
-    /// Challenges without an answer yet: nonce, and when each was sent.
+    /// The unanswered challenges, each with its nonce and the time at which it was sent.
     open: Vec<(u64, Duration)>,
-    /// When the newest answered challenge was sent.
+    /// The time at which the newest answered challenge was sent.
     newest: Option<Duration>,
     round_trip: Option<RoundTrip>,
 }
@@ -49,7 +49,7 @@ impl Contacts {
         Self { rule, networks: networks.max(1), peers: BTreeMap::new() }
     }
 
-    /// Keeps these members and forgets all others.
+    /// Keeps these members and drops all others.
     pub(crate) fn list(&mut self, peers: impl Iterator<Item = Name>) {
         let mut before = std::mem::take(&mut self.peers);
         let networks = self.networks;
@@ -65,7 +65,7 @@ impl Contacts {
         self.networks
     }
 
-    /// Notes a challenge that is sent now, and forgets those that were sent before `oldest`: their answers come too late to count.
+    /// Records a challenge that is sent now. Drops those from before `oldest`, because their answers come too late to count.
     pub(crate) fn challenged(&mut self, name: &str, network: usize, nonce: u64, now: Duration, oldest: Duration) {
         if let Some(path) = self.path(name, network) {
             path.open.retain(|(_, sent)| *sent >= oldest);
@@ -73,8 +73,8 @@ impl Contacts {
         }
     }
 
-    /// Returns when the challenge that is answered was sent; `None` where there is no such challenge open, so that a copy of an
-    /// answer, or one that was made up, counts for nothing.
+    /// Returns the time at which the answered challenge was sent; `None` without such a challenge. So a copied or forged answer
+    /// does not count.
     pub(crate) fn answered(&mut self, name: &str, network: usize, nonce: u64, now: Duration) -> Option<Duration> {
         let path = self.path(name, network)?;
         let at = path.open.iter().position(|(open, _)| *open == nonce)?;
@@ -108,7 +108,7 @@ impl Contacts {
         self.peers.get(name)?.iter().filter_map(|path| path.newest).max()
     }
 
-    /// Returns when the newest challenge without an answer was sent.
+    /// Returns the time at which the newest unanswered challenge was sent.
     pub(crate) fn pending(&self, name: &str) -> Option<Duration> {
         self.peers.get(name)?.iter().flat_map(|path| &path.open).map(|(_, sent)| *sent).max()
     }
@@ -118,7 +118,7 @@ impl Contacts {
         self.peers.get(name).map_or_else(Vec::new, |paths| paths.iter().map(|path| path.newest).collect())
     }
 
-    /// Returns the network with the newest contact: what is not sent on all of them takes this one.
+    /// Returns the network with the newest contact. Messages that are not sent on all networks use it.
     pub(crate) fn best_network(&self, name: &str) -> usize {
         let paths = self.peers.get(name).map_or(&[][..], Vec::as_slice);
         (0..paths.len()).rev().max_by_key(|at| paths[*at].newest).unwrap_or_default()

@@ -1,6 +1,6 @@
-//! When the watchdog is opened, fed, disarmed, and what is logged when the quorum is lost.
+//! The decision when the watchdog is opened, fed and disarmed, and the log lines about a lost quorum.
 //!
-//! Its one measure is the [`Reach`] of this node's own contacts. `V` is written while a quorum is reached, and never without one.
+//! Its only measure is the [`Reach`] of this node's own contacts. `V` is written only while a quorum is reached.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use super::input::{OnQuorumLoss, Watchdog};
 use super::output::{Line, Output, Weight};
 use super::quorum::{API_INTERVAL, Quorum, Reach};
 
-/// How long contact with a quorum lasts before the device is opened.
+/// The duration of contact with a quorum before the device is opened.
 const ARMED_AFTER: Duration = Duration::from_secs(10);
-/// How long until a device that could not be opened is tried again.
+/// The pause after a device that could not be opened.
 const RETRY: Duration = Duration::from_secs(10);
-/// The same for one that runs already, and will reset the machine.
+/// The pause after a device that could not be opened, is already running, and will reset the machine.
 const RETRY_RUNNING: Duration = Duration::from_secs(1);
-/// How long a start waits for contact before it warns of a device that runs already.
+/// The time after the start from which a running device without contact causes a warning.
 const WARNED_AFTER: Duration = Duration::from_secs(2);
 
-/// The device.
+/// The state of the device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Device {
     Closed,
@@ -25,7 +25,7 @@ enum Device {
     Open { has_magic_close: bool, timeout: Duration },
 }
 
-/// What has changed with the quorum.
+/// The change of the quorum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     None,
@@ -41,29 +41,29 @@ pub(super) struct Feeding {
     watchdog: Watchdog,
     device: Device,
     next_try: Duration,
-    /// Since when a quorum is reached without a gap.
+    /// The start of the present uninterrupted contact with a quorum.
     contact_since: Option<Duration>,
-    /// Why the quorum is lost, once it has been reached.
+    /// The reason for the loss of a quorum that was reached before.
     lost: Option<String>,
     is_by_tie: bool,
-    /// Reasons to be disarmed; `None` until the shell has looked.
+    /// The reasons to be disarmed; `None` until the shell has checked them.
     reasons: Option<Vec<String>>,
-    /// A reason of the core's own: the list.
+    /// The core's own reason to be disarmed, which is about the list.
     unfit: Option<String>,
-    /// Whether an open device that cannot be closed is fed whatever is reached.
+    /// Whether an open device that cannot be closed is fed without regard to contact.
     is_maintained: bool,
     is_delay_logged: bool,
     is_ending: bool,
     has_ended: bool,
     reach: Option<Reach>,
-    /// The deadline that the shell has.
+    /// The deadline that the shell has received.
     given: Option<Duration>,
     api: Option<Duration>,
     api_asked: Option<Duration>,
     api_up: Option<bool>,
-    /// Why the device could not be opened.
+    /// The reason why the device could not be opened.
     not_opened: Option<String>,
-    /// When this agent began, and whether it has warned of a device that was left running.
+    /// The start of this agent. The next field is whether it has warned of a device that was left running.
     began: Option<Duration>,
     is_warned: bool,
 }
@@ -95,13 +95,13 @@ impl Feeding {
         }
     }
 
-    /// Notes all reasons to be disarmed.
+    /// Records all reasons to be disarmed.
     pub(super) fn hold(&mut self, reasons: Vec<String>) {
         self.reasons = Some(reasons);
         self.is_delay_logged = false;
     }
 
-    /// Notes what is unfit in the list: without a list of three no watchdog is used.
+    /// Records the fault of the list. With fewer than three members no watchdog is used.
     pub(super) fn listed(&mut self, unfit: Option<String>) {
         self.unfit = unfit;
     }
@@ -125,7 +125,7 @@ impl Feeding {
         line
     }
 
-    /// Notes an answer of the API server: it counts from when it was asked.
+    /// Records an answer of the API server. It counts from the time of its request.
     pub(super) fn api_answered(&mut self, asked: Duration) {
         self.api = self.api.max(self.api_asked.filter(|last| asked <= *last).map(|_| asked));
         self.api_up = Some(true);
@@ -143,7 +143,7 @@ impl Feeding {
         self.has_ended
     }
 
-    /// Returns what follows from the contacts as they are now. The last output is `End` once the process may end.
+    /// Returns the outputs for the present contacts. The last output is `End` once the process may end.
     pub(super) fn update(
         &mut self,
         now: Duration,
@@ -169,7 +169,7 @@ impl Feeding {
         turn
     }
 
-    /// Logs that the quorum was lost or is there again.
+    /// Logs that the quorum was lost or regained.
     fn turn(&mut self, now: Duration, quorum: Quorum, reach: Reach, outputs: &mut Vec<Output>) -> Turn {
         let halves = format!("equal halves: {} of {}", reach.reachable, quorum.listed);
         if reach.is_fed(now) {
@@ -210,7 +210,7 @@ impl Feeding {
         Turn::Lost
     }
 
-    /// Warns once of a device that an earlier agent left running, where this one reaches no quorum soon.
+    /// Warns once of a device that an earlier agent left running, if this one reaches no quorum soon.
     fn warn(&mut self, now: Duration, quorum: Quorum, reach: Reach, outputs: &mut Vec<Output>) {
         let began = *self.began.get_or_insert(now);
         let runs = self.watchdog.left_running && self.mode == OnQuorumLoss::Watchdog;
@@ -224,13 +224,13 @@ impl Feeding {
         }
     }
 
-    /// Returns why the device is not to be used, if it is not.
+    /// Returns the reason why the device must not be used, if there is one.
     fn reason(&self) -> Option<String> {
         let given = self.reasons.as_ref().filter(|reasons| !reasons.is_empty()).map(|reasons| reasons.join(", "));
         given.or_else(|| self.unfit.clone())
     }
 
-    /// Closes an open device that is not to be used: only while a quorum is reached.
+    /// Closes an open device that must not be used, but only while a quorum is reached.
     fn disarm(&mut self, now: Duration, has_contact: bool, outputs: &mut Vec<Output>) {
         let Device::Open { has_magic_close, .. } = self.device else { return };
         let Some(reason) = self.reason() else {
@@ -262,7 +262,7 @@ impl Feeding {
         }
     }
 
-    /// Gives the feeding thread its deadline, where that has changed.
+    /// Sends the feeding thread its deadline, if that has changed.
     fn give(&mut self, reach: Reach, outputs: &mut Vec<Output>) {
         let deadline = if self.is_maintained { Duration::MAX } else { reach.deadline().unwrap_or_default() };
         if self.given != Some(deadline) {
@@ -271,7 +271,7 @@ impl Feeding {
         }
     }
 
-    /// Opens the device: after a while of contact with a quorum, or at once where an earlier agent left it running.
+    /// Opens the device: after some time of contact with a quorum, or at once if an earlier agent left it running.
     fn arm(&mut self, now: Duration, has_contact: bool, outputs: &mut Vec<Output>) {
         if self.device != Device::Closed || !has_contact || self.next_try > now {
             return;
@@ -284,7 +284,7 @@ impl Feeding {
         }
     }
 
-    /// Ends, once the device is closed or cannot be. Without a quorum nothing writes `V`.
+    /// Ends the agent once the device is closed or cannot be. `V` is not written without a quorum.
     fn end(&mut self, has_contact: bool, outputs: &mut Vec<Output>) {
         if !self.is_ending || self.has_ended {
             return;
@@ -317,7 +317,7 @@ impl Feeding {
         outputs.push(Output::End);
     }
 
-    /// Returns when this is to be called again without another event.
+    /// Returns the time at which this needs another call without an event.
     pub(super) fn wake_at(&self, now: Duration) -> Option<Duration> {
         let reach = self.reach?;
         let asks = reach.asks_from().map(|from| self.api_asked.map_or(from, |asked| from.max(asked + API_INTERVAL)));
@@ -339,12 +339,12 @@ impl Feeding {
         self.api_up
     }
 
-    /// Returns why this node is not fed although it should be.
+    /// Returns the reason why this node is not fed although it should be.
     pub(super) fn unfed_because(&self) -> Option<String> {
         self.lost.clone().filter(|_| self.is_armed())
     }
 
-    /// Returns why the device is not armed.
+    /// Returns the reason why the device is not armed.
     pub(super) fn disarmed_because(&self) -> Option<String> {
         if self.is_armed() {
             return None;
@@ -362,7 +362,7 @@ impl Feeding {
     }
 }
 
-/// Returns the last that is logged and written before a reset.
+/// Returns the last outputs before a reset: a log line and a note on disk.
 fn unfed(why: &str, timeout: Duration) -> [Output; 2] {
     let line = log(Weight::Synced, format!("{why}; reset in at most {} s", timeout.as_secs()));
     [line, Output::RememberUnfed(Some(why.to_owned()))]

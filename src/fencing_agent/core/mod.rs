@@ -1,12 +1,12 @@
 //! The pure core of `fencing-agent`: `Agent::handle(now, event, random) -> outputs`, in the daemon and in the simulation.
 //!
-//! `now` is the time since the machine started, sleep included. The wall clock is no input, so that a step of it moves nothing.
-//! Two mechanisms are apart, and neither waits for the other: the list follows SWIM, and feeding follows this node's own contact.
-//! `docs/design/fencing-agent.md` has the argument why a minority is always reset.
+//! `now` is the time since the machine started, sleep included. The wall clock is no input, so a step of it has no effect. Two
+//! mechanisms are separate, and neither waits for the other: the list follows SWIM, and feeding follows this node's own contact.
+//! `docs/design/fencing-agent.md` has the proof that a minority is always reset.
 //!
-//! - [`contact`], [`quorum`] and [`feeding`]: own contact, what it is worth, and the watchdog.
+//! - [`contact`], [`quorum`] and [`feeding`]: own contact, its value, and the watchdog.
 //! - [`swim`] around the crate foca, [`swim_wire`], [`roster`] and [`suspicion`]: the list.
-//! - [`agent`] has both; [`timing`] and [`wire`] serve both.
+//! - [`agent`] combines both; [`timing`] and [`wire`] serve both.
 
 mod agent;
 mod contact;

@@ -1,10 +1,10 @@
-//! What the core asks its shell for.
+//! The outputs of the core: the requests to its shell.
 
 use std::time::Duration;
 
 use super::input::Name;
 
-/// What the shell does, in this order.
+/// The actions of the shell, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// Seals `payload` and sends it to a member on one network.
@@ -13,28 +13,29 @@ pub(crate) enum Output {
         network: usize,
         payload: Vec<u8>,
     },
-    /// Opens the device and feeds it once, in the feeding thread; answered with `Opened` or `NotOpened`. Where the deadline has passed
-    /// meanwhile, the thread opens nothing and answers `NotOpened`.
+    /// Opens the device and feeds it once, in the feeding thread. The answer is `Opened` or `NotOpened`. If the deadline has
+    /// passed meanwhile, the thread opens nothing and answers `NotOpened`.
     Arm,
-    /// The feeding thread feeds while the time since boot is below this. Also sent while no device is open. It replaces the
-    /// earlier deadline, and may lie before it or in the past: zero is never, `Duration::MAX` is for ever.
+    /// Sets the deadline of the feeding thread, which feeds while the time since boot is below it. Also sent while no device is
+    /// open. It replaces the earlier deadline, and may be before it or in the past: zero is never, and `Duration::MAX` is
+    /// forever.
     FeedUntil(Duration),
     /// Writes `V` and closes the device.
     Disarm,
-    /// Sends local clients an event. The shell's list for `GetAll` is [`super::Snapshot::members`] without those that are gone.
+    /// Sends an event to local clients. The shell's list for `GetAll` is [`super::Snapshot::members`] without the absent ones.
     Publish(Change),
     Log(Line),
-    /// Writes to disk why the machine is not fed, before it resets; `None` removes it. At the next start the shell logs
-    /// `last boot ended unfed: REASON`.
+    /// Writes to disk the reason why the machine is not fed, before it resets; `None` removes it. At the next start the shell
+    /// logs `last boot ended unfed: REASON`.
     RememberUnfed(Option<String>),
-    /// Reads the own Node from the API server, linearizably; answered with this `asked`. No read takes longer than 2 s.
+    /// Reads the own Node from the API server by a linearizable read. The answer has this `asked`. No read takes longer than 2 s.
     AskApi {
         asked: Duration,
     },
-    /// Hands in `Event::Wake` at this time at the latest. It replaces the earlier one. Each `handle` ends with one, unless the agent
-    /// has ended.
+    /// Requests `Event::Wake` at this time at the latest, in place of the earlier one. Each `handle` ends with this output,
+    /// unless the agent has ended.
     WakeAt(Duration),
-    /// The process ends with exit code 0, after all outputs before this one.
+    /// Ends the process with exit code 0, after all outputs before this one.
     End,
 }
 
@@ -50,22 +51,22 @@ pub(crate) struct Change {
     pub(crate) kind: ChangeKind,
     pub(crate) name: Name,
     pub(crate) at: Duration,
-    /// The member that reported it first.
+    /// The member that first reported the change.
     pub(crate) source: Name,
-    /// When the member was lost: now, or with a join when it was lost before, if it ever was.
+    /// The time at which the member was lost: now, or for a join the time of an earlier loss, if there was one.
     pub(crate) lost_at: Option<Duration>,
 }
 
-/// How a line is logged.
+/// The level of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     Info,
     Warning,
-    /// It may be among the last lines before a reset, so that the journal is synced behind it.
+    /// A warning that may be among the last lines before a reset. The journal is synced after it.
     Synced,
 }
 
-/// A line of the log.
+/// A line of the log, with its level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) weight: Weight,

@@ -1,8 +1,8 @@
-//! How many members make a quorum, and until when contact with them feeds this node.
+//! The number of members in a quorum, and the time until which contact with them feeds this node.
 
 use std::time::Duration;
 
-/// How often the API server is asked while exactly half of the members are reachable.
+/// The interval of questions to the API server while exactly half of the members are reachable.
 pub(crate) const API_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The quorum of the listed members.
@@ -10,7 +10,7 @@ pub(crate) const API_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct Quorum {
     pub(crate) listed: usize,
     pub(crate) needed: usize,
-    /// Half of the members, where a tie-breaker may decide for them.
+    /// Half of the members, if a tie-breaker may decide for them.
     half: Option<usize>,
 }
 
@@ -23,8 +23,8 @@ impl Quorum {
         Self { listed, needed, half: has_halves.then_some(listed / 2) }
     }
 
-    /// Returns what the contacts of this node with the *other* members are worth. Each one is a time that lies in the past, and this
-    /// node itself counts as `now`. Nothing else is an input: no suspicion, no score and no other node's word.
+    /// Returns the value of this node's contacts with the *other* members. Each contact is a time in the past, and this node
+    /// itself counts as `now`. Nothing else is an input: no suspicion, no score and no other node's report.
     pub(crate) fn reach(
         &self,
         now: Duration,
@@ -49,10 +49,10 @@ impl Quorum {
     }
 }
 
-/// Until when this node is fed, by what it has reached.
+/// The time until which this node is fed by its contacts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reach {
-    /// Members with contact within the window, this node among them.
+    /// The members with contact within the window, including this node.
     pub(crate) reachable: usize,
     by_quorum: Option<Duration>,
     by_tie: Option<Duration>,
@@ -61,17 +61,17 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// Returns until when this node is fed.
+    /// Returns the time until which this node is fed.
     pub(crate) fn deadline(&self) -> Option<Duration> {
         self.by_quorum.max(self.by_tie)
     }
 
-    /// Returns whether the deadline lies ahead.
+    /// Returns whether the deadline is in the future.
     pub(crate) fn is_fed(&self, now: Duration) -> bool {
         self.deadline() > Some(now)
     }
 
-    /// Returns whether half of the members are reachable, a quorum is not, and the tie-breaker feeds.
+    /// Returns whether only half of the members are reachable and the tie-breaker feeds this node.
     pub(crate) fn is_fed_by_tie(&self, now: Duration) -> bool {
         self.by_quorum <= Some(now) && self.by_tie > Some(now)
     }
@@ -81,12 +81,13 @@ impl Reach {
         self.by_quorum <= Some(now) && self.half > Some(now)
     }
 
-    /// Returns whether the API server is asked now: half of the members are reachable, and the quorum has half a window left.
+    /// Returns whether the API server must be asked now: half of the members are reachable, and the quorum has at most half a
+    /// window left.
     pub(crate) fn wants_api(&self, now: Duration) -> bool {
         self.half > Some(now) && self.asks_from() <= Some(now)
     }
 
-    /// Returns when the API server is asked without another answer of a member.
+    /// Returns the time from which the API server must be asked without another answer of a member.
     pub(crate) fn asks_from(&self) -> Option<Duration> {
         self.half?;
         Some(self.by_quorum.map_or(Duration::ZERO, |until| until.saturating_sub(self.window / 2)))

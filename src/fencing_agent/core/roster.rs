@@ -1,4 +1,4 @@
-//! What this node knows of each listed member, and the changes that local clients learn of.
+//! The state of each listed member as this node knows it, and the changes for local clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -13,16 +13,16 @@ use super::snapshot::MemberState;
 use super::suspicion::Suspicion;
 use super::swim_wire::Id;
 
-/// A listed member.
+/// The state of a listed member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Known {
     pub(super) state: MemberState,
     pub(super) lost_at: Option<Duration>,
     number: u64,
     incarnation: u16,
-    /// The life that it has left in order.
+    /// The life that the member has left cleanly.
     left: Option<u64>,
-    /// Since when the member is present.
+    /// The time since which the member is present.
     since: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Roster {
         Self { me, known: BTreeMap::new(), suspicions: BTreeMap::new(), suspicions_total: 0, changes: Vec::new() }
     }
 
-    /// Takes the other members of a new list; returns those with a name in foca that are listed no more.
+    /// Takes the other members of a new list. Returns those that are no longer listed and are known to foca.
     pub(super) fn list(&mut self, now: Duration, others: &[Name]) -> Vec<(Name, u64, u16)> {
         let wanted: BTreeSet<&Name> = others.iter().collect();
         let gone: Vec<Name> = self.known.keys().filter(|name| !wanted.contains(name)).cloned().collect();
@@ -90,19 +90,19 @@ impl Roster {
         self.known.get(name).map_or(0, |known| known.incarnation)
     }
 
-    /// Returns whether a datagram of this life is one of the newest life that is known.
+    /// Returns whether a datagram of this life is of the newest known life.
     pub(super) fn is_current(&self, name: &str, number: u64) -> bool {
         self.number(name).is_none_or(|known| number >= known)
     }
 
-    /// Returns whether this life of a member may be present: not one that it has left in order.
+    /// Returns whether this life of a member may be present. A life that it has left cleanly may not.
     pub(super) fn may_return(&self, id: &Id) -> bool {
         let known = self.known.get(&id.name);
         known.is_some_and(|known| known.left.is_none_or(|left| id.number > left))
             && self.is_current(&id.name, id.number)
     }
 
-    /// Notes that a life of a member ends in order; returns whether that is news.
+    /// Records that a life of a member ends cleanly. Returns whether that is news.
     pub(super) fn leaves(&mut self, name: &str, number: u64) -> bool {
         let is_current = self.is_current(name, number);
         let Some(known) = self.known.get_mut(name).filter(|known| is_current && known.left < Some(number)) else {
@@ -120,7 +120,7 @@ impl Roster {
         self.suspicions.keys().cloned().collect()
     }
 
-    /// Returns the members that have answered no challenge for as long as `silence`, and that are not suspects yet.
+    /// Returns the members that have answered no challenge for `silence`, and are not suspects yet.
     pub(super) fn silent(&self, now: Duration, silence: Duration, contacts: &Contacts) -> Vec<(Id, u16)> {
         let is_silent = |name: &str, known: &Known| {
             let last = contacts.newest(name).map_or(known.since, |contact| contact.max(known.since));
@@ -136,21 +136,21 @@ impl Roster {
         own.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Notes that another member failed to reach a suspect itself.
+    /// Records that another member itself failed to reach a suspect.
     pub(super) fn confirm(&mut self, name: &str, accuser: &Name) {
         if let Some(suspicion) = self.suspicions.get_mut(name).filter(|_| **accuser != *name) {
             suspicion.accusers.insert(accuser.clone());
         }
     }
 
-    /// Notes that this node's own probe failed, unless the member has answered a challenge since that probe began.
+    /// Records that this node's own probe failed, unless the member has answered a challenge since that probe began.
     pub(super) fn accuse(&mut self, name: &str, me: &Name, contacts: &Contacts, since: Duration) {
         if contacts.newest(name).is_none_or(|contact| contact < since) {
             self.confirm(name, me);
         }
     }
 
-    /// Notes that this node itself fails to reach a suspect, which has answered no challenge for as long as `patience`.
+    /// Records that this node itself fails to reach a suspect that has answered no challenge for `patience`.
     pub(super) fn accuse_silent(&mut self, name: &str, now: Duration, patience: Duration, contacts: &Contacts) {
         let me = self.me.clone();
         if let Some(began) = self.suspicions.get(name).map(|found| found.began).filter(|began| *began + patience <= now)
@@ -159,7 +159,8 @@ impl Roster {
         }
     }
 
-    /// Returns whether a suspicion has ended and the member is lost. One that answered a challenge of after it began is not.
+    /// Returns whether a suspicion has ended and the member is lost. A member that answered a challenge from after its beginning
+    /// is not lost.
     pub(super) fn is_due(
         &mut self,
         name: &str,
@@ -178,7 +179,7 @@ impl Roster {
         !answers
     }
 
-    /// Returns when a suspicion ends, or this node may accuse its member.
+    /// Returns the time at which a suspicion ends, or at which this node may accuse its member.
     pub(super) fn next_end(
         &self,
         times: (Duration, Duration),
@@ -194,7 +195,7 @@ impl Roster {
         self.suspicions.values_mut().for_each(|suspicion| suspicion.held += gap);
     }
 
-    /// Compares what foca knows with what was known, and notes what has changed. `source` is the member that it is from.
+    /// Compares foca's state with the known one, and records the changes. `source` is the member that reported them.
     pub(super) fn sync<'a>(
         &mut self,
         now: Duration,

@@ -1,4 +1,4 @@
-//! The state as status and metrics show it.
+//! The state for status and metrics.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use super::input::Name;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum MemberState {
-    /// Reachable, as far as the list knows. This node itself is, unless `notify` has dropped it.
+    /// Reachable as far as the list knows. This node itself always is, unless `notify` has removed it.
     Alive,
-    /// A probe failed; the member has some time left to refute it.
+    /// A probe failed, and the member has some time left to refute it.
     Suspect,
-    /// Declared lost, or dropped with the quorum.
+    /// Declared lost, or removed with the loss of the quorum.
     Lost,
-    /// Left in order.
+    /// Left cleanly.
     Left,
-    /// Listed and not heard of since this agent started.
+    /// Listed, and not heard of since this agent started.
     Unseen,
 }
 
@@ -42,40 +42,40 @@ impl MemberState {
 pub(crate) struct MemberView {
     pub(crate) name: Name,
     pub(crate) state: MemberState,
-    /// When the newest answered challenge was sent, by network; `None` is never.
+    /// The time at which the newest answered challenge was sent, by network; `None` is never.
     pub(crate) contacts: Vec<Option<Duration>>,
     /// The mean round trip.
     pub(crate) round_trip: Option<Duration>,
-    /// When the member was lost last, if it ever was (`prevDisconnectTime`).
+    /// The time at which the member was last lost, if it ever was (`prevDisconnectTime`).
     pub(crate) lost_at: Option<Duration>,
 }
 
-/// The whole state.
+/// The whole state, as of one time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    /// All listed members by name, this node among them.
+    /// All listed members by name, including this node.
     pub(crate) members: Vec<MemberView>,
     pub(crate) quorum: usize,
-    /// Members with contact within the window, this node among them.
+    /// The members with contact within the window, including this node.
     pub(crate) reachable: usize,
     pub(crate) window: Duration,
     /// Whether the device is open and in use.
     pub(crate) armed: bool,
-    /// Whether the deadline lies ahead.
+    /// Whether the deadline is in the future.
     pub(crate) fed: bool,
-    /// Until when this node is fed without another answer.
+    /// The time until which this node is fed without another answer.
     pub(crate) deadline: Option<Duration>,
-    /// Why the device is not armed, in words for people, if it is not.
+    /// The reason why the device is not armed, in words for people.
     pub(crate) disarmed_because: Option<String>,
-    /// Why this node is not fed, if it should be.
+    /// The reason why this node is not fed although it should be.
     pub(crate) unfed_because: Option<String>,
     /// The health score, 0 to 7.
     pub(crate) score: u8,
     pub(crate) suspicions_total: u64,
     pub(crate) left_total: u64,
     pub(crate) join_total: u64,
-    /// Datagrams that the core dropped, by reason.
+    /// The datagrams that the core dropped, by reason.
     pub(crate) dropped_total: BTreeMap<&'static str, u64>,
-    /// Whether the API server answered the last read; `None` is never asked.
+    /// Whether the API server answered the last read; `None` if it was never asked.
     pub(crate) api_up: Option<bool>,
 }

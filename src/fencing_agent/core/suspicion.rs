@@ -1,4 +1,4 @@
-//! How long a suspicion lasts, and the health score of this node.
+//! The duration of a suspicion, and the health score of this node.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -7,21 +7,22 @@ use super::input::Name;
 
 /// The highest health score: the worst health.
 const WORST: u8 = 7;
-/// This many independent confirmations are enough for the lower time, in a list that has so many other members.
+/// The number of independent confirmations for the lower time, in a list with enough other members.
 const ENOUGH: usize = 2;
 
 /// A suspicion of one member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Suspicion {
     pub(super) began: Duration,
-    /// The life and the incarnation of the member that are suspected.
+    /// The life of the suspected member. The next field is its incarnation.
     pub(super) number: u64,
     pub(super) incarnation: u16,
-    /// The member that this node has it from.
+    /// The member that reported the suspicion to this node.
     pub(super) first: Name,
-    /// Members that failed to reach the suspect themselves. A member counts once, and one that passes on another's word does not count.
+    /// The members that themselves failed to reach the suspect. A member counts once, and not if it only forwards another's
+    /// report.
     pub(super) accusers: BTreeSet<Name>,
-    /// For how long this node itself was held up meanwhile.
+    /// The time that this node itself was held up meanwhile.
     pub(super) held: Duration,
 }
 
@@ -30,14 +31,14 @@ impl Suspicion {
         Self { began, number, incarnation, first, accusers: BTreeSet::new(), held: Duration::ZERO }
     }
 
-    /// Begins again: the member has answered a challenge that was sent after the suspicion began.
+    /// Restarts the suspicion, because the member has answered a challenge that was sent after its beginning.
     pub(super) fn restart(&mut self, now: Duration) {
         self.began = now;
         self.accusers.clear();
         self.held = Duration::ZERO;
     }
 
-    /// Returns when the member is declared lost, unless it answers.
+    /// Returns the time at which the member is declared lost, unless it answers.
     pub(super) fn due(&self, listed: usize, times: (Duration, Duration)) -> Duration {
         self.began
             + self.held
@@ -45,7 +46,7 @@ impl Suspicion {
     }
 }
 
-/// Returns how long a suspicion lasts with this many confirmations: from the upper time down to the lower one, logarithmically.
+/// Returns the duration of a suspicion with this many confirmations: from the upper time down to the lower one, logarithmically.
 fn lasts(confirmations: usize, enough: usize, (lower, upper): (Duration, Duration)) -> Duration {
     if confirmations >= enough {
         return lower;
@@ -71,19 +72,19 @@ impl Health {
         self.score
     }
 
-    /// Notes an answered probe.
+    /// Records an answered probe.
     pub(super) fn improve(&mut self) {
         self.score = self.score.saturating_sub(1);
     }
 
-    /// Notes a failed probe, or a suspicion of this node that it had to refute.
+    /// Records a failed probe, or a suspicion of this node that it had to refute.
     pub(super) fn worsen(&mut self) {
         if self.is_on {
             self.score = WORST.min(self.score + 1);
         }
     }
 
-    /// Returns how long `time` of a probe is now.
+    /// Returns the present length of `time` for a probe.
     pub(super) fn stretch(self, time: Duration) -> Duration {
         time * (u32::from(self.score) + 1)
     }

@@ -1,8 +1,8 @@
-//! The list: SWIM by the crate foca, and around it what foca has not.
+//! The list: SWIM by the crate foca, with the additions that foca lacks.
 //!
-//! foca probes, gossips and keeps the incarnations. All that it hears passes [`Swim::filter`] first, and its timers wait in the queue
-//! here, with delays of this module: so the health score stretches probes, and the times follow the list. A suspicion's end is decided
-//! here alone, since foca knows neither confirmations nor contact.
+//! foca probes, gossips and manages the incarnations. Every message for it first passes [`Swim::filter`]. Its timers wait in the
+//! queue of this module, with delays of this module. So the health score stretches probes, and the times follow the list's
+//! length. Only this module ends suspicions, because foca knows neither confirmations nor contact.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -19,12 +19,12 @@ use super::suspicion::Health;
 use super::swim_wire::{Codec, Id, Packet, third_party};
 use super::timing::Timing;
 
-/// A sealed datagram of this length still fits into a frame of Ethernet.
+/// The largest sealed datagram that certainly fits into an Ethernet frame.
 const LARGEST: usize = 1_200;
-/// How many members are asked to probe for this one, and how many get each gossip.
+/// The number of members that are asked to probe for this one. It is also the number that receive each gossip.
 const HELPERS: usize = 3;
 
-/// Random numbers for the choice of members; nothing secret depends on them.
+/// A generator of random numbers for the choice of members. No secret depends on it.
 struct Dice(u64);
 
 impl rand::TryRng for Dice {
@@ -34,7 +34,7 @@ impl rand::TryRng for Dice {
         self.try_next_u64().map(|number| (number >> 32) as u32)
     }
 
-    /// SplitMix64.
+    /// Returns the next number of SplitMix64.
     fn try_next_u64(&mut self) -> Result<u64, Infallible> {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -51,7 +51,7 @@ impl rand::TryRng for Dice {
     }
 }
 
-/// What foca asks for during one call.
+/// The requests of foca during one call.
 #[derive(Default)]
 struct Asked {
     sends: Vec<(Id, Vec<u8>)>,
@@ -91,7 +91,7 @@ type Inner = Foca<Id, Codec, Dice, NoCustomBroadcast>;
 pub(super) struct Swim {
     foca: Inner,
     me: Id,
-    /// As foca has it, which does not show it.
+    /// foca's incarnation of this node, which it does not expose.
     incarnation: u16,
     timing: Timing,
     adaptive_threshold: u32,
@@ -99,7 +99,7 @@ pub(super) struct Swim {
     timers: BTreeMap<(Duration, u64), Timer<Id>>,
     sequence: u64,
     probe: Option<Probe>,
-    /// When silent members are looked for next.
+    /// The time of the next search for silent members.
     scans_at: Duration,
     pub(super) roster: Roster,
     /// Datagrams for members.
@@ -116,7 +116,7 @@ impl fmt::Debug for Swim {
 }
 
 fn config(listed: usize, timing: &Timing) -> Config {
-    // As memberlist: four times the decimal digits of the list.
+    // As in memberlist, this is four times the number of decimal digits of the list's length.
     let transmissions = 4 * (listed.max(1).ilog10() + 1);
     let helpers = NonZeroUsize::MIN.saturating_add(HELPERS - 1);
     Config {
@@ -158,10 +158,10 @@ impl Swim {
         self.incarnation
     }
 
-    /// Takes the other members of a new list: those that are listed no more are gone at once.
+    /// Takes the other members of a new list. Members that are no longer listed are removed at once.
     pub(super) fn list(&mut self, now: Duration, others: &[Name], timing: Timing, contacts: &Contacts) {
         self.timing = timing;
-        // foca refuses no change of these two.
+        // foca never refuses a change of these two.
         let _ = self.foca.set_config(config(others.len() + 1, &timing));
         for (name, number, incarnation) in self.roster.list(now, others) {
             let id = Id { name, number };
@@ -171,7 +171,7 @@ impl Swim {
         }
     }
 
-    /// Takes a SWIM message of a listed member.
+    /// Takes a SWIM message from a listed member.
     pub(super) fn receive(&mut self, now: Duration, from: &Name, number: u64, body: &[u8], contacts: &Contacts) {
         let Some(mut packet) = Packet::decode(body) else { return self.drop("malformed") };
         let is_own = *packet.header.src.name == **from && packet.header.src.number == number;
@@ -188,8 +188,8 @@ impl Swim {
         self.roster.sync(now, from, self.foca.iter_membership_state(), contacts);
     }
 
-    /// Returns whether foca may learn of an update: of listed members alone, nothing that this node's own contact contradicts, and
-    /// nothing of this node itself, which refutes it here.
+    /// Returns whether foca may receive an update. Updates must be about listed members, and must not contradict this node's own
+    /// contact. An update about this node itself is refuted here instead.
     fn filter(&mut self, now: Duration, update: &Member<Id>, contacts: &Contacts) -> bool {
         let name = &update.id().name;
         if *name == self.me.name {
@@ -206,7 +206,7 @@ impl Swim {
             State::Alive => true,
             State::Suspect => self.roster.is_present(name),
             State::Down => {
-                // The suspicion that ended elsewhere began so long ago at least, whenever this node learned of it.
+                // The suspicion that ended elsewhere has lasted at least this long, even if this node learned of it later.
                 let least = now.saturating_sub(self.timing.suspicion.0);
                 let began = self.roster.suspicion(name).map_or(least, |suspicion| suspicion.began.min(least));
                 let answers = contacts.newest(name).is_some_and(|contact| contact >= began);
@@ -218,7 +218,7 @@ impl Swim {
         }
     }
 
-    /// Notes that another member suspects this node, and refutes it.
+    /// Records that another member suspects this node, and refutes it.
     pub(super) fn suspected(&mut self, now: Duration, incarnation: u16, contacts: &Contacts) {
         if incarnation == u16::MAX || incarnation < self.incarnation {
             return;
@@ -229,7 +229,7 @@ impl Swim {
         self.call(now, contacts, |foca, asked| foca.apply_many(std::iter::once(suspect), true, asked));
     }
 
-    /// Notes an answer to the open probe: direct, or by way of another member.
+    /// Records an answer to the open probe, direct or through another member.
     fn note_answer(&mut self, packet: &Packet) {
         let Some(probe) = &mut self.probe else { return };
         let is_answer = match &packet.header.message {
@@ -277,14 +277,14 @@ impl Swim {
         self.roster.sync(now, &me, self.foca.iter_membership_state(), contacts);
     }
 
-    /// Takes the word of a member that it leaves in order.
+    /// Takes a member's message that it leaves cleanly.
     pub(super) fn leaves(&mut self, now: Duration, from: &Name, number: u64, contacts: &Contacts) {
         if self.roster.leaves(from, number) {
             self.lose(now, from, number, from, contacts);
         }
     }
 
-    /// Drops a member because this node itself has lost its quorum.
+    /// Removes a member because this node itself has lost its quorum.
     pub(super) fn drop_unreached(&mut self, now: Duration, name: &Name, contacts: &Contacts) {
         let me = self.me.name.clone();
         if let Some(number) = self.roster.number(name).filter(|_| self.roster.is_present(name)) {
@@ -298,7 +298,7 @@ impl Swim {
         self.roster.sync(now, source, self.foca.iter_membership_state(), contacts);
     }
 
-    /// Does what is due: foca's timers, and the suspicions that end.
+    /// Performs all that is due: foca's timers, and the ends of suspicions.
     pub(super) fn advance(&mut self, now: Duration, contacts: &Contacts) {
         let me = self.me.name.clone();
         while let Some(entry) = self.timers.first_entry().filter(|entry| entry.key().0 <= now) {
@@ -330,7 +330,7 @@ impl Swim {
         }
     }
 
-    /// Suspects the members that answer no challenge: a list is probed one by one, and a cut takes many at once.
+    /// Suspects the members that answer no challenge. foca probes a list one by one, but a cut affects many at once.
     fn suspect_silent(&mut self, now: Duration, contacts: &Contacts) {
         let me = self.me.name.clone();
         for (id, incarnation) in self.roster.silent(now, self.health.stretch(self.timing.silence()), contacts) {
@@ -341,7 +341,7 @@ impl Swim {
         }
     }
 
-    /// Ends the probe that is under way; returns it if it failed.
+    /// Ends the present probe. Returns it if it failed.
     fn finish_probe(&mut self) -> Option<Probe> {
         let probe = self.probe.take()?;
         if probe.is_answered {
@@ -352,7 +352,7 @@ impl Swim {
         Some(probe)
     }
 
-    /// Returns when there is something to do without another event.
+    /// Returns the time of the next work without an event.
     pub(super) fn wake_at(&self, contacts: &Contacts) -> Option<Duration> {
         let timer = self.timers.keys().next().map(|(at, _)| *at);
         let patience = |name: &Name| self.timing.probe / 2 + self.wait(name, contacts);
@@ -360,12 +360,12 @@ impl Swim {
         timer.into_iter().chain(ends).min()
     }
 
-    /// Notes that this node itself was held up: no suspicion ends for that.
+    /// Records that this node itself was held up, so that no suspicion ends because of that.
     pub(super) fn held_up(&mut self, gap: Duration) {
         self.roster.held_up(gap);
     }
 
-    /// Returns how long a probe waits for its answer before other members are asked.
+    /// Returns the time that a probe waits for its answer before other members are asked.
     fn wait(&self, name: &str, contacts: &Contacts) -> Duration {
         let half = self.timing.probe / 2;
         let known = contacts.round_trip(name).map(|found| found.mean + found.deviation * self.adaptive_threshold);
@@ -376,7 +376,7 @@ impl Swim {
         *self.dropped.entry(why).or_default() += 1;
     }
 
-    /// Calls foca, and takes over what it asks for.
+    /// Calls foca, and takes its requests.
     fn call(
         &mut self,
         now: Duration,
@@ -402,7 +402,7 @@ impl Swim {
                 Timer::ProbeRandomMember(_) => self.health.stretch(self.timing.probe),
                 Timer::SendIndirectProbe { probed_id, .. } => self.health.stretch(self.wait(&probed_id.name, contacts)),
                 Timer::PeriodicGossip(_) => self.timing.gossip,
-                // The roster ends suspicions, and a member that is down stays known until it answers.
+                // The roster ends suspicions, and a lost member stays known until it answers.
                 Timer::ChangeSuspectToDown { .. } | Timer::RemoveDown(_) => continue,
                 Timer::PeriodicAnnounce(_) | Timer::PeriodicAnnounceDown(_) => delay,
             };

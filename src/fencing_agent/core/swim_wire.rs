@@ -1,4 +1,4 @@
-//! What foca calls an identity and a codec, and its datagrams read apart, so that their updates can be filtered.
+//! foca's identity and codec, and a parser of its datagrams, so that their updates can be filtered.
 
 use std::fmt;
 
@@ -8,18 +8,18 @@ use foca::{Header, Member, Message, State};
 use super::input::Name;
 use super::wire::{put_name, take, take_name};
 
-/// A member in one life of its agent.
+/// The identity of a member in one life of its agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Id {
     pub(super) name: Name,
-    /// Higher with every start.
+    /// The number of the start. It rises with every start.
     pub(super) number: u64,
 }
 
 impl foca::Identity for Id {
     type Addr = Name;
 
-    /// Returns none: a member that others declared lost refutes it, and gets no other identity.
+    /// Returns `None`, because a member that others declared lost refutes it, and gets no other identity.
     fn renew(&self) -> Option<Self> {
         None
     }
@@ -33,7 +33,7 @@ impl foca::Identity for Id {
     }
 }
 
-/// A part of a datagram does not fit, or is not one.
+/// The error of a datagram that is too long or malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -45,7 +45,7 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// The wire format.
+/// The encoder and decoder of the wire format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Codec;
 
@@ -94,7 +94,7 @@ pub(super) struct Packet {
 }
 
 impl Packet {
-    /// Returns what `bytes` say; `None` if they are anything but a whole datagram.
+    /// Decodes `bytes`; `None` unless they are exactly one datagram.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let header = take_header(&mut rest)?;
@@ -202,7 +202,7 @@ fn take_header(rest: &mut &[u8]) -> Option<Header<Id>> {
     Some(Header { src, src_incarnation, dst, message })
 }
 
-/// The names that a message carries next to its sender and its receiver.
+/// Returns the third member that a message names, next to its sender and its receiver.
 pub(super) fn third_party(message: &Message<Id>) -> Option<&Id> {
     match message {
         Message::PingReq { target: third, .. }

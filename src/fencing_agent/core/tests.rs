@@ -1,4 +1,4 @@
-//! The rules of the core, on one agent. A test plays its peers.
+//! Tests of the core's rules, on one agent. The test acts as its peers.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::swim_wire::{Id, Packet};
 use super::*;
 
-/// One step of the played time.
+/// The step of the simulated time.
 const STEP: Duration = Duration::from_millis(50);
 
 const fn seconds(count: u64) -> Duration {
@@ -38,11 +38,11 @@ fn settings(members: usize) -> Settings {
     }
 }
 
-/// The agent `a`, its peers that answer challenges and nothing else, and all that it has asked for.
+/// The agent `a`, its peers, which only answer challenges, and all of its outputs.
 struct Played {
     agent: Agent,
     now: Duration,
-    /// Peers that answer, and with which number.
+    /// The peers that answer, and their number of the start.
     there: BTreeSet<&'static str>,
     number: u64,
     has_magic_close: bool,
@@ -89,7 +89,7 @@ impl Played {
         self.answer();
     }
 
-    /// Plays the peers, the device and the API server.
+    /// Acts as the peers, the device and the API server.
     fn answer(&mut self) {
         while self.done < self.outputs.len() {
             let event = match &self.outputs[self.done].1 {
@@ -136,7 +136,7 @@ impl Played {
         self.give(Event::Received { from: from.into(), network: 0, payload });
     }
 
-    /// Hands in gossip of a peer.
+    /// Delivers gossip of a peer.
     fn gossip(&mut self, from: &str, updates: Vec<foca::Member<Id>>) {
         let id = |name: &str, number| Id { name: name.into(), number };
         let header = foca::Header {
@@ -195,7 +195,7 @@ impl Played {
     }
 }
 
-/// Returns one of so many members, once `there` have joined.
+/// Returns one of `members` members, once `there` have joined.
 fn joined(members: usize, there: &[&'static str]) -> Played {
     let mut played = Played::new(settings(members), there);
     played.pass(3);

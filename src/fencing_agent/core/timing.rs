@@ -1,4 +1,4 @@
-//! The timings that follow from the number of listed members, unless the operator has set others.
+//! The timings for the number of listed members, unless the operator has set others.
 
 use std::time::Duration;
 
@@ -6,15 +6,16 @@ use super::input::TimingOverrides;
 
 /// The shortest time between two challenges of the same member, unless the window is short.
 const CHALLENGE: Duration = Duration::from_millis(250);
-/// Up to this number of members a window has [`OF_FEW`] challenges of each, and above it [`OF_MANY`]. Challenges of few members find a lost
-/// one before gossip does; those of many cost too much.
+/// The greatest number of members with [`OF_FEW`] challenges of each in a window. With more there are [`OF_MANY`]. Challenges of
+/// few members find a lost one before gossip does, while those of many cost too much.
 pub(crate) const FEW: usize = 32;
 const OF_FEW: u32 = 12;
 const OF_MANY: u32 = 4;
-/// A member is suspected without a probe once so many challenges in a row have no answer.
+/// The number of unanswered challenges in a row after which a member is suspected without a probe.
 const UNANSWERED: u32 = 4;
 
-/// Members, and in milliseconds: gossip, probe, the lower and the upper time of a suspicion, window. Linear in between.
+/// The timings by the number of members, in milliseconds: gossip, probe, the lower and the upper time of a suspicion, window.
+/// They are linear in between.
 const TABLE: [(usize, [u64; 5]); 7] = [
     (3, [200, 500, 1_000, 2_000, 3_000]),
     (10, [250, 750, 2_000, 3_000, 4_000]),
@@ -25,7 +26,7 @@ const TABLE: [(usize, [u64; 5]); 7] = [
     (1_000, [1_500, 3_000, 15_000, 25_000, 26_000]),
 ];
 
-/// The timings that are in force.
+/// The effective timings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timing {
     pub(crate) gossip: Duration,
@@ -33,7 +34,7 @@ pub(crate) struct Timing {
     /// The lower and the upper time of a suspicion.
     pub(crate) suspicion: (Duration, Duration),
     pub(crate) window: Duration,
-    /// Between two challenges of the same member.
+    /// The time between two challenges of the same member.
     pub(crate) challenge: Duration,
 }
 
@@ -52,14 +53,14 @@ impl Timing {
         }
     }
 
-    /// Returns after how long without an answer to any challenge a member is suspected: as good as a failed probe. That is one challenge in
-    /// its turn, and three more soon after it.
+    /// Returns the time without an answer to any challenge after which a member is suspected, as after a failed probe. It covers
+    /// one regular challenge, and three more soon after it.
     pub(crate) fn silence(&self) -> Duration {
         (self.challenge + self.challenge_of_suspects() * (UNANSWERED - 1)).max(self.probe)
     }
 
-    /// Returns how often a member is challenged that has not answered the last challenge: a suspect, which has to learn of that soon, and an
-    /// absent member, so that its return is seen soon.
+    /// Returns the challenge interval of a member that has not answered the last challenge. A suspect must learn of its suspicion
+    /// soon, and the return of an absent member must be seen soon.
     pub(crate) fn challenge_of_suspects(&self) -> Duration {
         self.challenge.min(self.probe / 2)
     }
@@ -111,7 +112,7 @@ mod tests {
     fn the_silence_that_suspects_makes_no_leap_with_the_length_of_the_list() {
         assert_eq!(of(3).silence(), Duration::from_secs(1));
         assert_eq!(of(32).silence().as_millis(), 1_801);
-        // At 33, four challenges in their turn would be the window of 5.6 s.
+        // At 33 members, four regular challenges would take the window of 5.6 s.
         assert_eq!(of(33).silence().as_millis(), 2_770);
         assert_eq!(of(100).silence(), Duration::from_secs(5));
     }

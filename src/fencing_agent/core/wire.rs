@@ -1,16 +1,20 @@
 //! The payload of a datagram, inside its seal.
 //!
-//! All numbers are big-endian. Version, kind, number of the sender's start (8 bytes), and by kind: a challenge has its nonce (8), the
-//! incarnation at which the receiver is suspected (a flag, 2) and the names that the sender itself failed to reach (a count, and
-//! each a length and its bytes); an answer has the nonce (8) and the sender's incarnation (2); an answer and a challenge in one have all of the answer, and then of the
-//! challenge; a SWIM message has its bytes.
+//! All numbers are big endian. Each payload begins with version, kind, and the number of the sender's start (8 bytes). The rest
+//! depends on the kind:
+//!
+//! - A challenge has its nonce (8), and the incarnation at which the receiver is suspected (a flag, 2). The names that the sender
+//!   itself failed to reach follow (a count, and for each a length and its bytes).
+//! - An answer has the nonce (8) and the sender's incarnation (2).
+//! - An answer with a challenge has first all of the answer and then all of the challenge.
+//! - A SWIM message has its bytes.
 
 use super::input::Name;
 
 const VERSION: u8 = 1;
-/// More names of accused members do not fit into a challenge.
+/// The greatest number of accused members in a challenge.
 pub(crate) const MOST_ACCUSED: usize = 16;
-/// A name is at most as long as a host name.
+/// The longest name, which is that of a host name.
 pub(crate) const LONGEST_NAME: usize = 253;
 
 /// The payload of a datagram.
@@ -27,7 +31,7 @@ pub(crate) enum Message {
         nonce: u64,
         /// The incarnation at which the sender suspects the receiver, if it does.
         suspected: Option<u16>,
-        /// Members that the sender itself failed to reach. What it only heard of is not among them.
+        /// The members that the sender itself failed to reach, without those that it only heard of.
         accused: Vec<Name>,
     },
     Answer {
@@ -42,7 +46,7 @@ pub(crate) enum Message {
         suspected: Option<u16>,
         accused: Vec<Name>,
     },
-    /// The sender leaves in order.
+    /// The sender leaves cleanly.
     Leave,
     /// A message of SWIM, as `swim_wire` reads it.
     Swim(Vec<u8>),
@@ -77,7 +81,7 @@ impl Datagram {
         bytes
     }
 
-    /// Returns what `bytes` say; `None` if they are anything but a whole payload of this version.
+    /// Decodes `bytes`; `None` unless they are exactly one payload of this version.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
         let [version, kind] = take(&mut rest)?;
@@ -138,7 +142,7 @@ pub(crate) fn put_name(bytes: &mut Vec<u8>, name: &str) {
     bytes.extend(&name.as_bytes()[..length]);
 }
 
-/// Takes a name off the front; `None` where there is none, or an empty one.
+/// Takes a name off the front; `None` if there is none, or an empty one.
 pub(crate) fn take_name(rest: &mut &[u8]) -> Option<Name> {
     let [length] = take(rest)?;
     let (name, after) = rest.split_at_checked(usize::from(length))?;

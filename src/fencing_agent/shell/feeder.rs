@@ -1,7 +1,7 @@
 //! The thread that opens the device and feeds it. It waits for no datagram, no client and no log.
 //!
-//! What it follows is one atomic deadline that the core moves. Behind the deadline it does not feed; a deadline that moves ahead again
-//! has it feed at once. A clock step moves nothing: the time is the kernel's since boot.
+//! It obeys one atomic deadline that the core moves. After the deadline it does not feed. If the deadline moves into the future
+//! again, it feeds at once. A step of the wall clock has no effect, because the time is the kernel's since boot.
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -22,27 +22,27 @@ use crate::base::json;
 use crate::fencing_agent::config::Watchdog;
 use crate::os::clock;
 
-/// How long the end of the thread is waited for: `wdctl` may take 10 s.
+/// The time to wait for the end of the thread. `wdctl` may take 10 s.
 const PATIENCE: Duration = Duration::from_secs(12);
-/// How long a write to the multiplexer may take.
+/// The time limit of a write to the multiplexer.
 const MUX_TIME: Duration = Duration::from_secs(2);
-/// How long the thread sleeps without a device.
+/// The sleep of the thread without a device.
 const IDLE: Duration = Duration::from_secs(60);
-/// The multiplexer's time-out, unless its state has another.
+/// The multiplexer's time-out, unless its state has another one.
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 
 enum Order {
     Arm,
     Disarm,
-    /// The deadline moved ahead.
+    /// The deadline has moved into the future.
     Feed,
-    /// The thread ends: what is open is closed without `V`. The answer comes behind everything that was ordered before.
+    /// The thread must end. An open device is closed without `V`. The answer follows all earlier orders.
     End(Sender<()>),
 }
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// Nanoseconds since boot.
+    /// The deadline in nanoseconds since boot.
     until: AtomicU64,
     is_open: AtomicBool,
     fed_at: AtomicU64,
@@ -50,7 +50,7 @@ struct Shared {
     last_error: AtomicI32,
 }
 
-/// The rest's end of it.
+/// The main loop's handle of the thread.
 #[derive(Debug)]
 pub(crate) struct Feeder {
     shared: Arc<Shared>,
@@ -58,7 +58,7 @@ pub(crate) struct Feeder {
 }
 
 impl Feeder {
-    /// Starts the thread; it opens nothing yet.
+    /// Starts the thread, without opening the device.
     pub(crate) fn start(
         watchdog: Watchdog,
         armed: Armed,
@@ -72,7 +72,7 @@ impl Feeder {
         Ok(Self { shared, orders })
     }
 
-    /// Moves the deadline, in time since boot.
+    /// Moves the deadline, as a time since boot.
     pub(crate) fn feed_until(&self, until: Duration) {
         let until = u64::try_from(until.as_nanos()).unwrap_or(u64::MAX);
         let before = self.shared.until.swap(until, Ordering::SeqCst);
@@ -90,7 +90,7 @@ impl Feeder {
         let _ = self.orders.send(Order::Disarm);
     }
 
-    /// Waits for what was ordered, and ends the thread.
+    /// Waits for the pending orders, and ends the thread.
     pub(crate) fn end(self) {
         let (answer, answered) = mpsc::channel();
         if self.orders.send(Order::End(answer)).is_ok() {
@@ -102,14 +102,14 @@ impl Feeder {
         self.shared.is_open.load(Ordering::SeqCst)
     }
 
-    /// Returns how often feeding failed, and the last error.
+    /// Returns the number of failed feedings, and the last error.
     pub(crate) fn failures(&self) -> (u64, io::Error) {
         let error = io::Error::from_raw_os_error(self.shared.last_error.load(Ordering::SeqCst));
         (self.shared.failures.load(Ordering::SeqCst), error)
     }
 }
 
-/// What is fed.
+/// The target of the feeding.
 #[derive(Debug)]
 enum Backend {
     Device(Device),
@@ -139,7 +139,7 @@ struct Thread {
     programs: Programs,
     reports: UnboundedSender<Report>,
     open: Option<Backend>,
-    /// When it is fed next, in nanoseconds since boot.
+    /// The time of the next feeding, in nanoseconds since boot.
     next: u64,
 }
 
@@ -156,13 +156,13 @@ impl Thread {
                     let _ = answer.send(());
                     return;
                 }
-                // The process ends: what is open is closed without `V`.
+                // The process is ending, so the device is closed without `V`.
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    /// Feeds if it is time, and returns how long to wait.
+    /// Feeds if it is time, and returns the time to wait.
     fn turn(&mut self) -> Duration {
         let interval = u64::try_from(self.watchdog.interval.as_nanos()).unwrap_or(u64::MAX);
         let now = clock::boot_nanoseconds();
@@ -190,7 +190,7 @@ impl Thread {
             }
             self.next = now.saturating_add(interval);
         }
-        // At its deadline the connection to the multiplexer is closed; a device is just not fed.
+        // The multiplexer's connection is closed at the deadline, while a device is just not fed.
         let wake = if is_mux { self.next.min(until) } else { self.next };
         Duration::from_nanos(wake.saturating_sub(now)).max(Duration::from_millis(1))
     }
@@ -209,14 +209,14 @@ impl Thread {
             }
             Err(why) => Report::NotOpened { why },
         };
-        // Fed before the rest hears of it.
+        // The device is fed before the main loop learns of it.
         self.turn();
         let _ = self.reports.send(report);
     }
 
     fn open(&mut self) -> Result<(Backend, Report), String> {
         let examined = watchdog::examine(wanted(&self.watchdog)).map_err(|why| why.to_string())?;
-        // A device that another agent has left running: whether it can be stopped is what that one found.
+        // For a device that another agent has left running, that agent's note shows whether it can be stopped.
         let known = self.armed.read();
         let (device, about) = examined.open(&self.programs).map_err(|why| why.to_string())?;
         let has_magic_close = about.has_magic_close.or(known).unwrap_or(false);
@@ -244,7 +244,7 @@ impl Thread {
         Ok((Backend::Mux(stream), report))
     }
 
-    /// Closes without `V`. The multiplexer ends feeding for good, so that there is no way back.
+    /// Closes the connection without `V`. The multiplexer then never feeds again.
     fn close_mux(&mut self, why: String) {
         self.open = None;
         self.shared.is_open.store(false, Ordering::SeqCst);
@@ -264,7 +264,7 @@ impl Thread {
     }
 }
 
-/// Returns what is asked of the device.
+/// Returns the device and the settings to examine.
 pub(crate) fn wanted(watchdog: &Watchdog) -> Wanted {
     Wanted {
         path: watchdog.device.clone(),
@@ -275,7 +275,7 @@ pub(crate) fn wanted(watchdog: &Watchdog) -> Wanted {
     }
 }
 
-/// Returns whether the path is the multiplexer's socket, there or not.
+/// Returns whether the path is that of the multiplexer's socket, existing or not.
 pub(crate) fn is_socket(path: &std::path::Path) -> bool {
     path.extension().is_some_and(|extension| extension == "sock")
 }

@@ -1,13 +1,13 @@
 //! The interface for local programs: `metadata/fencing.proto` over a socket.
 //!
-//! Messages and service are written by hand. Code that is made while building would need `protoc` and a build script, for six messages
-//! and two calls.
+//! Messages and service are written by hand. Generated code would need `protoc` and a build script, for six messages and two
+//! calls.
 
 pub(crate) mod client;
 pub(crate) mod hub;
 pub(crate) mod messages;
 pub(crate) mod service;
 
-/// The paths of the two calls.
+/// The path of a call. The other one is below it.
 const GET_ALL: &str = "/fencing.v1.Fencing/GetAll";
 const STREAM_EVENTS: &str = "/fencing.v1.Fencing/StreamEvents";

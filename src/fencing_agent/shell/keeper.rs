@@ -1,4 +1,4 @@
-//! The thread that writes to the disk, so that a disk that hangs holds up nothing else.
+//! The thread that writes to the disk, so that a disk that hangs delays nothing else.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::place::Kept;
 use crate::fencing_agent::config::Members;
 
-/// What waits at most; what comes on top is dropped.
+/// The greatest number of waiting orders. Further ones are dropped.
 const MOST: usize = 64;
-/// How long the last one is waited for at the end.
+/// The time to wait for the last order at the end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 enum Order {
@@ -20,7 +20,7 @@ enum Order {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     orders: SyncSender<Order>,
-    /// Disconnected once the last order is carried out.
+    /// A channel that is disconnected once the last order is carried out.
     done: Receiver<()>,
 }
 
@@ -43,7 +43,7 @@ impl Keeper {
         Ok(Self { orders, done })
     }
 
-    /// Has the reason written for which this node is not fed, or removed.
+    /// Writes the reason why this node is not fed, or removes it.
     pub(crate) fn remember(&self, reason: Option<String>) {
         let _ = self.orders.try_send(Order::Unfed(reason));
     }
@@ -52,7 +52,7 @@ impl Keeper {
         let _ = self.orders.try_send(Order::Members(members));
     }
 
-    /// Waits a moment for what is left.
+    /// Waits briefly for the remaining orders.
     pub(crate) fn end(self) {
         drop(self.orders);
         let _ = self.done.recv_timeout(PATIENCE);

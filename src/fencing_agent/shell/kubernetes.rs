@@ -1,5 +1,5 @@
-//! The Kubernetes API: the list of the group's Nodes, a watch of the own Node, and the read that breaks a tie. Each has a thread of its own, and
-//! an API server that does not answer holds up none of the others.
+//! The Kubernetes API: the list of the group's Nodes, a watch of the own Node, and the read that breaks a tie. Each has its own
+//! thread, so that an API server that does not answer delays none of the others.
 
 mod disarming;
 
@@ -15,26 +15,26 @@ use crate::adapters::kubernetes::nodes::{self, Change, Failure, Node};
 use crate::fencing_agent::config::kubernetes::Kubernetes as Config;
 use crate::os::clock;
 
-/// How long a watch lasts before the server ends it.
+/// The duration of a watch before the server ends it.
 const WATCH: Duration = Duration::from_secs(240);
-/// How long the thread waits before it asks an API server again that gave no answer.
+/// The pause before an API server that did not answer is asked again.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How long the thread waits before it reads the Node anew that the server refuses to watch from its version on.
+/// The pause before a Node is read again after the server refused to watch it from its version on.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long a list waits that is asked for right behind another one.
+/// The least time between two lists.
 const LEAST_INTERVAL: Duration = Duration::from_secs(10);
-/// No read that breaks a tie takes longer.
+/// The time limit of a read that breaks a tie.
 const READ: Duration = Duration::from_secs(2);
 
-/// What a thread runs.
+/// The function of a thread.
 type Thread = Box<dyn FnOnce(Config, UnboundedSender<Report>) + Send>;
 
-/// The threads.
+/// The handle of the threads.
 #[derive(Debug)]
 pub(crate) struct Kubernetes {
     reads: Sender<Duration>,
     lists: Sender<()>,
-    /// When the watch last showed anything, in nanoseconds since boot.
+    /// The last sign of the watch, in nanoseconds since boot.
     heard: Arc<AtomicU64>,
 }
 
@@ -58,17 +58,17 @@ impl Kubernetes {
         Ok(Self { reads, lists, heard })
     }
 
-    /// Asks for a linearizable read of the own Node, which `asked` is the time of.
+    /// Requests a linearizable read of the own Node. `asked` is the time of the request.
     pub(crate) fn read(&self, asked: Duration) {
         let _ = self.reads.send(asked);
     }
 
-    /// Asks for the list: a member of the group is not on it.
+    /// Requests the list, because a member of the group is not on it.
     pub(crate) fn list(&self) {
         let _ = self.lists.send(());
     }
 
-    /// Returns how long ago the watch showed anything.
+    /// Returns the time since the last sign of the watch.
     pub(crate) fn watch_age(&self) -> Option<Duration> {
         match self.heard.load(Ordering::Relaxed) {
             0 => None,
@@ -77,12 +77,13 @@ impl Kubernetes {
     }
 }
 
-/// Whether the other end is still there.
+/// Sends a report. Returns whether the receiver still exists.
 fn send(reports: &UnboundedSender<Report>, told: Told) -> bool {
     reports.send(Report::Kubernetes(told)).is_ok()
 }
 
-/// Answers each read that is asked for. Of several that wait the newest counts, because an answer counts from when its read was asked for.
+/// Answers each requested read. Of several waiting requests only the newest counts, because an answer counts from the time of its
+/// request.
 fn break_ties(asked: &Config, reads: &Receiver<Duration>, reports: &UnboundedSender<Report>) {
     let asked = Config { api_timeout: asked.api_timeout.min(READ), ..asked.clone() };
     while let Ok(first) = reads.recv() {
@@ -94,10 +95,10 @@ fn break_ties(asked: &Config, reads: &Receiver<Duration>, reports: &UnboundedSen
     }
 }
 
-/// Lists the group at each interval, and when a list is asked for.
+/// Lists the group at each interval, and on request.
 fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<Report>) {
     let mut failure = None;
-    // The list of the start is fresh.
+    // The list of the start is still fresh.
     let mut wait = asked.check_interval;
     while !matches!(lists.recv_timeout(wait), Err(RecvTimeoutError::Disconnected)) {
         let _ = lists.try_iter().count();
@@ -116,7 +117,7 @@ fn keep_listing(asked: &Config, lists: &Receiver<()>, reports: &UnboundedSender<
     }
 }
 
-/// Returns words where they are not those of the last time.
+/// Returns a warning if it differs from the last one.
 fn news(last: &mut Option<String>, words: String) -> Option<Told> {
     if last.as_ref() == Some(&words) {
         return None;
@@ -125,12 +126,12 @@ fn news(last: &mut Option<String>, words: String) -> Option<Told> {
     Some(Told::Warning(words))
 }
 
-/// What the watch of the own Node goes by.
+/// The state of the watch of the own Node.
 struct Follower {
     asked: Config,
     reports: UnboundedSender<Report>,
     heard: Arc<AtomicU64>,
-    /// The UID of the first look: a Node of the same name with another one is another machine's.
+    /// The UID at the first observation. A Node of the same name with another UID is another machine's.
     uid: Option<String>,
     failure: Option<String>,
     reasons: Option<Vec<String>>,
@@ -154,7 +155,7 @@ impl Follower {
         }
     }
 
-    /// Watches from `version` on, until the Node has to be read anew.
+    /// Watches from `version` on, until the Node must be read again.
     fn watch(&mut self, mut version: String) {
         while !self.is_over {
             let watch = self.asked.access().and_then(|access| nodes::watch(&access, &self.asked.node, &version, WATCH));
@@ -200,7 +201,7 @@ impl Follower {
         self.heard.store(clock::boot_nanoseconds(), Ordering::Relaxed);
     }
 
-    /// Reports the reasons to be disarmed, where they have changed.
+    /// Reports the reasons to be disarmed, if they have changed.
     fn look(&mut self, node: Option<&Node>) {
         if self.uid.is_none() {
             self.uid = node.map(|node| node.uid.clone());
@@ -213,7 +214,7 @@ impl Follower {
         }
     }
 
-    /// The reasons stay as they are: an API server that is down changes nothing.
+    /// Reports a failure. The reasons stay unchanged, because an API server that is down changes nothing.
     fn failed(&mut self, why: &Failure) {
         let words = format!("the Node {} cannot be watched: {why}", self.asked.node);
         if let Some(told) = news(&mut self.failure, words) {

@@ -7,23 +7,23 @@ use std::path::Path;
 use crate::fencing_agent::config::refusal::Refusal;
 use crate::fencing_agent::config::{Config, read_members};
 
-/// What differs between two contents of a file.
+/// The fingerprint of a file's version: its inode, size and time of modification.
 type Print = (u64, u64, i64, i64);
 
-/// The file, as it was read last.
+/// The file, as it was last read.
 #[derive(Debug, Default)]
 pub(crate) struct Lists {
     last: Option<Print>,
 }
 
 impl Lists {
-    /// Begins with the file as it is now.
+    /// Starts with the present file.
     pub(crate) fn new(config: &Config) -> Self {
         Self { last: config.members_file.as_deref().and_then(print) }
     }
 
-    /// Returns the configuration with the new list, once where the file was rewritten. A list that does not fit, and a file that is
-    /// gone, is reported once.
+    /// Returns the configuration with the new list, once after each change of the file. A list that does not fit, or a missing
+    /// file, is reported once.
     pub(crate) fn changed(&mut self, config: &Config) -> Result<Option<Config>, Refusal> {
         let Some(file) = &config.members_file else { return Ok(None) };
         let found = print(file);

@@ -12,7 +12,7 @@ use tokio::io::unix::AsyncFd;
 use super::readable::readable;
 use crate::fencing_agent::config::refusal::Refusal;
 
-/// The longest datagram.
+/// The longest datagram in bytes.
 pub(super) const LONGEST: usize = 65_536;
 
 /// Returns the interface of each of this machine's addresses.
@@ -26,7 +26,7 @@ pub(crate) fn interfaces() -> BTreeMap<IpAddr, String> {
     found.collect()
 }
 
-/// Returns the interfaces of these addresses, and refuses one that is on none.
+/// Returns the interfaces of these addresses. Refuses an address that is on none.
 pub(crate) fn own_interfaces(addresses: &[SocketAddr]) -> Result<Vec<String>, Refusal> {
     let interfaces = interfaces();
     let own = addresses
@@ -50,29 +50,29 @@ pub(crate) fn bind(addresses: &[SocketAddr]) -> Result<Vec<UdpSocket>, Refusal> 
     bound.collect()
 }
 
-/// The sockets, by network. Only what can be read wakes the loop: a socket of the runtime would wake it once more for each datagram that has
-/// been sent.
+/// The sockets, by network. Only a readable socket wakes the loop. A socket of the runtime would also wake it for each datagram
+/// that was sent.
 #[derive(Debug)]
 pub(crate) struct Networks {
     sockets: Vec<AsyncFd<UdpSocket>>,
-    /// Which one is read from first, so that none holds up the others.
+    /// The network that is read first, so that none delays the others.
     turn: usize,
 }
 
 impl Networks {
-    /// Needs a runtime, and sockets that do not block.
+    /// Registers the sockets, which must not block. Needs a runtime.
     pub(super) fn new(sockets: Vec<UdpSocket>) -> io::Result<Self> {
         let sockets = sockets.into_iter().map(readable).collect::<io::Result<_>>()?;
         Ok(Self { sockets, turn: 0 })
     }
 
-    /// Sends without waiting. An error is a datagram that is lost.
+    /// Sends without waiting. An error means a lost datagram.
     pub(super) fn send(&self, network: usize, to: SocketAddr, datagram: &[u8]) -> io::Result<()> {
         let socket = self.sockets.get(network).ok_or(Errno::ENETUNREACH)?;
         socket.get_ref().send_to(datagram, to).map(drop)
     }
 
-    /// Waits for a datagram, and returns its network and length. Errors of the kernel about what was sent are passed over.
+    /// Waits for a datagram. Returns its network and length. Ignores the kernel's errors about earlier datagrams.
     pub(super) async fn receive(&mut self, buffer: &mut [u8]) -> (usize, usize) {
         let Self { sockets, turn } = self;
         std::future::poll_fn(|context| {
@@ -91,9 +91,9 @@ impl Networks {
 }
 
 fn poll_receive(socket: &AsyncFd<UdpSocket>, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<usize> {
-    // The runtime is there as long as the loop is, so the socket stays registered.
+    // The runtime exists as long as the loop, so the socket stays registered.
     while let Ok(mut readable) = ready!(socket.poll_read_ready(context)) {
-        // An error is an answer of the kernel to an earlier datagram, such as "port unreachable"; or there is nothing to read any more.
+        // An error is the kernel's answer to an earlier datagram, such as "port unreachable", or there is nothing more to read.
         if let Ok(Ok((length, _))) = readable.try_io(|socket| socket.get_ref().recv_from(buffer)) {
             return Poll::Ready(length);
         }

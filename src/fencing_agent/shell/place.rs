@@ -1,4 +1,4 @@
-//! The files of the agent: what it keeps over a restart, and what it shows while it runs.
+//! The files of the agent: those that outlive a restart, and those that show its state.
 
 use std::fs::DirBuilder;
 use std::io::{self, ErrorKind};
@@ -11,9 +11,9 @@ use crate::fencing_agent::config::Members;
 use crate::os::beneath::Dir;
 use crate::os::{clock, proc};
 
-/// Where the files of a running agent are, and its disable file.
+/// The directory of a running agent's files and of its disable file.
 pub(crate) const RUN_DIR: &str = "/run/fencing-agent";
-/// What outlives a boot.
+/// The directory of files that outlive a boot.
 pub(crate) const STATE_DIR: &str = "/var/lib/tandem/fencing-agent";
 
 const NUMBER: &str = "number";
@@ -24,22 +24,22 @@ const ARMED: &str = "armed";
 pub(crate) const STATUS: &str = "status.json";
 const LIMIT: u64 = 1024 * 1024;
 
-/// Makes a directory and its parents, for root alone.
+/// Creates a directory and its parents, for root only.
 pub(crate) fn make(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// The directory of what outlives a boot.
+/// The directory of files that outlive a boot, opened for use.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     dir: PathBuf,
 }
 
-/// Why the machine was not fed.
+/// The reason why the machine was not fed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Unfed {
     boot: String,
-    /// When it was written, for people.
+    /// The time of the write, for people.
     at: String,
     reason: String,
 }
@@ -53,7 +53,7 @@ impl Kept {
         Dir::open(&self.dir)
     }
 
-    /// Takes the number of this start. It is above all earlier ones, and where the file was lost, the wall clock makes it so.
+    /// Takes the number of this start. It is above all earlier ones. If the file was lost, the wall clock ensures that.
     pub(crate) fn take_number(&self) -> io::Result<u64> {
         let dir = self.open()?;
         let last: u64 = match dir.own_text(NUMBER, LIMIT) {
@@ -62,12 +62,12 @@ impl Kept {
             Err(error) => return Err(error),
         };
         let number = clock::wall_seconds().max(last.saturating_add(1));
-        // On the disk before it is used: a number that is used twice would seal with a key that was used.
+        // The number is on disk before it is used, because a number that is used twice would reuse a key of seals.
         dir.replace(NUMBER, format!("{number}\n").as_bytes(), 0o600)?;
         Ok(number)
     }
 
-    /// Writes why the machine is not fed, or that it is.
+    /// Writes the reason why the machine is not fed, or removes it.
     pub(crate) fn remember_unfed(&self, reason: Option<&str>) -> io::Result<()> {
         let dir = self.open()?;
         let Some(reason) = reason else {
@@ -80,7 +80,7 @@ impl Kept {
         dir.replace(UNFED, &serde_json::to_vec(&unfed)?, 0o600)
     }
 
-    /// Takes the reason for which an earlier boot ended unfed, once.
+    /// Returns and removes the reason why an earlier boot ended unfed.
     pub(crate) fn take_unfed(&self) -> Option<String> {
         let dir = self.open().ok()?;
         let unfed: Unfed = serde_json::from_slice(&dir.own_file(UNFED, LIMIT).ok()?).ok()?;
@@ -91,19 +91,19 @@ impl Kept {
         Some(format!("{} ({})", unfed.reason, unfed.at))
     }
 
-    /// Keeps the list, for a start that cannot read it.
+    /// Stores the list, for a start that cannot read it.
     pub(crate) fn keep_members(&self, members: &Members) -> io::Result<()> {
         self.open()?.replace(MEMBERS, &serde_json::to_vec(members)?, 0o600)
     }
 
-    /// Returns the list that was kept last.
+    /// Returns the last stored list.
     pub(crate) fn members(&self) -> Option<Members> {
         let bytes = self.open().ok()?.own_file(MEMBERS, LIMIT).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 }
 
-/// The note that a device was opened and not disarmed since, gone with the boot.
+/// The note that a device was opened and not disarmed since. It ends with the boot.
 #[derive(Clone, Debug)]
 pub(crate) struct Armed {
     dir: PathBuf,

@@ -1,4 +1,4 @@
-//! A file descriptor that wakes the loop where it can be read, and for nothing else.
+//! A file descriptor that wakes the loop only when it can be read.
 
 use std::io;
 use std::net::UdpSocket;
@@ -8,10 +8,10 @@ use nix::sys::timerfd::TimerFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// What owns its descriptor, and gives away no other one for as long as it lives.
+/// An owner of a descriptor, which keeps the same one as long as it lives.
 pub(super) trait Owner: AsRawFd {}
 
-/// The kernel's timer as the runtime takes it.
+/// The kernel's timer, in the form that the runtime accepts.
 #[derive(Debug)]
 pub(super) struct Timer(pub(super) TimerFd);
 
@@ -24,7 +24,7 @@ impl AsRawFd for Timer {
 impl Owner for UdpSocket {}
 impl Owner for Timer {}
 
-/// Registers a descriptor with the runtime that this runs in.
+/// Registers a descriptor with the present runtime.
 #[expect(deprecated, reason = "its successor is unsafe because a type may give away another descriptor; no Owner does")]
 pub(super) fn readable<T: Owner>(of: T) -> io::Result<AsyncFd<T>> {
     AsyncFd::with_interest(of, Interest::READABLE)

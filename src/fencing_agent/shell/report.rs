@@ -1,10 +1,10 @@
-//! What the threads report to the loop.
+//! The reports of the threads to the loop.
 
 use std::time::Duration;
 
 use crate::fencing_agent::config::Members;
 
-/// What a thread reports to the loop.
+/// A report of a thread to the loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Report {
     Opened {
@@ -16,27 +16,27 @@ pub(crate) enum Report {
     NotOpened {
         why: String,
     },
-    /// The multiplexer's connection was closed without `V`, or was lost: that machine resets.
+    /// The multiplexer's connection was closed without `V`, or was lost. The machine resets.
     MuxClosed {
         why: String,
     },
     /// A signal asks for the end.
     Terminate,
-    /// Of the threads that ask the Kubernetes API.
+    /// A report of the threads for the Kubernetes API.
     Kubernetes(Told),
 }
 
-/// What the threads that ask the Kubernetes API report.
+/// A report of the threads for the Kubernetes API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Told {
     /// The group's Nodes.
     Listed(Members),
-    /// All reasons of the API to be disarmed, as they are now.
+    /// The API's present reasons to be disarmed.
     Maintenance(Vec<String>),
-    /// A read that was asked for at this time was answered.
+    /// A read that was requested at this time was answered.
     Answered(Duration),
-    /// It was not.
+    /// A read that was requested at this time was not answered.
     Failed(Duration),
-    /// Words for the log: something came to be so, and was not before.
+    /// A warning for the log, about a new condition.
     Warning(String),
 }

@@ -1,4 +1,4 @@
-//! The loop: events into the core, and what it returns carried out.
+//! The loop: it passes events to the core, and carries out the outputs.
 
 pub(super) mod alarm;
 mod changes;
@@ -29,12 +29,12 @@ use crate::fencing_agent::config::Config;
 use crate::fencing_agent::core::{self, Agent, Change, ChangeKind, Event, MemberView, Name, Output, Snapshot};
 use crate::os::{clock, notify};
 
-/// How often the state is compared with the one that was written last, and files are looked for.
+/// The interval at which the state is compared with the last written one, and files are checked.
 const TICK: Duration = Duration::from_secs(1);
-/// How many datagrams are read before the clock has its turn.
+/// The number of datagrams that are read before the clock has its turn.
 const BATCH: usize = 256;
 
-/// All that the loop works on.
+/// The loop, with all that it works on.
 #[derive(Debug)]
 pub(crate) struct Shell {
     pub(crate) config: Config,
@@ -58,7 +58,7 @@ pub(crate) struct Shell {
     pub(crate) work: Work,
 }
 
-/// What changes while it runs.
+/// The data that changes while the loop runs.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     addresses: BTreeMap<Name, Vec<SocketAddr>>,
@@ -71,13 +71,13 @@ pub(crate) struct Work {
     identity: Option<String>,
     timeout: Duration,
     maintenance: Option<Vec<String>>,
-    /// The reasons of the own Node to be disarmed, once the API has shown it.
+    /// The own Node's reasons to be disarmed, once the API has shown it.
     of_node: Option<Vec<String>>,
     feeding_failures: u64,
     is_state_written: bool,
 }
 
-/// What ended the waiting.
+/// The reason why a wait ended.
 enum Found {
     Datagram { network: usize, length: usize },
     Report(Report),
@@ -85,7 +85,7 @@ enum Found {
 }
 
 impl Shell {
-    /// Runs until the core ends. The device is disarmed then, if the core asked for that.
+    /// Runs until the core ends. The device is then disarmed, if the core has requested that.
     pub(crate) async fn run(mut self) {
         let networks = self.interfaces.len();
         self.work.sent = vec![0; networks];
@@ -117,7 +117,8 @@ impl Shell {
 
     async fn wait(&mut self, next_tick: Duration, buffer: &mut [u8]) -> Found {
         self.alarm.set(self.work.wake.min(next_tick));
-        // Reports are few, so that a flood of datagrams holds up none. An answer that waits is not made too late by the time that has come.
+        // Reports come first because they are few, so a flood of datagrams delays none. A waiting answer comes before the time,
+        // so that it does not become late.
         tokio::select! {
             biased;
             Some(report) = self.reports.recv() => Found::Report(report),
@@ -126,7 +127,7 @@ impl Shell {
         }
     }
 
-    /// Handles a datagram and those that wait behind it.
+    /// Handles a datagram and those that follow it.
     async fn receive(&mut self, network: usize, length: usize, buffer: &mut [u8]) -> bool {
         let (mut network, mut length) = (network, length);
         for _ in 0..BATCH {
@@ -140,7 +141,7 @@ impl Shell {
                     }
                 }
                 Err(why) => {
-                    // It may be a node that was added to the group since the last list.
+                    // The sender may be a node that was added to the group since the last list.
                     if let (Dropped::Unlisted, Some(kubernetes)) = (why, &self.kubernetes) {
                         kubernetes.list();
                     }
@@ -157,12 +158,12 @@ impl Shell {
             };
             (network, length) = next;
         }
-        // Clients and signals have a turn as well.
+        // Clients and signals have their turn here.
         tokio::task::yield_now().await;
         false
     }
 
-    /// Handles what the feeding thread reports.
+    /// Handles a report of the feeding thread.
     fn reported(&mut self, report: Report) -> bool {
         let device = self.config.watchdog.device.display().to_string();
         let event = match report {
@@ -190,7 +191,7 @@ impl Shell {
         self.handle(event)
     }
 
-    /// Carries out what follows from `event`, and returns whether that is the end.
+    /// Carries out the outputs of `event`, and returns whether that is the end.
     fn handle(&mut self, event: Event) -> bool {
         let draws = &mut self.work.draws;
         let outputs = self.agent.handle(now(), event, &mut || draws.next());
@@ -245,7 +246,7 @@ impl Shell {
         });
     }
 
-    /// The list for local clients.
+    /// Returns the list for local clients.
     fn nodes(&self) -> Vec<messages::Node> {
         let members = self.agent.snapshot(now()).members;
         let present = members.iter().filter(|member| member.state.is_present());
@@ -261,7 +262,7 @@ impl Shell {
         messages::Node { name: name.to_string(), addresses: named.collect(), prev_disconnect_time: lost_at.map(wall) }
     }
 
-    /// Takes over the list of the configuration: the known senders, and the addresses of members.
+    /// Applies the list of the configuration: the known senders, and the addresses of members.
     fn list(&mut self) -> Vec<Name> {
         self.sealer.list(self.config.members.keys().map(String::as_str));
         let port = self.config.port;
@@ -271,7 +272,7 @@ impl Shell {
         self.work.addresses.keys().cloned().collect()
     }
 
-    /// Finds files that have changed, and writes the state where it is due.
+    /// Checks for changed files, and writes the state if it is due.
     fn tick(&mut self) -> bool {
         let mut is_end = false;
         is_end |= self.maintain();
@@ -283,7 +284,7 @@ impl Shell {
         is_end
     }
 
-    /// Writes the state, and logs what has come up since the last second.
+    /// Writes the state, and logs news since the last second.
     fn report(&mut self) {
         let (failures, error) = self.feeder.failures();
         if failures > 0 && self.work.feeding_failures == 0 {
@@ -356,7 +357,7 @@ impl Shell {
         rows.collect()
     }
 
-    /// Reports that the agent serves. What asks for the state from then on finds one.
+    /// Reports to the service manager that the agent serves. The state has been written before.
     fn announce(&self) {
         let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
         if let Err(error) = sent {
@@ -392,7 +393,7 @@ fn of_core(line: core::Line) -> chronicle::Line {
     chronicle::Line { weight, text: line.text }
 }
 
-/// Returns the wall clock's label of a time since boot.
+/// Returns the wall-clock time for a time since boot.
 fn wall(at: Duration) -> messages::Timestamp {
     let ago = now().saturating_sub(at);
     messages::Timestamp::of(Duration::from_millis(clock::wall_millis()).saturating_sub(ago))

@@ -1,8 +1,9 @@
-//! Sealed datagrams: each is encrypted and authenticated with a key that only members have.
+//! Sealed datagrams. Each is encrypted and authenticated with a key that only members have.
 //!
-//! A datagram is a header (the sender's name, the start it is from, and a counter) and a sealed payload. The key of the seal is derived
-//! from the shared key for one group, one sender and one start of it, so that the counter is a nonce that no key sees twice. The
-//! header, the receiver and the network are authenticated as well: a datagram that is sent on to another node does not open there.
+//! A datagram is a header (the sender's name, its start, and a counter) and a sealed payload. The key of the seal is derived from
+//! the shared key for one group, one sender and one of its starts. So the counter is a nonce that is never used twice with a key.
+//! The header, the receiver and the network are authenticated as well, so that a datagram that is forwarded to another node does
+//! not open there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,27 +13,27 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::os::secret::Secret;
 
-/// What each datagram begins with. memberlist's begin with a byte below 16, or 244.
+/// The beginning of each datagram. memberlist's datagrams begin with a byte below 16, or 244.
 const MAGIC: &[u8; 4] = b"TFA1";
-/// Separates these keys from others that the same secret might be used for.
+/// The salt that separates these keys from others of the same secret.
 const SALT: &[u8] = b"tandem fencing-agent datagrams 1";
-/// How many counters behind the newest one a datagram may be late: members and networks share one counter.
+/// The number of counters that a datagram may be behind the newest one. Members and networks share one counter.
 const WINDOW: u64 = 4_096;
 const WORDS: usize = 64;
 const TAG: usize = 16;
 /// The size of a start: its number and 8 random bytes.
 const START: usize = 16;
 
-/// Why a datagram is dropped; the label of the metric.
+/// The reason why a datagram is dropped, which is also the label of the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Dropped {
-    /// Not one of this program's.
+    /// The datagram is not this program's.
     Foreign,
-    /// The name of a sender that is not listed.
+    /// The sender is not listed.
     Unlisted,
-    /// Another key, another group, another receiver, or damaged.
+    /// The seal is of another key, group or receiver, or is damaged.
     Seal,
-    /// Seen before, or from an earlier start of the sender.
+    /// The datagram was seen before, or is from an earlier start of the sender.
     Replay,
 }
 
@@ -47,7 +48,7 @@ impl Dropped {
     }
 }
 
-/// A start of a sender: its number, which rises, and bytes that no other start has.
+/// A start of a sender: its number, which rises, and random bytes that no other start has.
 type Start = [u8; START];
 
 /// Seals and opens the datagrams of one group.
@@ -63,7 +64,7 @@ pub(crate) struct Sealer {
     senders: BTreeMap<String, Sender>,
 }
 
-/// What is known of a sender's newest start.
+/// The state of a sender's newest start.
 #[derive(Debug)]
 struct Sender {
     start: Start,
@@ -72,7 +73,7 @@ struct Sender {
 }
 
 impl Sealer {
-    /// Starts with the number of this start; `None` where the kernel gives no random bytes.
+    /// Creates the sealer of the start `number`; `None` if the kernel gives no random bytes.
     pub(crate) fn new(secret: &Secret, group: &str, own: &str, number: u64) -> Option<Self> {
         let root = Salt::new(HKDF_SHA256, SALT).extract(secret.reveal());
         let mut start = [0; START];
@@ -97,7 +98,7 @@ impl Sealer {
         self.senders.retain(|name, _| self.listed.contains(name));
     }
 
-    /// Returns the datagram for `to`, or `None` once all counters are used.
+    /// Returns the datagram for `to`; `None` once all counters are used.
     pub(crate) fn seal(&mut self, to: &str, network: usize, payload: &[u8]) -> Option<Vec<u8>> {
         self.counter = self.counter.checked_add(1)?;
         let mut datagram = header(&self.own, &self.start, self.counter)?;
@@ -108,7 +109,7 @@ impl Sealer {
         Some(datagram)
     }
 
-    /// Returns sender and payload of a datagram that came on `network`.
+    /// Returns the sender and the payload of a datagram that arrived on `network`.
     pub(crate) fn open(&mut self, datagram: &[u8], network: usize) -> Result<(String, Vec<u8>), Dropped> {
         let parts = Parts::of(datagram).ok_or(Dropped::Foreign)?;
         if !self.listed.contains(parts.name) {
@@ -129,7 +130,7 @@ impl Sealer {
                     Err(Dropped::Replay)
                 };
             }
-            // The number comes first in a start. A start of the same number is another one's, or a replay.
+            // A start begins with its number. Without a higher number, another start is an old one, or a replay.
             if parts.start[..8] <= sender.start[..8] {
                 return Err(Dropped::Replay);
             }
@@ -143,7 +144,7 @@ impl Sealer {
     }
 }
 
-/// A datagram, taken apart.
+/// The parts of a datagram.
 struct Parts<'a> {
     header: &'a [u8],
     name: &'a str,
@@ -175,7 +176,7 @@ fn header(name: &str, start: &Start, counter: u64) -> Option<Vec<u8>> {
     Some(header)
 }
 
-/// What is authenticated with the payload.
+/// Returns the additional data that is authenticated with the payload.
 fn bound(header: &[u8], to: &str, network: usize) -> Vec<u8> {
     let network = u8::try_from(network).unwrap_or(u8::MAX);
     header.iter().copied().chain([network]).chain(to.bytes()).collect()
@@ -195,11 +196,11 @@ fn derive(root: &Prk, group: &str, name: &str, start: &Start) -> Option<LessSafe
     Some(LessSafeKey::new(key))
 }
 
-/// Which counters have been seen: the newest, and which of those right behind it.
+/// The counters that have been seen: the newest, and which of the recent ones.
 #[derive(Debug)]
 struct Seen {
     newest: u64,
-    /// A ring of bits; that of a counter is at the counter modulo the window.
+    /// A ring of bits. A counter's bit is at the counter modulo the window.
     bits: [u64; WORDS],
 }
 
@@ -210,7 +211,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Notes `counter`, and returns whether it is new. One that is too old to know counts as seen.
+    /// Records `counter`, and returns whether it is new. A counter that is too old for the ring counts as seen.
     fn note(&mut self, counter: u64) -> bool {
         if counter.saturating_add(WINDOW) <= self.newest {
             return false;

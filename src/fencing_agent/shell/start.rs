@@ -1,4 +1,4 @@
-//! What comes before the loop: everything that can be refused is refused before the device is opened.
+//! The start before the loop. Every possible refusal comes before the device is opened.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::fencing_agent::config::{Config, Environment, key};
 use crate::fencing_agent::core::{self, Agent, OnQuorumLoss, Settings};
 use crate::os::{clock, daemon, proc};
 
-/// Where everything is.
+/// The paths that the agent uses.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) config: PathBuf,
@@ -37,7 +37,7 @@ pub(crate) struct Places {
     pub(crate) state_dir: PathBuf,
 }
 
-/// What the process was given.
+/// The inputs of the process.
 #[derive(Debug)]
 pub(crate) struct Given {
     pub(crate) places: Places,
@@ -46,7 +46,7 @@ pub(crate) struct Given {
     pub(crate) signals: SignalFd,
 }
 
-/// An agent that may run.
+/// An agent that is ready to run.
 #[derive(Debug)]
 pub(crate) struct Started {
     pub(crate) shell: Shell,
@@ -66,7 +66,7 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     let own = config.own_addresses();
     let interfaces = network::own_interfaces(&own)?;
     let left_running = check_watchdog(&config, &places.run_dir)?;
-    // The socket comes first: two agents with other addresses would feed one device.
+    // The socket comes first, because two agents with different addresses would feed one device.
     let listener = service::listen(&config.socket, config.socket_group.as_deref())?;
     let sockets = network::bind(&own)?;
     let place = |source| Refusal::Place { path: places.state_dir.clone(), source };
@@ -119,7 +119,7 @@ pub(crate) fn start(given: Given) -> Result<Started, Refusal> {
     Ok(Started { shell, hub, listener })
 }
 
-/// Reads the configuration. A file of members that cannot be read is replaced by what was in it last, and the reason is returned.
+/// Reads the configuration. Replaces an unreadable list of members by the last stored one, and returns the reason.
 fn read(file: &Path, environment: Environment, kept: &Kept) -> Result<(Config, Option<Refusal>), Refusal> {
     let why = std::cell::Cell::new(None);
     let config = Config::read_with(file, environment, |refusal| {
@@ -143,7 +143,7 @@ pub(crate) fn check_watchdog(config: &Config, run_dir: &Path) -> Result<bool, Re
     let device = &config.watchdog.device;
     if is_socket(device) {
         let marker = device.with_extension("active");
-        // A multiplexer with clients has the marker as well.
+        // The marker also exists while a multiplexer has clients.
         if !proc::listens_at(device) {
             let is_marked = marker.exists();
             return Err(if is_marked { Refusal::Marked { marker } } else { Refusal::NoMux { socket: device.clone() } });
@@ -151,11 +151,11 @@ pub(crate) fn check_watchdog(config: &Config, run_dir: &Path) -> Result<bool, Re
         return Ok(false);
     }
     let examined = watchdog::examine(wanted(&config.watchdog))?;
-    // Of a FIFO the kernel knows nothing.
+    // The kernel has no data about a FIFO.
     Ok(examined.is_running().unwrap_or_else(|| Armed::in_dir(run_dir).read().is_some()))
 }
 
-/// As [`check_watchdog`], where the running agent itself may have the device.
+/// Checks the watchdog as [`check_watchdog`] does, where the running agent itself may hold the device.
 pub(crate) fn check_watchdog_of_another(config: &Config, run_dir: &Path) -> Result<(), Refusal> {
     match check_watchdog(config, run_dir) {
         Err(Refusal::Device(OfTheDevice::Held { holder, .. })) if holder.name == "fencing-agent" => Ok(()),
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::fencing_agent::config::{EXAMPLE, Members};
 
-    /// Without it, a start that cannot read its list would have a quorum of none.
+    /// Without the stored list, a start that cannot read its list would have a quorum of none.
     #[test]
     fn a_list_that_cannot_be_read_is_the_last_one_that_was() {
         let dir = tempfile::tempdir().unwrap();

@@ -12,10 +12,10 @@ use crate::os::beneath::Dir;
 use crate::os::{clock, proc};
 
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// How often a state without news is written. A reader takes one that is older than 5 s for a dead agent's.
+/// The interval at which an unchanged state is written. A reader regards a state older than 5 s as a dead agent's.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Times are nanoseconds since boot, as `written`; those of the page are relative.
+/// The state. Times are nanoseconds since boot, as `written` is. Those that status prints are relative.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) boot: String,
@@ -42,12 +42,13 @@ pub(crate) struct State {
     pub(crate) datagrams: Vec<Datagrams>,
     pub(crate) dropped: BTreeMap<String, u64>,
     pub(crate) api_up: Option<bool>,
-    /// Seconds since the watch of the own Node showed anything.
+    /// The seconds since the last sign of the watch of the own Node.
     pub(crate) watch_age: Option<f64>,
     pub(crate) members: Vec<Member>,
 }
 
-/// Writes the states of a running agent. A new file each second was a quarter of what an idle agent cost.
+/// A writer of the states of a running agent. It skips unchanged states, because a new file each second was a quarter of an idle
+/// agent's cost.
 #[derive(Debug)]
 pub(crate) struct Writer {
     /// The kernel's id of this boot, which does not change under a running process.
@@ -60,7 +61,7 @@ impl Writer {
         Self { boot: proc::boot_id(), last: None }
     }
 
-    /// Writes the state at once where it has news, and each [`QUIET`] where it has none.
+    /// Writes the state at once if it has news, and each [`QUIET`] otherwise.
     pub(crate) fn write(&mut self, state: State, dir: &Path) -> io::Result<()> {
         if self.last.as_ref().is_some_and(|last| !state.is_due(last)) {
             return Ok(());
@@ -73,7 +74,7 @@ impl Writer {
     }
 }
 
-/// How many datagrams went or came on a network.
+/// The number of datagrams that were sent or received on a network.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Datagrams {
     pub(crate) direction: String,
@@ -85,20 +86,20 @@ pub(crate) struct Datagrams {
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) state: String,
-    /// Seconds since the newest answer was asked for, by network.
+    /// The seconds since the newest answered request, by network.
     pub(crate) contacts: Vec<Option<f64>>,
-    /// In milliseconds.
+    /// The round trip in milliseconds.
     pub(crate) round_trip: Option<f64>,
 }
 
 impl State {
-    /// Returns whether it is to be written, where `last` was written last.
+    /// Returns whether the state must be written, if `last` was written last.
     fn is_due(&self, last: &Self) -> bool {
         self.written.saturating_sub(last.written) >= u64::try_from(QUIET.as_nanos()).unwrap_or(u64::MAX)
             || self.news() != last.news()
     }
 
-    /// Returns it without what changes each second on an idle node: times, counts and round trips.
+    /// Returns the state without the parts that change each second on an idle node: times, counts and round trips.
     fn news(&self) -> Self {
         let news = |member: &Member| Member { contacts: Vec::new(), round_trip: None, ..member.clone() };
         Self {
@@ -116,7 +117,7 @@ impl State {
         Dir::open(dir)?.replace(STATUS, &serde_json::to_vec(self)?, 0o600)
     }
 
-    /// Reads it; nothing where no agent has written one since this boot, or the last one ended in order.
+    /// Reads the state; `None` if no agent has written one since this boot, or if the last one ended cleanly.
     pub(crate) fn read(dir: &Path) -> io::Result<Option<Self>> {
         match Dir::open(dir).and_then(|dir| dir.own_file(STATUS, LIMIT)) {
             Ok(bytes) => {
@@ -131,7 +132,7 @@ impl State {
         Dir::open(dir)?.remove(STATUS)
     }
 
-    /// Returns how long ago it was written.
+    /// Returns the age of the state.
     pub(crate) fn age(&self) -> Duration {
         Duration::from_nanos(clock::boot_nanoseconds().saturating_sub(self.written))
     }

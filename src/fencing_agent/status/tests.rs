@@ -1,4 +1,4 @@
-//! What is shown of a state.
+//! Tests of the output for a state.
 
 use super::*;
 use crate::fencing_agent::shell::state::Writer;

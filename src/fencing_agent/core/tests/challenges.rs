@@ -1,4 +1,4 @@
-//! When each member is challenged.
+//! Tests of the times at which members are challenged.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn an_absent_member_is_challenged_as_often_as_a_suspect() {
         });
         sent.count()
     };
-    // One that is challenged because of an open probe still has its turn with the others.
+    // A member that is challenged because of an open probe is still challenged with the others.
     assert!(to("c") >= 18 && to("b") <= 14, "{} {}", to("c"), to("b"));
 }
 
@@ -81,7 +81,7 @@ fn a_challenge_that_is_due_soon_goes_with_an_answer_and_not_once_more_in_its_rou
     assert!(matches!(sent_to_b(&played)[..], [Message::Challenge { .. }, ..]), "it challenges no more by itself");
 }
 
-/// A host wakes for each moment, not for each datagram.
+/// A host wakes up for each moment, and not for each datagram.
 #[test]
 fn few_members_are_challenged_at_the_same_moment() {
     let peers = ["b", "c", "d", "e", "f", "g", "h"];
@@ -102,14 +102,14 @@ fn few_members_are_challenged_at_the_same_moment() {
         }
         moments.into_values().collect::<Vec<usize>>()
     };
-    // The played peers answer no probe, so that a probed member is challenged on its own.
+    // The simulated peers answer no probe, so a probed member is challenged separately.
     let rounds = |found: &[usize]| {
         assert!(found.iter().all(|count| [1, peers.len()].contains(count)), "{found:?}");
         found.iter().filter(|count| **count == peers.len()).count()
     };
     let found = moments(&mut played);
     assert!((32..=36).contains(&rounds(&found)), "each 279 to 310 ms: {found:?}");
-    // One that was away is in step with the others.
+    // A member that was absent is in step with the others again.
     played.there.remove("b");
     played.pass(1);
     played.there.insert("b");

@@ -1,4 +1,4 @@
-//! When the device is opened, closed, and left alone.
+//! Tests of the times at which the device is opened, closed, and left alone.
 
 use super::super::feeding::Feeding;
 use super::super::quorum::Quorum;

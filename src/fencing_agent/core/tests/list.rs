@@ -1,4 +1,4 @@
-//! The list: which members join, are suspected, and are lost.
+//! Tests of the list: members that join, are suspected, and are lost.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn the_first_answer_joins_and_silence_ends_it() {
 
 #[test]
 fn an_answered_challenge_answers_an_open_probe() {
-    // The played peers answer no probe of SWIM at all.
+    // The simulated peers answer no SWIM probe at all.
     let mut played = joined(3, &["b", "c"]);
     played.pass(60);
     let snapshot = played.agent.snapshot(played.now);
@@ -108,7 +108,7 @@ fn a_suspect_that_answers_a_challenge_of_after_the_suspicion_began_is_not_lost()
     for from in ["b", "c"] {
         played.hear(from, 1, Message::Challenge { nonce: 1, suspected: None, accused: vec!["d".into()] });
     }
-    // It answers, and never refutes.
+    // The member answers, and never refutes.
     played.pass(20);
     assert_eq!((played.state("d"), left(&played)), (MemberState::Suspect, Vec::new()));
 }
@@ -185,12 +185,12 @@ fn another_members_word_loses_none_that_answers_here() {
     assert_eq!(left(&played), [("c".to_owned(), "b".to_owned())]);
 }
 
-/// After a cut, the other half has lost what answers here, and gossips both its suspicions and their ends.
+/// After a cut, the other half has lost members that answer here. It gossips both its suspicions and their ends.
 #[test]
 fn a_suspicion_of_now_makes_no_older_answer_void() {
     let mut played = joined(8, &["b", "c", "d", "e", "f", "g", "h"]);
     for name in ["d", "e", "f", "g", "h"] {
-        // Between two challenges of some of them.
+        // This is between two challenges of some of them.
         played.now += Duration::from_millis(20);
         played.gossip("b", about(name, 1, 0, foca::State::Suspect));
         played.gossip("b", about(name, 1, 0, foca::State::Down));
@@ -204,7 +204,7 @@ fn leaving_in_order_is_left_at_once_and_only_a_higher_number_returns() {
     played.hear("c", 1, Message::Leave);
     assert_eq!(left(&played), [("c".to_owned(), "c".to_owned())]);
     assert!(played.logged("LEFT c, in order"));
-    // It still answers, with the number that it has left with.
+    // The member still answers, in the life that it has left.
     played.pass(5);
     assert_eq!(played.state("c"), MemberState::Left);
     played.number = 2;
@@ -239,7 +239,7 @@ fn what_is_foreign_old_or_made_up_is_dropped_and_counted() {
     assert!(left(&played).is_empty() && played.agent.snapshot(played.now).members.len() == 3);
 }
 
-/// Every byte of what peers send is damaged in turn: nothing panics, and nothing that is made up joins.
+/// Every byte of the peers' datagrams is damaged in turn. Nothing panics, and no invented member joins.
 #[test]
 fn damaged_datagrams_do_nothing() {
     let mut played = joined(3, &["b", "c"]);
@@ -303,7 +303,7 @@ fn a_node_that_was_held_up_loses_none_for_that() {
 fn a_cut_that_takes_many_is_seen_at_once() {
     let mut played = joined(8, &["b", "c", "d", "e", "f", "g", "h"]);
     played.there = BTreeSet::from(["b", "c", "d"]);
-    // Probes fail as well: a bad score doubles the 1.2 s.
+    // Probes fail as well, and a bad score doubles the 1.2 s.
     played.pass(3);
     for name in ["e", "f", "g", "h"] {
         assert_eq!(played.state(name), MemberState::Suspect, "{name}");

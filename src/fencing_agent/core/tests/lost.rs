@@ -1,4 +1,4 @@
-//! What follows when no quorum is reached.
+//! Tests of the consequences of a lost quorum.
 
 use super::super::feeding::Feeding;
 use super::super::quorum::Quorum;
@@ -126,7 +126,7 @@ fn notified(members: usize, on_quorum_loss: OnQuorumLoss) -> Vec<(ChangeKind, St
     assert!(!played.has(&Output::Arm) && played.deadline().is_none(), "no watchdog");
     played.forget();
     played.there.retain(|name| members > 2 && *name == "b");
-    // The list would declare each one lost sooner.
+    // The list would declare each member lost sooner.
     played.until(|played, _| played.logged("quorum lost"));
     played.pass(1);
     played.changes().into_iter().map(|(kind, name, _)| (kind, name)).collect()

@@ -1,4 +1,4 @@
-//! The thread with a FIFO as device, and with a socket as multiplexer.
+//! Tests of the thread with a FIFO as device, and with a socket as multiplexer.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -96,7 +96,7 @@ fn the_multiplexers_socket_is_closed_without_v_at_the_deadline() {
     client.read_to_end(&mut bytes).unwrap();
     assert!(bytes.len() >= 2 && bytes.iter().all(|byte| *byte == 0), "{bytes:?}");
     assert!(matches!(reported.blocking_recv(), Some(Report::MuxClosed { .. })));
-    // In order, it leaves with `V`.
+    // A clean leave sends `V`.
     feeder.feed_until(Duration::MAX);
     feeder.arm();
     let (mut client, _) = listener.accept().unwrap();

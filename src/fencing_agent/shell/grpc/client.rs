@@ -1,4 +1,4 @@
-//! A client of the interface: what `nodes` and `events` are.
+//! A client of the interface, for `nodes` and `events`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,10 +12,10 @@ use tonic_prost::ProstCodec;
 use super::messages::{AllNodes, Empty, Event, Node};
 use super::{GET_ALL, STREAM_EVENTS};
 
-/// How long an answer is waited for. Events have no such limit.
+/// The time limit of an answer. Events have none.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why nothing is shown.
+/// The reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unserved {
     #[error("the agent cannot be reached at {socket} ({why}): 'systemctl status fencing-agent'")]
@@ -35,7 +35,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Connects. Needs a runtime.
+    /// Connects to the agent. Needs a runtime.
     pub(crate) async fn connect(socket: &Path) -> Result<Self, Unserved> {
         let unreached = |why: String| Unserved::Unreached { socket: socket.to_owned(), why };
         let endpoint =
@@ -58,7 +58,7 @@ impl Client {
         Ok(answer.map_err(|status| refused(&status))?.into_inner().nodes)
     }
 
-    /// Subscribes to events, and returns once the server has registered it.
+    /// Subscribes to events. Returns once the server has registered the subscription.
     pub(crate) async fn events(&mut self) -> Result<Events, Unserved> {
         self.ready().await?;
         let codec = ProstCodec::<Empty, Event>::default();
@@ -73,14 +73,14 @@ impl Client {
     }
 }
 
-/// A subscription.
+/// A subscription to events.
 #[derive(Debug)]
 pub(crate) struct Events {
     stream: Streaming<Event>,
 }
 
 impl Events {
-    /// Waits for the next event; none comes behind the error.
+    /// Waits for the next event. No event follows an error.
     pub(crate) async fn next(&mut self) -> Result<Event, Unserved> {
         match self.stream.message().await {
             Ok(Some(event)) => Ok(event),

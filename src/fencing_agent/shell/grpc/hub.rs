@@ -1,4 +1,4 @@
-//! The list for local programs, and the clients that subscribe to its changes. No client holds up another, or the agent.
+//! The list for local programs, and the clients that subscribe to its changes. No client delays another one, or the agent.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use tonic::codegen::tokio_stream::Stream;
 
 use super::messages::{AllNodes, Event, Node};
 
-/// How many events a client may be behind.
+/// The number of events that a client may be behind.
 const BEHIND: usize = 1_024;
 
-/// The list and its subscribers; a copy is the same one.
+/// The list and its subscribers. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hub {
     inner: Arc<Mutex<Inner>>,
@@ -32,14 +32,14 @@ impl Hub {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the list and sends the changes that made it, in one step: a client that asks behind an event sees it in the list.
+    /// Replaces the list and sends its changes, in one step. So a client that asks after an event sees it in the list.
     pub(crate) fn publish(&self, nodes: Vec<Node>, events: &[Event]) {
         let mut inner = self.inner();
         inner.nodes = nodes;
         for event in events {
             inner.subscribers.retain(|(sender, has_lagged)| {
                 let is_sent = sender.try_send(event.clone()).is_ok();
-                // The flag is there before the stream ends.
+                // The flag is set before the stream ends.
                 has_lagged.store(!is_sent, Ordering::SeqCst);
                 is_sent
             });
@@ -47,7 +47,7 @@ impl Hub {
         inner.subscribers.retain(|(sender, _)| !sender.is_closed());
     }
 
-    /// Ends all streams, and those that are opened from now on.
+    /// Ends all streams, including later ones.
     pub(crate) fn end(&self) {
         let mut inner = self.inner();
         inner.has_ended = true;

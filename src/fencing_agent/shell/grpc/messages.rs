@@ -1,4 +1,4 @@
-//! The messages of `metadata/fencing.proto`, field for field.
+//! The messages of `metadata/fencing.proto`, field by field.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) struct Timestamp {
 }
 
 impl Timestamp {
-    /// Returns the time that is `since` behind 1970.
+    /// Returns the time that is `since` after the beginning of 1970.
     pub(crate) fn of(since: Duration) -> Self {
         Self {
             seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),

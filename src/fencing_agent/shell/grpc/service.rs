@@ -23,7 +23,7 @@ use super::{GET_ALL, STREAM_EVENTS};
 use crate::fencing_agent::config::refusal::Refusal;
 use crate::os::proc;
 
-/// Root and the socket's group.
+/// The mode of the socket, for root and the socket's group.
 const MODE: u32 = 0o660;
 
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl ServerStreamingService<Empty> for StreamEvents {
     }
 }
 
-/// The connections of a socket, as a stream without an end.
+/// The connections of a socket, as an endless stream.
 struct Connections(UnixListener);
 
 impl Stream for Connections {
@@ -92,7 +92,7 @@ impl Stream for Connections {
     }
 }
 
-/// Binds the socket; `group` may connect, as root may.
+/// Binds the socket. Root and `group` may connect.
 pub(crate) fn listen(socket: &Path, group: Option<&str>) -> Result<std::os::unix::net::UnixListener, Refusal> {
     let failed = |source: io::Error| Refusal::Socket { socket: socket.to_owned(), source };
     if proc::listens_at(socket) {
@@ -105,7 +105,7 @@ pub(crate) fn listen(socket: &Path, group: Option<&str>) -> Result<std::os::unix
     }
     let listener = std::os::unix::net::UnixListener::bind(socket).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    // The group comes first: between the two, root alone may connect.
+    // The group is set first, so that only root may connect in between.
     if let Some(id) = id {
         std::os::unix::fs::chown(socket, None, Some(id)).map_err(failed)?;
     }

@@ -1,4 +1,4 @@
-//! Server and client over a socket.
+//! Tests of server and client over a socket.
 
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn a_stream_and_then_the_list_miss_nothing() {
         hub.publish(vec![node("a"), node("b")], &[event("before")]);
         let mut client = Client::connect(&socket).await.unwrap();
         let mut events = client.events().await.unwrap();
-        // Not awaited for in between: the headers came once the subscription stood.
+        // Nothing is awaited in between, because the headers arrived after the subscription.
         hub.publish(vec![node("a")], &[event("b")]);
         assert_eq!(client.nodes().await.unwrap(), [node("a")]);
         assert_eq!(events.next().await.unwrap(), event("b"));
@@ -55,7 +55,7 @@ fn a_client_that_does_not_read_is_cut_off_and_others_are_served() {
     served(|hub, socket| async move {
         let mut slow = Client::connect(&socket).await.unwrap().events().await.unwrap();
         let mut good = Client::connect(&socket).await.unwrap().events().await.unwrap();
-        // In one go: the server had no turn to send a part of them.
+        // All events are sent at once, so that the server cannot send a part of them in between.
         for count in 0..1_025 {
             hub.publish(Vec::new(), &[event(&count.to_string())]);
             if count % 100 == 0 {

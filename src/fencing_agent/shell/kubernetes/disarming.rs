@@ -1,17 +1,17 @@
-//! When a Node is not to be reset: an update, a deletion, or an operator's wish.
+//! The reasons not to reset a Node: an update, a deletion, or an operator's request.
 
 use crate::adapters::kubernetes::nodes::Node;
 
-/// Annotations of Deckhouse that mark a Node which an update drains or restarts, or which an operator has taken out.
+/// Annotations of Deckhouse on a Node that an update drains or restarts, or that an operator has excluded.
 const ANNOTATIONS: &[&str] = &[
     "update.node.deckhouse.io/disruption-approved",
     "update.node.deckhouse.io/approved",
     "node-manager.deckhouse.io/fencing-disable",
 ];
-/// The taint by which the cluster autoscaler marks a Node that it takes away.
+/// The taint of a Node that the cluster autoscaler removes.
 const TAINT: &str = "ToBeDeletedByClusterAutoscaler";
 
-/// Returns why the machine of the Node `name` is not to be reset. `uid` is the UID that the Node had at the first look.
+/// Returns the reasons not to reset the machine of the Node `name`. `uid` is the UID at the first observation.
 pub(super) fn reasons(name: &str, node: Option<&Node>, uid: Option<&str>) -> Vec<String> {
     let Some(node) = node else { return vec![format!("the Node {name} is gone")] };
     let mut reasons = Vec::new();

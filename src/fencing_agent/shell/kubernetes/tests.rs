@@ -1,4 +1,4 @@
-//! The threads against a stand-in of the API.
+//! Tests of the threads against a fake API.
 
 use std::net::TcpListener;
 
@@ -38,7 +38,7 @@ fn bench() -> Bench {
 }
 
 impl Bench {
-    /// Waits for a report that `wanted` takes; the others are passed over.
+    /// Waits for a report that `wanted` accepts, and ignores the others.
     fn until<T>(&mut self, wanted: impl Fn(Told) -> Option<T>) -> T {
         loop {
             match self.reports.blocking_recv() {
@@ -75,7 +75,7 @@ fn each_reason_of_the_own_node_is_reported_as_it_comes_and_goes() {
         annotate(&bench.api, key);
         assert_eq!(bench.reasons(), [format!("annotation {key}")]);
     }
-    // It means nothing here, so the last reason is gone.
+    // This annotation means nothing here, so the last reason has gone.
     annotate(&bench.api, "another");
     assert_eq!(bench.reasons(), Vec::<String>::new());
     bench.api.edit("node1", |node| node["spec"]["taints"] = json!([{ "key": "ToBeDeletedByClusterAutoscaler" }]));
@@ -103,7 +103,7 @@ fn a_watch_that_ends_or_is_too_old_begins_anew_and_misses_nothing() {
     bench.api.edit("node1", |node| node["metadata"]["annotations"] = json!({}));
     bench.api.forget();
     assert_eq!(bench.reasons(), Vec::<String>::new());
-    // What it does not answer changes nothing, and is a warning once.
+    // A refused answer changes nothing, and causes one warning.
     bench.api.refuse(Some(401));
     bench.api.end_watches();
     let warning = bench.until(|told| match told {
@@ -116,7 +116,7 @@ fn a_watch_that_ends_or_is_too_old_begins_anew_and_misses_nothing() {
     assert_eq!(bench.reasons(), ["the Node node1 is gone"]);
 }
 
-/// An API server that was restarted, and a Node that has not changed since.
+/// The API server was restarted, and the Node has not changed since.
 #[test]
 fn a_node_that_has_not_changed_for_long_is_watched_without_a_storm() {
     let mut bench = bench();
@@ -124,7 +124,7 @@ fn a_node_that_has_not_changed_for_long_is_watched_without_a_storm() {
     bench.api.forget();
     clock::sleep(Duration::from_millis(2500));
     let watches = || bench.api.asked().iter().filter(|asked| asked.contains("watch=1")).count();
-    // The first one, and the one behind its end.
+    // The first watch, and the one after its end.
     assert_eq!(watches(), 2, "{:?}", bench.api.asked());
     let disable = json!({ "node-manager.deckhouse.io/fencing-disable": "" });
     bench.api.edit("node1", |node| node["metadata"]["annotations"] = disable);

@@ -1,5 +1,5 @@
-//! The timer of the loop: the kernel's own. A timer of the runtime costs more than a datagram does: the runtime wakes itself where it is set
-//! earlier, and again on the way down its wheel of timers.
+//! The timer of the loop, which is the kernel's own. A timer of the runtime costs more than a datagram. The runtime wakes itself
+//! when such a timer is set earlier, and again as the timer moves down its timer wheel.
 
 use std::io;
 use std::time::Duration;
@@ -9,37 +9,37 @@ use tokio::io::unix::AsyncFd;
 
 use crate::fencing_agent::shell::readable::{Timer, readable};
 
-/// Rings at a time since boot.
+/// An alarm that rings at a time since boot.
 #[derive(Debug)]
 pub(crate) struct Alarm {
     timer: AsyncFd<Timer>,
-    /// When it rings; `None` once it has.
+    /// The time of the alarm; `None` once it has rung.
     at: Option<Duration>,
 }
 
 impl Alarm {
-    /// Makes an alarm that is not set. Needs a runtime.
+    /// Creates an alarm that is not set. Needs a runtime.
     pub(crate) fn new() -> io::Result<Self> {
         let timer = TimerFd::new(ClockId::CLOCK_BOOTTIME, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
         Ok(Self { timer: readable(Timer(timer))?, at: None })
     }
 
-    /// Has it ring at `at`.
+    /// Sets the alarm to `at`.
     pub(super) fn set(&mut self, at: Duration) {
         if self.at == Some(at) {
             return;
         }
-        // Zero would stop the timer.
+        // A zero would stop the timer.
         let once = Expiration::OneShot(at.max(Duration::from_nanos(1)).into());
         let set = self.timer.get_ref().0.set(once, TimerSetTimeFlags::TFD_TIMER_ABSTIME);
-        // The kernel refuses no time since boot. If it did, the loop would set it again with the next datagram.
+        // The kernel refuses no time since boot. If it did, the loop would set the timer again with the next datagram.
         self.at = set.ok().map(|()| at);
     }
 
-    /// Waits until it rings. Where something else comes first, it stays set.
+    /// Waits until the alarm rings. If the wait is cancelled, the alarm stays set.
     pub(super) async fn rings(&mut self) {
         while let Ok(mut ready) = self.timer.readable().await {
-            // A timer that was set anew since it was ready has not expired.
+            // A timer that was set again after it was ready has not expired.
             let has_expired = self.timer.get_ref().0.wait().is_ok();
             ready.clear_ready();
             if has_expired {
@@ -75,7 +75,7 @@ mod tests {
         assert!(!rings_within(&mut alarm, SHORT).await, "it has rung");
         alarm.set(Duration::ZERO);
         assert!(rings_within(&mut alarm, LONG).await, "a time that has passed rings at once");
-        // It expires unheard, and is set anew.
+        // The timer expires unheard, and is set again.
         alarm.set(now());
         clock::sleep(SHORT);
         alarm.set(now() + LONG);

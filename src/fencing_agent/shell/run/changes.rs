@@ -1,4 +1,4 @@
-//! What changes around a running agent: the list of members, and the reasons to be disarmed.
+//! The changes around a running agent: the list of members, and the reasons to be disarmed.
 
 use super::Shell;
 use crate::fencing_agent::config::Config;
@@ -7,8 +7,8 @@ use crate::fencing_agent::core::Event;
 use crate::fencing_agent::shell::report::Told;
 
 impl Shell {
-    /// Hands in the reasons to be disarmed where they have changed: of the file, and of the own Node once the API has shown it. Until then
-    /// the core arms no device.
+    /// Reports the reasons to be disarmed to the core if they have changed: those of the file, and those of the own Node once the
+    /// API has shown it. Until then the core arms no device.
     pub(super) fn maintain(&mut self) -> bool {
         let of_node = match (&self.kubernetes, &self.work.of_node) {
             (None, _) => Vec::new(),
@@ -25,7 +25,7 @@ impl Shell {
         self.handle(Event::Maintenance(reasons))
     }
 
-    /// Takes a new list over, if there is one that fits.
+    /// Applies a new list, if there is one that fits.
     pub(super) fn take_list(&mut self, changed: Result<Option<Config>, Refusal>) -> bool {
         match changed {
             Ok(None) => false,
@@ -43,7 +43,7 @@ impl Shell {
         }
     }
 
-    /// Handles what the Kubernetes API has shown.
+    /// Handles a report about the Kubernetes API.
     pub(super) fn of_kubernetes(&mut self, told: Told) -> bool {
         match told {
             Told::Listed(members) if members == self.config.members => false,

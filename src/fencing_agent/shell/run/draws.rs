@@ -1,4 +1,4 @@
-//! Random numbers, drawn many at a time: a call of the kernel for each would be one for each datagram.
+//! Random numbers, drawn many at a time, because a system call for each number would be one for each datagram.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use zeroize::Zeroize;
 
 use crate::os::clock;
 
-/// How many numbers are drawn at once.
+/// The number of numbers that are drawn at once.
 const MANY: usize = 64;
 const SIZE: usize = size_of::<u64>();
 
-/// Numbers that no other node can guess. Each is handed out once, and wiped.
+/// Numbers that no other node can guess. Each is used once, and wiped.
 pub(super) struct Draws {
     bytes: [u8; MANY * SIZE],
-    /// How many of them are left.
+    /// The number of unused numbers.
     left: usize,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for Draws {
 impl Draws {
     pub(super) fn next(&mut self) -> u64 {
         if self.left == 0 {
-            // Where the kernel has none, the time is a number that did not come before.
+            // If the kernel has no random bytes, the time is a number that was not used before.
             if SystemRandom::new().fill(&mut self.bytes).is_err() {
                 return clock::boot_nanoseconds();
             }
