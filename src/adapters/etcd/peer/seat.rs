@@ -164,9 +164,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Refuses unless our etcd's term is still the one that it was seen in. Once attached, this seat receives all of our etcd's
-    /// vote messages, so no other member can win. An election before that would have raised the term. The term was read before
-    /// the announcement was written to the CIB and read back, and no other node can run standalone behind that.
+    /// Fails unless etcd's term is still the one that was observed. Once attached, this seat receives all of etcd's vote
+    /// messages, so no other member can win. An election before that would have raised the term. The term was read before the
+    /// announcement was written to the CIB and read back, and no other node can run standalone behind that.
     fn ask_term(&mut self) -> Result<(), String> {
         let question = Outgoing::new(kind::HEARTBEAT, STALE_TERM);
         let answer = self.ask_until(&question, kind::APPEND_ANSWER)?;
