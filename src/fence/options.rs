@@ -143,7 +143,6 @@ const _: () = {
 };
 
 impl Opt {
-    /// Returns the option's row.
     pub fn row(self) -> &'static OptionRow {
         &OPTIONS[self as usize].1
     }

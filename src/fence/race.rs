@@ -14,7 +14,6 @@ pub enum Site {
     Own,
 }
 
-/// All sites.
 pub const SITES: [Site; 2] = [Site::Target, Site::Own];
 
 /// The BMCs that have not answered a step yet. They are asked in parallel, and answer in any order.
@@ -155,7 +154,6 @@ impl Race {
         Self { preferred, target: Knowledge::default(), own: Knowledge::default(), waited: false, step }
     }
 
-    /// Returns the next step.
     pub fn step(&self) -> RaceStep {
         self.step
     }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use super::proc;
 
-/// The table's path.
 pub(crate) const PATH: &str = "/etc/fstab";
 
 /// A line of the table, for a mount point.

@@ -91,7 +91,6 @@ pub(crate) fn open_file(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Returns the numbers of all processes.
 pub(crate) fn pids() -> io::Result<Vec<i32>> {
     Ok(fs::read_dir(ROOT)?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
@@ -121,7 +120,6 @@ pub(crate) fn is_mount_point(path: &Path) -> bool {
     mounts().unwrap_or_default().iter().any(|mount| mount.point == place)
 }
 
-/// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) point: PathBuf,

@@ -125,7 +125,6 @@ pub async fn move_leader(
     ask(endpoint, credentials, timeout, async move |mut client| client.move_leader(to).await.map(drop)).await
 }
 
-/// Removes member `id`.
 pub async fn remove_member(
     endpoint: &Endpoint,
     credentials: &Credentials,

@@ -22,7 +22,6 @@ impl Env {
         )
     }
 
-    /// Creates an environment of `pairs`.
     pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { variables: pairs.into_iter().collect() }
     }

@@ -22,7 +22,6 @@ impl Page {
         page
     }
 
-    /// Begins a section.
     pub fn section(&mut self, title: &str) -> &mut Self {
         self.0.control("SH", [title]);
         self

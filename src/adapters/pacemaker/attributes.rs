@@ -149,7 +149,6 @@ fn set_permanent(programs: &Programs, node: &str, name: &str, value: &str) -> Re
         .map(drop)
 }
 
-/// Sets or deletes a cluster property.
 pub fn set_property(programs: &Programs, name: &str, value: Option<&str>) -> Result<(), Error> {
     let args = match value {
         Some(value) => vec!["--type", "crm_config", "--name", name, "--update", value],

@@ -65,7 +65,6 @@ fn other_node(xml: &str, node: &str) -> Result<Option<String>, Error> {
     Ok(others().find(is_online).or_else(|| others().next()).map(str::to_owned))
 }
 
-/// Reads a CIB document.
 pub fn parse(xml: &str, resource: &str, node: &str, peer: Option<&str>) -> Result<Cib, Error> {
     let document = CibDocument::parse(xml).map_err(Error::Parse)?;
     Ok(read(document.root(), resource, node, peer))

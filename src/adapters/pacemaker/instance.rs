@@ -40,7 +40,6 @@ pub fn let_back(programs: &Programs, node: &str) -> Result<(), Error> {
     }
 }
 
-/// Sets a parameter of `resource`.
 pub fn set_parameter(programs: &Programs, resource: &str, name: &str, value: &str) -> Result<(), Error> {
     let words = ["--resource", resource, "--set-parameter", name, "--parameter-value", value];
     run(programs, "crm_resource", &words).map(drop)

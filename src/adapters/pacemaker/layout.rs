@@ -35,7 +35,6 @@ pub struct Cib {
 const PASSWORDS: [&str; 2] = ["password", "passwd"];
 const ALWAYS: [&str; 2] = ["INFINITY", "+INFINITY"];
 
-/// Reads a CIB document.
 pub fn parse(xml: &str) -> Result<Cib, String> {
     let document = CibDocument::parse(xml)?;
     let section = document.configuration()?;

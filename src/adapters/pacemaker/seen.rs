@@ -154,7 +154,6 @@ pub struct Ban {
 pub struct Configuration {
     /// The configured nodes, in the order of their names.
     pub nodes: Vec<String>,
-    /// Cluster properties.
     pub properties: BTreeMap<String, String>,
     /// Each node's permanent attributes.
     pub permanent: BTreeMap<String, BTreeMap<String, String>>,

@@ -53,7 +53,6 @@ pub struct Inspected {
     pub image_name: String,
 }
 
-/// A container's state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct State {

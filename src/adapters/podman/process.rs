@@ -38,7 +38,6 @@ impl Process {
         Some(Self { pid, started: stat.started })
     }
 
-    /// Returns whether the process is still alive.
     pub fn is_alive(self) -> bool {
         Self::of(self.pid) == Some(self)
     }

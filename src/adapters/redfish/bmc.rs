@@ -243,7 +243,6 @@ impl Bmc {
         MarkLogin { user: login.user.clone(), passwords, redfish_uri: redfish_uri.to_owned() }
     }
 
-    /// Returns the client of this BMC.
     pub fn client(&self) -> &Client {
         self.service.client()
     }

@@ -38,7 +38,6 @@ pub const ACCEPTED: u16 = 202;
 /// The function that logs the client's requests and answers. It receives no secrets.
 pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// The settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub address: Address,

@@ -86,7 +86,6 @@ impl MarkBoard {
         Self { client, login, handle, slot, held, sessions, takes_context, expands, read_limit, unanswered }
     }
 
-    /// Returns the client of this BMC.
     pub fn client(&self) -> &Client {
         &self.client
     }

@@ -9,7 +9,6 @@ use zeroize::Zeroizing;
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// The HTTP method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     Get,
@@ -34,7 +33,6 @@ impl Method {
     }
 }
 
-/// The credentials of a request.
 #[derive(Clone, Debug, Default)]
 pub enum Credentials {
     #[default]
@@ -54,7 +52,6 @@ impl Credentials {
     }
 }
 
-/// A request to one location.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     pub method: Method,

@@ -255,7 +255,6 @@ impl Service {
         &self.login
     }
 
-    /// Returns the user of the login.
     pub fn user(&self) -> &str {
         &self.login.user
     }

@@ -55,7 +55,6 @@ impl Board {
         Report { event: event.take(), rival: rival.clone(), why: why.clone(), is_clean: *swept == Some(false) }
     }
 
-    /// Opens the connection.
     pub(super) fn connect(&mut self) {
         self.unconnected = self.marks.connect().err().filter(|failure| failure.kind == FailureKind::Unreachable);
     }

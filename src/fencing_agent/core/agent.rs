@@ -24,7 +24,6 @@ const LEAVES: usize = 3;
 /// The shortest list with a watchdog. Of two members, neither knows which one is cut off.
 const FEWEST: usize = 3;
 
-/// The state of the agent.
 #[derive(Debug)]
 pub(crate) struct Agent {
     settings: Settings,
@@ -107,7 +106,6 @@ impl Agent {
         outputs
     }
 
-    /// Returns the state as of `now`.
     pub(crate) fn snapshot(&self, now: Duration) -> Snapshot {
         let reach = self.feeding.reach();
         let own = MemberView {

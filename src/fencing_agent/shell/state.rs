@@ -15,7 +15,7 @@ const LIMIT: u64 = 4 * 1024 * 1024;
 /// The interval at which an unchanged state is written. A reader regards a state older than 5 s as a dead agent's.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The state. Times are nanoseconds since boot, as `written` is. Those that status prints are relative.
+/// The state. `written` and `deadline` are nanoseconds since boot. The page of metrics has relative times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct State {
     pub(crate) boot: String,
@@ -86,7 +86,7 @@ pub(crate) struct Datagrams {
 pub(crate) struct Member {
     pub(crate) name: String,
     pub(crate) state: String,
-    /// The seconds since the newest answered request, by network.
+    /// The seconds since the newest answered challenge was sent, by network.
     pub(crate) contacts: Vec<Option<f64>>,
     /// The round trip in milliseconds.
     pub(crate) round_trip: Option<f64>,

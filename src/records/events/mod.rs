@@ -151,7 +151,6 @@ pub mod reason {
     /// The event of `tandem events test`.
     pub const TEST: &str = "TandemTest";
 
-    /// All reasons.
     pub const ALL: &[&str] = &[
         FENCING,
         FAILED_ACTION,

@@ -118,7 +118,6 @@ impl StandIn {
         });
     }
 
-    /// Ends all watches.
     pub(crate) fn end_watches(&self) {
         self.change(|objects| objects.ends += 1);
     }

@@ -24,7 +24,6 @@ impl Alarm {
         Ok(Self { timer: readable(Timer(timer))?, at: None })
     }
 
-    /// Sets the alarm to `at`.
     pub(super) fn set(&mut self, at: Duration) {
         if self.at == Some(at) {
             return;
