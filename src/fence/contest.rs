@@ -88,8 +88,8 @@ impl Contest {
         }
     }
 
-    /// Makes this node the one that is not preferred, because it has no vote. Called before it marks anything. Its wait is longer
-    /// than that of a peer that is not preferred either, so that the two do not withdraw and return at the same time.
+    /// Makes this node the one that is not preferred, because it has no vote. Called before it marks anything. The peer may not
+    /// be preferred either, so this node's wait is longer. The two then do not withdraw and return at the same time.
     pub(super) fn yield_to_marks(&mut self) {
         self.race = Race::new(false);
         self.delay *= 2;

@@ -1,5 +1,5 @@
-//! The part of an action that races with the agent of the other node. It sends no reset before the race is won, and leaves no
-//! mark behind.
+//! The part of an action that races with the agent of the other node. It sends no reset before the race is won. In the end it
+//! deletes its marks, unless a reset may still be under way.
 
 use std::time::Duration;
 
