@@ -1,5 +1,5 @@
-//! The lock against two member changes at once: a key with a lease, in the form of etcd's own lock service. So `etcdctl lock
-//! tandem/member-change` waits for this lock. This lock waits for no other holder, and reports it instead.
+//! The lock against two member changes at once: a key with a lease, in the form of etcd's own lock service. That service, as in
+//! `etcdctl lock tandem/member-change`, waits for this lock. This lock waits for no other holder, and reports it instead.
 //!
 //! Next to it is a key without a lease, which names the last removed member. A command that was cut off after a removal reads it.
 

@@ -13,7 +13,7 @@ use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
 use crate::os::ofd_lock;
 
-/// The time that a writer waits for the others. Each holds the lock for less than a millisecond, but Pacemaker starts an alert
+/// The time that a writer waits for the others. Each holds the lock for less than a millisecond. But Pacemaker starts an alert
 /// agent for each of many simultaneous alerts, and waits 30 s for each.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);

@@ -14,7 +14,7 @@ const LIMIT: u64 = 64 * 1024 * 1024;
 
 /// Returns every event that is kept, oldest first. Skips lines that a loss of power cut short.
 pub fn all(directory: &Path) -> io::Result<Vec<Event>> {
-    // The older file is read again, because the newer one may just have replaced it.
+    // The older file is read again if there is a gap, because the newer one may just have replaced it.
     let mut events = whole(&older(directory))?;
     let newer = whole(&path(directory))?;
     if newer.first().is_some_and(|first| events.last().is_some_and(|last| first.number.saturating_sub(last.number) > 1))
