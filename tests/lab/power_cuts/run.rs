@@ -1,4 +1,4 @@
-//! One run: write, strike, wait for two voters, read everything back.
+//! A run: write, strike, wait for two voters, and read everything back.
 
 use std::time::Duration;
 
@@ -20,17 +20,17 @@ use crate::verdict::Window;
 use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
 pub(super) const RETURN_LIMIT: Duration = Duration::from_secs(240);
-/// Long enough for a node that would wrongly run standalone to do so.
+/// The time for which a node that booted alone is observed, enough for it to wrongly run standalone.
 const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
-/// What a node says that begins to.
+/// The log lines of a node that begins to run standalone.
 const SERVES_ALONE: [&str; 3] = ["announcing that it runs standalone", ": running standalone", "forcing a new cluster"];
 
-/// What a run is about.
+/// The parts of a run.
 pub(super) struct Scene<'a> {
     pub(super) lab: &'a Lab,
     leader: Node,
     pub(super) writers: Writers,
-    /// From when on, and until when, writes were taken by a node that an operator gave up afterwards.
+    /// The time in which a node took writes that an operator gave up afterwards.
     given_up: Option<Window>,
 }
 
@@ -75,7 +75,7 @@ impl Scene<'_> {
             }
             Blow::SurvivorKilled { victim, after } => {
                 let survivor = self.node(victim).other();
-                // Looked up beforehand: the blows must come together where nothing lies between them.
+                // The process id is read in advance, because the two blows may have to come without a pause.
                 let pid = etcd::pid(self.lab, survivor).ok_or("no etcd runs on the survivor")?;
                 power::cut(self.lab, self.node(victim))?;
                 std::thread::sleep(after);
@@ -104,7 +104,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Cuts one, then the other. Answers from when to when the second one was alone.
+    /// Cuts one node, then the other. Returns the time in which the second one was alone.
     fn cut_both(&self, first: Role, apart: Duration) -> Result<Window> {
         let (first, second) = (self.node(first), self.node(first).other());
         power::cut(self.lab, first)?;
@@ -112,7 +112,7 @@ impl Scene<'_> {
         std::thread::sleep(apart);
         power::cut(self.lab, second)?;
         let to = self.writers.now();
-        // Fencing may have pressed the first one's button, and a BMC does what it was asked even then.
+        // The fence agent may have pressed the first one's button, and a BMC executes that even now.
         std::thread::sleep(Duration::from_secs(1));
         power::cut(self.lab, first)?;
         Ok((from, to))
