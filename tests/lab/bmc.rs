@@ -1,4 +1,4 @@
-//! A BMC for each host: Redfish over HTTPS, whose power actions are the lab's own power commands. One background
+//! A BMC for each host: Redfish over HTTPS. Its power actions are the lab's own power commands. One background
 //! process serves both BMCs in the switch's network namespace, so that it survives the power cuts of the hosts.
 
 pub mod accounts;

@@ -16,7 +16,7 @@ use crate::up::{self, Wish};
 use crate::verdict::Verdict;
 use crate::writer::{FIRST_WRITES, Load, STEADY, Writers};
 
-/// The node whose power is cut.
+/// The node that loses power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victim {
     Leader,

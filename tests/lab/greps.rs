@@ -18,7 +18,7 @@ pub enum When {
 pub enum Found {
     /// On each node.
     Everywhere,
-    /// On the node whose name is the later one.
+    /// On the node with the later name.
     OnTheSecond,
     /// On neither.
     Nowhere,

@@ -32,7 +32,7 @@ impl Version {
         }
     }
 
-    /// Returns the Debian suite whose `etcd-server` is of this line.
+    /// Returns the Debian suite with an `etcd-server` of this line.
     fn suite(self) -> &'static str {
         match self {
             Self::V3_4 => "bookworm",
@@ -46,7 +46,7 @@ pub fn name(version: &str) -> String {
     format!("localhost/tandem/etcd:{version}")
 }
 
-/// The programs in the image besides etcd.
+/// The programs in the image in addition to etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tools {
     /// Tandem runs no program in the container.

@@ -21,7 +21,7 @@ fn key(node: Node) -> String {
     format!("power-{node}")
 }
 
-/// Returns the name of the setting that says whether the host will boot after the lab's delay.
+/// Returns the name of the setting that shows whether the host will boot after the lab's delay.
 fn boots(node: Node) -> String {
     format!("boots-{node}")
 }

@@ -1,4 +1,4 @@
-//! Whether either node may be lost. That is true a moment later than two voters are there: an etcd votes before its
+//! The wait until either node may be lost. That is a moment later than two voters are there: an etcd votes before its
 //! agent has published and stored that. A node that loses its peer in between refuses to run standalone, and must.
 
 use serde_json::Value;

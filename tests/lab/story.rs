@@ -37,7 +37,7 @@ impl StoryStep {
 struct Log {
     path: PathBuf,
     offset: u64,
-    /// The beginning of a line whose end is not written yet.
+    /// The beginning of an incomplete line.
     partial: String,
 }
 

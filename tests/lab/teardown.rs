@@ -51,7 +51,7 @@ pub fn down(lab: &Lab) -> Vec<String> {
         // The BMCs end first, so that no fencing request boots a host that was just ended.
         let _ = bmc.kill();
     }
-    // This also finds a machine whose record was not written because of a crash.
+    // This also finds a machine without a record, because of a crash.
     for machine in pids(|process| process.is_machine(lab)).filter_map(|pid| Record::of(pid).ok()) {
         let _ = machine.kill();
     }

@@ -1,5 +1,5 @@
 //! A measurement of wrongly lost Corosync tokens. Both hosts run under full load of processors, disks and network for
-//! some time. Then a host freezes for a moment, like a machine whose hardware stalls.
+//! some time. Then a host freezes for a moment, like a machine with stalls of its hardware.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};

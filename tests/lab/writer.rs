@@ -289,7 +289,7 @@ async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
 }
 
 /// Runs a writer: one write after the other, each until one try is acknowledged, through either endpoint. Each try has
-/// a key of its own, because a try without an answer says nothing about the acknowledged one.
+/// a key of its own, because a try without an answer proves nothing about the acknowledged one.
 async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;

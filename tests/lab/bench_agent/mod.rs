@@ -29,7 +29,7 @@ const BLOWS: &[(&str, Blow)] = &[
     ("image", image::changed),
     ("both-cut", blows::both_cut),
 ];
-/// The number of `monitor` calls whose cost is measured.
+/// The number of measured `monitor` calls.
 const MONITORS: usize = 9;
 /// The time that the shell agent needs after a promotion to read its member id in a monitor, which runs every 30 s. A
 /// stop before that removes a member that no longer exists. That fault is known, and the bench does not measure it.

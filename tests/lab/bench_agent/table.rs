@@ -112,7 +112,7 @@ impl Figure {
         })
     }
 
-    /// Returns the limit for each single run, for figures whose median alone is not enough.
+    /// Returns the limit for each single run, for figures that need more than a limit of the median.
     fn most(self) -> Option<f64> {
         (self == Self::FencedToWrite).then_some(1.0)
     }

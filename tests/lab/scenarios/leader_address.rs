@@ -1,5 +1,5 @@
-//! An address and a program follow the leader, by the commands that `docs/operate/address.md` prints. Both hosts are asked for the address ten
-//! times a second: it is never on both, and it is with the leader soon after each change.
+//! An address and a program follow the leader, by the commands in `docs/operate/address.md`. The lab asks both hosts
+//! for the address ten times a second: it is never on both, and soon moves to the leader after each change.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,12 +21,12 @@ use crate::writer::Writers;
 
 const PAGE: &str = include_str!("../../../docs/operate/address.md");
 const MARK: &str = "<!-- runs: node1 -->";
-/// The address of the page, and the lab's.
+/// The address in the page, and the lab's.
 const OF_THE_PAGE: &str = "192.0.2.10";
 const ADDRESS: &str = "10.99.0.50";
-/// From a hand-over, or the first write after a kill, until the address is with the leader.
+/// The limit from a hand-over, or from the first write after a kill, until the address is with the leader.
 const FOLLOWS: Duration = Duration::from_secs(10);
-/// From the survivor's first write.
+/// The limit from the survivor's first write.
 const SURVIVES: Duration = Duration::from_secs(5);
 const LOST: Duration = Duration::from_secs(60);
 
@@ -53,7 +53,7 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// The blocks of commands that a page marks.
+/// Returns the marked blocks of commands in a page.
 pub(super) fn blocks(page: &'static str) -> impl Iterator<Item = &'static str> {
     let behind = page.split(MARK).skip(1);
     behind.filter_map(|text| text.trim_start().strip_prefix("```sh\n")?.split("```").next())
@@ -90,7 +90,7 @@ fn follows(lab: &Lab, writers: &Writers) -> Result<()> {
         must("the survivor writes", steps::wait_write(writers, LOST)?, |node| *node == survivor)?;
         arrives(lab, "in a partition", survivor, SURVIVES)
     });
-    // Mended also after a failure, so that the logs show what follows.
+    // The network is repaired even after a failure, so that the logs show the consequence.
     net::set_partition(lab, false)?;
     followed?;
     voters().map(drop)
@@ -119,7 +119,7 @@ struct Watched {
     on_both: u32,
 }
 
-/// Asks both hosts all the time while `work` is done.
+/// Observes both hosts continuously while `work` runs.
 fn watched(lab: &Lab, work: impl FnOnce() -> Result<()>) -> Result<Watched> {
     let (is_done, watched) = (AtomicBool::new(false), Mutex::new(Watched::default()));
     std::thread::scope(|scope| {

@@ -14,7 +14,7 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::tls;
 
-/// The size of the disk, whose file is sparse.
+/// The size of the disk. Its file is sparse.
 const SIZE: &str = "6G";
 /// Drivers in the order in which they are loaded. Each comes after those that it depends on.
 const DRIVERS: &[&str] =

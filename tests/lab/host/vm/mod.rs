@@ -147,7 +147,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Returns the record of the process whose id is in `pidfile`.
+/// Returns the record of the process that `pidfile` names.
 fn record(pidfile: &Path) -> Result<Record> {
     let pid = std::fs::read_to_string(pidfile).map_err(|error| format!("{}: {error}", pidfile.display()))?;
     Record::of(pid.trim().parse()?)

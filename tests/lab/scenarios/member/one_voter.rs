@@ -1,4 +1,4 @@
-//! Two nodes become one by a command, and two again by another; before that, README's lines for other programs are run.
+//! Two nodes become one by a command, and two again by another. Before that, the README's lines for other programs run.
 
 use super::super::setup::typed::HERE;
 use super::world::{self, World};
