@@ -41,7 +41,7 @@ impl Version {
     }
 }
 
-/// The image's name inside the hosts.
+/// Returns the image's name inside the hosts.
 pub fn name(version: &str) -> String {
     format!("localhost/tandem/etcd:{version}")
 }

@@ -77,7 +77,7 @@ fn lost_is_seen() -> bool {
     lost == ["b"]
 }
 
-/// An earlier try without an answer is in the store, and the acknowledged one is not.
+/// Returns whether a write counts as lost if only an earlier try without an answer is in the store.
 fn at_another_revision() -> bool {
     let acks = [ack(Node::Two, "k7", 0, 1, 107)];
     history::lost(&acks, &store(&[("k7", 108)])).len() == 1 && history::lost(&acks, &store(&[("k7", 107)])).is_empty()
@@ -110,7 +110,8 @@ fn two_clusters() -> bool {
     history::forks(&acks, &[]).len() == 1 && history::beside(&acks, &store(&[("a", 8), ("b", 9)])).len() == 1
 }
 
-/// No revision repeats or goes back, but the second history lacks the end of the first one.
+/// Returns whether a second history is detected in which no revision repeats or goes back, but the end of the first one
+/// is missing.
 fn begins_above() -> bool {
     let acks = [ack(Node::One, "a", 0, 1, 101), ack(Node::One, "b", 2, 3, 102), ack(Node::Two, "c", 4, 5, 160)];
     history::forks(&acks, &[]).is_empty() && history::beside(&acks, &store(&[("c", 160)])).len() == 2
@@ -194,7 +195,8 @@ fn hole() -> bool {
     is_only(&wrong(deeds, &link(4, "node1", 5)), "the chain has a hole: nobody put 3")
 }
 
-/// Both writes got the same revision, as on two nodes that part at one point, so that only the author differs.
+/// Returns whether a lost update is detected if both writes got the same revision, as on two nodes that part at one
+/// point. Only the author differs.
 fn lost_update() -> bool {
     let (one, two) = (Node::One, Node::Two);
     let deeds = vec![swapped(one, 1, 2, 0), swapped(one, 2, 3, 2), swapped(two, 2, 3, 2)];

@@ -196,10 +196,10 @@ pub struct Draw {
     pub blow: Blow,
 }
 
-/// Seconds until a node hears of its own fencing. If the other node still counts a fenced node as a member, it learns
-/// that with the next membership, after the token's time-out and the consensus (6.6 s). A node that is back before then
-/// takes the message for itself, and its Pacemaker ends for good ("allegedly just fenced"). No real machine boots that
-/// fast.
+/// The least boot delay of a fenced node, in seconds. If the other node still counts it as a member, it hears of its
+/// own fencing with the next membership. That takes the token's time-out and the consensus (6.6 s). A node that is back
+/// before then takes the message for itself, and its Pacemaker ends for good ("allegedly just fenced"). No real machine
+/// boots that fast.
 const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
 impl Draw {

@@ -1,5 +1,5 @@
-//! The end of a run in which a data dir was swapped. Either both nodes vote and hold every acknowledged write, or a
-//! node refuses with a reason that names what resolves it, and no disk has lost a write.
+//! The end of a run in which a data dir was swapped. Both nodes vote and hold every acknowledged write, or a node
+//! refuses. Then its reason names what resolves it, and no disk has lost a write.
 
 use std::time::{Duration, Instant};
 

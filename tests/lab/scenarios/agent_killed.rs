@@ -64,7 +64,7 @@ pub fn while_it_goes_on_alone(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Once podman launches etcd, puts its node on standby and kills the agent. The stop that follows must have ended the
+/// Puts etcd's node on standby and kills the agent, once podman launches etcd. The stop that follows must have ended the
 /// launch.
 fn killed_and_stopped(lab: &Lab, node: Node, actions: &[&str]) -> Result<()> {
     let launches = || host::must(lab, node, &["test", "-e", LAUNCHES]).is_ok();

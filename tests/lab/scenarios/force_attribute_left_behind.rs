@@ -21,7 +21,7 @@ const A_FEW_MONITORS: Duration = Duration::from_secs(30);
 /// The command in the refusal.
 const WAY_OUT: &str = "confirm-recovery";
 
-/// A voter of two deletes the attribute.
+/// Checks that a voter of two deletes the attribute.
 pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));

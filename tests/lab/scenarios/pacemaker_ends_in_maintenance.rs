@@ -1,6 +1,6 @@
 //! Pacemaker ends on a node in maintenance, as for an update, and etcd keeps running. Its machine has left the cluster
-//! in good order, which is no proof about its etcd: the other node must not run standalone because of that. When
-//! Pacemaker returns in the same boot, alone, the earlier state of etcd proves nothing any more, because the other node
+//! in good order, which is no proof about its etcd: the other node must not run standalone because of that. Then
+//! Pacemaker returns in the same boot, alone. The earlier state of etcd proves nothing any more, because the other node
 //! may have run standalone since.
 
 use std::time::Duration;

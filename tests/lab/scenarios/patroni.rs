@@ -1,6 +1,6 @@
 //! A real client: PostgreSQL under Patroni on the two hosts. If the replica's host dies, the primary is not demoted as
 //! long as the survivor's etcd keeps running. If the primary's host dies, the replica takes over once etcd is back and
-//! the dead primary's lock has expired, or the alert agent has released it. No acknowledged row is lost.
+//! the dead primary's lock is gone. The lock expires, or the alert agent releases it. No acknowledged row is lost.
 
 use std::time::{Duration, Instant};
 

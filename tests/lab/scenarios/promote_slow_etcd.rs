@@ -1,6 +1,6 @@
-//! A promotable clone. A node has become a voter, and Pacemaker is about to promote its instance, when its etcd freezes
-//! for a moment and its peer loses power. It takes over like any other node, because a slow moment is no reason to stop
-//! it.
+//! A promotable clone. A node has become a voter, and Pacemaker is about to promote its instance. Then its etcd freezes
+//! for a moment, and its peer loses power. It takes over like any other node, because a slow moment is no reason to
+//! stop it.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ const SIZE: &str = "6G";
 const DRIVERS: &[&str] =
     &["virtio_pci", "virtio_blk", "ext4", "virtio_net", "virtio_console", "virtio_rng", WATCHDOG, "softdog", "overlay"];
 const WATCHDOG: &str = "i6300esb";
-/// The watchdog's time-out in seconds, instead of systemd's default of 30. A shutdown sets a time-out of its own.
+/// The watchdog's time-out in seconds; the driver's default is 30. A shutdown sets a time-out of its own.
 const BITES_AFTER: u32 = 10;
 /// The word on the kernel's command line that makes a machine only print [`WORD`].
 pub const PROBE: &str = "lab.probe";

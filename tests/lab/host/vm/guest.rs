@@ -76,7 +76,7 @@ const ENABLED: &[&str] = &["ssh", "lab-net", "lab-journal"];
 const CLUSTER: &[&str] = &["corosync", "pacemaker"];
 const NO_CLUSTER_IS_MADE: &[&str] = &["pcsd.service", "pcsd-ruby.service"];
 
-/// A script that streams the journal to the lab as it is written, so that the lab also has lines that the guest had not
+/// A script that streams the journal to the lab as it is written. So the lab also has the lines that the guest had not
 /// synced when its power failed. The format is the one that [`crate::timeline`] merges.
 const JOURNAL: &str = r"#!/bin/sh
 journalctl --follow --lines=all --boot --utc --output=short-iso-precise |

@@ -89,7 +89,7 @@ impl Host for Vm {
         })
     }
 
-    /// The image is part of the tree that the disks are made of.
+    /// Does nothing, because the image is part of the tree that the disks are made of.
     fn import_image(&self, _: &Lab, _: Node, _: &Path, _: &str) -> Result<()> {
         Ok(())
     }

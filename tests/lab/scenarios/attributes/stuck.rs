@@ -1,6 +1,6 @@
 //! A node leaves in good order, and its transient attributes are back in the CIB. Pacemaker up to 3.0.1 can do that
-//! when a new attribute writer restores what it remembers. The survivor does not use a record of that node. The node,
-//! once it is back, does not take a wish as its own, and does not retry for ever to delete what Pacemaker cannot
+//! when a new attribute writer restores what it remembers. The survivor does not use a record of that node. Once the
+//! node is back, it does not take a wish as its own. It does not endlessly retry to delete what Pacemaker cannot
 //! delete.
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! `tandem status` about states of etcd and of its node that take time to occur: a learner, a resource that an operator
-//! disabled, a start that fails, a node that is lost and not confirmed off, and one that was fenced.
+//! `tandem status` about states of etcd and of its node that take time to occur. They are a learner, a disabled
+//! resource, a start that fails, a node that is lost and not confirmed off, and a fenced node.
 
 use std::time::{Duration, Instant};
 

@@ -38,8 +38,8 @@ pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     crate::redundant::wait(lab)?;
     power::cut(lab, joins)?;
     let mut from = steps::log_length(lab, joins);
-    // A node that has booted before its peer misses it is fenced as it comes up, and is still a voter, so it would keep
-    // its data.
+    // A node that boots before its peer misses it is fenced as it comes up. It would still be a voter, and keep its
+    // data.
     steps::wait_alone(lab, stays)?;
     for (words, after) in MOMENTS {
         // The survivor's fencing switches it on. Once there is nothing to fence, the operator does.

@@ -55,9 +55,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's machine stands still, cannot be fenced, and goes on",
         paused::not_fenced,
     )
-    // Its BMC is unreachable. The machine was frozen, so its kernel reports lockups and RCU stalls, systemd ends a
-    // journald that was silent for too long, and a monitor that was running exceeds its time-out. The fence device that
-    // was moved off it, which is possible without fencing, still ran there when it resumed.
+    // Its BMC is unreachable. The machine was frozen, so its kernel reports lockups and RCU stalls, and systemd ends a
+    // journald that was silent for too long. A monitor that was running exceeds its time-out. The fence device that was
+    // moved off it, which is possible without fencing, still ran there when it resumed.
     .errors(&[&[
         "no route to it",
         "timed out without a connection",
