@@ -7,8 +7,8 @@ use tandem::operate::cluster::Cluster;
 
 use crate::states::{INFINITY, NODES, configured, each, instance, node, on, power_off, seen, stop};
 
-/// A state: its name, its difference from the healthy one, and every condition that is not true, as `PLACE
-/// TYPE=REASON`.
+/// A state: its name, its difference from the healthy one, and every condition that is not true, which is written as
+/// `PLACE TYPE=REASON`.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) change: fn(&mut Cluster),

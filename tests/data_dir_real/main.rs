@@ -1,8 +1,8 @@
 //! The offline reader and the advance of the commit index, on data dirs that real etcds of both supported Debian
 //! versions wrote. A real etcd then judges the results.
 //!
-//! This is a separate tier, because it needs both etcds and takes minutes: `cargo test --test data_dir_real --
-//! --test-threads 4 --nocapture`.
+//! This is a separate tier, because it needs both etcds and takes minutes. Run it with
+//! `cargo test --test data_dir_real -- --test-threads 4 --nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 

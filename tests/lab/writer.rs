@@ -54,9 +54,9 @@ pub const STEADY: Load = Load {
     chain_every: Duration::from_millis(200),
 };
 
-/// A load of one write after the other. Between two of them the newest acknowledged entry is in both logs, and neither
-/// log records it as committed. With several writers, the next entry, which carries the commit index, is nearly always
-/// there already.
+/// A load of one write after the other. Between two of them the newest acknowledged entry is in both logs, and
+/// committed in neither. With several writers, the next entry, which carries the commit index, nearly always follows at
+/// once.
 pub const ONE_BY_ONE: Load = Load {
     writers: 1,
     between: Duration::from_millis(10),
@@ -64,8 +64,7 @@ pub const ONE_BY_ONE: Load = Load {
     chain_every: Duration::from_secs(1),
 };
 
-/// A load of many parallel writers, like the clients of a busy API server: entries are always in flight between the
-/// members.
+/// A load of many parallel writers, like the clients of a busy API server: entries are always in flight.
 pub const SIXTEEN: Load = Load {
     writers: 16,
     between: Duration::from_millis(20),
@@ -79,8 +78,7 @@ pub const FIRST_WRITES: Duration = Duration::from_secs(120);
 const SOME_WRITES: usize = 5;
 /// The time after which a write counts as failed, and the writer tries another one through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
-/// The pause after a failure, because a refused connection fails at once and would be retried a thousand times a
-/// second.
+/// The pause after a failure, because a refused connection fails at once and would be retried all the time.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
 /// The size of a value that only fills the database, and the number of such values in flight.
@@ -179,8 +177,7 @@ impl Writers {
         lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
     }
 
-    /// Waits until each node has acknowledged some writes that begin from now on. They are part of the proof of a good
-    /// end.
+    /// Waits until each node has acknowledged some writes that begin from now on, as a part of the proof of a good end.
     pub fn wait_on_each(&self) -> Result<()> {
         let moment = self.now();
         let has_some = |acks: &[Ack], node| {
@@ -221,8 +218,8 @@ impl Writers {
         self.longest_beside(&[])
     }
 
-    /// Returns [`Self::longest_gap`] less the machine's own stalls, which is the time for which etcd and its agents
-    /// made clients wait.
+    /// Returns [`Self::longest_gap`] less the machine's own stalls: the time for which etcd and its agents made clients
+    /// wait.
     pub fn longest_wait(&self) -> (Duration, Duration) {
         self.longest_beside(&self.stalls.seen())
     }

@@ -40,8 +40,8 @@ fn stripped_size() -> u64 {
     std::fs::metadata(stripped).unwrap().len()
 }
 
-/// Returns the crate of a function: the first name in it, such as `core` for `<core::option::Option<T> as
-/// Clone>::clone`.
+/// Returns the crate of a function: the first name in it. For `<core::option::Option<T> as Clone>::clone` that is
+/// `core`.
 fn crate_of(symbol: &str) -> &str {
     let begin = symbol.trim_start_matches(|c: char| !c.is_ascii_alphabetic() && c != '_');
     let begin = ["dyn ", "mut ", "const "].iter().fold(begin, |rest, word| rest.strip_prefix(word).unwrap_or(rest));

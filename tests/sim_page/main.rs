@@ -1,5 +1,5 @@
-//! The pages of `tandem-sim run --html` in a real browser. `tests/sim_page/setup` installs it, and `cargo test --test
-//! sim_page` runs the tests. The pictures are left in `target/sim_page`.
+//! The pages of `tandem-sim run --html` in a real browser, which `tests/sim_page/setup` installs. Run the tests with
+//! `cargo test --test sim_page`. The pictures are left in `target/sim_page`.
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "a test program: a panic is how it fails, nothing is exported")]
 
