@@ -1,5 +1,5 @@
 //! The answers of `tandem status` on a host, read as a script reads them: the verdict, its exit code and its problems.
-//! Also the object for OpenShift's etcd operator, which the operator's API server must accept.
+//! Also the object for OpenShift's etcd operator, which OpenShift's API server must accept.
 
 use std::time::{Duration, Instant};
 

@@ -158,7 +158,8 @@ fn members(
     Ok(context.programs.pace().within(Question::Members, ask, client::Error::is_too_late)?)
 }
 
-/// Returns an error while another agent's action, or the podman of a killed agent, is still at work.
+/// Takes the lock on the container. Fails while another agent's action, or the podman of a killed agent, still holds
+/// it.
 fn own_turn(context: &Context) -> Result<(), Error> {
     match context.container_lock.take() {
         Fact::Known(true) => Err(Error::Unusable("an earlier action still starts or ends the container".to_owned())),

@@ -29,7 +29,7 @@ pub(super) fn vote_proxy(context: &Context, vote: &DeadVote) -> Result<(), Error
         }
     }
     context.probe_own_etcd(Question::Proof, blocking::confirmed_read)?;
-    // etcd records that the removal is committed with the next entry of its log. Without that, a kill would bring the
-    // dead voter back. A full database refuses a write, so the entry is of another kind.
+    // etcd records that the removal is committed with the next entry of its log. Without that entry, a kill would bring
+    // the dead voter back. A query for alarms makes one, which even a full database accepts.
     Ok(context.probe_own_etcd(Question::Proof, blocking::committed_entry)?)
 }

@@ -168,8 +168,8 @@ fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error
     is_one.then(|| path.to_owned()).ok_or(manifest::Error::NoPath(name))
 }
 
-/// Reads the copy of the manifest. The copy names the data dir, so this can only check the last part of the path. A
-/// text that is no manifest is refused, and no sentence contains it.
+/// Reads the copy of the manifest. The manifest names the data dir, which is unknown until then, so only the last part
+/// of the path is opened without following links. A text that is no manifest is refused, and no sentence contains it.
 fn saved(params: &Params, node: &str) -> Result<Manifest, manifest::Error> {
     let text = Dir::open(&params.config_location)
         .and_then(|location| own_dir::text(&location, SAVED_MANIFEST, manifest::SIZE_LIMIT));

@@ -81,7 +81,7 @@ pub struct Certificates {
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer: Pair,
-    /// The certificate of the agent for its queries of etcd.
+    /// The certificate and key with which the agent queries etcd.
     pub client: Pair,
 }
 
