@@ -1,11 +1,11 @@
-//! Sentences that external tests of Two Node OpenShift search the logs for, where they are true.
+//! Sentences that external tests of Two Node OpenShift search for in the logs. They are logged when they are true.
 
 use std::collections::BTreeSet;
 
 use crate::agent::resource::context::Context;
 use crate::decide::{Evidence, Request};
 
-/// Logs what Pacemaker's variables say of the transition, in the first round of a start or a stop.
+/// Logs the transition's variables from Pacemaker, in the first round of a start or a stop.
 pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
     let Some(notify) = &context.notify else { return };
     let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(" ");
@@ -34,8 +34,8 @@ pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
     }
 }
 
-/// Whether both stop together and this node's name is the later one: the shell agent delays that one, so that not both leave
-/// the member list at once.
+/// Returns whether both nodes stop together and this node has the later name. The shell agent delays that node, so that
+/// not both leave the member list at once.
 fn is_second_to_stop(me: &str, peer: &str, stop: &BTreeSet<String>) -> bool {
     me > peer && stop.contains(me) && stop.contains(peer)
 }

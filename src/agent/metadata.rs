@@ -1,11 +1,11 @@
-//! What the agent says of itself: the meta-data and the man page.
+//! The agent's description of itself: the meta-data and the man page.
 
 use crate::adapters::ocf::manpage;
 use crate::adapters::ocf::metadata::{self, Agent};
 use crate::agent::resource::actions::ACTIONS;
 use crate::agent::resource::params::PARAMETERS;
 
-/// Who provides the agent: `ocf:tandem:podman-etcd`.
+/// The provider in the agent's name `ocf:tandem:podman-etcd`.
 const PROVIDER: &str = "tandem";
 
 const AGENT: Agent = Agent {
@@ -16,12 +16,12 @@ const AGENT: Agent = Agent {
     actions: ACTIONS,
 };
 
-/// The XML that `meta-data` prints.
+/// Returns the XML that `meta-data` prints.
 pub fn xml() -> String {
     metadata::xml(&AGENT)
 }
 
-/// The man page, in section 7 as those of other resource agents.
+/// Returns the man page, in section 7 like those of other resource agents.
 pub fn man_page() -> String {
     manpage::page(&AGENT, PROVIDER)
 }

@@ -1,6 +1,6 @@
 //! `podman-etcd`, the OCF resource agent: observe, decide, act, until the action is answered.
 //!
-//! Each action is a function of its environment and of the programs that it may run, for any caller; [`process`] is the
+//! Each action is a function of its environment and of the programs that it may run, for any caller. [`process`] is the
 //! program around them.
 
 pub mod act;
@@ -32,13 +32,13 @@ use crate::os::clock::Deadline;
 use crate::os::isolated::isolated;
 use crate::records::{data_mount, events, state_file};
 
-/// How long a check of the parameters takes at most.
+/// The limit for a check of the parameters.
 const VALIDATE_TAKES: Duration = Duration::from_secs(20);
-/// What a start needs of its time once the manifest is there.
+/// The part of a start's time that it needs once the manifest exists.
 const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_MANIFEST_EVERY: Duration = Duration::from_secs(1);
 
-/// Whether the parameters fit this machine.
+/// Checks whether the parameters fit this machine.
 pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     let strict = || params::outdated(env).map_or(Ok(()), Err);
     let checked = strict().and_then(|()| params::parse(env)).and_then(|params| {
@@ -53,13 +53,13 @@ pub fn validate_all(env: &Env, programs: &Programs) -> Answered {
     }
 }
 
-/// Performs what Pacemaker asks for, within the time that it gives, and records what was decided below `decisions`.
+/// Performs Pacemaker's request within its time-out, and records the decisions below `decisions`.
 pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request) -> Answered {
     let volatile = env.volatile_dir();
     if let Err(error) = volatile::settle(&volatile, env.resource()) {
         let why = format!("other users can write in {}: {error}", volatile.display());
         log::error!("{why}");
-        // Whatever they wrote there, etcd can be stopped, and one that runs is watched.
+        // Whatever other users wrote there, etcd can be stopped, and a running one is monitored.
         if request == Request::Start {
             return Answered::failed(Code::Generic, why);
         }
@@ -109,8 +109,8 @@ pub fn answer(env: &Env, programs: &Programs, decisions: &Path, request: Request
     ended.answered
 }
 
-/// Pacemaker's user, as whom alert agents run, may not make the directory itself on every distribution. Before anything is started
-/// on a node, it is probed.
+/// Makes the directory of events at a probe, which precedes every start on a node. Pacemaker's user, which runs the
+/// alert agents, cannot make the directory on every distribution.
 fn make_room_for_events(request: Request) {
     if request == Request::Probe {
         isolated("events", || {
@@ -121,7 +121,8 @@ fn make_room_for_events(request: Request) {
     }
 }
 
-/// For an action that Pacemaker ends after `timeout`, on a machine as slow as this boot has shown; and when its answer is due.
+/// Returns the pace of this machine, as this boot has measured it, and the deadline of an action that Pacemaker ends
+/// after `timeout`.
 fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     let path = state_file::pace_path(&env.volatile_dir(), env.resource());
     let pace = Pace::read(&path);
@@ -130,8 +131,8 @@ fn paced(env: &Env, timeout: Duration, request: Request) -> (Pace, Deadline) {
     (if request == Request::Probe { pace.of_a_probe() } else { pace }, deadline)
 }
 
-/// A start waits for a manifest that OpenShift has yet to write: nothing can be decided before it is there. Everybody
-/// else makes do with the copy that the container was made from.
+/// Collects the context of an action. A start waits for a manifest that OpenShift has not written yet, because it
+/// cannot decide anything without it. Other actions use the copy from which the container was made.
 fn context(
     env: &Env,
     params: Params,
@@ -162,11 +163,12 @@ fn refuse(invalid: &Invalid) -> Answered {
     Answered::failed(invalid.code, &invalid.sentence)
 }
 
-/// A wrong parameter must not keep etcd from being stopped, nor make a probe fail where nothing runs.
+/// Answers a request with wrong parameters. They must not prevent a stop of etcd, or make a probe fail where nothing
+/// runs.
 fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid: &Invalid) -> Answered {
     let name = params::container_name(env);
     match request {
-        // What can be put right at any moment, such as a manifest that is gone, is no fault of an etcd that runs.
+        // A fault that can be repaired at any moment, such as a missing manifest, is no fault of a running etcd.
         Request::Monitor if invalid.code == Code::Generic => match podman::inspect(programs, &name) {
             Ok(Some(container)) if container.state.running => {
                 log::warn!("{invalid}");

@@ -1,4 +1,4 @@
-//! The agent as a process: which action is asked for, its environment, its log, its exit code and exit reason.
+//! The agent as a process: its action, environment, log, exit code and exit reason.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,10 +17,10 @@ use crate::os::{clock, logging};
 use crate::records::decision_log;
 
 const USAGE: &str = "usage: podman-etcd {start|stop|monitor|notify|promote|demote|reload-agent|validate-all|meta-data}";
-/// Kept of an action's time for the answer of one that hangs; of a short time, an eighth.
+/// The part of an action's time that is reserved for its answer if it hangs. For a short time it is an eighth.
 const FOR_THE_END: Duration = Duration::from_secs(1);
 
-/// Runs the agent; `args` follow the program's name. The first is the action, others are ignored as OCF has it.
+/// Runs the agent. `args` follow the program's name. The first is the action; others are ignored, as OCF requires.
 pub fn main(args: &[OsString]) -> u8 {
     let action = args.first().map(|arg| arg.to_string_lossy().into_owned()).unwrap_or_default();
     if matches!(action.as_str(), "meta-data" | "metadata") {
@@ -62,23 +62,23 @@ fn answer(action: &str, env: &Env) -> Answered {
     super::answer(env, &programs, Path::new(decision_log::DIRECTORY), request)
 }
 
-/// The time that Pacemaker gives the action, or would give it.
+/// Returns the time-out that Pacemaker gives to the action, or its default.
 fn time_of(action: &str, env: &Env) -> Duration {
     let action = if action == "status" { "monitor" } else { action };
     let advertised = || actions::ACTIONS.iter().find(|known| known.name == action).map(|known| known.timeout_s);
     env.timeout().unwrap_or_else(|| Duration::from_secs(advertised().unwrap_or(actions::PACEMAKERS_DEFAULT_S).into()))
 }
 
-/// Ends the process as a failure with a reason, shortly before Pacemaker ends it without one.
+/// Ends the process as a failure with a reason, shortly before Pacemaker would end it without one.
 ///
-/// Every question has a limit of its own, and the action a deadline. This is for what has none: a file on a dead file server, or a
-/// log that takes no more lines.
+/// Every query has a time-out, and the action a deadline. This covers operations without a limit: a file on a dead file
+/// server, or a log that accepts no more lines.
 #[expect(clippy::exit, reason = "the other threads hang in something that cannot be interrupted")]
 fn end_before(timeout: Duration) {
     let ends = timeout.saturating_sub(FOR_THE_END.min(timeout / 8));
     std::thread::spawn(move || {
         clock::sleep(ends);
-        // In a thread of its own, and not through the log: stderr may be what hangs.
+        // A separate thread prints it, and not through the log, because stderr may be what hangs.
         std::thread::spawn(move || print_reason(&hangs(ends)));
         clock::sleep(FOR_THE_END / 10);
         std::process::exit(Code::Generic.status().into());

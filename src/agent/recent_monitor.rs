@@ -1,7 +1,8 @@
-//! A monitor that follows closely on one that found etcd well: it answers the same while etcd's process lives.
+//! A monitor that closely follows one that found etcd healthy: it returns the same answer while etcd's process lives.
 //!
-//! Pacemaker calls a monitor each second, because monitors find the death of etcd. A whole monitor, which asks etcd, its peer and the CIB,
-//! costs ten times as much, and each four seconds is often enough for what it finds. Every other action makes the next monitor a whole one.
+//! Pacemaker runs a monitor every second, because monitors detect the death of etcd. A full monitor queries etcd, its
+//! peer and the CIB, and costs ten times as much. For what it detects, every four seconds is enough. Every other action
+//! makes the next monitor a full one.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,20 +17,21 @@ use crate::decide::Request;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// How long the answer of a whole monitor counts. Of monitors each second, every fourth is whole; of monitors each 5 s, every one.
+/// The validity of a full monitor's answer. With monitors every second, every fourth one is full; with monitors every 5
+/// s, each one is.
 const ENOUGH_FOR: Duration = Duration::from_millis(3500);
 
-/// The answer of a whole monitor.
+/// The answer of a full monitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct RecentMonitor {
-    /// When, in nanoseconds since the boot.
+    /// The time of the answer, in nanoseconds since the boot.
     at: u64,
-    /// What Pacemaker asked: [`Env::asked`].
+    /// Pacemaker's request, as [`Env::asked`].
     asked: u64,
-    /// etcd's process.
+    /// The process of etcd.
     #[serde(flatten)]
     process: Process,
-    /// Whether the answer was that etcd runs as Promoted.
+    /// True if the answer was that etcd runs as Promoted.
     promoted: bool,
 }
 
@@ -37,10 +39,11 @@ fn path(env: &Env) -> PathBuf {
     state_file::recent_monitor_path(&env.volatile_dir(), env.resource())
 }
 
-/// Returns the answer of the last whole monitor, where `request` is a monitor and that answer still counts. Any other request ends that.
+/// Returns the answer of the last full monitor if `request` is a monitor and the answer is still valid. Any other
+/// request invalidates it.
 pub(super) fn answer(env: &Env, request: Request) -> Option<Answered> {
     if request != Request::Monitor {
-        // Where it stays, its process and its age bound it.
+        // If the file cannot be removed, its process and its age still limit it.
         let _ = std::fs::remove_file(path(env));
         return None;
     }
@@ -51,7 +54,7 @@ pub(super) fn answer(env: &Env, request: Request) -> Option<Answered> {
     still_counts.then(|| if last.promoted { Code::RunningPromoted } else { Code::Success }.into())
 }
 
-/// Keeps the answer of a whole monitor that found etcd well and changed nothing.
+/// Keeps the answer of a full monitor that found etcd healthy and changed nothing.
 pub(super) fn keep(env: &Env, code: Code) {
     let promoted = match code {
         Code::Success => false,

@@ -1,4 +1,4 @@
-//! The rounds of one action: observe, decide, act, until the plan says that the action is answered.
+//! The rounds of one action: observe, decide, act, until the plan answers the action.
 
 mod watch;
 
@@ -12,19 +12,20 @@ use crate::agent::resource::context::Context;
 use crate::decide::reason::{Health, Wait};
 use crate::decide::{self, Decision, Evidence, Exit, Next, OnFailure, Phase, Plan, Progress, Reason, Request};
 
-/// How many rounds in a row may fail before the action does. A membership change meets a leader election now and then.
+/// The number of consecutive failed rounds before the action fails. A membership change sometimes meets a leader
+/// election.
 const FAILURES_ALLOWED: u32 = 3;
-/// The pause after a round that failed, and where many will.
+/// The pauses after a failed round, and after several.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_MANY: Duration = Duration::from_secs(2);
-/// Rounds that must still fit into the action's time before it observes again: one to observe, one to act on the result. An
-/// action that ends here is continued by the next one.
+/// The number of rounds that must still fit into the action's time before it observes again: one to observe, one to act
+/// on the result. The next action continues one that ends here.
 const LOOKS_LEFT: u32 = 2;
 
-/// How an action ended.
+/// The end of an action.
 pub(super) struct Ended {
     pub answered: Answered,
-    /// Whether the first round found an etcd that votes and has a leader, and nothing to change.
+    /// True if the first round found an etcd that votes and has a leader, and nothing to change.
     pub all_well: bool,
 }
 
@@ -60,21 +61,21 @@ struct Rounds<'a> {
     watch: Watch<'a>,
 }
 
-/// One round, from its look to its last effect.
+/// A round, from its observation to its last effect.
 struct Round {
-    /// Where the action was as the round began.
+    /// The progress of the action at the beginning of the round.
     progress: Progress,
     evidence: Evidence,
     looking: Duration,
     decision: Decision,
-    /// How many of the plan's effects were performed, in which time, and what ended them.
+    /// The number of performed effects of the plan, their duration, and the error that ended them.
     done: usize,
     acting: Duration,
     performed: Result<(), act::Error>,
 }
 
 impl Rounds<'_> {
-    /// Goes one round; the answer once there is one.
+    /// Runs one round. Returns the action's answer once there is one.
     fn next(&mut self) -> Option<Answered> {
         let round = self.look_and_decide();
         self.carry_out(round)
@@ -108,7 +109,7 @@ impl Rounds<'_> {
 
     fn look_and_decide(&self) -> Round {
         let began = self.context.deadline.elapsed();
-        // Before all else: from here on no other action changes what is seen.
+        // The lock comes first, so that no other action changes what is observed from here on.
         let launching = self.context.container_lock.take();
         let evidence = observe::observe(self.context, launching);
         let looking = self.context.deadline.elapsed().saturating_sub(began);
@@ -127,7 +128,8 @@ impl Rounds<'_> {
         round.acting = self.context.deadline.elapsed().saturating_sub(began);
     }
 
-    /// A recovery that is over in the middle is left to the next action, too: each of them would announce it, and none go on.
+    /// Answers an action that leaves the rest to the next one. This includes a recovery whose time is over in the
+    /// middle: otherwise each action would announce it again, and none would continue it.
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,
@@ -140,7 +142,8 @@ impl Rounds<'_> {
         answered(exit, || why.to_owned())
     }
 
-    /// The same decision is taken again from what is found then: every effect can be repeated.
+    /// Handles a failed round. The next round decides again from its own observation, because every effect can be
+    /// repeated.
     fn failed(&mut self, error: &act::Error, may_fail: bool, when_over: Option<Exit>) -> Option<Answered> {
         self.failures += 1;
         if let Some(pause) = after_failure(self.request, self.failures, may_fail) {
@@ -174,17 +177,17 @@ impl Rounds<'_> {
     }
 }
 
-/// The pause after a round that failed, `failures` in a row; none where the action fails with it.
+/// Returns the pause after a failed round, the `failures`th in a row. `None` if the action fails with it.
 fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Duration> {
-    // A stop goes on to its deadline: what cannot be done first (leaving, say) gives way in time.
+    // A stop continues to its deadline, because preliminary steps that fail, such as leaving, are skipped in time.
     if failures < FAILURES_ALLOWED || request == Request::Stop {
         return Some(PAUSE_AFTER_FAILURE);
     }
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
-/// Why an action is at the end of its time. What stood in the way is told as if the action had failed for it at once: a
-/// frame around it would leave no room for what to type.
+/// Returns the reason why an action is out of time. An obstacle is reported as if the action had failed on it at once,
+/// because an introduction would leave no space for the command to type.
 fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
         return because.short();
@@ -197,7 +200,7 @@ fn finish(exit: Exit, because: &Reason) -> Answered {
     answered(exit, || because.short())
 }
 
-/// The exit code, and the exit reason of a failure.
+/// Returns the exit code, and the exit reason of a failure.
 fn answered(exit: Exit, why: impl FnOnce() -> String) -> Answered {
     match exit {
         Exit::Success => Code::Success.into(),
@@ -228,7 +231,7 @@ mod tests {
         Rounds { context, request, progress: Progress::default(), failures: 0, watch }
     }
 
-    /// As the notification that follows fencing comes between two monitors, and others are about something else.
+    /// The notification after fencing comes between two monitors, and other notifications concern other events.
     #[test]
     fn actions_that_leave_a_recovery_to_the_next_one_are_counted_until_a_monitor_does_not() {
         let dir = tempfile::tempdir().unwrap();
@@ -266,7 +269,7 @@ mod tests {
         assert!(!others.iter().any(finds_all_well));
     }
 
-    /// Before the notification that follows fencing there are two of a promotable clone's that prove nothing.
+    /// Before the notification after fencing, a promotable clone gets two that prove nothing.
     #[test]
     fn a_notification_from_which_nothing_follows_is_answered_without_a_look() {
         let looks = |moment, operation| {
@@ -322,7 +325,7 @@ mod tests {
         }
     }
 
-    /// On a machine where a look takes seconds, the answer would come after Pacemaker has ended the action.
+    /// On a machine where an observation takes seconds, the answer would come after Pacemaker has ended the action.
     #[test]
     fn an_action_that_the_next_one_goes_on_from_does_not_look_again_without_the_time_for_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A stop and a probe with wrong parameters: what is known of etcd without them. Its process is written down,
-//! its container has a name, and the configuration that it was started with says where its data are.
+//! A stop and a probe with wrong parameters, which use what is known of etcd without them: the record of its process,
+//! the name of its container, and the data dir in the configuration with which it was started.
 
 mod claim;
 
@@ -21,22 +21,22 @@ use crate::records::{own_dir, state_file};
 
 pub(super) use self::claim::give_up_the_claim;
 
-/// What etcd has to end by itself, and how long the end of it is looked for.
+/// The time in which etcd has to end by itself, and the time for which its end is awaited.
 const GRACE: Duration = Duration::from_secs(8);
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long an earlier action, or the podman that a killed one left behind, is let go on before it is ended.
+/// The time for which an earlier action, or the podman of a killed one, may continue before it is ended.
 const PATIENCE_WITH_AN_EARLIER_ACTION: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// What of etcd is known.
+/// The known properties of etcd.
 struct Place<'a> {
     programs: &'a Programs,
     name: String,
     process: PathBuf,
     container_lock: ContainerLock,
-    /// Where no configuration is, this agent has started no etcd here.
+    /// The configuration with which etcd was started. Without one, this agent has started no etcd here.
     started: Option<config::Place>,
-    /// Whether a process is in a container, and may be ended.
+    /// Returns whether a process is in a container, so that it may be ended.
     is_in_a_container: fn(i32) -> bool,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The data of an etcd of ours; one that kubelet runs is none.
+    /// Returns the data dir of the agent's etcd. One that kubelet's etcd has open does not count.
     fn data_dir(&self) -> Option<&Path> {
         let data_dir = self.started.as_ref().map(|started| started.data_dir.as_path());
         data_dir.filter(|data_dir| !process::a_pod_has_open(data_dir))
@@ -70,7 +70,7 @@ impl<'a> Place<'a> {
         Ok(container.is_none_or(|container| container.alive().is_none()))
     }
 
-    /// What an earlier action left behind could start etcd after we have looked.
+    /// Waits for the end of an earlier action, which could otherwise start etcd after the observation.
     fn await_its_turn(&self) -> Result<(), String> {
         let mut anothers = self.container_lock.await_it(PATIENCE_WITH_AN_EARLIER_ACTION);
         if anothers == Fact::Known(true) {
@@ -86,14 +86,14 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Where podman does not answer, nobody who listens is the sign that is left.
+    /// Returns whether no process listens on etcd's ports, the only remaining sign if podman does not answer.
     fn is_silent(&self) -> bool {
         let taken = proc::listening_ports();
         self.started.as_ref().is_some_and(|started| started.client_ports.iter().all(|port| !taken.contains(port)))
     }
 }
 
-/// Whether no etcd of ours runs; an error where that cannot be told.
+/// Returns whether no etcd of the agent runs. An error means that this is unknown.
 pub(super) fn is_gone(env: &Env, programs: &Programs) -> Result<bool, String> {
     let place = Place::of(env, programs);
     match place.container_lock.await_it(PATIENCE_WITH_AN_EARLIER_ACTION) {
@@ -102,7 +102,7 @@ pub(super) fn is_gone(env: &Env, programs: &Programs) -> Result<bool, String> {
     }
 }
 
-/// Ends etcd as a stop with parameters does, and answers why not where it may live.
+/// Ends etcd as a stop with parameters does. Returns an error with the reason if it may be alive.
 pub(super) fn stop(env: &Env, programs: &Programs) -> Result<(), String> {
     stop_at(&Place::of(env, programs))
 }
@@ -132,7 +132,7 @@ fn is_free(data_dir: &Path) -> bool {
     data_dir::is_open(data_dir).is_ok_and(|is_open| !is_open)
 }
 
-/// Each way by itself, as the others may fail.
+/// Ends etcd by each means separately, because the others may fail.
 fn end(place: &Place<'_>) {
     if !process::end_remembered(&place.process, GRACE) {
         podman::stop_surely(place.programs, &place.container_lock, &place.name, GRACE);
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
 
-    /// A node whose agent has started an etcd, with `podman` for podman.
+    /// Returns a node on which the agent has started an etcd, with the script `podman` in place of podman.
     fn node(dir: &Path, podman: &str) -> (Env, Programs) {
         let snap = dir.join("member/snap");
         std::fs::create_dir_all(&snap).unwrap();
@@ -176,7 +176,8 @@ mod tests {
         )
     }
 
-    /// A process as a container without control groups has it: with a root directory of its own, which needs root.
+    /// Starts a process that looks like one in a container without control groups: with a root directory of its own,
+    /// which needs root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         clock::sleep(Duration::from_millis(300));
@@ -196,7 +197,7 @@ mod tests {
         assert_eq!(is_gone(&env, &programs), Ok(false));
         assert_eq!(stop(&env, &programs), Ok(()));
         assert!(Path::new(&stopped).exists() && is_gone(&env, &programs) == Ok(true));
-        // One that podman cannot end is told.
+        // A process that podman cannot end is reported.
         let deaf = tempfile::tempdir().unwrap();
         let (env, programs) = node(deaf.path(), &format!("case $1 in stop|kill) exit 125;; *) echo '{paused}';; esac"));
         assert!(stop(&env, &programs).is_err_and(|why| why.contains("etcd is still running after SIGKILL")));
@@ -239,7 +240,7 @@ mod tests {
         assert!(stop(&env, &programs).is_err_and(|why| why.contains("cannot tell whether etcd runs")));
     }
 
-    /// Then no etcd of ours was ever started here, and podman's word is all there is.
+    /// Then no etcd of the agent was ever started here, and podman is the only source.
     #[test]
     fn without_a_configuration_podman_has_the_word() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What of the parameters this machine must hold true: the files can be read, podman is there, the addresses fit.
+//! Checks the parameters against this machine: the files are readable, podman is installed, the addresses fit.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::agent::resource::params::Invalid;
 use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// Everything that can be checked without touching the cluster.
+/// Checks everything that does not touch the cluster.
 pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     for program in ["podman", "cibadmin", "crm_attribute", "attrd_updater"] {
         if context.programs.find(program).is_none() {
@@ -26,7 +26,8 @@ pub(super) fn validate(context: &Context) -> Result<(), Invalid> {
     addresses(context)
 }
 
-/// Checks that the data could be backed up before a join. An etcd that runs already is not kept from starting again by it.
+/// Checks that the data could be backed up before a join. The check does not prevent the restart of an etcd that ran
+/// already.
 pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
     data_dir::mounted_member(data_dir).map_or(Ok(()), |member| {
         Err(Invalid::here(format!(
@@ -37,12 +38,13 @@ pub(super) fn data_can_be_moved(data_dir: &Path) -> Result<(), Invalid> {
     })
 }
 
-/// Kept of a start's time when it waits for this node's address.
+/// The part of a start's time that remains when it waits for this node's address.
 const START_NEEDS: Duration = Duration::from_secs(60);
 const LOOK_FOR_THE_ADDRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Waits for this node's address, which a network that is set up late may bring: worth the time of a start, as Pacemaker
-/// counts starts that fail. The peer's address on this node does not pass by itself.
+/// Waits for this node's address, which a slow network set-up may still add. The wait is worth a start's time, because
+/// Pacemaker counts failed starts. It does not wait if this node has the peer's address, because that does not pass by
+/// itself.
 pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
     let mut is_news = true;
     loop {
@@ -58,8 +60,9 @@ pub(super) fn wait_for_address(context: &Context) -> Result<(), Invalid> {
     }
 }
 
-/// This node has the address that the map gives it, and not its peer's: with the two exchanged, each agent would take
-/// the other's etcd for its own. It can be put right on the node as well as in the map, so it is worth another try.
+/// Checks that this node has its address in the map, and not its peer's. If the two were exchanged, each agent would
+/// take the other's etcd for its own. The fault can be repaired on the node as well as in the map, so a retry makes
+/// sense.
 fn addresses(context: &Context) -> Result<(), Invalid> {
     match own_addresses() {
         Some(known) => addresses_fit(&context.me.name, context.own_ip, peer_ip(context), &known),
@@ -88,7 +91,7 @@ fn peer_ip(context: &Context) -> Option<IpAddr> {
     context.params.nodes.iter().find(|node| node.name != context.me.name).map(|node| node.ip)
 }
 
-/// The addresses of this machine's interfaces; `None` where it cannot be asked for them, and nothing is known then.
+/// Returns the addresses of this machine's interfaces. `None` if they cannot be determined.
 fn own_addresses() -> Option<Vec<IpAddr>> {
     let interfaces = nix::ifaddrs::getifaddrs();
     if let Err(error) = &interfaces {
@@ -102,21 +105,21 @@ fn own_addresses() -> Option<Vec<IpAddr>> {
     Some(addresses.collect())
 }
 
-/// The certificates can be read. A file can be put right at any moment, so this is worth another try.
+/// Checks that the certificates are readable. A file can be repaired at any moment, so a retry makes sense.
 pub(super) fn certificates(context: &Context) -> Result<(), Invalid> {
     context.deployment.files.iter().try_for_each(|(name, path)| readable_pem(name, path))
 }
 
-/// Logs a secret that goes into the container. A resource that worked before an update is not refused for it.
+/// Logs a secret that the container can read. A resource that worked before an update is not refused for it.
 pub(super) fn warn_of_secrets(context: &Context) {
     if let Some(sentence) = exposed(context) {
         log::warn!("{sentence}");
     }
 }
 
-/// Returns the fault that a directory which goes into the container, for its certificates, holds a secret that is none of etcd's. The
-/// directory goes there, not each file: a renewal replaces files, and the container would see the old ones until it is made anew. The
-/// key of Tandem's own CA lies where it keeps etcd's certificates, and is etcd's to see.
+/// Returns a fault if a directory of certificates that goes into the container contains a secret of another program.
+/// The directory is mounted, not each file: a renewal replaces files, and the container would see the old ones until it
+/// is made anew. The key of Tandem's own CA is in the directory of etcd's certificates, and etcd may read it.
 fn exposed(context: &Context) -> Option<String> {
     let shown =
         context.deployment.mounts.iter().filter(|mount| mount.read_only).map(|mount| mount.on_the_node.as_path());
@@ -129,7 +132,7 @@ fn exposed(context: &Context) -> Option<String> {
     shown.into_iter().find_map(secret_in)
 }
 
-/// By the names that the guides give to a BMC's password and that `tandem` gives to what it hands to another node.
+/// Recognizes the names that the guides give to a BMC's password, and that `tandem` gives to files for another node.
 fn is_a_secret(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == "join") || name.to_lowercase().contains("password")
 }

@@ -1,4 +1,5 @@
-//! The directory that no reboot outlives. An operator's word for a loss is a file there, so that only root may write one.
+//! The directory that does not survive a reboot. An operator's confirmation of a loss is a file there, so only root may
+//! write to it.
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
@@ -9,7 +10,7 @@ use crate::records::state_file;
 
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Takes from others the right to write in `directory`, and deletes what they wrote there of `resource`.
+/// Removes other users' permission to write to `directory`, and deletes the files of `resource` that they wrote there.
 pub(super) fn settle(directory: &Path, resource: &str) -> io::Result<()> {
     let metadata = match fs::metadata(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

@@ -1,5 +1,5 @@
-//! Who is let in, and for how long: an account that is locked after some refusals in a row, and its password, which whoever is
-//! let in may change.
+//! The account of a BMC: whether a login is accepted, the lock after some refusals in a row, and the password, which a
+//! logged-in client may change.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use super::http::{Reply, Request};
 use super::model::{ACCOUNTS, Access, World, error};
 
 impl World {
-    /// One whose accounts are locked after three refusals in a row, and that shows ours.
+    /// Returns a BMC that locks its accounts after three refusals in a row, and that shows the agent's account.
     pub fn that_locks() -> Self {
         Self { lock_after: Some(3), ..Self::one_system() }.with_role("Administrator")
     }
 
-    /// Whether three refusals in a row have shut our account out; nobody unlocks it.
+    /// Returns whether three refusals in a row have locked the account. Nothing unlocks it.
     pub fn is_locked(&self) -> bool {
         self.lock_after.is_some_and(|after| self.most_refused >= after)
     }
@@ -21,7 +21,7 @@ impl World {
         if let Some(token) = request.header("X-Auth-Token") {
             return self.sessions.iter().any(|session| session.token == token);
         }
-        // Where basic authentication is off, nobody looks at the password.
+        // Without basic authentication, the BMC does not check the password.
         if request.header("Authorization").is_none() || self.access == Access::Session {
             return false;
         }
@@ -29,7 +29,7 @@ impl World {
         self.counted(is_right)
     }
 
-    /// Whether who shows the right password, or a wrong one, is let in.
+    /// Returns whether the BMC accepts a login with the right or a wrong password, and counts a refusal.
     pub(super) fn counted(&mut self, is_right: bool) -> bool {
         if is_right && !self.is_locked() {
             self.refused_in_a_row = 0;

@@ -1,4 +1,4 @@
-//! Runs the built agent as its callers do, and never longer than a bound.
+//! Runs of the built agent as its callers start it, each within a time limit.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -10,36 +10,36 @@ use std::time::{Duration, Instant};
 
 use super::Server;
 
-/// No action of a test may take longer; one that does is killed, and its test fails.
+/// The time limit of an action. A longer one is killed, and its test fails.
 const BOUND: Duration = Duration::from_secs(75);
 
-/// What a finished agent left behind.
+/// The result of a finished agent.
 #[derive(Clone, Debug)]
 pub struct Output {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
     pub took: Duration,
-    /// The most memory that it was seen to use, in KiB.
+    /// The largest memory use that was observed, in KiB.
     pub peak: u64,
 }
 
 impl Output {
-    /// The one sentence of a failure.
+    /// Returns the one sentence of a failure.
     pub fn sentence(&self) -> &str {
         let line = self.stderr.strip_suffix('\n').unwrap_or(&self.stderr);
         assert!(!line.contains('\n'), "more than one line on stderr: {}", self.stderr);
         line.strip_prefix("fence_redfish_rs: ERROR: Failed: ").unwrap_or_else(|| panic!("no failure: {self:?}"))
     }
 
-    /// Asserts a success that says exactly this, and nothing on stderr.
+    /// Asserts a success with exactly this output, and nothing on stderr.
     #[track_caller]
     pub fn succeeds(&self, stdout: &str) -> &Self {
         assert_eq!((self.code, self.stdout.trim_end(), self.stderr.as_str()), (0, stdout, ""), "{self:?}");
         self
     }
 
-    /// Asserts a failure with one clear sentence that holds all of `words`, and nothing on stdout.
+    /// Asserts a failure with one clear sentence that contains all of `words`, and nothing on stdout.
     #[track_caller]
     pub fn fails(&self, words: &[&str]) -> &Self {
         assert_eq!((self.code, self.stdout.as_str()), (1, ""), "{self:?}");
@@ -65,7 +65,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// An action against `server`, with everything that is needed and the server's authority trusted.
+    /// Returns an action against `server` with all required options, which trusts the server's authority.
     pub fn new(server: &Server, action: &str) -> Self {
         let ca_file = server.authority.file();
         Self::bare(action)
@@ -102,30 +102,30 @@ impl Call {
         self
     }
 
-    /// As Pacemaker's fencer starts it.
+    /// Sets the environment in which Pacemaker's fencer starts it.
     pub fn under_fencer(self) -> Self {
         self.env("PCMK_service", "pacemaker-fenced")
     }
 
-    /// With the options on standard input.
+    /// Runs it with the options on standard input.
     pub fn run(&self) -> Output {
         self.with_input(&self.input())
     }
 
-    /// The options as lines.
+    /// Returns the options as lines.
     pub fn input(&self) -> Vec<u8> {
         let line = |(name, value): &(String, Vec<u8>)| [name.as_bytes(), b"=", value, b"\n"].concat();
         self.options.iter().flat_map(line).collect()
     }
 
-    /// With these bytes on standard input.
+    /// Runs it with these bytes on standard input.
     pub fn with_input(&self, input: &[u8]) -> Output {
         let mut child = spawn(&[] as &[&str], &self.environment);
         child.stdin.take().unwrap().write_all(input).unwrap_or_default();
         finish(child)
     }
 
-    /// With the options on the command line.
+    /// Runs it with the options on the command line.
     pub fn run_as_arguments(&self) -> Output {
         use std::os::unix::ffi::OsStrExt as _;
         let mut arguments: Vec<std::ffi::OsString> = Vec::new();
@@ -142,7 +142,7 @@ impl Call {
         finish(child)
     }
 
-    /// Started with the options on standard input, not waited for.
+    /// Starts it with the options on standard input, and does not wait.
     pub fn start(&self) -> Child {
         let mut child = spawn(&[] as &[&str], &self.environment);
         child.stdin.take().unwrap().write_all(&self.input()).unwrap();
@@ -150,7 +150,7 @@ impl Call {
     }
 }
 
-/// The agent under its own name.
+/// Returns the agent under its own name.
 pub fn program() -> PathBuf {
     static LINK: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, link) = LINK.get_or_init(|| {
@@ -180,7 +180,7 @@ fn spawn(arguments: &[impl AsRef<OsStr>], environment: &[(String, String)]) -> C
         .unwrap()
 }
 
-/// Waits for the end of an agent, within the bound.
+/// Waits for the end of an agent, within the time limit.
 pub fn finish(mut child: Child) -> Output {
     let began = Instant::now();
     let stdout = drain(child.stdout.take());
@@ -209,8 +209,8 @@ pub fn finish(mut child: Child) -> Output {
     }
 }
 
-/// How much memory a child has used at most. For a moment after its start it still has this process's memory, as it has its
-/// program: `vfork` returns before `exec` has changed them.
+/// Returns a child's largest memory use. `vfork` returns before `exec` has replaced memory and program, so a child that
+/// still runs this process's program counts as 0.
 fn high_water(directory: &str) -> u64 {
     let program_of = |directory: &str| std::fs::read_link(format!("{directory}/exe")).ok();
     if program_of(directory) == program_of("/proc/self") {

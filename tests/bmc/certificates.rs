@@ -1,4 +1,4 @@
-//! Certificates as BMCs have them: good ones, and every usual kind of bad one.
+//! Certificates of BMCs: good ones, and every usual kind of bad one.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// What is wrong with the server's certificate.
+/// The fault of the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Good,
@@ -15,7 +15,7 @@ pub enum Kind {
     NotYetValid,
     WrongName,
     SelfSigned,
-    /// Self-signed, marked as an authority, as factories make them.
+    /// Self-signed and marked as an authority, as factories make them.
     SelfSignedAuthority,
     /// Signed by the authority, but with a common name only.
     NoName,
@@ -27,7 +27,7 @@ pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// What a server shows.
+/// The certificate and key that a server shows.
 pub struct Identity {
     pub certificate: CertificateDer<'static>,
     pub key: PrivateKeyDer<'static>,
@@ -46,12 +46,12 @@ impl Authority {
         Self { directory, issuer: Issuer::new(params, key) }
     }
 
-    /// The file with the authority's certificate.
+    /// Returns the file with the authority's certificate.
     pub fn file(&self) -> PathBuf {
         self.directory.path().join("ca.pem")
     }
 
-    /// The file with the server's own certificate.
+    /// Returns the file with the server's own certificate.
     pub fn server_file(&self) -> PathBuf {
         self.directory.path().join("server.pem")
     }

@@ -1,16 +1,16 @@
-//! Just enough HTTP for a server that has to be able to do it wrong.
+//! A minimal HTTP, for a server that must be able to violate it.
 
 use std::io::{Read, Write};
 use std::time::Duration;
 
-/// A request as it came in.
+/// A received request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// The address that it came from.
+    /// The address of the client.
     pub peer: String,
 }
 
@@ -20,7 +20,7 @@ impl Request {
     }
 }
 
-/// What goes back.
+/// The server's reaction to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     Whole { bytes: Vec<u8>, close: bool },
@@ -38,7 +38,7 @@ impl Reply {
     }
 }
 
-/// A complete answer with its length.
+/// Returns a complete answer with its length.
 pub fn message(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status} Whatever\r\nOData-Version: 4.0\r\n").into_bytes();
     if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {

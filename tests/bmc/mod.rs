@@ -1,7 +1,7 @@
 //! A BMC for tests: a TLS server on loopback that models systems with power states, and misbehaves on request.
 //!
-//! [`Server`] listens, [`World`] holds what the BMC believes and what was asked of it, [`Fault`] makes one request go
-//! wrong, [`agent`] runs the binary under test against it.
+//! [`Server`] listens. [`World`] holds the BMC's state and the requests that it received. [`Fault`] makes a request
+//! fail. [`agent`] runs the binary under test against it.
 
 #![allow(dead_code, unused_imports, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "what fails here ends the test")]
@@ -29,21 +29,21 @@ pub use model::{Fault, Misbehaviour, SessionSays, World};
 pub use sessions::{Session, SessionsAre};
 pub use system::System;
 
-/// What the server does with a connection before any HTTP.
+/// The server's handling of a connection before any HTTP.
 #[derive(Clone, Debug)]
 pub enum Listening {
     Tls,
-    /// TLS 1.2 at most, as BMCs of the last years.
+    /// TLS 1.2 at most, like BMCs of recent years.
     Tls12,
     /// No TLS at all.
     PlainHttp,
-    /// Answers the client's hello with these bytes and closes.
+    /// Answers the client's hello with these bytes, and closes.
     Bytes(Vec<u8>),
-    /// Takes the connection and says nothing.
+    /// Accepts the connection, and sends nothing.
     Silence,
 }
 
-/// How a server is to be.
+/// The options of a server.
 pub struct Setup {
     pub listening: Listening,
     pub certificate: CertificateKind,
@@ -61,7 +61,7 @@ pub struct Server {
     pub port: u16,
     pub address: &'static str,
     pub authority: Authority,
-    /// SHA-256 of the certificate that it shows.
+    /// The SHA-256 fingerprint of its certificate.
     pub fingerprint: String,
     world: Arc<Mutex<World>>,
     handshakes: Arc<AtomicUsize>,
@@ -69,7 +69,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A well-behaved BMC with one system, On.
+    /// Starts a well-behaved BMC with one system, On.
     pub fn start() -> Self {
         Self::with(World::one_system(), Setup::default())
     }
@@ -93,7 +93,7 @@ impl Server {
             .unwrap();
         let listener = TcpListener::bind((setup.address, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        // Of whoever had this port before, in an earlier test that was killed.
+        // An earlier test that was killed may have left logins for this port.
         forget_logins(port);
         let server = Self {
             port,
@@ -120,22 +120,22 @@ impl Server {
         server
     }
 
-    /// What the BMC believes, and what was asked of it.
+    /// Returns the BMC's state and the requests that it received.
     pub fn world(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap()
     }
 
-    /// How many TLS connections were made.
+    /// Returns the number of TLS connections.
     pub fn handshakes(&self) -> usize {
         self.handshakes.load(Ordering::Relaxed)
     }
 
-    /// The reset types that were posted, whatever was answered.
+    /// Returns the posted reset types, whatever was answered.
     pub fn posted(&self) -> Vec<String> {
         self.world().resets.clone()
     }
 
-    /// `METHOD path` of every request, in order.
+    /// Returns `METHOD path` of every request, in order.
     pub fn requests(&self) -> Vec<String> {
         self.world().log.iter().map(|request| format!("{} {}", request.method, request.path)).collect()
     }
@@ -150,7 +150,7 @@ impl Drop for Server {
     }
 }
 
-/// Takes away what the agent remembers of the logins of a BMC at this port.
+/// Deletes the agent's record of its logins at this port.
 pub fn forget_logins(port: u16) {
     let of_this_port = |name: &str| name.starts_with("fence_redfish_rs-") && name.contains(&format!(":{port}-"));
     let Ok(entries) = std::fs::read_dir("/run") else { return };
@@ -186,7 +186,7 @@ fn serve(
             }
         }
         Listening::PlainHttp => {
-            // A TLS hello is no request; such servers say so.
+            // A TLS hello is no request, and such servers answer so.
             let mut hello = [0; 64];
             let _ = socket.read(&mut hello);
             let _ = socket.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
@@ -202,7 +202,7 @@ fn serve(
     }
 }
 
-/// Answers requests on one connection until somebody ends it.
+/// Answers requests on one connection until either side ends it.
 fn converse(stream: &mut (impl Read + Write), raw: &TcpStream, world: &Mutex<World>, stop: &AtomicBool) -> Parting {
     let mut answered = 0;
     let peer = raw.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
@@ -252,14 +252,14 @@ fn converse(stream: &mut (impl Read + Write), raw: &TcpStream, world: &Mutex<Wor
     Parting::Polite
 }
 
-/// Whether a connection ends with TLS' goodbye.
+/// The end of a connection: with TLS's `close_notify` or without.
 #[derive(PartialEq)]
 enum Parting {
     Polite,
     Rude,
 }
 
-/// Runs every row at once: most of their time is waiting.
+/// Runs all rows at the same time, because they mostly wait.
 pub fn at_once<Row: Send>(rows: impl IntoIterator<Item = Row>, check: impl Fn(Row) + Sync) {
     std::thread::scope(|scope| {
         let running: Vec<_> = rows.into_iter().map(|row| scope.spawn(|| check(row))).collect();

@@ -1,4 +1,4 @@
-//! What the BMC believes: its systems, their power over time, who may log in, and what goes wrong next.
+//! The state of the BMC: its systems, their power over time, its logins, and the faults to come.
 
 use std::time::{Duration, Instant};
 
@@ -8,10 +8,10 @@ use super::http::{Reply, Request, message};
 use super::sessions::{Session, SessionsAre};
 use super::system::System;
 
-/// How one request goes wrong.
+/// The way in which a request fails.
 #[derive(Clone, Debug)]
 pub enum Misbehaviour {
-    /// A status with a body, instead of doing anything.
+    /// A status with a body, and no other effect.
     Status(u16, String),
     StatusWith(u16, Vec<(&'static str, String)>, String),
     /// 200 with this body.
@@ -21,44 +21,44 @@ pub enum Misbehaviour {
     Reset,
     Close,
     Silence,
-    /// Does what it should, and then resets the connection.
+    /// Executes the request, and then resets the connection.
     DoneThenReset,
-    /// Does what it should, but answers so late.
+    /// Executes the request, and answers this late.
     Late(Duration),
     /// Accepts a reset (204) and does nothing.
     Ignored,
-    /// Does what it should, and answers 202 with the place of a task.
+    /// Executes the request, and answers 202 with the URI of a task.
     AsTask,
-    /// One byte after the other.
+    /// Sends one byte at a time.
     Drip(Duration),
-    /// Header lines without end.
+    /// Sends header lines without end.
     EndlessHeader,
-    /// A body without end.
+    /// Sends a body without end.
     EndlessBody,
-    /// A body of this many bytes of JSON.
+    /// Sends this many bytes of JSON.
     Huge(usize),
-    /// A refusal that sends back everything that came in, and the password in every way that it can be written.
+    /// Refuses, and sends back the request with the password in every encoding.
     Echo(u16),
 }
 
-/// The place of the one task that there is.
+/// The URI of the only task.
 pub const TASK: &str = "/redfish/v1/TaskService/Tasks/1";
 
-/// The service with the accounts, where a world has one.
+/// The account service, in worlds that have one.
 pub const ACCOUNTS: &str = "/redfish/v1/AccountService";
 
-/// Where sessions are.
+/// The URI of the sessions.
 pub const SESSIONS: &str = "/redfish/v1/SessionService/Sessions";
 
-/// A rule that makes requests go wrong.
+/// A rule that makes requests fail.
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub method: &'static str,
-    /// A part of the path; empty fits all.
+    /// A part of the path; an empty one fits all.
     pub path: &'static str,
-    /// How many fitting requests go well first.
+    /// The number of fitting requests that succeed first.
     pub after: usize,
-    /// How many go wrong then.
+    /// The number of requests that fail then.
     pub count: usize,
     pub how: Misbehaviour,
 }
@@ -83,7 +83,7 @@ impl Fault {
     }
 }
 
-/// Who may log in how.
+/// The supported ways to log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Basic,
@@ -92,14 +92,14 @@ pub enum Access {
     Both,
 }
 
-/// By what a new session says where it is.
+/// The way in which a new session reports its URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionSays {
-    /// The header `Location`, as the standard has it, and its path in the body.
+    /// In the header `Location`, as the standard requires, and in the body.
     Header,
     Path,
     Id,
-    /// A header that leads nowhere, and its path.
+    /// An unusable header, and the path in the body.
     EmptyHeader,
     Nothing,
 }
@@ -112,37 +112,37 @@ pub struct World {
     pub access: Access,
     pub user: String,
     pub password: Vec<u8>,
-    /// With `Some`, the account is locked after so many refusals in a row.
+    /// The number of refusals in a row after which the account is locked, if it can be.
     pub lock_after: Option<usize>,
     pub refused_in_a_row: usize,
-    /// The most that there ever were.
+    /// The highest number of refusals in a row so far.
     pub most_refused: usize,
     pub log: Vec<Request>,
     pub resets: Vec<String>,
-    /// Those that are open.
+    /// The open sessions.
     pub sessions: Vec<Session>,
     pub sessions_opened: usize,
-    /// Whether the service root answers anybody, as the standard has it.
+    /// True if the service root needs no login, as the standard requires.
     pub root_is_open: bool,
-    /// What the service calls itself in the place of a new session.
+    /// The host in the URI of a new session.
     pub own_name: &'static str,
     pub session_says: SessionSays,
     pub sessions_are: SessionsAre,
-    /// Whether the list of sessions takes `$expand`; else it is refused.
+    /// True if the list of sessions accepts `$expand`. Otherwise it refuses that.
     pub expands: bool,
-    /// With `Some`, a session ends once it was idle for so long.
+    /// The idle time after which a session ends, if it does.
     pub sessions_idle: Option<Duration>,
-    /// The status of a reset that does not say, by `If-Match`, for which state of the system it is meant.
+    /// The status for a reset without an `If-Match` of the system's state.
     pub wants_etag: Option<u16>,
-    /// Whether its states have weak names, which fit nothing: then only `*` will do.
+    /// True if its states have weak names, which match nothing, so that only `*` works.
     pub weak_etags: bool,
-    /// The name of its state in the header and in the body, and the one that fits.
+    /// The name of its state in the header, the one in the body, and the one that matches.
     pub etags: Option<[&'static str; 3]>,
-    /// A connection is reset at the request after these.
+    /// The number of requests after which a connection is reset.
     pub answers_per_connection: usize,
-    /// What the clock of the BMC says in each answer about a system.
+    /// The BMC's clock in each answer about a system.
     pub date: Option<String>,
-    /// Resources as they are, e.g. of a capture; asked before the model.
+    /// Fixed resources, e.g. of a capture, which take precedence over the model.
     pub fixed: Vec<(String, String)>,
 }
 
@@ -185,7 +185,7 @@ impl World {
         self
     }
 
-    /// With an account service that shows our account in this role.
+    /// Adds an account service that shows the agent's account in this role.
     pub fn with_role(mut self, role: &str) -> Self {
         let list = format!("{ACCOUNTS}/Accounts");
         let own = format!("{list}/2");
@@ -199,14 +199,14 @@ impl World {
         self
     }
 
-    /// The one system of a world that has one.
+    /// Returns the system of a world that has exactly one.
     pub fn system(&mut self) -> &mut System {
         let system = &mut self.systems[0];
         system.settle();
         system
     }
 
-    /// The answer to a request, and everything that it changes.
+    /// Answers a request, and applies all of its effects.
     pub fn answer(&mut self, request: &Request) -> Reply {
         self.log.push(request.clone());
         self.systems.iter_mut().for_each(System::settle);
@@ -390,7 +390,7 @@ impl World {
     }
 }
 
-/// An error as the standard has it.
+/// Returns an error in the standard's format.
 pub fn error_body(id: &str, words: &str) -> String {
     json!({"error": {"code": "Base.1.8.GeneralError", "message": "A general error has occurred.",
         "@Message.ExtendedInfo": [{"MessageId": id, "Message": words, "Severity": "Critical"}]}})

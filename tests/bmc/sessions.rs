@@ -1,4 +1,4 @@
-//! The sessions of the BMC: opened, shown to each client that is logged in, and deleted.
+//! The sessions of the BMC: opened, listed for each logged-in client, and deleted.
 
 use std::time::Instant;
 
@@ -19,17 +19,17 @@ pub struct Session {
     pub used: Option<Instant>,
 }
 
-/// What the list of sessions shows.
+/// The contents of the list of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionsAre {
     Shown,
-    /// Their `Context` is dropped.
+    /// Without their `Context`.
     WithoutContext,
     /// A login with a `Context` is refused.
     WithoutSuchProperty,
-    /// The list is empty, always.
+    /// Always empty.
     Hidden,
-    /// The list has the session that it is read with.
+    /// Only the session that reads the list.
     OwnOnly,
 }
 
@@ -43,7 +43,7 @@ fn document(session: &Session) -> Value {
 }
 
 impl World {
-    /// A BMC that takes basic authentication and sessions, which are so.
+    /// Returns a BMC that accepts basic authentication and sessions of this kind.
     pub fn with_sessions(sessions_are: SessionsAre) -> Self {
         Self { access: Access::Both, sessions_are, ..Self::one_system() }
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// A change of power that is due.
 type Due = (Instant, String);
 
-/// Since when a BMC knows the power of its host.
+/// The time from which on a BMC knows the power of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Knows {
     Always,
@@ -15,7 +15,7 @@ pub enum Knows {
     Never,
 }
 
-/// A number out of a name, so that each system has a UUID of its own.
+/// Derives a number from a name, so that each system has a UUID of its own.
 fn number(name: &str) -> u64 {
     name.bytes().fold(0, |number, byte| (number << 8 | u64::from(byte)) & 0xffff_ffff_ffff)
 }
@@ -27,27 +27,27 @@ pub struct System {
     pub name: String,
     pub uuid: Value,
     pub serial: String,
-    /// Any JSON, as BMCs put anything here.
+    /// Any JSON value, because BMCs put anything here.
     pub power: Value,
-    /// What follows a `ForceOff`, after how long.
+    /// The power states after a `ForceOff`, each with its delay.
     pub when_off: Vec<(Duration, &'static str)>,
     pub when_on: Vec<(Duration, &'static str)>,
     pub when_cycled: Vec<(Duration, &'static str)>,
-    /// The inline list of reset types; `None` leaves it out.
+    /// The inline list of reset types. `None` omits it.
     pub allowed: Option<Vec<&'static str>>,
-    /// The list in an ActionInfo resource; `None` has no such resource.
+    /// The list in an `ActionInfo` resource. `None` omits the resource.
     pub action_info: Option<Vec<&'static str>>,
-    /// Reset types that are refused as unknown values, whatever the lists say.
+    /// Reset types that are refused as unknown values, whatever the lists contain.
     pub refuses: Vec<&'static str>,
     pub can_reset: bool,
     pub names_target: bool,
     pub last_reset: Option<String>,
     pub restore_policy: Option<&'static str>,
-    /// Whether it says Off for a host that it does not know yet.
+    /// The knowledge of its host, until which it reports Off.
     pub knows: Knows,
-    /// What a `ForceOff` is answered where it is off.
+    /// The answer to a `ForceOff` while it is off.
     pub refuses_when_off: Option<(u16, String)>,
-    /// Whether it links to the chassis `/redfish/v1/Chassis/1`.
+    /// True if it links to the chassis `/redfish/v1/Chassis/1`.
     pub in_chassis: bool,
     due: Vec<Due>,
 }
@@ -81,17 +81,17 @@ impl System {
         format!("/redfish/v1/Systems/{}", self.id)
     }
 
-    /// The name of its present state.
+    /// Returns the name of its present state.
     pub(super) fn etag(&self) -> String {
         format!("W/\"{}\"", self.power.as_str().unwrap_or_default())
     }
 
-    /// What it says of its power.
+    /// Returns the power state that it reports.
     pub(super) fn says(&self) -> Value {
         if self.knows == Knows::Always { self.power.clone() } else { json!("Off") }
     }
 
-    /// Lets everything happen that is due.
+    /// Applies all changes that are due.
     pub fn settle(&mut self) {
         let now = Instant::now();
         self.due.sort_by_key(|(at, _)| *at);

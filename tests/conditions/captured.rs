@@ -1,6 +1,7 @@
-//! What captured states mean, by the same rules as in the table beside this.
+//! The expected conditions of captured states, by the same rules as in the table of the other module.
 
-/// Clusters that were captured, as files in `tests/fixtures/cluster`, whose nodes have a device `fence-NODE` each and no kubelet.
+/// Captured clusters, as files in `tests/fixtures/cluster`. Their nodes have a device `fence-NODE` each, and no
+/// kubelet.
 pub(crate) const CAPTURED: &[(&str, &[&str])] = &[
     ("healthy", &[]),
     ("back-after-fencing", &[]),
@@ -72,7 +73,7 @@ pub(crate) const CAPTURED: &[(&str, &[&str])] = &[
             "node2/Etcd Started=Stopped",
         ],
     ),
-    // The start goes on until the learner is promoted.
+    // The start runs until the learner is promoted.
     (
         "learner",
         &[

@@ -1,5 +1,5 @@
-//! OpenShift's conditions of a cluster: each state against what OpenShift's rules say of it, and the object of each against
-//! what its API server takes.
+//! OpenShift's conditions of a cluster: each state against OpenShift's rules, and the object of each against its API
+//! server's schema.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -20,7 +20,7 @@ use crate::captured::CAPTURED;
 use crate::states::{AT, healthy, node, on};
 use crate::table::ROWS;
 
-/// Everything that is not true, as the table writes it.
+/// Returns every condition that is not true, in the table's format.
 fn not_true(conditions: &Conditions) -> Vec<String> {
     let mut found = Vec::new();
     let mut add = |place: &str, conditions: &[Condition]| {
@@ -78,7 +78,7 @@ fn the_object_of_each_state_is_taken_first_and_after_a_healthy_one() {
     }
 }
 
-/// Clusters that were captured, or written for other tests.
+/// Checks clusters that were captured, or written for other tests.
 #[test]
 fn the_object_of_each_cluster_that_is_kept_is_taken() {
     let files = tree::of_kind(&tree::root().join("tests/fixtures/cluster"), "json");
@@ -103,7 +103,7 @@ fn each_captured_state_means_what_the_rules_say() {
     }
 }
 
-/// The checks are worth something: each of these is found.
+/// Checks the checks: each of these faults is found.
 #[test]
 fn what_is_wrong_is_found() {
     type Harm = fn(&mut Value);
@@ -157,12 +157,12 @@ fn a_conditions_time_moves_only_with_its_status() {
     let etcd = &third.status.nodes[1].resources[1];
     assert_eq!(etcd.conditions[4].last_transition_time, "2026-11-23T14:02:00Z");
     assert_eq!(third.status.last_updated, "2026-11-23T14:02:00Z");
-    // A clock that was set back takes nothing back.
+    // A clock that was set back does not change the time.
     let fourth = object(&healthy(), Some(&third));
     assert_eq!(fourth.status.last_updated, "2026-11-23T14:02:00Z");
 }
 
-/// The collector keeps it in a file.
+/// The collector stores the object in a file.
 #[test]
 fn an_object_reads_back_as_it_was_written() {
     let written = object(&healthy(), None);
@@ -205,6 +205,6 @@ fn names_and_addresses_have_the_form_that_is_taken() {
     assert_eq!(rules::faults(&value, None), Vec::<String>::new());
     let nodes: Vec<(&str, &str)> =
         found.status.nodes.iter().map(|n| (&*n.node_name, &*n.addresses[0].address)).collect();
-    // etcd has another address than the map, which names none that a node can have.
+    // etcd uses another address than the map, which contains no address that a node can have.
     assert_eq!(nodes, [("node-2", "2001:db8::2"), ("node1", "192.0.2.1")]);
 }

@@ -1,5 +1,5 @@
-//! Whether the API server would take an object: OpenShift's schema, and the rules that stand beside it in the definition,
-//! which no schema says.
+//! Validation of an object as by the API server: OpenShift's schema, and the rules of the definition that a schema
+//! cannot express.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ fn validator() -> Validator {
     jsonschema::options().should_validate_formats(true).build(&schema).unwrap()
 }
 
-/// What is wrong with `object`, after `before`.
+/// Returns the faults of `object`, as an update of `before`.
 pub(crate) fn faults(object: &Value, before: Option<&Value>) -> Vec<String> {
     let mut faults: Vec<String> =
         validator().iter_errors(object).map(|error| format!("{}: {error}", error.instance_path())).collect();
@@ -80,7 +80,7 @@ fn unique(place: &str, entries: &[Value], key: &str, faults: &mut Vec<String>) {
     }
 }
 
-/// `isIP(self) && ip.isCanonical(self) && ip(self).isGlobalUnicast()`, as Go's netip means it.
+/// Evaluates `isIP(self) && ip.isCanonical(self) && ip(self).isGlobalUnicast()` as Go's `netip` does.
 fn is_canonical_and_global(text: &str) -> bool {
     let Ok(address) = text.parse::<IpAddr>() else { return false };
     let is_mapped = matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());

@@ -1,4 +1,5 @@
-//! What each state of a cluster means, written from OpenShift's rules and not from the program: what is not true in it.
+//! The conditions that are not true in each state of a cluster, derived from OpenShift's rules and not from the
+//! program.
 
 use tandem::adapters::pacemaker::seen::{Failure, FenceDevice, Node, Resource};
 use tandem::base::Fact;
@@ -6,7 +7,8 @@ use tandem::operate::cluster::Cluster;
 
 use crate::states::{INFINITY, NODES, configured, each, instance, node, on, power_off, seen, stop};
 
-/// A state: its name, how it comes from the healthy one, and every condition that is not true, as `PLACE TYPE=REASON`.
+/// A state: its name, its difference from the healthy one, and every condition that is not true, which is written as
+/// `PLACE TYPE=REASON`.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) change: fn(&mut Cluster),
@@ -172,7 +174,7 @@ fn peer_off_with_device(cluster: &mut Cluster) {
     stop(on(cluster, "node1_redfish", "node1"));
 }
 
-/// Until it was fenced, Pacemaker counts what ran there as running.
+/// Until a node is fenced, Pacemaker reports its resources as running.
 const UNCLEAN: &[&str] =
     &["cluster Healthy=ClusterUnhealthy", "node2 Healthy=NodeUnhealthy", "node2 Online=Offline", "node2 Clean=Unclean"];
 
@@ -225,7 +227,7 @@ fn node_maintenance(cluster: &mut Cluster) {
     }
 }
 
-/// The nodes are healthy all the same: it is the cluster that is not in service.
+/// The nodes are still healthy; only the cluster is not in service.
 const CLUSTER_MAINTENANCE: &[&str] = &[
     "cluster Healthy=ClusterUnhealthy",
     "cluster InService=InMaintenance",
@@ -403,7 +405,7 @@ fn three_nodes(cluster: &mut Cluster) {
     configured(cluster).etcd.as_mut().unwrap().parameters.insert("node_ip_map".to_owned(), map);
 }
 
-/// How many nodes there are is in the CIB, on this node's disk.
+/// The number of nodes is known from the CIB on this node's disk.
 const UNKNOWN: &[&str] = &[
     "cluster Healthy=NotObserved",
     "cluster InService=NotObserved",

@@ -1,4 +1,4 @@
-//! Advancing the commit index: what it changes, what it keeps, and when it refuses.
+//! Tests of advancing the commit index: its changes, its backups, and its refusals.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::layout::{assert_free, lock_as_etcd};
 use crate::present;
 use crate::writer::{ADD, ADD_LEARNER, Dir, ME, PEER, REMOVE, Writer, database, learner, member};
 
-/// Two voters, five entries behind the recorded commit index.
+/// Returns two voters with entries after the recorded commit index.
 fn lagging() -> Writer {
     let mut writer = Writer::two_voters();
     writer.puts(3);
@@ -24,7 +24,7 @@ fn advance(dir: &Dir) -> Advanced {
     data_dir::advance_commit(dir.path()).unwrap()
 }
 
-/// Advances `writer`'s data dir and checks what holds for every one.
+/// Advances `writer`'s data dir, and checks the general rules.
 fn advanced(writer: &Writer) -> Dir {
     let dir = writer.write();
     let before = present(&dir);
@@ -34,14 +34,14 @@ fn advanced(writer: &Writer) -> Dir {
     let after = present(&dir);
     let expected = data_dir::History { commit_index: before.last_index, damage: Vec::new(), ..before };
     assert_eq!(after, expected);
-    // Only the last file changes, and only from where its last record ended.
+    // Only the last file changes, and only after its last record.
     let (tail, others) = files.split_last().unwrap();
     let paths = dir.wals();
     for (path, bytes) in paths.iter().zip(others) {
         assert!(fs::read(path).unwrap() == *bytes, "{} has changed", path.display());
     }
     assert_restorable(&done.kept_copy.unwrap(), paths.last().unwrap(), tail);
-    // A second time there is nothing to do.
+    // A second run has nothing to do.
     let bytes = fs::read(paths.last().unwrap()).unwrap();
     let again = advance(&dir);
     assert_eq!(again, Advanced { from: before.last_index, to: before.last_index, kept_copy: None });
@@ -49,7 +49,7 @@ fn advanced(writer: &Writer) -> Dir {
     dir
 }
 
-/// The copy, put back as its name says, gives the file as it was.
+/// Asserts that the copy, restored as its name describes, gives the original file.
 fn assert_restorable(copy: &Path, changed: &Path, original: &[u8]) {
     let name = copy.file_name().unwrap().to_str().unwrap();
     assert!(name.contains(changed.file_name().unwrap().to_str().unwrap()), "{name}");
@@ -157,11 +157,11 @@ fn garbage_behind_the_end_is_cleared() {
 fn the_record_is_etcds_own() {
     let mut writer = lagging();
     let dir = advanced(&writer);
-    // The state's term is below the last entry's: the new one takes that term, in which nothing was voted for.
+    // The state's term is below the last entry's. The new one takes that term, in which no vote was cast.
     let state = crate::writer::Message::default().number(1, 4).number(3, 7).done();
     writer.record(3, &state);
     assert!(fs::read(&dir.wals()[0]).unwrap() == *writer.tail());
-    // Else term and vote stay as they are.
+    // Otherwise term and vote stay as they are.
     let mut writer = Writer::two_voters();
     writer.state(1);
     let dir = advanced(&writer);
@@ -169,7 +169,7 @@ fn the_record_is_etcds_own() {
     assert!(fs::read(&dir.wals()[0]).unwrap() == *writer.tail());
 }
 
-/// Advancing must be refused for a reason that contains `why`, and change nothing.
+/// Asserts that advancing is refused for a reason that contains `why`, and changes nothing.
 fn assert_refused(dir: &Dir, why: &str) {
     let before: Vec<_> = dir.wals().iter().map(|path| fs::read(path).unwrap()).collect();
     let error = data_dir::advance_commit(dir.path()).unwrap_err().to_string();
@@ -185,7 +185,7 @@ fn an_open_data_dir_is_refused() {
     let lock = lock_as_etcd(&dir.wals()[0]);
     assert_refused(&dir, "etcd has ");
     drop(lock);
-    // etcd that starts has its database open before its WAL.
+    // A starting etcd opens its database before its WAL.
     let database = fs::File::open(dir.snap().join("db")).unwrap();
     let lock = nix::fcntl::Flock::lock(database, nix::fcntl::FlockArg::LockExclusiveNonblock).unwrap();
     assert_refused(&dir, "snap/db open");
@@ -209,7 +209,7 @@ fn a_departed_members_data_is_refused() {
     assert_refused(&writer.write(), "has left the cluster");
 }
 
-/// etcd 3.5.22, 3.6.1 and later would force on from the database's index, and nobody reads the log any more that has the gap.
+/// etcd 3.5.22, 3.6.1 and later would continue from the database's index, and would not read the gap in the log again.
 #[test]
 fn a_database_ahead_of_its_log_is_refused() {
     let mut writer = lagging();
@@ -221,10 +221,10 @@ fn a_database_ahead_of_its_log_is_refused() {
     let dir = ahead(&writer, 8);
     assert_eq!(present(&dir).database_ahead, Some(8));
     assert_refused(&dir, "below a database that reaches index 8");
-    // What the log holds, the database may hold too.
+    // The database may contain everything in the log.
     assert_eq!(present(&ahead(&writer, 7)).database_ahead, None);
     advance(&ahead(&writer, 7));
-    // The data of who may not be forced at all is refused for that.
+    // Data that must not be forced at all is refused for that reason.
     writer.change(REMOVE, ME, "");
     assert_refused(&ahead(&writer, 9), "has left the cluster");
 }
@@ -232,13 +232,13 @@ fn a_database_ahead_of_its_log_is_refused() {
 #[test]
 fn a_snapshot_that_was_being_taken_over_is_refused() {
     let mut writer = lagging();
-    // Above what is committed, but below the end of a log that it was to replace.
+    // The snapshot is above the commit index, but below the end of the log that it would replace.
     writer.snapshot_record(5, 4);
     let dir = writer.write();
     dir.add_snapshot(5, 4, &[ME], &[], "");
     assert_eq!(present(&dir).last_index, 7);
     assert_refused(&dir, "was taking over a snapshot");
-    // One that was taken over completely is as good as any.
+    // A snapshot that was applied completely is acceptable.
     writer.state(5);
     let dir = writer.write();
     dir.add_snapshot(5, 4, &[ME], &[], "");

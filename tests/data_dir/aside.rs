@@ -1,4 +1,4 @@
-//! Moving a member's data aside.
+//! Tests of moving a member's data aside.
 
 use std::fs;
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::layout::lock_as_etcd;
 use crate::read;
 use crate::writer::{Dir, Writer};
 
-/// Fills `member` again, with a mark.
+/// Creates `member` again, with a mark.
 fn refill(dir: &Dir, mark: usize) {
     fs::create_dir_all(dir.path().join("member")).unwrap();
     fs::write(dir.path().join("member/mark"), mark.to_string()).unwrap();
@@ -114,7 +114,7 @@ fn the_room_is_told_and_made() {
     assert!(!first.exists() && second.exists() && foreign.exists());
 }
 
-/// As a podman that hangs leaves it: a process that has the data open, and nobody who would end it.
+/// A hanging podman leaves a process that has the data open.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a process that holds a file is what is to be found")]
 fn who_has_the_data_open_is_found_and_ended() {

@@ -19,7 +19,7 @@ fn tandem(words: &[&str], dir: &Path) -> Output {
     command.arg("data-dir").args(words).arg(dir).output().unwrap()
 }
 
-/// What it printed; it must have succeeded, without a word on stderr.
+/// Returns the output of a command that must succeed, with nothing on stderr.
 fn printed(words: &[&str], dir: &Dir) -> String {
     let output = tandem(words, dir.path());
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -27,7 +27,7 @@ fn printed(words: &[&str], dir: &Dir) -> String {
     String::from_utf8(output.stdout).unwrap().replace(&dir.path().display().to_string(), "DIR")
 }
 
-/// The one sentence with which it failed.
+/// Returns the one sentence of a command that must fail.
 fn refusal(words: &[&str], dir: &Path) -> String {
     let output = tandem(words, dir);
     assert_eq!(output.status.code(), Some(1));
@@ -48,7 +48,7 @@ fn lagging() -> Writer {
     writer
 }
 
-/// As if every segment of the log had been written to at that time.
+/// Sets the time of all segments of the log.
 fn touch(dir: &Dir, seconds: u64) {
     for file in fs::read_dir(dir.path().join("member/wal")).unwrap() {
         let file = fs::File::options().write(true).open(file.unwrap().path()).unwrap();
@@ -133,14 +133,14 @@ fn what_cannot_be_used_or_read_is_a_failure() {
     assert_eq!(output.status.code(), Some(1));
     let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(shown["damage"][0].as_str().unwrap().contains("checksum") && shown["member_id"].is_null(), "{shown}");
-    // Unknown is neither blank nor broken: no object at all.
+    // For data that cannot be judged, it prints no object, because the data is neither blank nor broken.
     let mut writer = lagging();
     writer.record(9, b"");
     let output = tandem(&["show", "--json"], writer.write().path());
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
 }
 
-/// What an operator gave up is read where it lies, and the present data is not shown in its place.
+/// An operator reads data that was given up in its place, and the present data is not shown instead.
 #[test]
 fn data_that_was_moved_aside_is_shown_and_listed_where_it_lies() {
     let dir = lagging().write();
@@ -221,7 +221,7 @@ fn a_refusal_names_the_command_that_resolves_it() {
     assert!(refusal(&["advance-commit"], dir.path()).contains("'ls DIR'"));
 }
 
-/// As `tandem data-dir show DIR | head -n 0` has it.
+/// A reader that ends early closes the pipe, as in `tandem data-dir show DIR | head -n 0`.
 #[test]
 fn a_reader_that_stops_early_is_no_fault() {
     let dir = Writer::two_voters().write();
@@ -253,7 +253,7 @@ fn what_is_not_mounted_is_not_said_to_be_changing() {
     assert_eq!(refusal(&["show"], dir.path()), wanted);
 }
 
-/// What would make a reader wait for ever, or has no end, is told at once.
+/// A file that would block a reader, or has no end, is refused at once.
 #[test]
 fn what_is_no_file_is_said_to_be_none() {
     type Put = fn(&Path);
@@ -284,7 +284,7 @@ fn what_is_no_file_is_said_to_be_none() {
     }
 }
 
-/// As [`refusal`], of a program that may hang.
+/// Returns the refusal as [`refusal`] does, and fails if the program hangs.
 fn refusal_in_time(word: &str, dir: &Path) -> String {
     let (said, hears) = std::sync::mpsc::channel();
     let (word, dir) = (word.to_owned(), dir.to_owned());
@@ -292,7 +292,7 @@ fn refusal_in_time(word: &str, dir: &Path) -> String {
     hears.recv_timeout(Duration::from_secs(20)).expect("an answer within 20 s")
 }
 
-/// A data dir that is a file system of its own has `lost+found` in it.
+/// A data dir that is a file system of its own contains `lost+found`.
 #[test]
 fn a_directory_beside_the_files_is_no_fault() {
     let dir = lagging().write();

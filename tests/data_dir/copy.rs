@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Copies a directory with all that is in it.
+/// Copies a directory with all of its contents.
 pub(crate) fn copy_dir(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -16,6 +16,6 @@ pub(crate) fn copy_dir(from: &Path, to: &Path) {
             fs::copy(entry.path(), &target).unwrap();
         }
     }
-    // etcd wants its directories to itself.
+    // etcd requires that no other user can access its directories.
     fs::set_permissions(to, fs::Permissions::from_mode(0o700)).unwrap();
 }

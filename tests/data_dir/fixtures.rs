@@ -1,4 +1,4 @@
-//! Pieces of real data dirs, with what etcd said about them when they were made; see `tests/fixtures/data_dir`.
+//! Pieces of real data dirs, with etcd's own description when they were made; see `tests/fixtures/data_dir`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn what_is_read_is_what_etcd_said() {
     }
 }
 
-/// Where the data lies counts for nothing: what was moved aside is read as what etcd runs from.
+/// The location of the data does not matter: data that was moved aside is read like the present data.
 #[test]
 fn the_revision_and_names_are_those_of_the_database() {
     for version in ["3.4", "3.5"] {

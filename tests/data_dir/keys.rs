@@ -1,4 +1,4 @@
-//! The changes of keys in a database, and `tandem data-dir diff` on histories that are made here.
+//! Tests of the changes of keys in a database, and of `tandem data-dir diff` on generated histories.
 
 use std::fs;
 use std::path::Path;
@@ -8,11 +8,11 @@ use tandem::adapters::data_dir::{Keys, MemoryDir};
 
 use crate::writer::{Changed, Dir, Message, Writer, database_of_keys};
 
-/// What both histories begin with.
+/// The changes with which both histories begin.
 const COMMON: [Changed<'_>; 3] =
     [(2, 0, false, b"/a", b"1"), (3, 0, false, b"/b", b"1"), (4, 0, false, b"/secret", b"common")];
 
-/// A data dir of a voter with these changes behind the common ones.
+/// Returns a voter's data dir with these changes after the common ones.
 fn history(changes: &[Changed<'_>], logged: &[Vec<u8>]) -> Dir {
     let mut writer = Writer::two_voters();
     writer.puts(3);
@@ -43,7 +43,7 @@ fn request(field: u64, request: &[u8]) -> Vec<u8> {
     Message::default().bytes(field, request).done()
 }
 
-/// The rows of the JSON: key, change, revision, uncertain, and what B did.
+/// Returns the rows of the JSON: key, change, revision, uncertain, and B's change.
 fn rows(json: &str) -> Vec<(String, String, Option<u64>, bool, String)> {
     let json: Value = serde_json::from_str(json).unwrap();
     let text = |value: &Value| value.as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! Blank, half there, or not to be known; and who holds it open.
+//! Tests of data dirs that are blank, incomplete or unreadable, and of the processes that hold them open.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsFd;
@@ -39,7 +39,7 @@ fn nothing_at_all_is_blank() {
 fn what_a_failed_first_start_leaves_is_blank() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir_all(dir.path().join("member/snap")).unwrap();
-    // A WAL that was never finished may be there or not.
+    // An incomplete WAL may exist or not.
     for _ in 0..2 {
         for bytes in [Vec::new(), database(None, true), database(None, false)] {
             fs::write(dir.path().join("member/snap/db"), bytes).unwrap();
@@ -82,7 +82,7 @@ fn a_log_whose_end_is_lost_is_told_by_the_database() {
         assert_eq!(present(&dir).damage.len(), damage, "{applied}");
     }
     assert!(present(&dir).damage[0].contains("up to index 11, the log ends at 10"));
-    // A running etcd has gone on since its log was read.
+    // A running etcd has continued since its log was read.
     let _etcd = lock_as_etcd(&dir.snap().join("db"));
     assert_eq!(present(&dir).damage, Vec::<String>::new());
 }
@@ -105,7 +105,7 @@ fn a_compacted_log_needs_a_database_that_reaches_its_snapshot() {
     assert!(broken(&dir).contains("missing or empty"));
     fs::remove_file(dir.snap().join("db")).unwrap();
     assert!(broken(&dir).contains("missing or empty"));
-    // A database that the leader sent is as good.
+    // A database that the leader sent is good enough.
     fs::write(dir.snap().join("0000000000000009.snap.db"), b"").unwrap();
     present(&dir);
 }
@@ -119,19 +119,19 @@ fn a_whole_log_without_snapshots_is_enough() {
 
 #[test]
 fn what_could_not_be_looked_at_is_unknown() {
-    // A link to a file system that is not mounted.
+    // This is a link to a file system that is not mounted.
     let dir = tempfile::tempdir().unwrap();
     let link = dir.path().join("link");
     symlink("/nowhere/at/all", &link).unwrap();
     assert!(data_dir::read(&link).is_err());
     symlink("/nowhere/at/all", dir.path().join("member")).unwrap();
     assert!(data_dir::read(dir.path()).is_err());
-    // A file in the place of a directory.
+    // This is a file in the place of a directory.
     let dir = two_voters();
     fs::remove_dir_all(dir.snap()).unwrap();
     fs::write(dir.snap(), b"").unwrap();
     assert!(data_dir::read(dir.path()).is_err());
-    // A file that cannot be read; a directory gives an error even to root.
+    // This file cannot be read: a directory gives an error even to root.
     let dir = two_voters();
     let wal = dir.wals().remove(0);
     fs::remove_file(&wal).unwrap();
@@ -161,7 +161,7 @@ fn a_lock_on_wal_or_database_means_open() {
     present(&dir);
     drop(lock);
     assert_free(&dir);
-    // The database is locked before the WAL; and file systems without the newer locks have these only.
+    // etcd locks the database before the WAL, and file systems without the newer locks have only these.
     for path in [dir.snap().join("db"), dir.wals().remove(0)] {
         let lock = Flock::lock(File::open(path).unwrap(), FlockArg::LockExclusiveNonblock).unwrap();
         assert!(data_dir::is_open(dir.path()).unwrap());
@@ -170,7 +170,8 @@ fn a_lock_on_wal_or_database_means_open() {
     }
 }
 
-/// Nobody holds a lock any more. A program that another test starts just then has the file open, too, until its `exec`.
+/// Waits until the data dir is unlocked. A program that another test starts at that moment also has the file open,
+/// until its `exec`.
 pub(crate) fn assert_free(dir: &Dir) {
     let deadline = tandem::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     while data_dir::is_open(dir.path()).unwrap() {

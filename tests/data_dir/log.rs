@@ -1,4 +1,4 @@
-//! The WAL itself: how far it reaches, what is torn, what is damaged.
+//! Tests of the WAL itself: its end, torn records, and damage.
 
 use std::fs;
 
@@ -64,7 +64,7 @@ fn a_fresh_member_has_an_empty_log() {
     assert!(!history.has_left && !history.is_voter());
 }
 
-/// Entries behind which a record of 2000 bytes was torn by `tear`, which gets that record.
+/// Returns entries, and after them a record of 2000 bytes that `tear` damages.
 fn torn(tear: impl FnOnce(&mut [u8])) -> Dir {
     let mut writer = Writer::two_voters();
     writer.puts(3);
@@ -108,7 +108,7 @@ fn a_file_that_ends_inside_a_record_is_torn() {
 fn a_record_that_was_changed_later_is_damage() {
     let why = broken(&torn(|record| record[1500] ^= 1));
     assert!(why.contains("checksum"), "{why}");
-    // Also in the middle, with whole records behind it.
+    // This also holds in the middle, with complete records after it.
     let mut writer = Writer::two_voters();
     let middle = writer.tail().len() + 40;
     writer.puts(9);
@@ -160,7 +160,7 @@ fn missing_files_are_damage() {
         fs::remove_file(&dir.wals()[missing]).unwrap();
         broken(&dir);
     }
-    // The sequence alone tells as well: without any record, checksums have nothing to chain.
+    // The sequence alone is proof: without any record, checksums have nothing to chain.
     let mut empty = Writer::purged(ME, 0, 0, 1);
     empty.snapshot_record(0, 0);
     let dir = empty.write();

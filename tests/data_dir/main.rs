@@ -1,4 +1,4 @@
-//! The offline reader of etcd's data dir, on data dirs that are made here and on pieces of real ones.
+//! The offline reader of etcd's data dir, on generated data dirs and on pieces of real ones.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 
@@ -23,7 +23,7 @@ fn read(dir: &Dir) -> DataDir {
     data_dir::read(dir.path()).unwrap()
 }
 
-/// The history, which must be there.
+/// Returns the history, which must be present.
 fn present(dir: &Dir) -> History {
     match read(dir) {
         DataDir::Present(history) => history,
@@ -31,7 +31,7 @@ fn present(dir: &Dir) -> History {
     }
 }
 
-/// Why it is broken, which it must be.
+/// Returns the reason why the data is broken, which it must be.
 fn broken(dir: &Dir) -> String {
     match read(dir) {
         DataDir::Broken { why } => why,

@@ -1,4 +1,4 @@
-//! Who the members are: snapshots, and the changes behind them.
+//! Tests of the member list: snapshots, and the changes after them.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ const MY_URL: &str = "http://10.0.0.1:2380";
 const PEER_URL: &str = "http://10.0.0.2:2380";
 const OTHER_URL: &str = "http://10.0.0.3:2380";
 
-/// A cluster of one, which took its peer in as a learner.
+/// Returns a cluster of one, which has added its peer as a learner.
 fn voter_and_learner() -> Writer {
     let mut writer = Writer::new(ME);
     writer.change(ADD, ME, &member(MY_URL));
@@ -43,8 +43,9 @@ fn a_member_has_left_once_its_removal_is_in_the_log() {
     assert!(history.voters == ids(&[PEER]) && history.has_left && !history.is_voter());
 }
 
-/// A leader of three that is cut off from both takes a removal into its log, and the other two elect another one and go on. Whoever
-/// took its log for that of a voter of two could force a cluster without what those two acknowledged.
+/// The leader of three is cut off from both followers, and logs a removal. The other two elect a leader and continue.
+/// If its log counted as that of a voter of two, it could force a cluster without the writes that those two
+/// acknowledged.
 #[test]
 fn a_removal_from_among_three_voters_counts_once_it_is_committed() {
     for removed in [OTHER, ME] {
@@ -72,14 +73,14 @@ fn a_removed_id_never_comes_back() {
 
 #[test]
 fn what_etcd_rejects_does_not_count() {
-    // A second `member add` with the same peer URL, as scripts that retry make it.
+    // A script that retries adds a second member with the same peer URL.
     let mut taken = voter_and_learner();
     taken.change(ADD_LEARNER, OTHER, &learner(PEER_URL));
     taken.change(ADD, OTHER, &member(MY_URL));
-    // The promotion of no learner, and one of a member that does not exist.
+    // This promotes a member that is no learner, and one that does not exist.
     taken.change(ADD, ME, promotion());
     taken.change(ADD, OTHER, promotion());
-    // An addition of one that is there.
+    // This adds a member that exists already.
     taken.change(ADD, PEER, &member(OTHER_URL));
     taken.change(ADD_LEARNER, ME, &learner(OTHER_URL));
     taken.change(REMOVE, 77, "");
@@ -107,7 +108,7 @@ fn rafts_newer_kind_of_change_counts_too() {
     let single = |kind, id| Message::default().number(1, kind).number(2, id).done();
     let change = Message::default().bytes(2, &single(ADD, PEER)).bytes(2, &single(REMOVE, ME)).done();
     writer.entry_at(writer.index + 1, 2, &change);
-    // One without content ends a change in two steps.
+    // A change without content ends a change in two steps.
     writer.entry_at(writer.index + 1, 2, b"");
     let history = present(&writer.write());
     assert!(history.voters == ids(&[PEER]) && history.has_left);
@@ -120,7 +121,7 @@ fn a_change_that_cannot_be_decoded_is_damage() {
     assert!(broken(&writer.write()).contains("at index 3"));
 }
 
-/// A long log whose beginning is gone, with a snapshot at index 100 of term 4.
+/// Returns a long log without its beginning, with a snapshot at index 100 of term 4.
 fn compacted() -> Writer {
     let mut writer = Writer::purged(ME, 5, 90, 4);
     writer.puts(10);
@@ -185,7 +186,7 @@ fn a_snapshot_that_the_wal_does_not_vouch_for_is_not_used() {
     writer.snapshot_record(103, 4);
     let dir = writer.write();
     dir.add_snapshot(100, 4, &[ME, PEER], &[], "");
-    // Not recorded; of another term; not committed.
+    // These are not recorded, of another term, or not committed.
     for (index, term) in [(101, 4), (100, 5), (103, 4)] {
         dir.add_snapshot(index, term, &[OTHER], &[], "");
     }
@@ -222,7 +223,7 @@ fn the_snapshot_that_a_running_etcd_is_writing_is_no_damage() {
     let _lock = lock_as_etcd(&dir.wals()[0]);
     let history = present(&dir);
     assert_eq!((history.voters, history.damage), (ids(&[ME, PEER]), Vec::<String>::new()));
-    // Nothing writes to the one before it any more.
+    // etcd no longer writes to the snapshot before it.
     let older = dir.add_snapshot(101, 4, &[OTHER], &[], "");
     fs::write(&older, "").unwrap();
     let damage = present(&dir).damage;
@@ -235,7 +236,8 @@ fn without_its_snapshot_a_compacted_log_is_broken() {
     assert!(why.contains("index 0 is missing"), "{why}");
 }
 
-/// Compacted at index 100, with the members in the WAL's own record and no file of the snapshot; `version` is the cluster's.
+/// Returns a log that was compacted at index 100. The members are in the WAL's own record, and the snapshot's file is
+/// missing. `version` is the cluster's.
 fn without_files(version: &str, removed: &[u64], changes: impl FnOnce(&mut Writer)) -> crate::writer::Dir {
     let mut writer = Writer::purged(ME, 3, 97, 4);
     writer.puts(3);
@@ -248,7 +250,7 @@ fn without_files(version: &str, removed: &[u64], changes: impl FnOnce(&mut Write
     dir
 }
 
-/// etcd 3.7 starts without the files, and later ones write none.
+/// etcd 3.7 starts without the files, and later versions write none.
 #[test]
 fn the_wal_says_who_the_members_were_where_no_file_does() {
     for version in ["3.7.0", "3.8.0", "4.0.0", "nonsense"] {
@@ -256,7 +258,7 @@ fn the_wal_says_who_the_members_were_where_no_file_does() {
         assert_eq!((history.last_index, history.voters, history.has_left), (104, ids(&[ME, PEER]), false), "{version}");
         assert!(history.damage.is_empty() && history.learners.is_empty(), "{:?}", history.damage);
     }
-    // Up to 3.6 etcd needs the file, and does not start.
+    // etcd up to 3.6 needs the file, and does not start.
     for version in ["3.4.0", "3.5.0", "3.6.0"] {
         let why = broken(&without_files(version, &[], |writer| writer.puts(4)));
         assert!(why.contains("index 0 is missing"), "{version}: {why}");
@@ -265,10 +267,10 @@ fn the_wal_says_who_the_members_were_where_no_file_does() {
     let dir = without_files("3.6.0", &[], |writer| writer.puts(4));
     fs::write(dir.snap().join("db"), b"not looked into").unwrap();
     assert_eq!(present(&dir).voters, ids(&[ME, PEER]));
-    // What the database lacks of the compacted log is lacking without the file, too.
+    // A database that lacks a part of the compacted log is faulty without the file, too.
     fs::write(dir.snap().join("db"), database_of(99, "3.8.0", &[], &[])).unwrap();
     assert!(broken(&dir).contains("reaches only up to index 99"));
-    // A file that an older etcd left, of a log that is gone.
+    // An older etcd left this file, which belongs to a log that is gone.
     let dir = without_files("3.8.0", &[], |writer| writer.puts(4));
     dir.add_snapshot(50, 2, &[OTHER], &[], "");
     assert_eq!(present(&dir).voters, ids(&[ME, PEER]));
@@ -282,7 +284,7 @@ fn the_database_says_which_changes_etcd_drops_where_no_file_does() {
     let free = |writer: &mut Writer| writer.change(ADD, OTHER, &member(OTHER_URL));
     assert_eq!(voters(&[], free), ids(&[ME, PEER, OTHER]));
     assert_eq!(voters(&[OTHER], free), ids(&[ME, PEER]), "removed before");
-    // Who was a member then and is removed by now, is removed by the log.
+    // A member at that time that has been removed since is removed by the log.
     let leaves = |writer: &mut Writer| writer.change(REMOVE, PEER, "");
     assert_eq!(voters(&[PEER], leaves), ids(&[ME]));
     assert!(present(&without_files("3.8.0", &[ME], |writer| writer.change(REMOVE, ME, ""))).has_left);
@@ -294,7 +296,7 @@ fn the_newest_snapshot_that_is_vouched_for_counts() {
         writer.puts(4);
         writer.snapshot_record_of(103, 4, &[ME], &[PEER]);
         writer.state(104);
-        // Not committed yet: it was being taken over.
+        // This snapshot is not committed yet, because it was being applied.
         writer.snapshot_record_of(110, 4, &[OTHER], &[]);
     }));
     assert_eq!((history.voters, history.learners), (ids(&[ME]), ids(&[PEER])));

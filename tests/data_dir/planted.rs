@@ -1,4 +1,4 @@
-//! What a taken-over etcd can leave in its data dir for the root of the host to meet.
+//! Files that a compromised etcd can leave in its data dir for the host's root user.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -11,7 +11,7 @@ use tandem::adapters::data_dir;
 
 use crate::writer::{Dir, Writer};
 
-/// A process of the host that has `file` open and locked.
+/// Starts a process of the host that has `file` open and locked.
 #[expect(clippy::disallowed_methods, reason = "a process that holds a file is what must be left alone")]
 fn bystander(file: &Path) -> Child {
     let script = "exec 9<>\"$1\"; flock --exclusive 9; echo held; exec sleep 60";
@@ -30,7 +30,7 @@ fn end(mut child: Child) {
     child.wait().unwrap();
 }
 
-/// Whatever a link in the data dir leads to, the process that has it open is none of etcd's.
+/// A process is not etcd's if it has a file open to which a link in the data dir leads.
 #[test]
 fn a_process_that_a_link_leads_to_is_left_alone() {
     let host = tempfile::tempdir().unwrap();
@@ -44,7 +44,7 @@ fn a_process_that_a_link_leads_to_is_left_alone() {
     symlink(&lock, dir.snap().join("db")).unwrap();
     symlink(&log, dir.wal().join("0000000000000009-0000000000000009.wal")).unwrap();
     assert!(!data_dir::is_open(dir.path()).unwrap());
-    // Also where a file of etcd's own is locked.
+    // This also holds if a file of etcd's own is locked.
     let etcd = bystander(&dir.wals()[0]);
     assert!(data_dir::is_open(dir.path()).unwrap());
     let pid = i32::try_from(etcd.id()).unwrap();
@@ -72,7 +72,7 @@ fn a_process_that_is_in_no_container_is_left_alone() {
     end(backup);
 }
 
-/// Runs `tandem data-dir WORD` with so little memory that a file that is read whole would not fit, and answers what it printed.
+/// Runs `tandem data-dir WORD` with too little memory to read a whole file. Returns its output.
 #[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
 fn in_little_memory(word: &str, dir: &Dir) -> String {
     let began = Instant::now();
@@ -85,7 +85,7 @@ fn in_little_memory(word: &str, dir: &Dir) -> String {
     said
 }
 
-/// Sparse files cost the container nothing.
+/// A container can create sparse files at no cost.
 #[test]
 fn a_file_of_a_terabyte_costs_neither_memory_nor_time() {
     const TERABYTE: u64 = 1 << 40;
@@ -117,7 +117,7 @@ fn a_file_of_a_terabyte_costs_neither_memory_nor_time() {
         let said = in_little_memory(word, &dir);
         assert!(said.contains(wanted), "{said}");
     }
-    // A length that the file has room for, and no memory.
+    // The file has room for this length, and the memory does not.
     let dir = lagging();
     let wal = dir.wals()[0].clone();
     let length = fs::metadata(&wal).unwrap().len();

@@ -1,5 +1,5 @@
-//! Writes data dirs as etcd would, byte by byte and without the code under test, to craft the cases that a real etcd
-//! does not make on demand.
+//! A writer of data dirs in etcd's format. It writes them byte by byte and without the code under test, for cases that
+//! a real etcd does not produce on demand.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub(crate) const PEER: u64 = 0x8000_0000_0000_0001;
 pub(crate) const OTHER: u64 = 0x9000_0000_0000_0002;
 pub(crate) const CLUSTER: u64 = 0xcdf8_1818_e32e_3b5b;
 
-/// What a configuration change does, in etcd's numbers.
+/// The kinds of configuration changes, in etcd's numbers.
 pub(crate) const ADD: u64 = 0;
 pub(crate) const REMOVE: u64 = 1;
 pub(crate) const UPDATE: u64 = 2;
@@ -47,7 +47,7 @@ impl Message {
     }
 }
 
-/// CRC-32C, from its definition.
+/// Computes CRC-32C from its definition.
 pub(crate) fn crc32c(crc: u32, bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!crc, |crc, byte| crc >> 8 ^ CRC_OF_BYTE[usize::from(crc.to_le_bytes()[0] ^ byte)])
 }
@@ -67,7 +67,7 @@ const CRC_OF_BYTE: [u32; 256] = {
     table
 };
 
-/// A data dir in the making.
+/// A data dir under construction.
 pub(crate) struct Writer {
     files: Vec<(String, Vec<u8>)>,
     crc: u32,
@@ -77,7 +77,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// An empty WAL of member `id`, as etcd makes it.
+    /// Returns an empty WAL of member `id`, as etcd makes it.
     pub(crate) fn new(id: u64) -> Self {
         let mut writer = Self { files: Vec::new(), crc: 0, state: None, index: 0, term: 1 };
         writer.begin_file(0, id);
@@ -85,7 +85,7 @@ impl Writer {
         writer
     }
 
-    /// As [`Writer::new`], with a cluster of the two voters [`ME`] and [`PEER`].
+    /// Returns a WAL of the two voters [`ME`] and [`PEER`].
     pub(crate) fn two_voters() -> Self {
         let mut writer = Self::new(ME);
         writer.change(ADD, ME, &member("http://10.0.0.1:2380"));
@@ -93,7 +93,7 @@ impl Writer {
         writer
     }
 
-    /// A WAL that begins at file `sequence` and index `index`, the files before having been purged.
+    /// Returns a WAL that begins at file `sequence` and index `index`, because the earlier files were purged.
     pub(crate) fn purged(id: u64, sequence: u64, index: u64, term: u64) -> Self {
         let mut writer = Self { files: Vec::new(), crc: 0xdead_beef, state: None, index, term };
         writer.begin_file(sequence, id);
@@ -109,7 +109,7 @@ impl Writer {
         self.record(1, &Message::default().number(1, id).number(2, CLUSTER).done());
     }
 
-    /// Goes on in a new file, as etcd does when one is full.
+    /// Continues in a new file, as etcd does when one is full.
     pub(crate) fn cut(&mut self, id: u64) {
         let sequence = u64::from_str_radix(&self.files.last().unwrap().0[..16], 16).unwrap() + 1;
         self.begin_file(sequence, id);
@@ -165,18 +165,18 @@ impl Writer {
         self.record(5, &Message::default().number(1, index).number(2, term).done());
     }
 
-    /// As etcd 3.5 and later record it: with the members.
+    /// Appends a snapshot record with the members, as etcd 3.5 and later write it.
     pub(crate) fn snapshot_record_of(&mut self, index: u64, term: u64, voters: &[u64], learners: &[u64]) {
         let record = Message::default().number(1, index).number(2, term);
         self.record(5, &record.bytes(3, &conf_state(voters, learners)).done());
     }
 
-    /// All files, by name.
+    /// Returns all files, by name.
     pub(crate) fn files(&self) -> &[(String, Vec<u8>)] {
         &self.files
     }
 
-    /// The last file's bytes, to be damaged at will.
+    /// Returns the last file's bytes, for damaging them.
     pub(crate) fn tail(&mut self) -> &mut Vec<u8> {
         &mut self.files.last_mut().unwrap().1
     }
@@ -189,7 +189,7 @@ impl Writer {
         self.files.iter().map(|(name, _)| name.clone()).collect()
     }
 
-    /// Appends what etcd allocates in advance, shorter than its 64 MB.
+    /// Appends the space that etcd allocates in advance, but less than its 64 MB.
     pub(crate) fn preallocate(&mut self) {
         let length = self.tail().len().next_multiple_of(4096) + 64 * 1024;
         self.tail().resize(length, 0);
@@ -208,7 +208,7 @@ impl Writer {
     }
 }
 
-/// A data dir that goes with the test.
+/// A data dir that is deleted with the test.
 pub(crate) struct Dir(tempfile::TempDir);
 
 impl Dir {
@@ -224,7 +224,7 @@ impl Dir {
         self.path().join("member/snap")
     }
 
-    /// The WAL files, in order.
+    /// Returns the WAL files, in order.
     pub(crate) fn wals(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = fs::read_dir(self.wal()).unwrap().map(|entry| entry.unwrap().path()).collect();
         paths.sort();
@@ -240,7 +240,7 @@ impl Dir {
     }
 }
 
-/// A snapshot file: its name and its bytes.
+/// Returns a snapshot file: its name and its bytes.
 pub(crate) fn snapshot(index: u64, term: u64, voters: &[u64], learners: &[u64], store: &str) -> (String, Vec<u8>) {
     let metadata = Message::default().bytes(1, &conf_state(voters, learners)).number(2, index).number(3, term);
     let snapshot = Message::default().bytes(1, store.as_bytes()).bytes(2, &metadata.done()).done();
@@ -253,23 +253,24 @@ fn conf_state(voters: &[u64], learners: &[u64]) -> Vec<u8> {
     learners.iter().fold(state, |state, id| state.number(2, *id)).done()
 }
 
-/// What etcd sends along when a voter is added.
+/// Returns etcd's data for the addition of a voter.
 pub(crate) fn member(url: &str) -> String {
     format!(r#"{{"id":1,"peerURLs":["{url}"]}}"#)
 }
 
-/// What etcd sends along when a learner is added.
+/// Returns etcd's data for the addition of a learner.
 pub(crate) fn learner(url: &str) -> String {
     format!(r#"{{"id":1,"peerURLs":["{url}"],"isLearner":true,"isPromote":false}}"#)
 }
 
-/// What etcd sends along when a learner is promoted.
+/// Returns etcd's data for the promotion of a learner.
 pub(crate) fn promotion() -> &'static str {
     r#"{"id":1,"peerURLs":null,"isPromote":true}"#
 }
 
-/// A database file as bbolt makes it, in which everything up to log index `applied` is; none for one that etcd has just
-/// made. `inline` says whether the bucket lies in its parent's page, as a small one does, or in a page of its own.
+/// Returns a database file as bbolt makes it, which contains everything up to log index `applied`. `None` is a database
+/// that etcd has just made. `inline` places the bucket in its parent's page, as a small one is, and otherwise in a page
+/// of its own.
 pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
     let entry = applied.map(u64::to_be_bytes);
     let entries: Vec<(u32, &[u8], &[u8])> =
@@ -278,7 +279,7 @@ pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
     let header = |root: u64| [root.to_le_bytes(), [0; 8]].concat();
     let value = if inline { [header(0), bucket.clone()].concat() } else { header(5) };
     let root = page(4, 2, &[(1, b"cluster", &header(9)), (1, b"meta", &value)]);
-    // The root is a branch here, to be found from the newer of the two meta pages.
+    // The root is a branch page here, which the newer of the two meta pages names.
     let branch = branch(3, &[(b"alarm", 9), (b"cluster", 4), (b"zone", 9)]);
     let mut file = Vec::new();
     for (number, page) in
@@ -290,7 +291,7 @@ pub(crate) fn database(applied: Option<u64>, inline: bool) -> Vec<u8> {
     file
 }
 
-/// As [`database`], of a cluster of `version` that has these members and has removed those.
+/// Returns a database of a cluster of `version` with these members, and with `removed` ones.
 pub(crate) fn database_of(applied: u64, version: &str, members: &[(u64, &str)], removed: &[u64]) -> Vec<u8> {
     type Pairs = Vec<(String, Vec<u8>)>;
     let named = |(id, url): &(u64, &str)| (format!("{id:x}"), member(url).into_bytes());
@@ -323,10 +324,10 @@ pub(crate) fn database_of(applied: u64, version: &str, members: &[(u64, &str)], 
     file
 }
 
-/// A change of a key: revision, place, whether it is a deletion, key and value.
+/// A change of a key: revision, sub-revision, whether it is a deletion, key and value.
 pub(crate) type Changed<'a> = (u64, u64, bool, &'a [u8], &'a [u8]);
 
-/// A database with these changes of keys, `per_leaf` of them on each page, which was compacted up to that revision.
+/// Returns a database with these changes of keys, `per_leaf` of them on each page, compacted up to that revision.
 pub(crate) fn database_of_keys(applied: u64, compacted: u64, changes: &[Changed<'_>], per_leaf: usize) -> Vec<u8> {
     let header = |root: u64| [root.to_le_bytes(), [0; 8]].concat();
     let compacted = [&compacted.to_be_bytes()[..], b"_", &[0; 8]].concat();

@@ -1,4 +1,5 @@
-//! What real etcds tell the agent once their auth is on: with a user that nobody made, and with one that may ask.
+//! The answers of real etcds to the agent when their auth is on: for a user that does not exist, and for one with
+//! permissions.
 
 use std::fs;
 use std::net::TcpListener;
@@ -32,7 +33,7 @@ fn issue(dir: &Path, name: &str, common_name: Option<&str>, authority: &Issuer<'
     Credentials { trusted_ca_file: dir.join("ca.crt"), cert_file: file("crt"), key_file: file("key") }
 }
 
-/// The agent's certificate, and one without a name for whoever gives a password.
+/// Returns the agent's certificate, and one without a name for clients with a password.
 pub(crate) fn certificates(dir: &Path) -> (Credentials, Credentials) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -42,7 +43,7 @@ pub(crate) fn certificates(dir: &Path) -> (Credentials, Credentials) {
     (issue(dir, "agent", Some(USER), &authority), issue(dir, "nameless", None, &authority))
 }
 
-/// An etcd of one member that asks its clients for a certificate.
+/// Starts an etcd of one member that requires client certificates.
 pub(crate) fn serve(version: &Version, root: &Path, credentials: &Credentials) -> (Etcd, Endpoint) {
     let place = Place::new(version, root, "one");
     let url = format!("https://{}", place.client_address());
@@ -64,7 +65,7 @@ pub(crate) fn serve(version: &Version, root: &Path, credentials: &Credentials) -
     (etcd, Endpoint { address: place.client_address().to_owned(), url })
 }
 
-/// What somebody types who has a password.
+/// A client with a password.
 pub(crate) struct Administrator {
     pub(crate) runtime: tokio::runtime::Runtime,
     pub(crate) client: Client,
@@ -100,7 +101,7 @@ impl Administrator {
         self.runtime.block_on(self.client.user_grant_role(USER, "root")).unwrap();
     }
 
-    /// As etcd does it itself where its database has reached its quota.
+    /// Raises the alarm that etcd itself raises when its database reaches its quota.
     fn raises_the_alarm_of_a_full_database(&mut self) {
         let Self { runtime, client } = self;
         let member = runtime.block_on(client.status()).unwrap().header().unwrap().member_id();
@@ -109,14 +110,14 @@ impl Administrator {
         runtime.block_on(client.alarm(AlarmAction::Activate, AlarmType::Nospace, Some(options))).unwrap();
     }
 
-    /// A second voter that is never started: from then on no majority answers.
+    /// Adds a second voter that is never started, so that no majority answers from then on.
     pub(crate) fn adds_a_voter_that_is_not_there(&mut self) {
         let url = format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
         self.runtime.block_on(self.client.member_add([url], None)).unwrap();
     }
 }
 
-/// Nothing is taken for absent, and an etcd that refuses is known to live, to serve or not, and whom it refuses.
+/// Returns whether the answer shows a live etcd, with or without a leader, and the refused user if it refuses.
 fn lives(answer: &Answer, leaderless: bool) -> bool {
     let known = |etcd: &Seen| etcd.leader.is_none() == leaderless;
     match &answer.no_permission {
@@ -135,7 +136,7 @@ fn an_etcd_whose_auth_refuses_the_agent_is_no_silent_one() {
         Administrator::new(&endpoint, &nameless, None).switches_auth_on();
         let mut root_user = Administrator::new(&endpoint, &nameless, Some(("root", "secret")));
 
-        // Without a user, and with one that may do nothing.
+        // The first round has no user, and the second one has a user without permissions.
         for _ in 0..2 {
             let answer = seen(&agent);
             assert!(lives(&answer, false), "{answer:?}");
@@ -150,13 +151,13 @@ fn an_etcd_whose_auth_refuses_the_agent_is_no_silent_one() {
         let of_nobody = blocking::add_learner(&endpoint, &nameless, "http://127.0.0.1:1", TIMEOUT);
         assert!(matches!(of_nobody, Err(Error::NoPermission { user: None, .. })), "{of_nobody:?}");
 
-        // Where no majority is there, that is seen through the refusal.
+        // The missing majority is visible in spite of the refusal.
         root_user.adds_a_voter_that_is_not_there();
         until("the leader to give up", || lives(&seen(&agent), true).then_some(()));
     });
 }
 
-/// A full database is no lost majority: what asks for an entry of the log is answered, and without a majority it is not.
+/// A full database is no lost majority: a request that needs a log entry is answered, and without a majority it is not.
 #[test]
 fn an_etcd_without_room_is_known_to_have_its_majority() {
     each_version(|version, root| {
@@ -194,7 +195,7 @@ fn the_user_that_the_refusal_names_is_the_one_that_is_missing() {
     });
 }
 
-/// As a daemon asks, whose runtime has other tasks: with the asynchronous client, and with the other one by mistake.
+/// A daemon asks inside a runtime with other tasks: with the asynchronous client, and by mistake with the other one.
 #[test]
 fn an_etcd_is_asked_inside_a_tokio_runtime() {
     each_version(|version, root| {

@@ -1,5 +1,5 @@
-//! Certificates of Tandem's own CA under real etcds, and under a writer that shakes hands anew for each write: they renew without a
-//! restart, and the CA is replaced by restarts one after the other, whatever is cut off in between.
+//! Certificates of Tandem's own CA under real etcds, and under a writer that connects anew for each write. They are
+//! renewed without a restart. The CA is replaced by successive restarts, even if the commands are interrupted.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -25,12 +25,12 @@ use crate::scratch;
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const DAY: u64 = 86_400;
 const WRITE: Duration = Duration::from_secs(2);
-/// Between two looks, as in the product.
+/// The time between two observations, as in the product.
 const BETWEEN: Duration = Duration::from_millis(700);
-/// No write may take longer than this to get through, whatever is restarted.
+/// The longest acceptable time of a write, also during restarts.
 const LONGEST_GAP: Duration = Duration::from_secs(5);
 
-/// A node: its files, its place, and its etcd where that runs.
+/// A node: its files, its place, and its etcd if it runs.
 struct Node {
     name: &'static str,
     files: Files,
@@ -39,7 +39,7 @@ struct Node {
 }
 
 impl Node {
-    /// With certificates that were issued at `now`.
+    /// Returns a node with certificates that were issued at `now`.
     fn new(root: &Path, name: &'static str, authority: &Authority, now: u64) -> Self {
         let mut place = Place::new(&versions()[1], root, name);
         place.client_url = place.client_url.replace("http:", "https:");
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// What its etcd shows and trusts, as `by` looks at it.
+    /// Returns the certificates that its etcd shows and trusts, as `by` observes them.
     fn seen(&self, by: &Self) -> Result<rotation::RotationSeen, String> {
         seen::ports(&self.endpoints(), &by.credentials()).map(|seen| seen.summary())
     }
@@ -123,7 +123,7 @@ impl Node {
         until(&format!("{} to serve", self.name), || self.has_leader().then_some(()));
     }
 
-    /// As podman stops it.
+    /// Stops etcd as podman does.
     fn stop(&mut self) {
         if let Some(mut etcd) = self.etcd.take() {
             etcd.signal(Signal::SIGTERM);
@@ -132,7 +132,7 @@ impl Node {
     }
 }
 
-/// Two voters whose certificates are of 300 days ago.
+/// Returns two voters with certificates that are 300 days old.
 fn two_nodes(root: &Path) -> [Node; 2] {
     let then = clock::wall_seconds() - 300 * DAY;
     let authority = Authority::new("real", then).unwrap();
@@ -145,7 +145,7 @@ fn two_nodes(root: &Path) -> [Node; 2] {
     nodes
 }
 
-/// What a writer noticed.
+/// The observations of a writer.
 #[derive(Debug, Default)]
 struct Noticed {
     written: usize,
@@ -156,7 +156,7 @@ struct Noticed {
     last_failure: String,
 }
 
-/// Connects for each write, with etcdctl's certificate and CAs as they are in the files then.
+/// A writer that connects for each write, with etcdctl's certificate and CAs as they are in the files at that time.
 struct Writer {
     ends: Arc<AtomicBool>,
     noticed: Arc<Mutex<Noticed>>,
@@ -174,7 +174,7 @@ impl Writer {
         Self { ends, noticed, thread: Some(thread) }
     }
 
-    /// Once another write got through.
+    /// Waits until another write succeeds.
     fn goes_on(&self) {
         let before = self.noticed.lock().unwrap().written;
         until("a write", || (self.noticed.lock().unwrap().written > before).then_some(()));
@@ -228,7 +228,7 @@ async fn connect(files: &Files, url: &str) -> Result<Client, String> {
 /// Changes the member list as the agent does when a node leaves, and when it joins anew.
 fn change_members(by: &Node, leaves: Option<u64>, joins: Option<&Node>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // etcd refuses it for some seconds after an election.
+    // etcd refuses the change for some seconds after an election.
     until("the member list to change", || {
         runtime.block_on(async {
             let mut client = connect(&by.files, &by.place.client_url).await.ok()?;
@@ -267,7 +267,7 @@ fn a_renewed_certificate_is_shown_with_the_next_handshake_and_none_is_refused() 
 fn with_a_new_key_no_handshake_fails_for_good() {
     let root = scratch();
     let nodes = two_nodes(root.path());
-    // The writer's own pair stays: it is etcd's that is mixed for a moment.
+    // The writer has a pair of its own, because etcd's pair is mixed for a moment.
     let client = root.path().join("client-pki");
     fs::create_dir(&client).unwrap();
     for name in [pki::CA_CERT, pki::CLIENT_CERT, pki::CLIENT_KEY] {
@@ -282,7 +282,7 @@ fn with_a_new_key_no_handshake_fails_for_good() {
             assert_eq!(node.files.leaf(Leaf::Etcd).unwrap().unwrap(), node.shows());
         }
     }
-    // Cut off between the two renames, and typed again.
+    // The renewal is interrupted between the two renames, and typed again.
     let node = &nodes[0];
     node.files.write(pki::ETCD_KEY, &node.files.need(pki::CLIENT_KEY).unwrap()).unwrap();
     assert!(!node.files.fits(Leaf::Etcd).unwrap() && node.seen(node).is_err(), "the pair is mixed");
@@ -294,7 +294,7 @@ fn with_a_new_key_no_handshake_fails_for_good() {
     println!("new keys: {noticed:?}");
 }
 
-/// One node of two in a rotation, which may make so many changes until it is killed.
+/// One node of two in a rotation, which may make this many changes until it is killed.
 struct Part<'a> {
     nodes: &'a mut [Node; 2],
     at: usize,
@@ -328,7 +328,7 @@ impl Site for Part<'_> {
     }
 }
 
-/// Both commands are typed again and again, and each is killed once it has made `most` changes; answers what was made.
+/// Types both commands repeatedly, and kills each after `most` changes. Returns the changes.
 fn rotated(nodes: &mut [Node; 2], most: usize) -> Vec<String> {
     let mut made = Vec::new();
     until("the rotation to end", || {
@@ -371,7 +371,7 @@ fn is_over(nodes: &[Node; 2], new: &Authority) {
     }
 }
 
-/// By the old CA's certificate nobody is let in any more.
+/// Asserts that a client certificate of the old CA is refused.
 fn is_refused(node: &Node, old: &Authority) {
     let pair = old.client("root", clock::wall_seconds()).unwrap();
     let dir = scratch();

@@ -1,4 +1,4 @@
-//! Real etcd processes on loopback, and a client that is asked one thing at a time.
+//! Real etcd processes on loopback, and a synchronous client.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use tandem::os::clock;
 
 use crate::copy::copy_dir;
 
-/// How long anything may take here.
+/// The limit for any operation.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An etcd to test with.
@@ -22,7 +22,7 @@ pub(crate) struct Version {
     binary: PathBuf,
 }
 
-/// Every version that is tested; a missing one is a failure, as a test that does not run proves nothing.
+/// Returns every version to test. A missing one is a failure, because a test that does not run proves nothing.
 pub(crate) fn versions() -> Vec<Version> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/etcd-3.5/etcd");
     let binary = |variable, default: &Path| std::env::var_os(variable).map_or(default.to_owned(), PathBuf::from);
@@ -30,7 +30,7 @@ pub(crate) fn versions() -> Vec<Version> {
         Version { number: "3.4", binary: binary("TANDEM_ETCD_3_4", Path::new("/usr/bin/etcd")) },
         Version { number: "3.5", binary: binary("TANDEM_ETCD_3_5", &built) },
     ];
-    // No Debian has these yet: whoever has the binaries names them.
+    // No Debian release has these yet, so the environment names their binaries.
     let newer = [("3.6", "TANDEM_ETCD_3_6"), ("3.7", "TANDEM_ETCD_3_7")];
     let named = newer.into_iter().filter_map(|(number, variable)| Some((number, std::env::var_os(variable)?)));
     all.extend(named.map(|(number, binary)| Version { number, binary: PathBuf::from(binary) }));
@@ -50,7 +50,7 @@ fn command(binary: &Path) -> Command {
     Command::new(binary)
 }
 
-/// Where a member lives.
+/// A member's directory and URLs.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     version: Version,
@@ -60,8 +60,8 @@ pub(crate) struct Place {
     pub(crate) peer_url: String,
 }
 
-/// A port that is free, and that nobody gets by chance until etcd listens there: below those that the kernel gives to connections
-/// and to who asks for any.
+/// Returns a free port that no other program gets by chance until etcd listens there. It is below the range from which
+/// the kernel chooses.
 fn port() -> u16 {
     const FIRST: u16 = 20_000;
     const LAST: u16 = 32_000;
@@ -71,14 +71,14 @@ fn port() -> u16 {
 }
 
 impl Place {
-    /// A place below `root`, with ports that are free now.
+    /// Returns a place below `root`, with ports that are free now.
     pub(crate) fn new(version: &Version, root: &Path, name: &str) -> Self {
         let url = || format!("http://127.0.0.1:{}", port());
         let (name, dir) = (name.to_owned(), root.join(name));
         Self { version: version.clone(), name, dir, client_url: url(), peer_url: url() }
     }
 
-    /// The same member, on a copy of its data.
+    /// Returns the same member on a copy of its data.
     pub(crate) fn copy(&self, name: &str) -> Self {
         let mut copy = Self::new(&self.version, self.dir.parent().unwrap(), name);
         copy_dir(&self.dir.join("member"), &copy.dir.join("member"));
@@ -86,13 +86,13 @@ impl Place {
         copy
     }
 
-    /// Starts etcd here; `cluster` are the places of the initial cluster.
+    /// Starts etcd here. `cluster` is the initial cluster.
     pub(crate) fn start(&self, cluster: &[&Place], state: &str, more: &[&str]) -> Etcd {
         let initial: Vec<_> = cluster.iter().map(|place| format!("{}={}", place.name, place.peer_url)).collect();
         self.run(&[&["--initial-cluster", &initial.join(","), "--initial-cluster-state", state], more].concat())
     }
 
-    /// Starts etcd on the data that is here.
+    /// Starts etcd on the existing data.
     pub(crate) fn run(&self, more: &[&str]) -> Etcd {
         let log = self.dir.with_extension("log");
         let output = File::options().append(true).create(true).open(&log).unwrap();
@@ -111,7 +111,7 @@ impl Place {
         Etcd { child, place: self.clone(), log }
     }
 
-    /// What a configuration file says of a cluster of this one member.
+    /// Returns a configuration file's values for a cluster of this one member.
     pub(crate) fn configuration(&self) -> [(&'static str, String); 7] {
         [
             ("name", self.name.clone()),
@@ -143,7 +143,7 @@ impl Place {
         Etcd { child, place: self.clone(), log }
     }
 
-    /// Starts etcd on the data that is here as the only member of its cluster.
+    /// Starts etcd on the existing data as the only member of its cluster.
     pub(crate) fn force_new_cluster(&self) -> Etcd {
         self.run(&["--force-new-cluster"])
     }
@@ -175,7 +175,7 @@ impl Etcd {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Waits until it ends by itself.
+    /// Waits until it exits by itself.
     pub(crate) fn wait_for_exit(&mut self) {
         until("etcd to end by itself", || self.child.try_wait().unwrap().map(drop));
     }
@@ -188,7 +188,7 @@ impl Etcd {
         Asker::new(&self.place.client_url, ConnectOptions::new().with_timeout(Duration::from_secs(3)))
     }
 
-    /// Waits until it serves with a leader, and answers a client.
+    /// Waits until it serves with a leader. Returns a client.
     pub(crate) fn wait(&mut self) -> Asker {
         let mut client = self.client();
         let began = Instant::now();
@@ -212,7 +212,7 @@ fn tail(text: &str) -> &str {
     text.char_indices().rev().nth(3000).map_or(text, |(at, _)| &text[at..])
 }
 
-/// A client that blocks.
+/// A synchronous client.
 pub(crate) struct Asker {
     pub(crate) runtime: tokio::runtime::Runtime,
     pub(crate) client: Client,
@@ -237,7 +237,7 @@ impl Asker {
         self.runtime.block_on(self.client.put(key, value, None)).map(drop)
     }
 
-    /// Retries what etcd refuses for a while, such as a change of members right after an election.
+    /// Retries operations that etcd refuses for a while, such as a change of members right after an election.
     fn insist<T>(&mut self, what: &str, mut ask: impl FnMut(&mut Self) -> Result<T, Error>) -> T {
         let began = Instant::now();
         loop {
@@ -249,7 +249,7 @@ impl Asker {
         }
     }
 
-    /// Adds a member, and answers its id.
+    /// Adds a member. Returns its id.
     pub(crate) fn add(&mut self, place: &Place, is_learner: bool) -> u64 {
         let options = MemberAddOptions::new();
         let options = if is_learner { options.with_is_learner() } else { options };
@@ -267,12 +267,12 @@ impl Asker {
         self.insist("member remove", |asker| asker.runtime.block_on(asker.client.member_remove(id)).map(drop));
     }
 
-    /// Whether adding `place` is answered with an error.
+    /// Returns whether etcd refuses to add `place`.
     pub(crate) fn is_add_refused(&mut self, place: &Place) -> bool {
         self.runtime.block_on(self.client.member_add([&place.peer_url], None)).is_err()
     }
 
-    /// The keys below `prefix`.
+    /// Returns the keys below `prefix`.
     pub(crate) fn keys(&mut self, prefix: &str) -> Vec<String> {
         let options = GetOptions::new().with_prefix().with_keys_only();
         let answer =
@@ -281,7 +281,7 @@ impl Asker {
     }
 }
 
-/// Waits until `ask` gives something.
+/// Waits until `ask` returns a value.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
     loop {

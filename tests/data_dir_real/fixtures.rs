@@ -1,5 +1,5 @@
-//! Makes the real data dirs that the hermetic tests read (`tests/fixtures/data_dir`), and checks on every run that
-//! etcd still writes the like. With `TANDEM_WRITE_FIXTURES=1` they are written anew.
+//! Makes the real data dirs that the hermetic tests read (`tests/fixtures/data_dir`). Each run checks that etcd still
+//! writes the same kind of data. `TANDEM_WRITE_FIXTURES=1` renews the fixtures.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::etcd::{Asker, Etcd, Place, Version};
 use crate::reading::{alone, with_departed, with_learner};
 use crate::{each_version, present, two_voters};
 
-/// What etcd says of its member `etcd`, with what `client`, on the leader, knows.
+/// Returns etcd's description of its member `etcd`, and that of `client`, which is connected to the leader.
 fn said(client: &mut Asker, etcd: &Etcd) -> Value {
     let status = client.status().unwrap();
     let members = client.members();
@@ -29,13 +29,13 @@ fn said(client: &mut Asker, etcd: &Etcd) -> Value {
     })
 }
 
-/// Compares what is read with what etcd said, and stores both if asked to.
+/// Compares the data that is read with etcd's description, and stores both on request.
 fn check(version: &Version, name: &str, place: &Place, mut expected: Value) {
     let history = present(&place.dir);
     assert!(history.commit_index <= history.last_index);
     let read = serde_json::to_value(&history).unwrap();
     if expected["member_id"].is_null() {
-        // Of a member that left, etcd says nothing any more.
+        // etcd no longer describes a member that has left.
         expected["member_id"] = read["member_id"].clone();
     }
     for (key, value) in expected.as_object().unwrap() {
@@ -57,7 +57,7 @@ fn store(from: &Path, to: &Path) {
         for entry in fs::read_dir(from.join(part)).unwrap() {
             let path = entry.unwrap().path();
             let mut bytes = fs::read(&path).unwrap();
-            // Spare WAL files end in .tmp.
+            // Spare WAL files end in `.tmp`.
             if path.extension().is_none_or(|extension| extension != "tmp") {
                 // A record of the WAL ends at a multiple of 8, a page of the database at one of 4096.
                 let unit = if path.ends_with("db") { 4096 } else { 8 };
@@ -77,10 +77,10 @@ fn a_voter_killed_under_load() {
         for number in 0..40 {
             client.put("key", vec![number]).unwrap();
         }
-        // A snapshot flushes the WAL when it is taken, and with it what is known to be committed.
+        // A snapshot flushes the WAL, including the commit index that is known then.
         clock::sleep(Duration::from_millis(500));
         let mut expected = said(&mut client, &follower);
-        // Nothing may come after the last write: with it, the follower would learn that it is committed.
+        // No entry may follow the last write, because it would inform the follower of the commit.
         client.put("key", b"acknowledged".to_vec()).unwrap();
         expected["last_index"] = json!(expected["last_index"].as_u64().unwrap() + 1);
         leader.kill();

@@ -1,4 +1,5 @@
-//! `tandem data-dir diff` on two etcds that continue from one data dir, each with random writes: the list is what the writers did.
+//! `tandem data-dir diff` on two etcds that continue from one data dir, each with random writes. The list must equal
+//! the writers' changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use tandem::records::kept_history::KeptHistory;
 use crate::each_version;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
-/// Numbers that are the same in each run.
+/// A reproducible sequence of numbers.
 struct Numbers(u64);
 
 impl Numbers {
@@ -24,11 +25,11 @@ impl Numbers {
 
 type State = BTreeMap<String, Vec<u8>>;
 
-/// An etcd with what its writer knows of it.
+/// An etcd with its writer's knowledge.
 struct Written {
     asker: Asker,
     state: State,
-    /// The keys that were changed.
+    /// The changed keys.
     touched: BTreeSet<String>,
     /// The keys that a transaction changed, or would have changed.
     conditional: BTreeSet<String>,
@@ -121,7 +122,7 @@ impl Written {
     }
 }
 
-/// What is expected of a key.
+/// The expected result for each key.
 type Expected = BTreeMap<String, (Kind, InOther)>;
 
 fn expected(before: &State, a: &Written, b: &Written, is_live: bool) -> Expected {
@@ -148,7 +149,7 @@ fn found(difference: &Difference) -> Expected {
     difference.keys().map(|key| (name(key.key), (key.kind, key.in_other))).collect()
 }
 
-/// An etcd that stopped after random writes, and the place of a copy that continues from there.
+/// Returns an etcd that stopped after random writes, and the place of a copy that continues from there.
 fn forked(version: &Version, root: &Path, seed: u64) -> (Place, Place, State, u64) {
     let place = Place::new(version, root, "a");
     let (mut common, mut etcd) = Written::new(place.start(&[&place], "new", &[]), seed);
@@ -187,8 +188,8 @@ fn go_on(place: &Place, state: &State, seed: u64, writes: u64) -> (Written, Etcd
     (written, etcd)
 }
 
-/// Compares what was found with what the writers did. A key of a transaction in the log is uncertain, and only has to be there; one
-/// that was deleted behind it may never have existed.
+/// Compares the result with the writers' changes. A key of a logged transaction is uncertain, and only has to be
+/// listed. A key that was deleted after it may never have existed.
 fn check(difference: &Difference, expected: &Expected, a: &Written, what: &str) {
     let uncertain: BTreeSet<String> = difference
         .keys()
@@ -258,7 +259,7 @@ fn a_compacted_history_has_bounds_of_the_fork_and_is_not_complete_behind_it() {
             stop(second, false);
             let other = Other::Stored(Box::new(stored(&two)));
             let difference = histories::compare(&history, &other, b"").unwrap();
-            // The same data as a history that was given up, with what its node noted.
+            // This is the same data as a history that was given up, with its node's note.
             let kept = KeptHistory { alone_revision: Some(fork), ..KeptHistory::default() };
             let aside = data_dir::move_history_aside(&one.dir, &kept).unwrap().unwrap();
             let aside_name = aside.file_name().unwrap().to_owned();
@@ -269,7 +270,7 @@ fn a_compacted_history_has_bounds_of_the_fork_and_is_not_complete_behind_it() {
                 assert!(bounds.least <= fork && fork <= bounds.most, "{what}, live {is_live}: {bounds:?}, {fork}");
                 assert_eq!(difference.is_complete, !in_a && !in_b, "{what}, live {is_live}: {bounds:?}, {fork}");
                 let (found, expected) = (found(difference), expected(&before, &a, &b, is_live));
-                // What A still has and B lacks is found in any case.
+                // Keys that A still has and B lacks are found in any case.
                 for (key, (_, other)) in expected.iter().filter(|(key, _)| a.state.contains_key(*key)) {
                     let here = found.get(key).unwrap_or_else(|| panic!("{what}, live {is_live}: {key} is missing"));
                     assert_eq!(here.1 == InOther::Same, *other == InOther::Same, "{what}: {key}");
@@ -287,11 +288,12 @@ fn a_compacted_history_has_bounds_of_the_fork_and_is_not_complete_behind_it() {
     });
 }
 
-/// What the comparison of two large histories may take.
+/// The limits for the comparison of two large histories.
 const SECONDS: u64 = 60;
 const KIB: u64 = 300 * 1024;
 
-/// `cargo test --test data_dir_real -- --ignored two_gigabytes --nocapture`; it takes minutes, and 10 GB of the disk.
+/// Run it with `cargo test --test data_dir_real -- --ignored two_gigabytes --nocapture`. It takes minutes, and 10 GB of
+/// disk space.
 #[test]
 #[ignore = "minutes, and gigabytes of the disk"]
 #[expect(clippy::disallowed_methods, reason = "the program under test is what is started")]
@@ -306,7 +308,7 @@ fn two_gigabytes_and_a_million_keys_take_a_minute_at_most_and_little_memory() {
         for first in (from..from + count).step_by(100) {
             let put = |key| TxnOp::put(format!("/registry/pods/namespace/{key:08}"), vec![fill; 2_048], None);
             let puts: Vec<TxnOp> = (first..first + 100).map(put).collect();
-            // A busy disk keeps etcd waiting for longer than the client's patience.
+            // On a busy disk etcd may take longer than the client's time-out.
             let put = || runtime.block_on(client.txn(Txn::new().and_then(puts.clone()))).ok();
             crate::etcd::until("a write", put);
         }
@@ -317,7 +319,7 @@ fn two_gigabytes_and_a_million_keys_take_a_minute_at_most_and_little_memory() {
     let copy = place.copy("b");
     for (place, changed) in [(&place, 300_000), (&copy, 50_000)] {
         let mut etcd = place.run(&quota);
-        // It reads all of its database first.
+        // etcd reads its whole database first.
         crate::etcd::until("etcd on gigabytes", || etcd.client().status().filter(|status| status.leader() != 0));
         let mut asker = etcd.wait();
         fill(&mut asker, 0, changed, 2);
@@ -346,13 +348,13 @@ fn two_gigabytes_and_a_million_keys_take_a_minute_at_most_and_little_memory() {
     println!("{took} s, {used} KiB\n{}", String::from_utf8_lossy(&output.stdout));
     println!("{}", std::fs::metadata(place.dir.join("member/snap/db")).unwrap().len());
     assert_eq!(output.status.code(), Some(3));
-    // The first 50,000 writes of both are the same, so that they are a part of what both share.
+    // The first 50,000 writes of both are the same, so they are part of the common history.
     assert!(String::from_utf8_lossy(&output.stdout).contains("of the 260000 keys"));
     assert!(took <= SECONDS, "{took} s");
     assert!(used <= KIB, "{used} KiB");
 }
 
-/// Returns the most memory that a process has had, in KiB.
+/// Returns a process's largest memory use, in KiB.
 fn peak(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").parse().ok()

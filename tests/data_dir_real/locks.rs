@@ -1,4 +1,4 @@
-//! `tandem release-locks` as Pacemaker calls it, on real etcds: a fenced node's own leases end, and no others.
+//! `tandem release-locks` as Pacemaker calls it, on real etcds: it ends the fenced node's own leases, and no others.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::auth::{Administrator, TIMEOUT, USER, certificates, serve};
 use crate::each_version;
 use crate::etcd::until;
 
-/// Far longer than the test: what ends was revoked.
+/// A life much longer than the test, so that an ended lease was revoked.
 const TTL: i64 = 3600;
 const ALERT: [(&str, &str); 4] = [
     ("CRM_alert_kind", "fencing"),
@@ -34,7 +34,7 @@ fn alert(urls: &str, credentials: &Credentials, more: &[(&str, &str)]) -> Output
     command.envs(more.iter().copied()).output().unwrap()
 }
 
-/// The keys that each lease in a list of the answer held, or holds.
+/// Returns the keys of each lease in a list of the answer.
 fn told(output: &Output, list: &str) -> Vec<Vec<String>> {
     assert!(output.status.success(), "{output:?}");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -51,7 +51,7 @@ fn complaint(output: &Output) -> String {
 }
 
 impl Administrator {
-    /// These keys with their values, all on one lease.
+    /// Puts these keys with their values, all on one lease.
     fn puts(&mut self, pairs: &[(&str, &str)]) {
         let Self { runtime, client } = self;
         runtime.block_on(async {
@@ -94,7 +94,7 @@ fn a_fenced_nodes_own_leases_are_revoked_and_no_others() {
         let (_etcd, endpoint) = serve(version, root, &agent);
         wait_until_it_serves(&endpoint, &agent);
         let mut keys = Administrator::new(&endpoint, &agent, None);
-        // More than a page of them in front of all that counts.
+        // More than a page of keys precedes the relevant ones.
         for number in 0..1100 {
             keys.puts_without_lease(&format!("/service/a/{number}"), "node1");
         }
@@ -112,7 +112,7 @@ fn a_fenced_nodes_own_leases_are_revoked_and_no_others() {
         for pairs in others {
             keys.puts(pairs);
         }
-        // The dead machine's endpoint, which answers nothing.
+        // This is the dead machine's endpoint, which does not answer.
         let silent = TcpListener::bind("127.0.0.1:0").unwrap();
         let urls = format!("https://{},{}", silent.local_addr().unwrap(), endpoint.url);
 

@@ -1,4 +1,4 @@
-//! What a forced new cluster loses, and that it loses nothing once the commit index is advanced.
+//! The losses of a forced new cluster, and the proof that it loses nothing once the commit index is advanced.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,11 +9,11 @@ use tandem::adapters::data_dir;
 use crate::etcd::{Etcd, Place, Version, until};
 use crate::{each_version, present, two_voters};
 
-/// Trials of the plain kind for each version. In our measurements nearly all of them lost a write.
+/// The number of trials of the plain kind for each version. In our measurements nearly all of them lost a write.
 const TRIALS: usize = 4;
 
-/// Writes through `leader` without pause, kills both right after one of the writes was acknowledged, and answers the
-/// keys of all that were.
+/// Writes through `leader` without pause, and kills both etcds right after an acknowledgement. Returns the acknowledged
+/// keys.
 fn killed_under_load(leader: &mut Etcd, follower: &mut Etcd, load: Duration, size: usize) -> BTreeSet<String> {
     let mut client = leader.wait();
     let began = Instant::now();
@@ -28,7 +28,7 @@ fn killed_under_load(leader: &mut Etcd, follower: &mut Etcd, load: Duration, siz
     acknowledged
 }
 
-/// How many of `acknowledged` a forced new cluster on `place` does not have.
+/// Returns the number of `acknowledged` keys that a forced new cluster on `place` lacks.
 fn lost_when_forced(place: &Place, acknowledged: &BTreeSet<String>) -> usize {
     let mut etcd = place.force_new_cluster();
     let mut client = etcd.wait();
@@ -38,7 +38,7 @@ fn lost_when_forced(place: &Place, acknowledged: &BTreeSet<String>) -> usize {
     acknowledged.difference(&found).count()
 }
 
-/// One power cut of both; answers the losses without and with the commit index advanced.
+/// Cuts both once. Returns the losses without and with the commit index advanced.
 fn trial(version: &Version, root: &Path, number: usize) -> (usize, usize) {
     let root = root.join(number.to_string());
     std::fs::create_dir(&root).unwrap();
@@ -71,7 +71,7 @@ fn a_long_compacted_log_is_advanced_too() {
         let small = ["--snapshot-count", "30", "--max-wals", "1", "--max-snapshots", "1"];
         let (mut leader, mut follower) = two_voters(version, root, &small);
         let mut client = leader.wait();
-        // More than two WAL files of 64 MB.
+        // This fills more than two WAL files of 64 MB.
         for number in 0..150 {
             client.put(&format!("big/{}", number % 3), vec![b'x'; 1_000_000]).unwrap();
         }
@@ -96,7 +96,7 @@ fn a_last_record_that_fills_its_file_is_followed_by_the_new_one() {
         let full = follower.place.copy("full");
         let wal = crate::last_wal(&full.dir);
         let bytes = std::fs::read(&wal).unwrap();
-        // Records are padded to 8 bytes; the last byte of one may be zero.
+        // Records are padded to 8 bytes, and the last byte of one may be zero.
         let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
         std::fs::File::options().write(true).open(&wal).unwrap().set_len(end.next_multiple_of(8) as u64).unwrap();
         assert_eq!(present(&full.dir), present(&follower.place.dir));
@@ -108,8 +108,8 @@ fn a_last_record_that_fills_its_file_is_followed_by_the_new_one() {
 #[test]
 fn a_torn_tail_is_cut_off_as_etcd_does_it() {
     each_version(|version, root| {
-        // A log that ends before its database is damage of another kind: the database must not have been synced since
-        // the entry that is torn, which it is every 100 ms otherwise.
+        // A log that ends before its database is damage of another kind. So the database must not be synced after the
+        // torn entry, which otherwise happens every 100 ms.
         let unsynced = ["--backend-batch-interval", "1h"];
         let (mut leader, mut follower) = two_voters(version, root, &unsynced);
         let acknowledged = killed_under_load(&mut leader, &mut follower, Duration::from_millis(700), 4000);
@@ -122,7 +122,7 @@ fn a_torn_tail_is_cut_off_as_etcd_does_it() {
         let whole = present(&follower.place.dir);
         let history = present(&torn.dir);
         assert!(history.last_index < whole.last_index && history.damage.len() == 1, "{history:?}");
-        // Nobody can keep what was torn, but nothing in front of it is lost.
+        // The torn entry is lost in any case, but no entry before it.
         let expected = usize::try_from(whole.last_index - history.last_index).unwrap();
         data_dir::advance_commit(&torn.dir).unwrap();
         assert!(lost_when_forced(&torn, &acknowledged) <= expected);

@@ -1,7 +1,7 @@
 //! The offline reader and the advance of the commit index, on data dirs that real etcds of both supported Debian
-//! versions wrote, and judged by what a real etcd makes of them afterwards.
+//! versions wrote. A real etcd then judges the results.
 //!
-//! A tier of its own, as it needs both etcds and takes minutes:
+//! This is a separate tier, because it needs both etcds and takes minutes. Run it with
 //! `cargo test --test data_dir_real -- --test-threads 4 --nocapture`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use etcd::{Etcd, Place, Version};
 use tandem::adapters::data_dir::{self, DataDir, History};
 
-/// A directory for one test's data, on a real disk.
+/// Returns a directory for one test's data, on a real disk.
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
@@ -46,7 +46,7 @@ fn each_version(test: impl Fn(&Version, &Path)) {
     }
 }
 
-/// A cluster of two voters: the leader comes first.
+/// Returns a cluster of two voters, the leader first.
 fn two_voters(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Etcd) {
     let (one, two) = (Place::new(version, root, "one"), Place::new(version, root, "two"));
     let start = |place: &Place| place.start(&[&one, &two], "new", more);
@@ -57,7 +57,7 @@ fn two_voters(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Etcd) {
     if is_second { (second, first) } else { (first, second) }
 }
 
-/// The file that etcd writes to.
+/// Returns the WAL file that etcd currently writes.
 fn last_wal(dir: &Path) -> PathBuf {
     let names = std::fs::read_dir(dir.join("member/wal")).unwrap().map(|entry| entry.unwrap().path());
     names.filter(|path| path.extension().is_some_and(|end| end == "wal")).max().unwrap()

@@ -1,5 +1,5 @@
-//! `tandem member list` and `plan` on real etcds of two, three and five members; beside each refusal stands what etcd itself does
-//! where it is asked for the same.
+//! `tandem member list` and `plan` on real etcds of two, three and five members. Each refusal is compared with etcd's
+//! own reaction to the same request.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::each_version;
 use crate::etcd::{Asker, Etcd, Place, Version, until};
 
-/// The answer within this time, whatever hangs.
+/// The limit for an answer, even if an etcd hangs.
 const IN_TIME: Duration = Duration::from_secs(6);
 const NEW: &str = "m9=http://127.0.0.1:9";
 
-/// Members `m1`, `m2` and so on; the leader comes first.
+/// Returns members `m1`, `m2` and so on, the leader first.
 pub(crate) fn cluster(version: &Version, root: &Path, count: usize) -> Vec<Etcd> {
     std::fs::create_dir_all(root).unwrap();
     let places: Vec<Place> = (1..=count).map(|number| Place::new(version, root, &format!("m{number}"))).collect();
@@ -44,7 +44,7 @@ pub(crate) fn urls(etcds: &[Etcd]) -> String {
     etcds.iter().map(|etcd| etcd.place.client_url.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// The exit code, and the answer; a refusal without one is told on stderr.
+/// Returns the exit code and the answer. A refusal without an answer is on stderr.
 #[expect(clippy::disallowed_methods, reason = "the test starts the binary as an operator would")]
 pub(crate) fn tandem(words: &[&str], urls: &str) -> (i32, Value) {
     let began = Instant::now();
@@ -56,7 +56,8 @@ pub(crate) fn tandem(words: &[&str], urls: &str) -> (i32, Value) {
     (output.status.code().unwrap(), said)
 }
 
-/// Asserts that a plan is allowed, where `rule` is empty, or forbidden by that rule; then the change itself is refused as well.
+/// Asserts that a plan is allowed if `rule` is empty, or else forbidden by that rule. Then the change itself must be
+/// refused as well.
 fn plan(words: &[&str], urls: &str, rule: &str) {
     let (code, said) = tandem(&[&["plan"], words].concat(), urls);
     let (wanted_code, wanted_rule) = if rule.is_empty() { (0, Value::Null) } else { (3, Value::from(rule)) };
@@ -67,7 +68,7 @@ fn plan(words: &[&str], urls: &str, rule: &str) {
     }
 }
 
-/// Whether etcd itself removes a member, asked once.
+/// Returns whether etcd itself removes a member, in one try.
 fn etcd_removes(asker: &mut Asker, id: u64) -> bool {
     asker.runtime.block_on(asker.client.member_remove(id)).is_ok()
 }
@@ -81,7 +82,7 @@ pub(crate) fn name(etcd: &Etcd) -> &str {
     &etcd.place.name
 }
 
-/// What holds while all members live.
+/// Checks the plans while all members are alive.
 fn nobody_is_dead(etcds: &[Etcd], urls: &str) {
     let (count, last) = (etcds.len(), name(&etcds[etcds.len() - 1]));
     let (code, listed) = tandem(&["list"], urls);
@@ -108,7 +109,7 @@ fn nobody_is_dead(etcds: &[Etcd], urls: &str) {
     assert!(code == 1 && why.as_str().is_some_and(|why| why.contains("no member is called 'm7'")), "{why}");
 }
 
-/// A learner that never starts: its place is taken, and it goes at once.
+/// Checks a learner that never starts: a second learner is refused, and it can be removed at once.
 fn a_learner_waits(etcds: &[Etcd], urls: &str) {
     const URL: &str = "http://127.0.0.1:10";
     let mut asker = etcds[0].client();
@@ -126,7 +127,7 @@ fn a_learner_waits(etcds: &[Etcd], urls: &str) {
     asker.remove(learner);
 }
 
-/// The last member is killed. `removes` is whether etcd itself lets a healthy one go beside it.
+/// Kills the last member, and checks the plans. `removes` is true if etcd itself then lets a healthy member be removed.
 fn one_is_dead(etcds: &mut [Etcd], urls: &str, rule: &str, removes: bool) {
     let last = etcds.len() - 1;
     etcds[last].kill();
@@ -190,7 +191,7 @@ fn of_two_members_neither_may_go_and_etcd_lets_the_healthy_one_go() {
     });
 }
 
-/// Its kernel takes connections, and nothing answers.
+/// The member's kernel accepts connections, and its process does not answer.
 #[test]
 fn a_member_that_hangs_is_not_healthy_and_keeps_nobody_waiting() {
     each_version(|version, root| {

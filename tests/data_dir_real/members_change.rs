@@ -1,5 +1,5 @@
-//! The commands that change the members, on real etcds: from one voter to three and back, a replacement that is killed after each
-//! step, and two commands at once.
+//! The commands that change the members, on real etcds: from one voter to three and back, a replacement that is killed
+//! after each step, and two commands at once.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::scratch;
 const PATIENCE: Duration = Duration::from_secs(60);
 const UNDER_WAY: &str = "another change is under way";
 
-/// A command that runs; killed when dropped.
+/// A running command, killed when dropped.
 struct Tool {
     child: Child,
     lines: Receiver<String>,
@@ -36,7 +36,7 @@ impl Tool {
         Self { child, lines, heard: Vec::new() }
     }
 
-    /// Waits for a line with `text` in it; `None` where it ends before.
+    /// Waits for a line with `text`. Returns `None` if the command ends before.
     fn says(&mut self, text: &str) -> Option<String> {
         let began = Instant::now();
         loop {
@@ -53,7 +53,7 @@ impl Tool {
         }
     }
 
-    /// Its exit code, and all that it said.
+    /// Returns its exit code and all of its output.
     fn ends(mut self) -> (i32, String) {
         assert_eq!(self.says("\0"), None);
         let mut complaint = String::new();
@@ -69,7 +69,7 @@ impl Drop for Tool {
     }
 }
 
-/// Starts a command as soon as the lock of one that was killed has ended, and waits until it says `text`.
+/// Starts a command as soon as the lock of a killed one has expired, and waits until it prints `text`.
 fn called_again(words: &[&str], urls: &str, text: &str) -> Tool {
     let began = Instant::now();
     loop {
@@ -83,7 +83,7 @@ fn called_again(words: &[&str], urls: &str, text: &str) -> Tool {
     }
 }
 
-/// Every version at once, each in a thread of its own: most of the time is spent waiting.
+/// Tests all versions at the same time, each in a thread of its own, because the tests mostly wait.
 fn each_version_at_once(test: impl Fn(&Version, &Path) + Sync) {
     std::thread::scope(|scope| {
         for version in etcd::versions() {
@@ -96,7 +96,7 @@ fn each_version_at_once(test: impl Fn(&Version, &Path) + Sync) {
     });
 }
 
-/// The name and the role of each member, and who leads; members without a name are called `-`.
+/// Returns the name and role of each member, and the leader. Members without a name are called `-`.
 fn members(urls: &str) -> (Vec<String>, String) {
     let (_, listed) = tandem(&["list"], urls);
     let word = |member: &Value, key: &str| member[key].as_str().unwrap().to_owned();
@@ -120,7 +120,7 @@ fn healthy(urls: &str, count: usize) {
     });
 }
 
-/// Adds a member by the command, whose words are enough to start it.
+/// Adds a member by the command, and starts it with the printed settings.
 fn add(etcds: &mut Vec<Etcd>, version: &Version, root: &Path, called: &str) {
     let place = Place::new(version, root, called);
     let new = format!("{called}={}", place.peer_url);
@@ -165,7 +165,7 @@ fn one_voter_becomes_two_and_three_and_two_again() {
     });
 }
 
-/// Each ends at once, with one sentence.
+/// Checks wrong input: each command ends at once, with one sentence.
 fn wrong_input(all: &str) {
     for (words, code, why) in [
         (&["remove", "m7"][..], 1, "no member is called 'm7'"),
@@ -218,7 +218,8 @@ fn a_replacement_that_is_killed_after_each_step_and_called_again_ends_the_same()
     });
 }
 
-/// One of five is dead, and goes first: etcd itself lists nobody beside it. The command is killed between the two.
+/// One of five is dead, and is removed first, because etcd itself adds no member next to it. The command is killed
+/// between the two steps.
 #[test]
 fn a_dead_one_of_five_is_replaced_and_may_be_cut_off_once_it_is_gone() {
     each_version_at_once(|version, root| {
@@ -268,7 +269,7 @@ fn of_two_commands_at_once_one_is_refused_and_a_lost_lock_ends_a_change() {
         let (code, said) = winner.ends();
         assert!(code == 1 && said.contains("the lock of this change was lost"), "{said}");
 
-        // etcd's own lock service is one of the two, too.
+        // The other one may also be etcd's own lock service.
         let held = asker.runtime.block_on(asker.client.lock("tandem/member-change", None)).unwrap();
         let learner = &places[won].peer_url;
         let (code, said) = Tool::start(&["remove", learner], &all).ends();

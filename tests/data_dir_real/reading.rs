@@ -1,4 +1,4 @@
-//! What is read is what etcd says, at every stage of a member's life.
+//! The reader agrees with etcd at every stage of a member's life.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tandem::os::clock;
 use crate::etcd::{Asker, Etcd, Place, Version, until};
 use crate::{each_version, present};
 
-/// A cluster of one.
+/// Returns a cluster of one.
 pub(crate) fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Asker) {
     let place = Place::new(version, root, "one");
     let mut etcd = place.start(&[&place], "new", more);
@@ -17,7 +17,7 @@ pub(crate) fn alone(version: &Version, root: &Path, more: &[&str]) -> (Etcd, Ask
     (etcd, client)
 }
 
-/// Adds a learner to the cluster of `voter` and waits until it has everything.
+/// Adds a learner to the cluster of `voter`, and waits until it has all data.
 pub(crate) fn with_learner(
     version: &Version,
     root: &Path,
@@ -33,13 +33,13 @@ pub(crate) fn with_learner(
     (learner, id)
 }
 
-/// Waits until the data of `etcd` reaches as far as the leader's.
+/// Waits until the data of `etcd` reaches the leader's index.
 pub(crate) fn caught_up(client: &mut Asker, etcd: &Etcd) {
     let index = client.status().unwrap().raft_index();
     until("the data to catch up", || (present(&etcd.place.dir).last_index >= index).then_some(()));
 }
 
-/// A voter, and the member that was a voter beside it and has been removed.
+/// Returns a voter, and its former fellow voter, which has been removed.
 pub(crate) fn with_departed(version: &Version, root: &Path) -> (Etcd, Asker, Etcd) {
     let (voter, mut client) = alone(version, root, &[]);
     let (mut departed, id) = with_learner(version, root, &voter, &mut client, &[]);
@@ -134,7 +134,7 @@ fn a_member_add_that_etcd_rejects_adds_nobody() {
         };
         let history = after(&mut client);
         assert_eq!((history.voters, history.learners), ([history.member_id].into(), [id].into()));
-        // The same with the member list from a snapshot in between.
+        // The same holds with a snapshot of the member list in between.
         for number in 0..20 {
             client.put("key", vec![number]).unwrap();
         }
@@ -166,7 +166,7 @@ fn reading_does_not_mind_a_running_etcd() {
         });
         let mut writes = 0;
         while !reader.is_finished() {
-            // Of several pages, so that a record is on its way for a while.
+            // The value has several pages, so that writing a record takes a while.
             client.put(&format!("key/{}", writes % 7), vec![b'x'; 60_000]).unwrap_or_default();
             writes += 1;
         }
@@ -194,7 +194,7 @@ fn a_backup_can_be_put_back() {
 fn a_first_start_that_failed_leaves_a_blank_dir() {
     each_version(|version, root| {
         let (one, two) = (Place::new(version, root, "one"), Place::new(version, root, "two"));
-        // Nobody is there whom it could join.
+        // There is no cluster that it could join.
         two.start(&[&one, &two], "existing", &[]).wait_for_exit();
         assert!(two.dir.join("member/snap/db").exists(), "etcd no longer leaves a database; is our rule still needed?");
         assert_eq!(data_dir::read(&two.dir).unwrap(), DataDir::Blank);
@@ -218,7 +218,7 @@ fn half_of_a_members_data_is_broken_for_etcd_and_for_us() {
         assert!(is_broken(&without_wal));
         let without_database = voter.place.copy("without-database");
         std::fs::remove_file(without_database.dir.join("member/snap/db")).unwrap();
-        // Before etcd looks, and after it made an empty one and gave up.
+        // This holds before etcd reads it, and after etcd has made an empty one and given up.
         assert!(is_broken(&without_database));
         without_database.run(&[]).wait_for_exit();
         assert!(without_database.dir.join("member/snap/db").exists() && is_broken(&without_database));
@@ -236,7 +236,7 @@ fn without_snapshot_files(place: &Place) -> usize {
     files.len()
 }
 
-/// What the database says of the cluster's version, as bytes of the same length.
+/// Replaces the cluster's version in the database by one of the same length.
 fn of_version(place: &Place, from: &str, to: &str) {
     let path = place.dir.join("member/snap/db");
     let mut bytes = std::fs::read(&path).unwrap();
@@ -250,8 +250,8 @@ fn of_version(place: &Place, from: &str, to: &str) {
     std::fs::write(&path, bytes).unwrap();
 }
 
-/// A log that begins at its beginning needs no snapshot. One that was purged does, of a file up to etcd 3.6; etcd 3.7 takes
-/// what the WAL itself records.
+/// A log with its beginning needs no snapshot. A purged log needs one: from a file for etcd up to 3.6, or from the
+/// WAL's own record for etcd 3.7.
 #[test]
 fn data_without_snapshot_files_is_read_as_etcd_reads_it() {
     each_version(|version, root| {
@@ -289,7 +289,7 @@ fn data_without_snapshot_files_is_read_as_etcd_reads_it() {
     });
 }
 
-/// The disk said that it had the end of the log, and lost it.
+/// The disk reported the end of the log as written, and lost it.
 #[test]
 fn a_database_ahead_of_its_log_goes_on_beside_its_peer_and_is_not_advanced() {
     each_version(|version, root| {
@@ -298,7 +298,7 @@ fn a_database_ahead_of_its_log_goes_on_beside_its_peer_and_is_not_advanced() {
         for number in 0..50_u8 {
             client.put(&format!("key/{number}"), vec![number; 4000]).unwrap();
         }
-        // Longer than etcd waits before it writes its database.
+        // The pause is longer than etcd waits before it writes its database.
         clock::sleep(Duration::from_secs(1));
         leader.kill();
         follower.kill();

@@ -1,5 +1,5 @@
-//! What etcd itself says to the settings that the agent takes and to those that it refuses: each one's lowest and highest
-//! value, and odd ones.
+//! etcd's own reaction to the settings that the agent accepts and to those that it refuses: each one's lowest and
+//! highest value, and odd ones.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -14,8 +14,8 @@ use tandem::os::clock;
 use crate::etcd::{Place, Version, versions};
 use crate::scratch;
 
-/// What an etcd that ends at its configuration takes for that, on a busy machine. One that waits for a long election
-/// lives, and serves nobody.
+/// The time in which an etcd with a bad configuration exits, on a busy machine. An etcd that waits for a long election
+/// keeps running, and serves no client.
 const LIVES: Duration = Duration::from_secs(4);
 
 /// A setting's lowest and highest value, and one that the agent refuses.
@@ -91,7 +91,7 @@ const ROWS: &[Row] = &[
     Row("txn-mode-write-with-shared-buffer", "false", "true", "perhaps"),
 ];
 
-/// Odd values that an etcd takes without a word, for another one or for none: the agent is stricter.
+/// Odd values that an etcd accepts silently, as another value or as none. The agent is stricter.
 const TAKEN_BY_ETCD: &[(&str, &str)] = &[
     ("3.4", "metrics"),
     ("3.5", "backend-bbolt-freelist-type"),
@@ -104,13 +104,13 @@ fn release(version: &Version) -> Release {
     Release { minor: version.number.rsplit('.').next().unwrap().parse().unwrap(), patch: 0 }
 }
 
-/// The lines of the configuration; nothing for a setting that this release does not know.
+/// Returns the lines of the configuration. A setting that this release does not know has none.
 fn lines(settings: &[Setting], release: Release) -> Vec<String> {
     let (lines, _) = settings::render(settings, release);
     lines.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
-/// With a port that is free, where one is asked for.
+/// Replaces a placeholder for a port by a free port.
 fn with_port(value: &str) -> String {
     if !value.contains("PORT") {
         return value.to_owned();
@@ -123,7 +123,7 @@ fn parsed(name: &str, value: &str) -> Setting {
     settings::parse(&format!("{name}={}", with_port(value))).unwrap_or_else(|error| panic!("refused: {error}"))
 }
 
-/// Whether an etcd with `lines` in its configuration serves, or at least goes on.
+/// Returns whether an etcd with `lines` in its configuration serves, or at least keeps running.
 fn lives(version: &Version, root: &Path, name: &str, lines: &[String]) -> bool {
     let place = Place::new(version, root, name);
     let mut text = String::new();
@@ -149,7 +149,7 @@ fn lives(version: &Version, root: &Path, name: &str, lines: &[String]) -> bool {
     true
 }
 
-/// A client is served only once the server is ready.
+/// Returns whether a client gets an answer, which requires that the server is ready.
 fn answers(address: &str) -> bool {
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let mut answer = [0; 12];
@@ -171,7 +171,7 @@ fn parsed_name(row: &str) -> String {
     parsed(name, lowest).name().to_owned()
 }
 
-/// The lowest values all together, and the highest: an etcd that ends at one of them ends.
+/// Tests the lowest values together, and the highest ones: an etcd that rejects one of them exits.
 #[test]
 fn etcd_takes_the_lowest_and_the_highest_value_that_the_agent_takes() {
     for version in versions() {
@@ -209,7 +209,7 @@ fn what_the_agent_refuses_etcd_ends_at_or_is_known_to_take() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The line with another value, as a number where it is one.
+/// Returns the line with another value, as a number if it is one.
 fn with_value(line: &str, value: &str) -> String {
     let number = value.parse::<i128>().is_ok() || value == "true";
     let value = if number { value.to_owned() } else { format!("{value:?}") };
@@ -221,7 +221,7 @@ fn with_value(line: &str, value: &str) -> String {
     }
 }
 
-/// Each is a value, but not beside the others.
+/// Each value is valid, but not together with the others.
 #[test]
 fn etcd_ends_at_what_does_not_fit_together() {
     let version = &versions()[1];

@@ -1,4 +1,4 @@
-//! Shell scripts that a test puts into the place of a program.
+//! Shell scripts that a test installs in place of a program.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
@@ -8,8 +8,8 @@ use std::process::Command;
 
 /// Writes an executable script of `/bin/sh`.
 ///
-/// A shell writes it. A child that another test forks at this moment would hold a file of this process open for writing, and the kernel then
-/// refuses to execute it ("Text file busy").
+/// A separate shell writes it. Otherwise a child that another test forks at this moment would inherit a file that is
+/// open for writing. The kernel would then refuse to execute it ("Text file busy").
 pub(crate) fn script(path: &Path, body: &str) {
     script_of("/bin/sh", path, body);
 }

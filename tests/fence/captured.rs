@@ -1,4 +1,4 @@
-//! What real BMCs said, recorded, and what the agent makes of it.
+//! Recorded answers of real BMCs, and the agent's reaction to them.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -12,7 +12,7 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/redfish")
 }
 
-/// The resources of a captured BMC, by URI.
+/// Returns the resources of a captured BMC, by URI.
 pub(crate) fn capture(name: &str) -> Vec<(String, String)> {
     let root = fixtures().join(name);
     let mut found = Vec::new();
@@ -32,7 +32,8 @@ pub(crate) fn capture(name: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A captured BMC, its systems' code for `status`, what `list` says, where `off` posts (without a selector), the allowed types.
+/// A captured BMC: the code for `status`, the output of `list`, the target of `off` (without a selector), and the
+/// allowed types.
 pub(crate) struct Captured {
     pub(crate) name: &'static str,
     status: i32,
@@ -121,7 +122,7 @@ pub(crate) const CAPTURED: &[Captured] = &[
     },
 ];
 
-/// The first reset that `off` posts to a captured BMC, whose power never changes.
+/// Returns the first reset that `off` posts to a captured BMC, which never changes its power.
 fn first_reset(capture_name: &str, plug: Option<&str>) -> Option<(String, Value)> {
     let mut world = World::of(Vec::new());
     world.fixed = capture(capture_name);
@@ -189,7 +190,7 @@ fn captured_complaints_are_understood() {
         assert!(output.code == 1 && output.sentence().len() < 600, "{file}: {output:?}");
         assert!(output.stderr.contains(words), "{file}: {}", output.stderr);
     }
-    // Already in that state, or not just now: the power state decides.
+    // The system is already in that state, or cannot change now: the power state decides.
     for (file, status) in [
         ("idrac9-409-already-on.json", 409),
         ("ilo4-400-power-is-off.json", 400),
@@ -203,14 +204,14 @@ fn captured_complaints_are_understood() {
         )));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF");
     }
-    // Not ready: it is asked again, whatever was asked.
+    // The BMC is not ready, so the agent repeats any request.
     let body = std::fs::read_to_string(fixtures().join("_errors/idrac-400-not-ready.json")).unwrap();
     at_once([("GET", "/Systems"), ("GET", "/Systems/1"), ("POST", "Reset")], |(method, path)| {
         let not_ready = Fault::always(method, path, Misbehaviour::Status(400, body.clone())).times(4);
         let server = Server::with_world(World::one_system().with(not_ready));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(4.0, 14.0);
     });
-    // A success that carries an "error" object.
+    // This is a success that contains an "error" object.
     let body = std::fs::read_to_string(fixtures().join("_errors/ilo4-200-reset-accepted.json")).unwrap();
     let server =
         Server::with_world(World::one_system().with(Fault::always("POST", "Reset", Misbehaviour::Status(200, body))));

@@ -1,4 +1,4 @@
-//! Whom the agent believes to be the BMC: certificates, pins, authorities, names and versions of TLS.
+//! Authentication of the BMC: certificates, pins, authorities, names and versions of TLS.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -29,7 +29,7 @@ fn certificates_are_verified_unless_that_is_switched_off() {
         status(&server).without("ssl_ca_file").set("ssl_insecure", "1").run().succeeds("Status: ON");
         status(&server).without("ssl_ca_file").set("ssl_fingerprint", &server.fingerprint).run().succeeds("Status: ON");
     }
-    // By default the system's authorities are trusted, and ours is none of them.
+    // By default the agent trusts the system's authorities, which do not include the test's.
     let server = certificate(CertificateKind::Good);
     let output = status(&server).without("ssl_ca_file").run();
     output.fails(&["not signed by a trusted authority", &server.fingerprint]);
@@ -39,7 +39,7 @@ fn certificates_are_verified_unless_that_is_switched_off() {
 fn the_systems_authorities_are_trusted() {
     let server = certificate(CertificateKind::Good);
     let call = status(&server).without("ssl_ca_file");
-    // As the administrator of this machine may have set it.
+    // The administrator of this machine may have set this variable.
     let file = server.authority.file();
     call.clone().env("SSL_CERT_FILE", file.to_str().unwrap()).run().succeeds("Status: ON");
     call.run().fails(&["not signed by a trusted authority"]);
@@ -80,7 +80,7 @@ fn a_self_signed_certificate_may_be_its_own_authority() {
 #[test]
 fn old_tls_and_no_tls_have_their_sentence() {
     let alert = |level: u8, description: u8| Listening::Bytes(vec![21, 3, 1, 0, 2, level, description]);
-    // A hello of TLS 1.0 with an old suite, as a server answers that knows nothing newer.
+    // A server that supports nothing newer answers with a hello of TLS 1.0 and an old suite.
     let mut hello = vec![22, 3, 1, 0, 42, 2, 0, 0, 38, 3, 1];
     hello.extend([7; 32]);
     hello.extend([0, 0, 0x35, 0]);

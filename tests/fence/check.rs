@@ -1,4 +1,4 @@
-//! What `tandem fencing check` makes of BMCs that answer: the fence agent's library asks an emulated one, and the rules judge.
+//! `tandem fencing check` on emulated BMCs: the fence agent's library queries one, and the rules judge the answer.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -16,7 +16,7 @@ use crate::bmc::{CertificateKind, Fault, Listening, Misbehaviour, Server, Setup,
 const DEVICE: &str = "fence-node2";
 const PASSWORD: &str = "s3cret-pass";
 
-/// Two healthy nodes; node2's machine is the emulated one.
+/// Returns two healthy nodes. node2's machine is the emulated one.
 fn cluster() -> Cluster {
     let mut cluster: Cluster = serde_json::from_str(include_str!("../fixtures/fencing/healthy.json")).unwrap();
     let Some(Fact::Known(collected)) = cluster.collected.get_mut("node2") else { panic!("nothing of node2") };
@@ -24,7 +24,7 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// What the check says of node2's device, whose options are those of `call`, and all that it went by.
+/// Returns the findings about node2's device with the options of `call`, and all of their evidence.
 fn checked(cluster: &Cluster, call: &Call) -> (Checked, String) {
     let found =
         examine::device_within(examine::LONGEST, true, &call.clone().without("action").input(), Some("node2"), None);
@@ -72,7 +72,7 @@ fn of_a_bmc_that_is_well_nothing_is_said_and_nothing_is_posted() {
     }
 }
 
-/// What is planted: the finding, what its sentence or its command has to hold, the BMC and the device's options.
+/// A planted fault: the finding, words of its sentence or command, the BMC, and the device's options.
 type Planted = (&'static str, &'static str, fn() -> Server, fn(Call) -> Call);
 
 #[rustfmt::skip]
@@ -126,7 +126,7 @@ fn set_monitor_timeout(cluster: &mut Cluster, millis: u64) {
     device.resource.operations = vec![("monitor".to_owned(), 60_000, millis)];
 }
 
-/// One that sends back whatever came in, password and headers included, in its error and in its system.
+/// This BMC sends back the request, password and headers included, in its error and in its system.
 #[test]
 fn what_a_bmc_sends_back_of_a_secret_is_in_no_answer() {
     for (path, status) in [("Systems", 400), ("Systems", 403), ("Accounts", 400)] {
@@ -138,7 +138,7 @@ fn what_a_bmc_sends_back_of_a_secret_is_in_no_answer() {
     }
 }
 
-/// A device whose map names a system for each node is asked for the one that is the node's.
+/// A device with a map that names a system for each node is queried for the node's system.
 #[test]
 fn a_node_is_looked_for_under_its_plug() {
     let server = Server::with_world(World::of(vec![System::new("a"), System::new("b")]));

@@ -1,4 +1,4 @@
-//! The contract of a fence agent with Pacemaker, pcs and people: input, output, metadata, exit codes.
+//! The contract of a fence agent with Pacemaker, pcs and operators: input, output, metadata, exit codes.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -45,7 +45,7 @@ fn the_command_line_is_the_same_as_standard_input() {
     with(&["--ssl-insecure=0"]).fails(&["not signed by a trusted authority"]);
     with(&[]).fails(&["not signed by a trusted authority"]);
     with(&["--bogus"]).fails(&["--bogus"]);
-    // As the two-node OpenShift operator calls it: anything on stderr would be taken for a failure.
+    // The two-node OpenShift operator calls it so, and takes any output on stderr for a failure.
     let operator = [
         "--username",
         "admin",
@@ -182,7 +182,7 @@ fn help_version_and_man_page() {
     Call::default().with_input(b"version=1\n").succeeds(concat!("fence_redfish_rs ", env!("CARGO_PKG_VERSION")));
     let output = Call::default().with_input(b"help=1\n");
     assert!(output.code == 0 && output.stdout.contains("--ssl-insecure"), "{output:?}");
-    // A person who types both wants to read.
+    // With both options, the operator wants to read.
     Call::default()
         .with_arguments(&["-o", "off", "--version"])
         .succeeds(concat!("fence_redfish_rs ", env!("CARGO_PKG_VERSION")));
@@ -230,7 +230,7 @@ fn output_that_nobody_takes_is_no_panic() {
     let mut child = command().args(["-o", "metadata"]).stdout(full()).stderr(Stdio::piped()).spawn().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1));
     let server = Server::start();
-    // What was done stays done, whoever hears of it.
+    // A completed action stays complete, even if its output cannot be written.
     for (action, code) in [("status", 1), ("off", 0)] {
         let call = Call::new(&server, action);
         let mut child = command().stdin(Stdio::piped()).stdout(full()).stderr(Stdio::piped()).spawn().unwrap();
@@ -272,13 +272,13 @@ fn what_asks_for_text_is_no_fencing() {
             let asked = format!("{name}={value} asks for text, not for fencing: remove it");
             let call = Call::new(&server, action).set(name, value).under_fencer();
             call.run().fails(&[&asked]).within(0.0, 1.0);
-            // Whatever stands first.
+            // The position of the option does not matter.
             call.with_input(&[format!("{name}={value}\n").as_bytes(), &call.input()].concat()).fails(&[&asked]);
         }
     }
     assert_eq!((server.requests().len(), server.handshakes()), (0, 0), "nobody was asked");
     Call::new(&server, "status").set("version", "0").set("help", "no").run().succeeds("Status: ON");
-    // A key without a value is no way to leave the action out.
+    // A key without a value does not replace the action.
     Call::bare("").set("version", "1").run().fails(&["unsupported action"]);
 }
 

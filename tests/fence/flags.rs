@@ -1,4 +1,5 @@
-//! By which flag a BMC shows one node's agent to the other's: what `tandem fencing check` proves on each kind of BMC, and on each captured one.
+//! The flag by which one node's agent sees the other's at a BMC: the proofs of `tandem fencing check` on each kind of
+//! BMC, and on each captured one.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -45,7 +46,7 @@ fn a_bmc_that_refuses_sessions_offers_no_flag() {
             "Sessions",
             full.clone(),
         ))),
-        // One is left of its sessions.
+        // Its table of sessions has space for one more.
         Server::with_world(
             World::with_sessions(SessionsAre::Shown).with(Fault::always("POST", "Sessions", full).after(1)),
         ),
@@ -63,7 +64,7 @@ fn no_flag_is_proven_where_the_bmc_does_not_do_what_fencing_needs() {
     assert!(server.requests().iter().all(|request| request.starts_with("GET ")));
 }
 
-/// A captured BMC: after how many idle seconds it ends a session, and whether its systems have a locate light.
+/// A captured BMC: the idle seconds after which it ends a session, and whether its systems have a locate light.
 const KNOWN: [(&str, u64, bool); 11] = [
     ("dell-idrac9-r750", 1800, true),
     ("dmtf-public-rackmount1", 30, true),
@@ -78,7 +79,8 @@ const KNOWN: [(&str, u64, bool); 11] = [
     ("supermicro-x13-sys821ge", 300, true),
 ];
 
-/// No capture has a list of sessions. As captured each offers no flag, light or none; with a list in the place that its root names, a session is one.
+/// No capture has a list of sessions. As captured, none offers a flag, with or without a light. With a list at the URI
+/// in its root, a session is one.
 #[test]
 fn each_captured_bmc_offers_a_session_where_its_root_says_and_no_light() {
     assert_eq!(KNOWN.map(|(name, ..)| name).to_vec(), CAPTURED.iter().map(|one| one.name).collect::<Vec<_>>());

@@ -1,4 +1,5 @@
-//! A BMC that does everything wrong, or somebody who pretends to be one: the exit code, one clear sentence, in time.
+//! A BMC that does everything wrong, or an impostor: the agent returns the right exit code and one clear sentence, in
+//! time.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -116,7 +117,8 @@ fn a_tolerant_reader_where_the_standard_allows_it() {
         &b"\xef\xbb\xbf{\"PowerState\":\"On\"}"[..],
         b"{\"PowerState\":\"Off\",\"PowerState\":\"On\"}",
         b" {\"PowerState\":\"On\"}\n",
-        // Texts that hold what JSON forbids: an asset tag that was never set, a raw tab, the end of a string in C.
+        // These texts contain bytes that JSON forbids: an asset tag that was never set, a raw tab, the end of a string
+        // in C.
         b"{\"PowerState\":\"On\",\"AssetTag\":\"\xff\xff\xff\"}",
         b"{\"PowerState\":\"On\",\"AssetTag\":\"a\tb\"}",
         b"{\"PowerState\":\"On\"}\0",
@@ -225,7 +227,7 @@ fn slowness_is_bounded() {
             output.fails(&["larger than 1024 KiB"]).within(0.0, 7.0);
             assert!(output.peak < 48 * 1024, "{} KiB", output.peak);
         }),
-        // Slow, but within the limit of each request.
+        // The BMC is slow, but within the limit of each request.
         Box::new(|| {
             let server = everywhere(Misbehaviour::Late(Duration::from_millis(1200)));
             status(&server).run().succeeds("Status: ON").within(3.0, 6.0);
@@ -267,7 +269,7 @@ fn a_line_that_is_no_header_ends_no_answer() {
         let server = Server::with_world(World::one_system().with(Fault::always("GET", "/Systems/1", how)));
         status(&server).run().succeeds("Status: ON").within(0.0, 3.0);
     });
-    // Lines without end that are no header are as bounded as those that are.
+    // Endless lines that are no header are limited, too.
     let endless = [&b"HTTP/1.1 200 OK\r\n"[..], " no header\r\n".repeat(100_000).as_bytes()].concat();
     status(&everywhere(Misbehaviour::Raw(endless))).run().fails(&["GET"]).within(0.0, 7.0);
 }
@@ -316,7 +318,7 @@ fn redirects_on_the_host_are_followed() {
         let server = Server::with_world(World::one_system().with(slash));
         status(&server).run().succeeds("Status: ON");
     }
-    // To another port, with our credentials: it is the same host.
+    // A redirect to another port gets the credentials, because the host is the same.
     let other = Server::start();
     let elsewhere = redirect(308, &format!("https://127.0.0.1:{}/redfish/v1", other.port));
     let server = Server::with_world(World::one_system().with(Fault::once("GET", "/redfish/v1", elsewhere)));
@@ -360,7 +362,7 @@ fn a_proxy_of_the_environment_is_not_asked() {
 
 #[test]
 fn a_service_that_dislikes_identity_gets_no_such_header() {
-    // 406 to the first request of each resource.
+    // The first request of each resource gets 406.
     let picky = Fault::once("GET", "/Systems/1", Misbehaviour::Status(406, String::new()));
     let server = Server::with_world(World::one_system().with(picky));
     status(&server).run().succeeds("Status: ON");
@@ -402,7 +404,7 @@ fn what_must_not_be_sent_twice_never_meets_a_dead_connection() {
     });
 }
 
-/// An answer with the system, packed although it was asked for plain.
+/// Returns an answer with the system, compressed although the agent asked for plain text.
 fn packed(system: &str) -> Misbehaviour {
     let mut body = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     body.write_all(system.as_bytes()).unwrap();
@@ -424,7 +426,7 @@ fn a_packed_answer_is_unpacked_and_bounded() {
 
 #[test]
 fn a_bmc_that_restarts_in_the_middle_is_waited_for() {
-    // Nobody is there for three seconds after the reset, as far as anyone can tell.
+    // The BMC is unreachable for three seconds after the reset.
     let away = Fault::always("GET", "/Systems/1", Misbehaviour::Reset).after(1).times(4);
     let server = Server::with_world(World::one_system().with(away));
     Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 10.0);

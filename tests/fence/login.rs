@@ -1,4 +1,4 @@
-//! Who we are to the BMC: basic authentication, sessions that leave nothing behind, and passwords that leak nowhere.
+//! Logins at the BMC: basic authentication, sessions that are always closed, and passwords that never leak.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -18,7 +18,7 @@ fn accessible_by(access: Access) -> World {
     World { access, ..World::one_system() }
 }
 
-/// How often the BMC saw a password, right or wrong.
+/// Returns the number of passwords that the BMC received, right or wrong.
 fn attempts(server: &Server) -> usize {
     let world = server.world();
     let basic = world.log.iter().filter(|request| request.header("Authorization").is_some());
@@ -26,7 +26,7 @@ fn attempts(server: &Server) -> usize {
     basic.filter(|request| request.path != "/redfish/v1").count() + logins.count()
 }
 
-/// Sessions that were opened, and those that are still open.
+/// Returns the numbers of sessions that were opened, and that are still open.
 fn sessions(server: &Server) -> (usize, usize) {
     let world = server.world();
     (world.sessions_opened, world.sessions.len())
@@ -112,7 +112,7 @@ fn a_session_is_deleted_wherever_it_says_where_it_is() {
     });
 }
 
-/// Nothing can be deleted whose place nobody says; the BMC ends such a session when it has been idle long enough.
+/// A session without a URI cannot be deleted. The BMC ends it when it has been idle long enough.
 #[test]
 fn a_session_that_says_nothing_is_told_of() {
     let server = Server::with_world(World { session_says: SessionSays::Nothing, ..accessible_by(Access::Session) });
@@ -133,7 +133,7 @@ fn a_service_root_that_answers_nobody_is_no_obstacle() {
 
 #[test]
 fn a_bmc_without_free_sessions_still_takes_basic_authentication() {
-    // A single 401, as of an iDRAC that is starting, while leaked sessions fill its table.
+    // An iDRAC that is starting sends a single 401, while leaked sessions fill its table.
     let full = error_body("IDRAC.2.2.RAC0218", "The maximum number of user sessions is reached.");
     let world = accessible_by(Access::Both)
         .with(Fault::once("GET", "/Systems/1", Misbehaviour::Status(401, String::new())))
@@ -179,7 +179,7 @@ fn a_single_401_is_forgiven() {
 
 #[test]
 fn a_bmc_that_refuses_again_and_again_is_left_alone_before_it_locks_the_account() {
-    // Every second reading is refused: each refusal alone would be forgiven.
+    // Every second query is refused. A single refusal would be ignored.
     let mut world = World::one_system();
     world.systems[0].when_off = Vec::new();
     for nth in 1..20 {
@@ -258,7 +258,7 @@ fn a_password_comes_from_a_script_or_a_file() {
     let file = directory.path().join("password");
     std::fs::write(&file, format!("{PASSWORD}\n")).unwrap();
     call.clone().set("password_file", file.to_str().unwrap()).run().succeeds("Status: ON");
-    // As the fencing library has it, the script wins over a password that is also given.
+    // As in the fencing library, the script takes precedence over a password.
     let both = call.clone().set("password", "wrong");
     both.set("password_script", &password_script(directory.path(), &format!("echo '{PASSWORD}'")))
         .run()
@@ -284,7 +284,7 @@ fn a_password_comes_from_a_script_or_a_file() {
 fn a_password_script_may_leave_a_child_behind() {
     let server = Server::start();
     let directory = tempfile::tempdir().unwrap();
-    // As whatever starts an agent or a cache for the next time.
+    // A script may start an agent or a cache that outlives it.
     for body in [format!("sleep 8 & echo '{PASSWORD}'"), format!("echo '{PASSWORD}'; sleep 8 &")] {
         let script = password_script(directory.path(), &body);
         let call = Call::new(&server, "status").without("password").set("password_script", &script);
@@ -343,7 +343,7 @@ fn no_core_file_holds_the_password() {
     let directory = tempfile::tempdir().unwrap();
     let quit = |call: &Call| {
         #[expect(clippy::disallowed_methods, reason = "a test starts the program under test itself")]
-        // What a shell starts with '&' ignores SIGQUIT, and so do its children.
+        // A shell's background job ignores SIGQUIT, and so do its children.
         let mut child = std::process::Command::new("/usr/bin/env")
             .args(["--default-signal=QUIT", "/bin/sh", "-c", "ulimit -c unlimited; exec \"$0\""])
             .arg(crate::bmc::agent::program())

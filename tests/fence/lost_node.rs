@@ -1,4 +1,4 @@
-//! A lost node that is to be replaced: only its fencer, which runs this agent, proves that it is off.
+//! A lost node that is to be replaced: the only proof that it is off is its fencer, which runs this agent.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -17,7 +17,8 @@ use crate::power::{put_into_chassis, resets, world};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Has a fencer with one device power node2 off, as 'tandem member replace node2' does; why not, where it does not.
+/// Makes a fencer with one device power node2 off, as `tandem member replace node2` does. Returns the reason of a
+/// failure.
 fn fence(server: &Server) -> Result<(), String> {
     let dir = tempfile::tempdir().unwrap();
     let (tool, options) = (dir.path().join("stonith_admin"), dir.path().join("options"));
@@ -57,7 +58,8 @@ fn a_bmc_that_says_off_and_contradicts_itself_proves_no_machine_off() {
     assert_eq!(fence(&server), Ok(()), "a reset that is accepted is a proof");
 }
 
-/// Asserts that a status answers Off, and warns where `is_contradicted`: in the log, which standard error shows where it is verbose.
+/// Asserts that a status answers Off. If `is_contradicted`, it also logs a warning, which a verbose agent prints on
+/// standard error.
 fn is_off(server: &Server, is_contradicted: bool) {
     let output = Call::new(server, "status").set("verbose", "1").run();
     assert_eq!((output.code, output.stdout.trim_end()), (2, "Status: OFF"), "{output:?}");

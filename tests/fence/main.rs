@@ -1,4 +1,4 @@
-//! The fence agent as a program, against a BMC that behaves and one that does not.
+//! The fence agent as a program, against a BMC that behaves, and against one that misbehaves.
 
 #[path = "../bmc/mod.rs"]
 mod bmc;

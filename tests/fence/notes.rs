@@ -1,4 +1,4 @@
-//! What a monitor writes down of a BMC, and that it costs nothing.
+//! The monitor's note about a BMC, which takes no additional time.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -16,7 +16,7 @@ use crate::bmc::{Fault, Misbehaviour, Server, System, World};
 
 const WHO: Curiosity = Curiosity { account: true, flag: false };
 
-/// What `call` comes to, with its notes in `directory`.
+/// Runs `call`, and keeps its notes in `directory`.
 fn kept(call: &Call, action: &str, directory: &Path) -> Run {
     let given = input::from_lines(&call.clone().set("action_timeout", "10").input());
     let config = Config::read(Action::parse(Some(action)).unwrap(), &given, Environment::default()).unwrap();
@@ -31,7 +31,7 @@ fn read(directory: &Path, server: &Server, system: &str) -> BmcNote {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// A date as HTTP has it, this many seconds from now.
+/// Returns an HTTP date this many seconds from now.
 fn date(ahead: i64) -> String {
     let at = i64::try_from(clock::wall_seconds()).unwrap() + ahead;
     let at = time::OffsetDateTime::from_unix_timestamp(at).unwrap();
@@ -77,7 +77,7 @@ fn a_failure_is_noted_beside_the_last_success_and_power_actions_add_the_time_to_
     let first = read(directory.path(), &server, path);
     kept(&call, "off", directory.path()).ended.unwrap();
     let fenced = read(directory.path(), &server, path);
-    // Off after 1.5 s, and a second to prove it.
+    // It is off after 1.5 s, and the proof takes another second.
     assert!((2_400..=6_000).contains(&fenced.millis_to_off.unwrap()), "{fenced:?}");
     assert_eq!((fenced.at, fenced.power), (first.at, first.power));
     server.world().faults.push(Fault::always("GET", "", Misbehaviour::Status(503, String::new())));
@@ -85,13 +85,13 @@ fn a_failure_is_noted_beside_the_last_success_and_power_actions_add_the_time_to_
     let failed = read(directory.path(), &server, path);
     assert!(failed.failure.as_ref().is_some_and(|why| why.contains("503")), "{failed:?}");
     assert_eq!((failed.last_success, failed.millis_to_off), (Some(first.at), fenced.millis_to_off));
-    // What fails on this machine is no word of the BMC's, and is noted all the same.
+    // A failure on this machine is no statement of the BMC, and is still noted.
     kept(&call.clone().without("password").set("password_file", "/nonexistent/password"), "monitor", directory.path())
         .ended
         .unwrap_err();
     assert!(read(directory.path(), &server, path).failure.unwrap().contains("password_file /nonexistent/password"));
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
-    // A status is no monitor. An action that proved no Off keeps why, and all that was there before.
+    // A status is no monitor. An action without a proven Off stores the reason, and keeps the earlier contents.
     assert!(kept(&call, "status", directory.path()).notes.is_empty());
     kept(&call, "off", directory.path()).ended.unwrap_err();
     let unproven = read(directory.path(), &server, path);
@@ -117,7 +117,7 @@ fn each_system_of_a_dynamic_plug_has_a_note() {
     }
 }
 
-/// A BMC that sends everything back that it was sent, in whatever it says of its system.
+/// This BMC sends back the request in all texts of its system.
 #[test]
 fn no_secret_comes_into_a_note() {
     let directory = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn no_secret_comes_into_a_note() {
     }
 }
 
-/// A file in the place of the directory, a file system that takes nothing, and no directory at all.
+/// The directory is replaced by a file, is on a full file system, or is missing.
 #[test]
 fn where_a_note_cannot_be_written_the_monitor_is_as_good_and_as_fast() {
     let server = Server::start();

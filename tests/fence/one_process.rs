@@ -1,5 +1,5 @@
-//! Both agents as functions of one process: several actions at the same time, each with its own end, and the process as it
-//! was before.
+//! Both agents as functions of one process: several actions at the same time, each with an end of its own, and no
+//! change of the process.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -31,39 +31,39 @@ fn config(server: &Server, action: &str, action_timeout: u32) -> Config {
     Config::read(action, &input::from_lines(&call.input()), Environment::default()).unwrap()
 }
 
-/// A BMC that knows its users by sessions only.
+/// Returns a BMC that supports only sessions.
 fn of_sessions() -> World {
     World { access: Access::Session, ..World::one_system() }
 }
 
-/// Sessions that were opened, and those that are still open.
+/// Returns the numbers of sessions that were opened, and that are still open.
 fn sessions(server: &Server) -> (usize, usize) {
     let world = server.world();
     (world.sessions_opened, world.sessions.len())
 }
 
-/// Fences, and gives the session away to whoever would end the process.
+/// Fences, and returns the session handle, with which a caller that ends the process can log out.
 fn fenced(server: &Server, action: &str) -> Result<(Ending, Option<SessionHandle>), Error> {
     let (send, receive) = mpsc::channel();
     let ending = fence::run(&config(server, action, 20), None, move |session| send.send(session).unwrap())?;
     Ok((ending, receive.try_recv().ok()))
 }
 
-/// A podman without a container, which says so after some seconds.
+/// Installs a podman without a container, which answers after this many seconds.
 fn podman_takes(directory: &Path, seconds: u32) {
     script(&directory.join("podman"), &format!("sleep {seconds}; echo 'Error: no such container etcd' >&2; exit 125"));
 }
 
-/// The tools of Pacemaker that a round may call, each of which writes down that it was called.
+/// The tools of Pacemaker that a round may call. Each records its call.
 const TOOLS: [&str; 4] = ["cibadmin", "attrd_updater", "crm_attribute", "crm_node"];
-/// No node has this address, and no packet to it leaves the machine: a connection fails at once.
+/// An address that no node has. Packets to it do not leave the machine, so a connection fails at once.
 const NOBODY: &str = "255.255.255.255";
 
 fn called(directory: &Path) -> String {
     std::fs::read_to_string(directory.join("called")).unwrap_or_default()
 }
 
-/// What Pacemaker's probe is answered on a node where no etcd was ever started.
+/// Returns the answer to Pacemaker's probe on a node on which etcd was never started.
 fn probed(directory: &Path, timeout_ms: u32, more: Option<(&str, &str)>) -> Answered {
     for tool in TOOLS {
         let cib = if tool == "cibadmin" { "<cib><configuration><nodes/></configuration><status/></cib>" } else { "" };
@@ -99,7 +99,7 @@ fn fence_actions_and_an_agents_round_share_a_process() {
         let (powered, rebooted, probed) = std::thread::scope(|scope| {
             let powered = scope.spawn(|| fenced(&one, action));
             let rebooted = scope.spawn(|| (fenced(&other, "reboot"), SigSet::thread_get_mask().unwrap()));
-            // In a thread that belongs to a tokio runtime, as a daemon's does.
+            // This thread belongs to a tokio runtime, as a daemon's does.
             let probed = scope.spawn(|| {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
                 runtime.block_on(async { probed(node.path(), 20_000, None) })
@@ -119,7 +119,7 @@ fn fence_actions_and_an_agents_round_share_a_process() {
     assert_eq!((sessions(&one), sessions(&other)), ((2, 0), (2, 0)));
 }
 
-/// The end of one action is no other one's: it ends the programs that are run for that action, and nothing beside it.
+/// The end of an action affects only the programs that it started.
 #[test]
 fn each_action_has_its_own_end() {
     let server = Server::with_world(of_sessions().with(Fault::always("POST", "Reset", Misbehaviour::Ignored)));
@@ -129,7 +129,7 @@ fn each_action_has_its_own_end() {
     let began = Deadline::after(Duration::from_secs(60));
     let (off, cut, whole) = std::thread::scope(|scope| {
         let off = scope.spawn(|| fence::run(&config(&server, "off", 6), None, |_| {}));
-        // With a parameter that is wrong, what cannot be told of etcd is a failure at once.
+        // With a wrong parameter, an unknown state of etcd is a failure at once.
         let cut = scope.spawn(|| (probed(short.path(), 2_000, Some(("oom", "much"))), began.elapsed()));
         let whole = scope.spawn(|| probed(long.path(), 20_000, None));
         (off.join().unwrap(), cut.join().unwrap(), whole.join().unwrap())

@@ -1,4 +1,4 @@
-//! The table of options in `options.md` against the agent and against the tests that it names.
+//! The table of options in `options.md`, checked against the agent and against the tests that it names.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -6,7 +6,7 @@ use crate::bmc::agent::Call;
 use crate::tree::{root, rust_files};
 use tandem::fence::options::{by_name, rows as options};
 
-/// Rows of the table whose heading begins with `heading`: their cells.
+/// Returns the cells of the table with a heading that begins with `heading`.
 fn rows(heading: &str) -> Vec<Vec<String>> {
     let text = include_str!("options.md");
     let table = text.split_once(&format!("\n| {heading} |")).unwrap().1;
@@ -36,7 +36,7 @@ fn metadata_declares_every_name_with_its_relation() {
         document.descendants().find(|node| node.has_tag_name("parameter") && node.attribute("name") == Some(name))
     };
     for row in original() {
-        // No parameters of a fence device: in one they would stand for a fenced node.
+        // These are no parameters of a fence device, because there they would count as successful fencing.
         if ["help", "version"].contains(&row[0].as_str()) {
             assert!(parameter(&row[0]).is_none(), "{}", row[0]);
             continue;

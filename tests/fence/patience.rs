@@ -1,4 +1,4 @@
-//! A BMC that is not ready, or answers the same for ever: how long it is asked, and what its answer is worth then.
+//! A BMC that is not ready, or repeats the same answer: the time for which it is queried, and the final result.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn whatever_asks_for_patience_gets_it() {
             ("GET", 503, ilo.clone(), Some("1")),
             ("POST", 400, ilo, None),
             ("POST", 400, String::new(), Some("1")),
-            // What the BMC has listed is there.
+            // A resource that the BMC has listed must exist.
             ("GET", 404, String::new(), None),
             ("GET", 400, String::new(), None),
         ],

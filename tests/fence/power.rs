@@ -1,4 +1,4 @@
-//! Truth about power: what counts as off, on and fenced, against a BMC that behaves and one that does not.
+//! The truth about power: the evidence for off, on and fenced, against a BMC that behaves and one that does not.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -40,11 +40,11 @@ fn off_is_posted_once_and_proven_by_two_readings() {
 #[test]
 fn a_host_that_is_off_gets_one_reset_all_the_same() {
     let off = |system: &mut System| system.power = json!("Off");
-    // Accepted: the power may go as late as the button is held.
+    // The reset is accepted: the power may end as late as when a button is held.
     let server = Server::with_world(world(off));
     Call::new(&server, "off").run().succeeds("Success: Already OFF").within(5.0, 7.0);
     assert_eq!((server.posted(), readings(&server)), (vec!["ForceOff".to_owned()], 3));
-    // Refused because it is off, as most do, and for another reason.
+    // The reset is refused because the system is off, as by most BMCs, or for another reason.
     let captured = |file: &str| {
         let path = format!("{}/tests/fixtures/redfish/_errors/{file}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).unwrap()
@@ -62,7 +62,8 @@ fn a_host_that_is_off_gets_one_reset_all_the_same() {
             for action in ["off", "reboot"] {
                 let server = Server::with_world(world(off));
                 server.world().system().refuses_when_off = Some((status, body.clone()));
-                // A chassis that is off, and one that is on with others in it, say nothing against it.
+                // A chassis that is off does not contradict it, and neither does one that is on and contains other
+                // systems.
                 let power = if action == "off" { "Off" } else { "On" };
                 put_into_chassis(&server, power, &["1", "2"]);
                 let output = Call::new(&server, action).set("action_timeout", "12").run();
@@ -95,7 +96,7 @@ fn a_bmc_that_says_off_for_what_it_does_not_know_does_not_fence_by_it() {
     let rows = [("off", "onoff", Knows::AfterReset), ("off", "onoff", Knows::Never), ("reboot", "cycle", Knows::Never)];
     at_once(rows, |(action, method, knows)| {
         let mut world = unknowing(knows);
-        // So that it can be seen where it was off.
+        // The host stays off, so that the Off can be observed.
         world.system().when_on = Vec::new();
         let server = Server::with_world(world);
         let output = Call::new(&server, action).set("method", method).set("action_timeout", "12").run();
@@ -104,19 +105,19 @@ fn a_bmc_that_says_off_for_what_it_does_not_know_does_not_fence_by_it() {
         assert_eq!(server.world().system().power, "Off", "{action} {method} {knows:?}");
         assert_eq!(server.posted()[0], "ForceOff");
     });
-    // One that is starting puts the reset off; it is no success before it is taken.
+    // A BMC that is starting postpones the reset, which counts only once it is accepted.
     let busy = Fault::always("POST", "Reset", Misbehaviour::Status(503, String::new()));
     let server = Server::with_world(unknowing(Knows::Never).with(busy.clone().times(2)));
     Call::new(&server, "off").run().succeeds("Success: Already OFF").within(5.5, 12.0);
     let server = Server::with_world(unknowing(Knows::Never).with(busy));
     Call::new(&server, "off").set("action_timeout", "6").run().fails(&["Timed out waiting to power OFF", "503"]);
-    // Whoever may not reset it is not believed against its own chassis.
+    // Without permission to reset the system, its Off does not count against its own chassis.
     let refusal = Misbehaviour::Status(403, error_body("Base.1.8.InsufficientPrivilege", "no"));
     let server = Server::with_world(unknowing(Knows::Never).with(resets(refusal)));
     put_into_chassis(&server, "On", &["1"]);
     let output = Call::new(&server, "off").run();
     output.fails(&["Operator role", "chassis /redfish/v1/Chassis/1 says On"]).within(1.0, 4.0);
-    // Nor where that one answers at the second question.
+    // This also holds if the chassis answers only the second query.
     let late = Fault::once("GET", "/Chassis/1", Misbehaviour::Status(503, String::new()));
     server.world().faults.push(late);
     Call::new(&server, "off").run().fails(&["chassis /redfish/v1/Chassis/1 says On"]);
@@ -147,7 +148,7 @@ fn no_refusal_is_a_proof_beside_a_chassis_that_is_on() {
             }
         },
     );
-    // A chassis that does not answer does not contradict a known word.
+    // A chassis that does not answer does not contradict a known refusal.
     let refused = resets(Misbehaviour::Status(409, captured("idrac9-409-already-on.json")));
     let silent = Fault::always("GET", "/Chassis/1", Misbehaviour::Status(503, String::new()));
     let server = Server::with_world(world(|system| system.power = json!("Off")).with(refused).with(silent));
@@ -157,7 +158,7 @@ fn no_refusal_is_a_proof_beside_a_chassis_that_is_on() {
 
 #[test]
 fn one_reading_of_off_is_not_believed() {
-    // Off for half a second, as a BMC says that is starting itself: the host runs all the time.
+    // A BMC that is starting itself reports Off for half a second, while the host runs.
     let glitch = Fault::once("GET", "/Systems/1", Misbehaviour::Body(br#"{"PowerState":"Off"}"#.to_vec()));
     let server = Server::with_world(World::one_system().with(glitch));
     Call::new(&server, "off").run().succeeds("Success: Powered OFF");
@@ -252,7 +253,7 @@ fn a_busy_bmc_is_asked_again() {
     });
 }
 
-/// A task that ended as `state`, as a BMC shows it to whoever asks.
+/// Returns a task that ended as `state`.
 fn task(state: &str) -> (String, String) {
     let message = json!([{"MessageId": "Base.1.8.InternalError", "Message": "The power controller is asleep."}]);
     (TASK.into(), json!({"@odata.id": TASK, "TaskState": state, "Messages": message}).to_string())
@@ -265,20 +266,20 @@ fn accepted_as_task() -> Misbehaviour {
 #[test]
 fn a_reset_that_becomes_a_task_is_followed() {
     let slowly = || world(|system| system.when_off = vec![(MS(1500), "Off")]);
-    // It works, and takes its time; and so it does where its task cannot be found.
+    // The task works, and takes its time; the same holds if the task cannot be found.
     for fixed in [vec![task("Running")], Vec::new()] {
         let server = Server::with_world(World { fixed, ..slowly() }.with(resets(Misbehaviour::AsTask)));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.5, 6.0);
         assert_eq!(server.posted(), ["ForceOff"]);
     }
-    // It fails once: the reset is sent again soon, not after the time that a working one may take.
+    // The task fails once: the agent repeats the reset soon, and does not wait for the limit of a working one.
     let failing = || World { fixed: vec![task("Exception")], ..World::one_system() };
     let server = Server::with_world(failing().with(Fault::once("POST", "Reset", accepted_as_task())));
     Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(2.0, 8.0);
-    // It fails again and again.
+    // The task fails repeatedly.
     let server = Server::with_world(failing().with(resets(accepted_as_task())));
     Call::new(&server, "off").run().fails(&["controller is asleep"]).within(0.0, 12.0);
-    // Its monitor ends with what the answer to the reset would have been.
+    // The task's monitor ends with the answer that the reset would have had.
     let refused = Fault::always("GET", TASK, Misbehaviour::Status(403, String::new()));
     let server = Server::with_world(World::one_system().with(resets(accepted_as_task())).with(refused));
     Call::new(&server, "off").run().fails(&["403 Forbidden"]).within(0.0, 4.0);
@@ -302,7 +303,7 @@ fn a_service_that_wants_to_know_for_which_state_is_told() {
     let server = Server::with_world(world);
     Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 3.0);
     assert_eq!(server.posted(), ["ForceOff"; 3], "without a state, with the one that was seen, and with any");
-    // The header's name may be spelled wrong, and the body's right, or neither.
+    // The header's name may be malformed and the body's correct, or neither may be correct.
     at_once(
         [(["\"\"7\"\"", "\"7\"", "\"7\""], 3), (["W/\"7\"", "W/\"7\"", "7"], 5), (["8", "7", "\"7\""], 6)],
         |(etags, posts)| {
@@ -312,7 +313,7 @@ fn a_service_that_wants_to_know_for_which_state_is_told() {
             assert_eq!(server.posted(), vec!["ForceOff"; posts], "{etags:?}");
         },
     );
-    // One that dislikes the header never sees it.
+    // A BMC that rejects the header never receives it.
     let server = Server::start();
     Call::new(&server, "off").run().succeeds("Success: Powered OFF");
     assert!(server.world().log.iter().all(|request| request.header("If-Match").is_none()));
@@ -328,7 +329,7 @@ fn retry_after_is_honoured() {
 
 #[test]
 fn not_in_this_state_is_checked_against_the_state() {
-    // Already off when the reset arrives: a conflict, and the power state is the truth.
+    // The system is already off when the reset arrives: the BMC reports a conflict, and the power state is the truth.
     let ilo = error_body("iLO.2.14.InvalidOperationForSystemState", "The operation was not successful.");
     for (status, body) in [(400, ilo.as_str()), (409, ilo.as_str())] {
         let server = Server::with_world(World::one_system().with(Fault::once(
@@ -345,7 +346,7 @@ fn not_in_this_state_is_checked_against_the_state() {
         });
         waiting.succeeds("Success: Already OFF");
     }
-    // Too soon after the last power action: the system is on, so the reset is repeated.
+    // The reset comes too soon after the last power action. The system is on, so the agent repeats the reset.
     let server =
         Server::with_world(World::one_system().with(Fault::once("POST", "Reset", Misbehaviour::Status(400, ilo))));
     Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(3.0, 6.0);
@@ -388,7 +389,7 @@ fn a_reset_whose_answer_is_lost_is_looked_for_in_the_power_state() {
     let server = Server::with_world(World::one_system().with(resets(Misbehaviour::DoneThenReset)));
     Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 4.0);
     assert_eq!(server.posted(), ["ForceOff"]);
-    // Lost before it was done: it is sent again.
+    // The request is lost before it is executed, so the agent repeats it.
     for fault in [Misbehaviour::Reset, Misbehaviour::Close] {
         let server = Server::with_world(World::one_system().with(Fault::once("POST", "Reset", fault)));
         Call::new(&server, "off").run().succeeds("Success: Powered OFF").within(1.0, 6.0);

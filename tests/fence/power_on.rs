@@ -1,4 +1,4 @@
-//! Truth about power, continued: on, reboot, cycle and status, and how long each is waited for.
+//! The truth about power, continued: on, reboot, cycle and status, and the waits for each.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -22,7 +22,7 @@ fn on_waits_until_the_system_says_on() {
     assert_eq!(server.posted(), ["On"], "nothing is posted to a system that is on");
 }
 
-/// `tandem power on`: by a device's options as the CIB has them, whatever action they name.
+/// `tandem power on` uses a device's options from the CIB, and ignores the action in them.
 #[test]
 fn an_operator_switches_a_node_on_and_never_off() {
     let server = Server::with_world(world(|system| system.power = json!("Off")));
@@ -133,7 +133,7 @@ fn no_on_is_sent_before_off_is_proven() {
             assert!(!server.posted().iter().any(|reset| reset == "On"), "{:?}", server.posted());
         },
     );
-    // Off is reached, but every second look says something else.
+    // Off is reached, but every second query reports otherwise.
     let server = Server::with_world(world(|system| system.when_off = vec![(MS(0), "Off"), (MS(500), "On")]));
     assert_eq!(Call::new(&server, "reboot").set("action_timeout", "5").run().code, 1);
     assert!(!server.posted().iter().any(|reset| reset == "On"), "{:?}", server.posted());
@@ -213,11 +213,11 @@ fn diag_sends_an_interrupt_and_reports_a_refusal() {
 #[test]
 fn a_cycle_needs_evidence() {
     let cycle = |server: &Server| Call::new(server, "reboot").set("method", "cycle");
-    // Seen off in between.
+    // The system is observed off in between.
     let server = Server::start();
     cycle(&server).run().succeeds("Success: Rebooted");
     assert_eq!(server.posted(), ["PowerCycle"]);
-    // Accepted, and nothing happens.
+    // The reset is accepted, and nothing happens.
     let server = Server::with_world(World::one_system().with(resets(Misbehaviour::Ignored)));
     cycle(&server)
         .set("power_timeout", "3")
@@ -225,7 +225,7 @@ fn a_cycle_needs_evidence() {
         .fails(&["Timed out waiting for evidence of the reset"])
         .within(2.0, 5.0);
     assert_eq!(server.posted().len(), 1, "a cycle is never sent twice");
-    // Its answer is lost: it may have worked, so it is not sent again.
+    // The answer is lost. The reset may have worked, so the agent does not repeat it.
     let server = Server::with_world(World::one_system().with(resets(Misbehaviour::DoneThenReset)));
     cycle(&server).run().succeeds("Success: Rebooted");
     assert_eq!(server.posted().len(), 1);
@@ -233,7 +233,7 @@ fn a_cycle_needs_evidence() {
     let server = Server::with_world(world(|system| system.power = json!("Off")));
     cycle(&server).run().succeeds("Success: Rebooted");
     assert_eq!(server.posted(), ["ForceOff", "On"]);
-    // No PowerCycle there.
+    // This system has no PowerCycle.
     let server = Server::with_world(world(|system| system.allowed = Some(vec!["On", "ForceOff", "ForceRestart"])));
     cycle(&server).run().succeeds("Success: Rebooted");
     assert_eq!(server.posted(), ["ForceRestart"]);

@@ -1,4 +1,4 @@
-//! The fence race: two agents on two BMCs, each of which is off to its agent's cost.
+//! The fence race: two agents on two BMCs. The agent of a node that is off ends with it.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -14,7 +14,7 @@ use crate::bmc::agent::{Call, Output, finish};
 use crate::bmc::model::SESSIONS;
 use crate::bmc::{Fault, Misbehaviour, Server, SessionsAre, World, at_once};
 
-/// The mark of an agent of the other node, which may stand for two seconds.
+/// A mark of the other node's agent, with a validity of two seconds.
 const FOREIGN: &str = "tandem-fence-race 2 0123456789abcdef 1";
 const NAMES: [&str; 2] = ["node1", "node2"];
 
@@ -22,7 +22,7 @@ fn shown() -> Server {
     Server::with_world(World::with_sessions(SessionsAre::Shown))
 }
 
-/// What node `of` calls to fence the other node, where node 1 is preferred.
+/// Returns node `of`'s call to fence the other node, with node 1 as the preferred one.
 fn call(bmcs: &[Server; 2], of: usize, action: &str) -> Call {
     let (own, target) = (&bmcs[of], &bmcs[1 - of]);
     let ca_file = own.authority.file();
@@ -47,7 +47,7 @@ fn is_off(server: &Server) -> bool {
     server.world().system().power == "Off"
 }
 
-/// Starts both agents, so long apart, and switches each off with its node. Answers which nodes are off in the end.
+/// Starts both agents with this offset, and ends each with its node. Returns the nodes that are off in the end.
 fn race(bmcs: &[Server; 2], calls: &[Call; 2], apart: [Duration; 2]) -> [bool; 2] {
     let began = Instant::now();
     let mut agents: [Option<Child>; 2] = [None, None];
@@ -91,14 +91,14 @@ fn a_dead_node_costs_no_wait_and_leaves_nothing() {
     assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (0, 0));
     let opened = |server: &Server| server.world().sessions_opened;
     assert_eq!((opened(&bmcs[0]), opened(&bmcs[1])), (1, 1));
-    // Nothing else races.
+    // No other action races.
     for action in ["status", "monitor", "on"] {
         call(&bmcs, 1, action).run();
         assert_eq!(opened(&bmcs[1]), 1, "{action}");
     }
 }
 
-/// The requests that a race adds.
+/// Returns the requests that a race adds.
 fn of_marks(server: &Server) -> Vec<String> {
     server.requests().into_iter().filter(|request| request.contains(SESSIONS)).collect()
 }
@@ -120,7 +120,7 @@ fn a_reboot_with_a_race_asks_the_target_three_times_more() {
     let plain = Call::new(&without[1], "reboot").set("systems_uri", uri).set("nodename", NAMES[1]);
     assert_eq!(plain.run().code, 0);
     assert_eq!(bmcs[1].requests().len(), without[1].requests().len() + 3);
-    // The reset follows right behind the list. The mark goes in the pause behind the command to power on.
+    // The reset follows directly after the list. The mark is deleted in the pause after the command to power on.
     let order = bmcs[1].requests();
     let resets: Vec<usize> = (0..order.len()).filter(|at| order[*at].ends_with("ComputerSystem.Reset")).collect();
     let at = |what: &str| order.iter().position(|request| request.starts_with(what)).unwrap();
@@ -136,7 +136,7 @@ fn a_reboot_with_a_race_takes_hardly_longer() {
         output.took
     };
     let mut quickest = [Duration::MAX; 2];
-    // On a busy machine one run shows nothing.
+    // A single run on a busy machine is no measurement.
     for _ in 0..12 {
         quickest[0] = quickest[0].min(took(&|bmcs| Call::new(&bmcs[1], "reboot").set("nodename", NAMES[1])));
         quickest[1] = quickest[1].min(took(&|bmcs| call(bmcs, 0, "reboot")));
@@ -295,7 +295,7 @@ fn sessions_of_others_are_no_marks() {
         assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
         assert_eq!((sessions(&bmcs[0]), sessions(&bmcs[1])), (2, 2));
     }
-    // Where a BMC drops what they are for, those of another user are none.
+    // If a BMC drops the sessions' `Context`, sessions of another user are no marks.
     let bmcs = [0, 1].map(|_| Server::with_world(World::with_sessions(SessionsAre::WithoutContext)));
     bmcs[1].world().add_session("operator", None);
     assert_eq!(waits(fenced(&call(&bmcs, 1, "off").run())), 0);
@@ -329,7 +329,7 @@ fn many_sessions_are_one_request_where_the_list_expands() {
         log.iter().filter(|request| request.method == "GET" && request.path.contains(part)).count()
     };
     assert_eq!((asked("Sessions/"), asked("$expand")), (0, 1));
-    // A mark is found among them.
+    // The mark is found among other sessions.
     bmcs[1].world().faults.clear();
     bmcs[1].world().add_session("admin", Some(FOREIGN));
     bmcs[1].world().system().power = json!("On");
@@ -412,7 +412,7 @@ fn a_mark_is_no_idle_session_while_a_reset_is_under_way() {
     let patience = tandem::os::clock::Deadline::after(Duration::from_secs(40));
     while !is_off(&bmcs[1]) && !patience.has_passed() {
         patience.sleep(Duration::from_millis(50));
-        // Sessions end while the BMC is not asked, too.
+        // Sessions also expire while the BMC is not queried.
         if !bmcs[1].posted().is_empty() {
             let asks =
                 crate::bmc::Request { method: "GET".to_owned(), path: SESSIONS.to_owned(), ..Default::default() };

@@ -1,4 +1,4 @@
-//! The right system: several behind one BMC, a UUID that proves it, and the resources that real BMCs have.
+//! The right system: several behind one BMC, a UUID that proves it, and the resources of real BMCs.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -47,7 +47,7 @@ fn every_identification_reaches_that_system_and_no_other() {
             assert_eq!((resets_of(&server, "Node0"), resets_of(&server, "Node1")), (0, 1), "{plug}");
         }
     }
-    // As Pacemaker sends it with pcmk_host_map=node1:Node0.
+    // Pacemaker sends this with `pcmk_host_map=node1:Node0`.
     let server = Server::with_world(two_hosts());
     Call::new(&server, "reboot").set("nodename", "node1").set("port", "Node0").run().succeeds("Success: Rebooted");
     assert_eq!((resets_of(&server, "Node0"), resets_of(&server, "Node1")), (2, 0));
@@ -62,7 +62,7 @@ fn a_name_that_fits_no_system_or_several_is_refused() {
         Call::new(&server, "off").set("plug", plug).run().fails(&[words, "Node0", "Node1"]).within(0.0, 1.5);
         assert!(server.posted().is_empty());
     }
-    // Also where there is only one: a name that was given must fit.
+    // This also holds for a single system: a name that was given must match.
     let server = Server::start();
     Call::new(&server, "off").set("plug", "other").run().fails(&["no system here is called 'other'"]);
     assert!(server.posted().is_empty());
@@ -129,7 +129,7 @@ fn a_plug_and_a_systems_uri_must_mean_the_same() {
         assert_eq!(output.stderr, "");
         assert_eq!(resets_of(&server, "Node1"), 0);
     }
-    // What the fencer adds is no choice of an operator.
+    // The options that the fencer adds are no choice of the operator.
     let server = Server::with_world(two_hosts());
     let call = Call::new(&server, "off").set("systems_uri", "/redfish/v1/Systems/Node0");
     call.set("nodename", "n1").set("port", "n1").run().succeeds("Success: Powered OFF");
@@ -187,7 +187,7 @@ fn a_systems_uri_needs_no_discovery() {
         .set("systems_uri", "https://evil.example/redfish/v1/Systems/1")
         .run()
         .fails(&["another host"]);
-    // The collection instead of a member: good enough where it has one.
+    // The collection in place of a member is good enough if it has only one.
     Call::new(&server, "status").set("systems_uri", "/redfish/v1/Systems").run().succeeds("Status: ON");
     let server = Server::with_world(two_hosts());
     Call::new(&server, "off").set("systems_uri", "/redfish/v1/Systems").run().fails(&["Node0", "Node1"]);
@@ -203,7 +203,7 @@ fn another_machine_is_never_touched() {
         call.clone().set("plug", "Node1").run().fails(&["another machine's"]);
         assert!(server.posted().is_empty(), "{action}");
     }
-    // The UUID may also do the choosing.
+    // The UUID alone may select the system.
     let server = Server::with_world(two_hosts());
     Call::new(&server, "off").set("system_uuid", &UUID1.to_uppercase()).run().succeeds("Success: Powered OFF");
     assert_eq!((resets_of(&server, "Node0"), resets_of(&server, "Node1")), (0, 1));
@@ -265,7 +265,7 @@ fn a_missing_system_is_off_only_if_that_is_asked_for_and_certain() {
     assert_eq!((output.code, output.stdout.as_str()), (2, "Status: OFF\n"));
     status.clone().run().fails(&["Node0", "Node1"]);
     assert!(server.posted().is_empty());
-    // A service that answers 404 to everything is no proof of anything.
+    // A service that answers 404 to every request proves nothing.
     let server = Server::with_world(World::one_system().with(Fault::always(
         "GET",
         "",
@@ -303,7 +303,7 @@ fn what_cannot_be_reset_is_not_fenced_by_being_off() {
             assert_eq!((server.posted().len(), server.world().system().power.as_str()), (0, Some("On")));
         },
     );
-    // The only one there is, and two of them, where what is missing counts as off.
+    // The only system, or two of them, while a missing system counts as off.
     let mut other = board.clone();
     "other".clone_into(&mut other.id);
     for boards in [vec![board.clone()], vec![other, board]] {
@@ -323,7 +323,7 @@ fn a_system_that_leaves_its_reset_action_out_while_it_is_off_is_fenced() {
 
 #[test]
 fn an_empty_list_of_systems_proves_nothing() {
-    // As a BMC that is starting, for up to two minutes.
+    // A BMC that is starting shows an empty list, for up to two minutes.
     let empty = |count: Value| {
         let list = json!({"Members": [], "Members@odata.count": count});
         vec![("/redfish/v1/Systems".to_owned(), list.to_string())]
@@ -334,7 +334,7 @@ fn an_empty_list_of_systems_proves_nothing() {
             (empty(json!(0)), None, "plug", "Node1"),
             (empty(json!(null)), None, "plug", "Node1"),
             (empty(json!(0)), None, "systems_uri", "/redfish/v1/Systems/Node7"),
-            // A list that has nothing to show but names is no better.
+            // A list that contains nothing but names is no proof, either.
             (Vec::new(), Some("/Systems/Node"), "systems_uri", "/redfish/v1/Systems/Other"),
         ],
         |(fixed, fault, name, value)| {
@@ -347,7 +347,7 @@ fn an_empty_list_of_systems_proves_nothing() {
             assert_eq!((output.code, server.posted().len()), (1, 0), "{name}={value}: {output:?}");
         },
     );
-    // Once it has started it is fenced, in the same run.
+    // Once the BMC has started, the system is fenced in the same run.
     let start =
         Fault::once("GET", "/redfish/v1/Systems", Misbehaviour::Body(empty(json!(0))[0].1.clone().into_bytes()));
     let server = Server::with_world(two_hosts().with(start.times(2)));
@@ -370,7 +370,7 @@ fn a_target_that_is_missing_or_elsewhere() {
         Misbehaviour::Body(evil.to_string().into_bytes()),
     )));
     Call::new(&server, "off").run().fails(&["another host"]).within(0.0, 2.0);
-    // In full, relative, and with a slash at the end: all of that is this system's action.
+    // An absolute URI, a relative one, and one with a trailing slash all are this system's action.
     for target in ["https://127.0.0.1:{port}{target}", "1/Actions/ComputerSystem.Reset", "{target}/"] {
         let server = Server::start();
         let usual = "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset";

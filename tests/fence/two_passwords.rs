@@ -1,4 +1,4 @@
-//! A password file with two lines: whichever of them is valid, the agent gets in, and no account is locked by it.
+//! A password file with two lines: the agent logs in whichever is valid, and locks no account.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -11,7 +11,7 @@ use crate::bmc::{Fault, Misbehaviour, Server, World, at_once};
 const OLD: &str = "s3cret-pass";
 const NEW: &str = "n3w-s3cret";
 
-/// A file with these lines, as a node has it.
+/// Returns a node's file with these lines.
 fn file(directory: &Path, lines: &[&str]) -> PathBuf {
     let path = directory.join("password");
     std::fs::write(&path, lines.join("\n") + "\n").unwrap();
@@ -27,12 +27,12 @@ fn world(access: Access, password: &str) -> World {
     World { access, password: password.as_bytes().to_vec(), ..World::that_locks() }
 }
 
-/// Where the agent remembers how this BMC let it in.
+/// Returns the path of the agent's record of its last login at this BMC.
 fn memory(server: &Server) -> String {
     format!("/run/fence_redfish_rs-{}:{}-login.json", server.address, server.port)
 }
 
-/// How often a password was shown and refused since the last look.
+/// Returns the number of refused passwords since the last call.
 fn refusals(server: &Server) -> usize {
     std::mem::take(&mut server.world().most_refused)
 }
@@ -73,7 +73,7 @@ fn both_wrong_is_one_sentence_and_one_refusal_for_each() {
     });
 }
 
-/// A firmware may switch basic authentication off while two lines are there.
+/// A firmware update may disable basic authentication while two lines are there.
 #[test]
 fn a_bmc_that_takes_another_way_than_before_is_asked_for_it_after_one_action() {
     let server = Server::with_world(world(Access::Basic, NEW));
@@ -85,7 +85,7 @@ fn a_bmc_that_takes_another_way_than_before_is_asked_for_it_after_one_action() {
     act(&server, "monitor", &file).succeeds("");
 }
 
-/// The service root answers anybody: that it did is no sign that a line is valid.
+/// The service root needs no login, so its answer is no sign of a valid line.
 #[test]
 fn an_answer_of_the_service_root_proves_nothing() {
     let hangs = Fault::always("GET", "/Systems", Misbehaviour::Silence);
@@ -97,7 +97,7 @@ fn an_answer_of_the_service_root_proves_nothing() {
     assert!(!Path::new(&memory(&server)).exists());
 }
 
-/// What was learnt of one state of the file is not taken for another one's.
+/// A result for one state of the file does not apply to another one.
 #[test]
 fn a_file_that_changed_is_looked_at_afresh() {
     let server = Server::with_world(world(Access::Basic, OLD));
@@ -134,7 +134,7 @@ fn a_password_that_changes_in_the_middle_of_an_action_does_not_end_it() {
     });
 }
 
-/// Some say 403 to a wrong password; what the account may not do costs the other line one refusal, and is told.
+/// Some BMCs answer 403 to a wrong password. A missing permission costs the other line one refusal, and is reported.
 #[test]
 fn a_403_at_the_login_is_worth_the_other_line_and_keeps_its_words() {
     let denied = error_body("Base.1.8.AccessDenied", "The user is not known.");
@@ -160,7 +160,8 @@ fn sessions_that_are_not_to_be_had_leave_basic_authentication() {
     });
 }
 
-/// Refused, and then no answer: the action fails, and the next ones begin with the line that was not refused.
+/// The first line is refused, and then no answer comes. The action fails, and the next ones begin with the line that
+/// was not refused.
 #[test]
 fn a_bmc_that_hangs_after_a_refusal_does_not_lock_the_account() {
     let hangs = Fault::always("GET", "/Systems", Misbehaviour::Silence).after(1);

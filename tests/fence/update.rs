@@ -1,5 +1,5 @@
-//! `tandem fencing update`: a BMC's password, user and address change in any order of events, and whatever was cut off, and the
-//! node can be fenced at each moment.
+//! `tandem fencing update`: a BMC's password, user and address change in any order of events, with any interruption,
+//! and the node can be fenced at each moment.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -25,14 +25,14 @@ const OLD: &str = "s3cret-pass";
 const NEW: &str = "n3w \"s3cret\" <&>";
 const UUID: &str = "00000000-0000-4000-8000-000000000031";
 
-/// A copy of the password file, as one of the nodes has it.
+/// A node's copy of the password file.
 struct Copy {
     path: PathBuf,
     options: Vec<u8>,
 }
 
-/// What a lock keeps from being done at once: a program that another test has just started has the lock, too, for the moment until it is
-/// that program.
+/// Retries an operation that a lock prevents. A program that another test has just started also holds the lock, until
+/// its `exec`.
 fn unlocked<T>(act: impl Fn() -> io::Result<T>) -> T {
     let end = Deadline::after(Duration::from_secs(10));
     loop {
@@ -89,7 +89,7 @@ enum Event {
     UpdateThere,
 }
 
-/// Every order of `left`.
+/// Returns every order of `left`.
 fn orders(left: &[Event]) -> Vec<Vec<Event>> {
     if left.is_empty() {
         return vec![Vec::new()];
@@ -102,8 +102,9 @@ fn orders(left: &[Event]) -> Vec<Vec<Event>> {
     all
 }
 
-/// After each event each node that holds what is valid fences, and no account is locked. A node on which nothing was staged when
-/// the BMC changed is the one thing that no order of ours can help; it says so once, and works as soon as it has the new one.
+/// After each event, each node with a valid line fences, and no account is locked. The exception is a node without a
+/// staged password when the BMC changes, which no order can help. It fails once, and works as soon as it has the new
+/// password.
 #[test]
 fn in_every_order_of_events_each_node_fences_after_each_of_them() {
     use Event::{Change, StageHere, StageThere, UpdateHere, UpdateThere};
@@ -120,7 +121,7 @@ fn in_every_order_of_events_each_node_fences_after_each_of_them() {
                 StageHere => copies[0].stage(),
                 StageThere => copies[1].stage(),
                 Change => server.world().password = NEW.as_bytes().to_vec(),
-                // What holds nothing valid would only be refused once more.
+                // A copy without a valid line would only be refused once more.
                 UpdateHere if copies[0].holds(&valid(&server)) => drop(copies[0].update()),
                 UpdateThere if copies[1].holds(&valid(&server)) => drop(copies[1].update()),
                 UpdateHere | UpdateThere => {}
@@ -165,7 +166,7 @@ fn a_collector_drops_what_is_void_without_a_login_of_its_own_where_a_monitor_saw
     assert_eq!(std::fs::metadata(&copy.path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
-/// Both lines refused: the collector does not ask again before somebody could have looked after it.
+/// Both lines are refused: the collector does not retry before an operator could have corrected them.
 #[test]
 fn a_collector_locks_no_account() {
     let server = Server::with_world(World::that_locks());
@@ -188,7 +189,7 @@ struct Node {
 }
 
 impl Node {
-    /// With the password in a file, or in the CIB.
+    /// Returns a node with the password in a file, or in the CIB.
     fn new(server: &Server, in_the_cib: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("password");
@@ -264,7 +265,7 @@ impl Node {
     }
 }
 
-/// The word at `key` of a report.
+/// Returns the value at `key` of a report.
 fn word<'a>(report: &'a serde_json::Value, key: &str) -> &'a serde_json::Value {
     &report[key]
 }
@@ -286,7 +287,7 @@ fn a_password_that_the_bmc_has_already_takes_the_place_of_the_old_one() {
     node.monitor(&server).succeeds("");
 }
 
-/// On a slow machine each question to the CIB takes longer than a status may wait.
+/// On a slow machine each query of the CIB takes longer than a status may wait.
 #[test]
 fn a_slow_cib_is_waited_for() {
     let server = Server::with_world(World { password: NEW.as_bytes().to_vec(), ..World::that_locks() });
@@ -364,7 +365,7 @@ fn what_is_in_the_cib_changes_in_one_write_and_no_process_shows_it() {
     assert!(refused.code == 1 && refused.stderr.contains("password in the CIB"), "{refused:?}");
 }
 
-/// The arguments of all processes, until `child` has ended.
+/// Returns the arguments of all processes, until `child` has ended.
 fn watch_processes(child: &Child) -> String {
     let mut seen = String::new();
     let end = clock::Deadline::after(Duration::from_secs(60));
@@ -378,8 +379,8 @@ fn watch_processes(child: &Child) -> String {
     seen
 }
 
-/// SIGKILL at some moment of a change that goes through all of its steps: one of the file's lines is what the BMC has, and the
-/// command typed again ends it.
+/// The command is killed at some moment of a change that goes through all of its steps. One line of the file matches
+/// the BMC, and the same command completes the change.
 #[test]
 fn killed_at_any_moment_the_node_can_be_fenced_and_the_command_be_typed_again() {
     let moments: Vec<u64> = (0..12).map(|at| 40 + at * 70).collect();

@@ -1,4 +1,5 @@
-//! The agent of a node that holds no vote waits, by an attribute of its node, before it switches the other node off. A program in the place of
+//! The agent of a node without a vote waits before it switches the other node off, as an attribute of its node
+//! requests. A program that replaces Pacemaker's one answers for the attribute manager. Needs root.
 //! Pacemaker's answers for the attribute manager. Needs root.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
@@ -14,7 +15,7 @@ use crate::namespaces::{self, program};
 
 const ATTRD: &str = "/usr/sbin/attrd_updater";
 
-/// Has the attribute manager do as `script` does.
+/// Replaces the attribute manager's tool by `script`.
 fn attribute_manager(dir: &Path, script: &str) {
     executable::script(&dir.join("attrd_updater"), script);
 }
@@ -46,16 +47,16 @@ fn a_learner_waits_and_then_fences() {
         waited.within(5.0, 10.0);
         assert!(waited.stderr.contains("this node holds no vote (etcd_fence_wait=5): waiting"), "{waited:?}");
         off(call().set("wait_attribute", "none")).within(0.0, 4.0);
-        // Another attribute is not there.
+        // The other attribute does not exist.
         off(call().set("wait_attribute", "yields")).within(0.0, 4.0);
-        // The action's time is kept for the reset.
+        // The wait leaves enough of the action's time for the reset.
         off(call().set("action_timeout", "22")).within(1.5, 5.0);
 
-        // A target that is off is no voter that lives.
+        // A target that is off is no live voter.
         server.world().system().power = json!("Off");
         executable::script(&fake, &says("30"));
         call().under_fencer().run().succeeds("Success: Already OFF").within(0.0, 15.0);
-        // Nor is a person asked to wait.
+        // A call by an operator does not wait, either.
         server.world().system().power = json!("On");
         call().run().succeeds("Success: Powered OFF").within(0.0, 4.0);
 

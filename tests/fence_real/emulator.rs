@@ -1,5 +1,6 @@
-//! The agent against parts that are not ours: sushy-emulator with TLS and authentication, and the schemas that
-//! fence-agents and pcs check metadata with. `tests/fence_real/setup` fetches them; without it these tests fail and say so.
+//! The agent against third-party parts: sushy-emulator with TLS and authentication, and the schemas with which
+//! fence-agents and pcs check metadata. `tests/fence_real/setup` fetches them. Without them these tests fail, and name
+//! that command.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -12,7 +13,7 @@ use crate::bmc::agent::{Call, Output};
 use crate::bmc::forget_logins;
 use tandem::os::clock::Deadline;
 
-/// Where the set-up has put everything.
+/// Returns the directory of the set-up.
 fn parts() -> PathBuf {
     let chosen = std::env::var_os("TANDEM_FENCE_DIR").map(PathBuf::from);
     let parts = chosen.unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target/fence"));
@@ -29,7 +30,7 @@ fn program(path: impl AsRef<Path>) -> Command {
 const FIRST: &str = "27946b59-9e44-4fa7-8e91-f3527a1ef094";
 const SECOND: &str = "6a9f2c1e-0b5d-4c7e-9f1a-2d3e4f5a6b7c";
 
-/// A running emulator with its own state; ended when dropped.
+/// A running emulator with its own state, ended when dropped.
 struct Emulator {
     child: Child,
     port: u16,
@@ -41,7 +42,7 @@ impl Emulator {
     fn start(systems: &[(&str, &str)]) -> Self {
         let parts = parts();
         let directory = tempfile::tempdir().unwrap();
-        // The port is free now; nobody else on this loopback is likely to take it within the second.
+        // The port is free now, and no other program on this loopback is likely to take it within the second.
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let hash = program(parts.join("venv/bin/python"))
             .args([
@@ -135,7 +136,7 @@ fn every_action() {
     run("on").succeeds("Success: Powered ON");
     emulator.call("reboot").under_fencer().run().succeeds("Success: Rebooted");
     run("status").succeeds("Status: ON");
-    // The emulator knows no interrupt.
+    // The emulator supports no interrupt.
     assert_eq!(run("diag").code, 1);
 }
 
@@ -167,7 +168,7 @@ fn two_systems_behind_one_service() {
     for action in ["status", "monitor", "off", "reboot"] {
         emulator.call(action).run().fails(&["2 systems", FIRST, SECOND]);
     }
-    // As the fencer sends it: the node's name fits the name of a system.
+    // The fencer sends it so: the node's name equals the name of a system.
     let off = emulator.call("off").set("nodename", "node2").set("port", "node2").run();
     off.succeeds("Success: Powered OFF");
     is_off(&emulator.call("status").set("plug", SECOND).run());
@@ -207,7 +208,8 @@ fn the_original_declares_nothing_that_we_do_not() {
         let known = names(&ours, tag);
         let theirs = names(&original, tag);
         assert!(theirs.len() > 8, "{theirs:?}");
-        // What asks for text is no way to configure a fence device: as its option, it would fence nobody, and succeed.
+        // Options that only print text must not be parameters of a fence device, because the agent would succeed
+        // without fencing.
         for name in theirs.iter().filter(|name| tag != "parameter" || !["help", "version"].contains(&name.as_str())) {
             assert!(known.contains(name), "{tag} {name}");
         }

@@ -1,7 +1,7 @@
-//! The agent driven by a real fencer of Pacemaker, stand-alone, in mount, network, PID and IPC namespaces of its own.
+//! The agent under Pacemaker's real fencer, stand-alone, in mount, network, PID and IPC namespaces of its own.
 //!
-//! Needs root and the packages pacemaker and pacemaker-cli-utils. Each test starts this program again inside the
-//! namespaces, for itself alone; everything ends with the namespaces' first process.
+//! It needs root and the packages pacemaker and pacemaker-cli-utils. Each test starts this program again inside the
+//! namespaces, for itself alone. All processes end with the namespaces' first one.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -99,7 +99,7 @@ fn device(what: &[&str], server: &Server, more: &[&str]) -> Vec<String> {
     arguments
 }
 
-/// Runs stonith_admin; its exit code, and what it printed.
+/// Runs `stonith_admin`. Returns its exit code and its output.
 fn admin(arguments: &[impl AsRef<std::ffi::OsStr>]) -> (i32, String) {
     let child = program("/usr/sbin/stonith_admin")
         .args(arguments)
@@ -112,7 +112,7 @@ fn admin(arguments: &[impl AsRef<std::ffi::OsStr>]) -> (i32, String) {
     (output.code, format!("{}{}", output.stdout, output.stderr))
 }
 
-/// Fences as the cluster would, and says how long it took.
+/// Fences as the cluster would. Also returns the duration.
 fn fence(how: &str, node: &str, timeout: &str) -> (i32, String, Duration) {
     let began = Instant::now();
     let (code, text) = admin(&[how, node, "--timeout", timeout, "--tolerance", "0"]);
@@ -216,7 +216,7 @@ fn failures_are_reported_in_time_and_in_words() {
 
 fn inner_failures() {
     let fencer = Fencer::start();
-    // On fails after a proven Off: fenced, within the fencer's time.
+    // On fails after a proven Off: the fencing succeeds, within the fencer's time-out.
     let server = Server::with_world(
         World::one_system().with(Fault::always("POST", "Reset", Misbehaviour::Status(500, String::new())).after(1)),
     );
@@ -224,7 +224,7 @@ fn inner_failures() {
     let (code, text, took) = fence("--reboot", "node1", "60");
     assert!(code == 0 && took < Duration::from_secs(40), "{took:?} {text}\n{}", fencer.log());
     assert_eq!(power(&server, 0), "Off");
-    // A refusal: at once, with its reason.
+    // A refusal is reported at once, with its reason.
     let refusing = Server::with_world(World::one_system().with(Fault::always(
         "POST",
         "Reset",
@@ -234,7 +234,7 @@ fn inner_failures() {
     let (code, text, took) = fence("--fence", "node2", "60");
     assert!(code != 0 && took < Duration::from_secs(15), "{took:?} {text}");
     assert!(fencer.log().contains("403 Forbidden"), "{}", fencer.log());
-    // A BMC that says nothing: our own end, not the fencer's.
+    // A BMC does not answer: the agent ends by its own time-out, before the fencer's.
     let silent = Server::with_world(World::one_system().with(Fault::always("GET", "", Misbehaviour::Silence)));
     fencer.register("silent", &silent, &["pcmk_host_list=node3", "action_timeout=4"]);
     let (code, text, took) = fence("--fence", "node3", "60");
@@ -250,19 +250,19 @@ fn one_device_serves_several_systems() {
 fn inner_systems() {
     let fencer = Fencer::start();
     let server = Server::with_world(World::of(vec![System::new("Node0"), System::new("Node1")]));
-    // The names of the systems come from the map; plug=dynamic says so to the monitor.
+    // The names of the systems come from the map. `plug=dynamic` informs the monitor of that.
     fencer.register("device", &server, &["plug=dynamic", "pcmk_host_map=node1:Node0;node2:Node1"]);
     let (code, text) = admin(&["--query", "device"]);
     assert_eq!(code, 0, "{text}\n{}", fencer.log());
     let (code, text, _) = fence("--fence", "node2", "60");
     assert_eq!(code, 0, "{text}\n{}", fencer.log());
     assert_eq!((power(&server, 0).as_str(), power(&server, 1).as_str()), ("On", "Off"));
-    // An operator's own plug, beside the node's name that the fencer adds as port.
+    // The operator sets a plug, and the fencer adds the node's name as port.
     fencer.register("fixed", &server, &["plug=Node0", "pcmk_host_list=node1b"]);
     let (code, text, _) = fence("--fence", "node1b", "60");
     assert_eq!(code, 0, "{text}\n{}", fencer.log());
     assert_eq!(power(&server, 0), "Off");
-    // Without host list or map the fencer asks for the systems, and their names are their nodes.
+    // Without host list or map the fencer asks for the systems, and takes their names for nodes.
     let named = Server::with_world(World::of(vec![System::new("nodeA"), System::new("nodeB")]));
     fencer.register("named", &named, &["plug=dynamic"]);
     let (code, text, _) = fence("--fence", "nodeB", "60");
@@ -277,7 +277,8 @@ fn the_next_device_is_tried_and_a_delay_is_kept() {
     in_namespaces("the_next_device_is_tried_and_a_delay_is_kept", inner_devices);
 }
 
-/// Topology levels are not looked at by a stand-alone fencer; they belong to a cluster.
+/// Checks devices with priorities. Topology levels are not tested, because a stand-alone fencer ignores them; they
+/// belong to a cluster.
 fn inner_devices() {
     let fencer = Fencer::start();
     let refusal = Fault::always("POST", "Reset", Misbehaviour::Status(403, String::new()));
@@ -287,7 +288,7 @@ fn inner_devices() {
     let (code, text, _) = fence("--fence", "node1", "60");
     assert_eq!((code, power(&spare, 0).as_str()), (0, "Off"), "{text}\n{}", fencer.log());
     assert_eq!(power(&broken, 0), "On");
-    // The fencer's own delay comes before the agent starts.
+    // The fencer's own delay precedes the agent's start.
     let delayed = Server::start();
     fencer.register("delayed", &delayed, &["pcmk_host_list=node3", "pcmk_delay_base=3s"]);
     let (code, text, took) = fence("--fence", "node3", "60");
@@ -299,18 +300,20 @@ fn after_an_outage_the_delay_counts_again_before_anything_is_done() {
     in_namespaces("after_an_outage_the_delay_counts_again_before_anything_is_done", inner_outage);
 }
 
-/// The fencer makes two tries of one request; neither may go on where the BMC comes back in the middle of the first.
+/// Checks that neither of the fencer's two tries for a request continues if the BMC comes back in the middle of the
+/// first.
 fn inner_outage() {
     let fencer = Fencer::start();
-    // Refused, the agent knocks again; with its packets dropped the first knock of all is answered, a second late.
+    // If connections are refused, the agent retries. If packets are dropped, the very first retry is answered, a second
+    // late.
     for (node, verdict) in [("node1", "REJECT"), ("node2", "DROP")] {
         let server = Server::start();
         fencer.register(node, &server, &[&format!("pcmk_host_list={node}")]);
         let (code, text) = fence_after_a_knock_in_vain(&server, node, verdict);
         assert!(code != 0 && fencer.log().contains("out of reach and is back just now"), "{text}\n{}", fencer.log());
         assert_eq!((power(&server, 0).as_str(), server.posted()), ("On", vec![]), "{verdict}: {}", fencer.log());
-        // The next request comes after a transition of the cluster, and a delay. It goes on, also where the BMC takes no
-        // run's first packets.
+        // The next request comes after a transition of the cluster and a delay. It continues, even if the BMC drops the
+        // first packets of every run.
         Deadline::after(Duration::from_secs(5)).sleep(Duration::from_secs(2));
         let (code, text) = if verdict == "REJECT" {
             fence_after_a_knock_in_vain(&server, node, verdict)
@@ -323,7 +326,7 @@ fn inner_outage() {
     inner_outage_seen_by_the_monitor(&fencer);
 }
 
-/// Fences a node whose BMC is out of reach until somebody knocks.
+/// Fences a node with a BMC that is unreachable until a first connection attempt.
 fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i32, String) {
     let rule = format!("INPUT --protocol tcp --dport {} --syn --jump {verdict}", server.port);
     shell(&format!("iptables --append {rule}"));
@@ -335,7 +338,8 @@ fn fence_after_a_knock_in_vain(server: &Server, node: &str, verdict: &str) -> (i
     (code, text)
 }
 
-/// The fencer runs one action of a device at a time: a try may have waited for a monitor, its delay long over.
+/// Checks an outage that a monitor notices first. The fencer runs one action of a device at a time, so a try may have
+/// waited for a monitor until long after its delay.
 fn inner_outage_seen_by_the_monitor(fencer: &Fencer) {
     let server = Server::start();
     fencer.register("monitored", &server, &["pcmk_host_list=node3", "action_timeout=4", "pcmk_off_retries=1"]);

@@ -1,5 +1,5 @@
-//! The fence agent against parts that are not ours: an emulator of BMCs, a schema, and Pacemaker's own fencer.
-//! `tests/fence_real/setup` fetches what they need.
+//! The fence agent against third-party parts: an emulator of BMCs, a schema, and Pacemaker's own fencer.
+//! `tests/fence_real/setup` fetches them.
 
 #[path = "../bmc/mod.rs"]
 mod bmc;

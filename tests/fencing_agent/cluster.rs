@@ -16,10 +16,10 @@ use nix::unistd::Pid;
 
 use crate::namespaces::program;
 
-/// How long something that has to happen is waited for on a busy machine.
+/// The limit for an expected event, on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Waits until `is_so`, and fails with `what` where it never is. Returns how long it took.
+/// Waits until `is_so`. Fails with `what` if it never is. Returns the elapsed time.
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) -> Duration {
     let began = Instant::now();
     while !is_so() {
@@ -84,7 +84,7 @@ impl Cluster {
             })
             .collect();
         let (head, tail) = &self.settings;
-        // With [kubernetes] the API has the list.
+        // With `[kubernetes]`, the list is in the API.
         let listed =
             if tail.contains("[kubernetes]") { String::new() } else { format!("[members]\n{}", members.join("\n")) };
         let text = format!(
@@ -140,7 +140,7 @@ impl Node {
         let name = format!("n{at}");
         let dir = root.join(&name);
         fs::create_dir_all(dir.join("state")).unwrap();
-        // In memory, as on a host: the agent writes its state there each second.
+        // The directory is in memory, as on a host, because the agent writes its state there each second.
         let in_memory = Path::new("/run").join(format!("agent-{name}"));
         fs::create_dir_all(&in_memory).unwrap();
         std::os::unix::fs::symlink(in_memory, dir.join("run")).unwrap();
@@ -167,7 +167,7 @@ impl Node {
     }
 
     pub(crate) fn command(&self) -> Command {
-        // Measurements are made with the optimised program.
+        // Measurements need the optimised program.
         let tested = std::env::var_os("TANDEM_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tandem").into(), PathBuf::from);
         let mut command = self.inside(tested);
         command.arg("fencing-agent");
@@ -188,7 +188,8 @@ impl Node {
         self.dir.join(name)
     }
 
-    /// Has the next start find a device that an earlier agent left running: it is fed at the first contact, not 10 s later.
+    /// Makes the next start find a device that an earlier agent left running. The agent feeds it at the first contact,
+    /// not after 10 s.
     pub(crate) fn leave_running(&self) {
         fs::write(self.dir.join("run/armed"), "magic close\n").unwrap();
         fs::set_permissions(self.dir.join("run/armed"), fs::Permissions::from_mode(0o600)).unwrap();

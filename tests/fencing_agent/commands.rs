@@ -45,7 +45,7 @@ fn check_opens_nothing_and_maintenance_disarms() {
             shown.starts_with("members: 3, quorum 2\nnode: n1 of group test\nnetwork: 10.0.0.1:7946 (e0)\n"),
             "{shown}"
         );
-        // Each refusal of the shell.
+        // Each fault of the environment is refused.
         let refused = |typed: &str| {
             let output = node.asked(&["run"]);
             assert_eq!(output.status.code(), Some(1));
@@ -78,7 +78,7 @@ fn check_opens_nothing_and_maintenance_disarms() {
         let again = cluster.nodes[0].asked(&["run"]);
         assert!(text(&again.stderr).contains("another agent serves it"), "{}", text(&again.stderr));
         assert!(cluster.nodes[0].asked(&["check"]).status.success());
-        // Disarmed, still a member, and armed again after it.
+        // Disarmed, the agent is still a member, and is armed again afterwards.
         assert!(cluster.nodes[0].asked(&["maintenance", "on"]).status.success());
         crate::cluster::eventually("not disarmed", || cluster.nodes[0].log().contains("disarmed: "));
         let bytes = cluster.nodes[0].bytes();
@@ -87,7 +87,7 @@ fn check_opens_nothing_and_maintenance_disarms() {
         cluster.must_reach(&[1], 3);
         assert!(cluster.nodes[0].asked(&["maintenance", "off"]).status.success());
         cluster.nodes[0].must_be_fed();
-        // The state is written each second.
+        // The agent writes its state each second.
         crate::cluster::eventually("the metrics have it unfed", || {
             text(&cluster.nodes[0].asked(&["metrics"]).stdout).contains("\ntandem_fencing_agent_fed 1\n")
         });

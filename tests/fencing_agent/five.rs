@@ -1,4 +1,4 @@
-//! Five agents: armed after 10 s of contact, cut in 3 and 2, healed, and one of them ended in order.
+//! Five agents: armed after 10 s of contact, cut into groups of 3 and 2, healed, and one of them stopped in order.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use crate::cluster::{Cluster, eventually};
 use crate::namespaces;
 
-/// The window of five members is 3.3 s; a feeding comes at most one interval before its end, and a busy machine is late.
+/// The window of five members is 3.3 s. A feed comes at most one interval before its end, and a busy machine is late.
 const WINDOW: Duration = Duration::from_millis(3_300);
 
 #[test]
@@ -28,7 +28,7 @@ fn the_minority_is_unfed_within_the_window_and_the_majority_hears_it_leave() {
             }
             cluster.nodes[0].listen();
             cluster.nodes[4].listen();
-            // 3 and 2.
+            // The cut separates 3 and 2 agents.
             cluster.cut(0, &[3, 4]);
             let cut = Instant::now();
             sleep(WINDOW + Duration::from_millis(500));

@@ -1,4 +1,5 @@
-//! Four agents that take their list from the Kubernetes API, on a network of its own: two halves, and each reason to be disarmed.
+//! Four agents that take their list from the Kubernetes API, on a separate network: two halves, and each reason to be
+//! disarmed.
 
 use std::net::TcpListener;
 use std::thread::sleep;
@@ -10,12 +11,12 @@ use crate::cluster::{Cluster, Node, eventually};
 use crate::namespaces;
 use crate::stand_in::StandIn;
 
-/// The network of the members, and the one on which the API is.
+/// The network of the members, and that of the API.
 const MEMBERS: usize = 0;
 const API: usize = 1;
 const PORT: u16 = 6443;
 
-/// The directory holds the kubeconfig.
+/// Starts the agents and the API. The returned directory contains the kubeconfig.
 fn started() -> (Cluster, StandIn, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("kubeconfig");
@@ -55,21 +56,21 @@ fn of_two_halves_those_live_that_reach_the_api_server() {
         for node in &mut cluster.nodes {
             node.must_be_fed();
         }
-        // Both halves reach the API: both live.
+        // Both halves reach the API, so both are fed.
         cluster.cut(MEMBERS, &[2, 3]);
         cluster.must_reach(&[0, 1, 2, 3], 2);
         sleep(Duration::from_secs(4));
         for node in &mut cluster.nodes {
             node.must_be_fed();
         }
-        // One half does.
+        // Only one half reaches the API.
         cluster.cut(API, &[2, 3]);
         must_be_unfed(&mut cluster.nodes[2]);
         must_be_unfed(&mut cluster.nodes[3]);
         cluster.nodes[0].must_be_fed();
         cluster.nodes[1].must_be_fed();
         assert_eq!(cluster.nodes[2].asked(&["status"]).status.code(), Some(3), "{}", cluster.nodes[2].log());
-        // Neither does.
+        // Neither half reaches the API.
         api.fall_silent(true);
         must_be_unfed(&mut cluster.nodes[0]);
         must_be_unfed(&mut cluster.nodes[1]);
@@ -79,7 +80,7 @@ fn of_two_halves_those_live_that_reach_the_api_server() {
         for node in &mut cluster.nodes {
             node.must_be_fed();
         }
-        // A restart without the API goes by the last list.
+        // A restart without the API uses the last list.
         cluster.nodes[0].kill();
         cluster.nodes[0].start();
         cluster.nodes[0].must_be_fed();

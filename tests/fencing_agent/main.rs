@@ -1,5 +1,5 @@
-//! `fencing-agent` in network namespaces on bridges, with a FIFO in the place of each watchdog: the test reads each byte that feeds it.
-//! A cut moves nodes to another bridge. A machine resets where bytes stop without a `V`. Needs root.
+//! `fencing-agent` in network namespaces on bridges, with a FIFO in place of each watchdog, from which the test reads
+//! each feed. A cut moves nodes to another bridge. A machine would reset if the bytes stop without a `V`. Needs root.
 
 #![expect(clippy::disallowed_methods, reason = "the tests wait as an operator would")]
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]

@@ -1,4 +1,4 @@
-//! Larger groups, halves and one node alone: `make nightly`.
+//! Larger groups, halves, and a single node that is cut off: `make nightly`.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::cluster::{Cluster, Node};
 use crate::namespaces;
 
-/// Cuts `minority` nodes off the rest of `count`, and fails unless these are unfed and the others are as `majority_is_fed` has it.
+/// Cuts `minority` nodes off the rest of `count`. Fails unless these are unfed and the others are fed as
+/// `majority_is_fed` requires.
 fn cut(count: usize, minority: usize, majority_is_fed: bool) {
     let mut cluster = Cluster::new(count, 1, "", "");
     cluster.nodes.iter().for_each(Node::leave_running);

@@ -1,4 +1,5 @@
-//! Python, with the definition that is installed and nothing of this program, hears what was done to the agents.
+//! A Python client with the installed definition, and without any code of this program, receives the events of the
+//! agents.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,13 +12,13 @@ use serde_json::{Value, json};
 use crate::cluster::{Cluster, eventually};
 use crate::namespaces::{self, program};
 
-/// As `make install` installs it; `tests/packages` holds the packages to that.
+/// The path that `make install` uses; `tests/packages` checks that of the packages.
 const DEFINITION: &str = "metadata/fencing.proto";
-/// The agent's time is the one since boot, and the wall clock is slewed against it; in seconds.
+/// The tolerance in seconds: the agent uses the time since boot, against which the wall clock is slewed.
 const SLEWED: f64 = 0.05;
 const PYTHON: &str = "target/fencing/venv/bin/python-with-grpc";
 
-/// A client in Python: what it writes is in a file.
+/// A client in Python, with its output in a file.
 pub(crate) struct Client {
     child: Child,
     file: PathBuf,
@@ -65,7 +66,7 @@ fn node(at: usize) -> Value {
     json!({"name": format!("n{at}"), "addresses": {"e0": format!("10.0.0.{at}")}, "prevDisconnectTime": null})
 }
 
-/// Waits for the event in line `number`, and holds it to what was done since `began`.
+/// Waits for the event in line `number`, and compares it with the action at `began`.
 fn must_hear(client: &Client, number: usize, kind: &str, about: &Value, began: f64, now: &[&str]) -> Value {
     eventually(&format!("{kind} is not heard: {:?}", client.lines()), || client.lines().len() > number);
     let heard = client.lines().swap_remove(number);

@@ -1,5 +1,6 @@
-//! `fencing-agent` next to Debian's `serf` (memberlist, LAN profile): both run on the same hosts of one bridge at the same time, and each cut and each
-//! lost datagram meets both. `make bench-fencing` prints the figures and holds them to their bounds.
+//! `fencing-agent` compared with Debian's `serf` (memberlist, LAN profile). Both run on the same hosts of one bridge at
+//! the same time, and each cut and each lost datagram affects both. `make bench-fencing` prints the figures, and checks
+//! them against their limits.
 
 mod serf;
 
@@ -14,21 +15,21 @@ use crate::cluster::{Cluster, eventually};
 use crate::namespaces::{self, program};
 use crate::python::Client;
 
-/// Cuts for each number of members; an odd number has a median.
+/// The number of cuts for each number of members, odd so that there is a median.
 const CUTS: usize = 9;
 const LOSS: u32 = 10;
-/// How long both are idle while their CPU time is measured.
+/// The time for which both are idle while their CPU time is measured.
 const IDLE: Duration = Duration::from_secs(60);
-/// Until the round trips and health of both programs are as they were before a cut.
+/// The time in which the round trips and health of both programs recover from a cut.
 const SETTLE: Duration = Duration::from_secs(3);
 
-/// Something that a client heard: at which time of the wall clock, of which kind, about which node.
+/// An event that a client received: its time on the wall clock, its kind, and its node.
 #[derive(Clone, Debug)]
 struct Heard {
     at: f64,
     is_left: bool,
     name: String,
-    /// When the agent had decided it.
+    /// The time of the agent's decision.
     decided: Option<f64>,
 }
 
@@ -48,8 +49,8 @@ struct Both {
     clients: Vec<Client>,
 }
 
-/// Has this process, and all that it starts, run ahead of the machine's other work. Both programs and their clients are held up alike then, which is
-/// not at all: what is measured is theirs, not how long a busy machine lets a client wait for its turn.
+/// Gives this process, and all that it starts, real-time priority. Then a busy machine delays neither the programs nor
+/// their clients, so that the measurement contains only the programs' own time.
 fn run_ahead() {
     let id = std::process::id().to_string();
     let done = program("chrt").args(["--all-tasks", "--rr", "--pid", "1", &id]).status().unwrap();
@@ -76,7 +77,7 @@ impl Both {
         self.cluster.nodes.len()
     }
 
-    /// Waits until a program has heard of the loss of `lost` on all other hosts; returns when the last one had.
+    /// Waits until a program has reported the loss of `lost` on all other hosts. Returns the time of the last report.
     fn all_have_heard(&self, lost: usize, since: f64, heard: impl Fn(&Self, usize) -> Vec<Heard>) -> f64 {
         let name = self.cluster.nodes[lost].name.clone();
         let mut last = since;
@@ -96,7 +97,7 @@ impl Both {
         self.serfs.heard(at)
     }
 
-    /// Cuts one host off, and returns how long both programs took until all others knew.
+    /// Cuts one host off. Returns the time that each program took until all others knew.
     fn cut(&mut self, lost: usize) -> (f64, f64) {
         let since = now();
         self.cluster.cut(0, &[lost]);
@@ -107,12 +108,12 @@ impl Both {
         self.cluster.must_reach(&all, u64::try_from(self.count()).unwrap());
         self.serfs.join();
         self.serfs.must_see(self.count());
-        // At no fixed distance from the probes of either program.
+        // The pause varies, so that it has no fixed relation to the probes of either program.
         sleep(SETTLE + Duration::from_millis(u64::try_from(lost).unwrap() * 137));
         (own, other)
     }
 
-    /// Returns the CPU time that both programs take while nothing happens, in seconds.
+    /// Returns the CPU time of both programs while nothing happens, in seconds.
     fn idle(&self) -> (f64, f64) {
         let used = || (seconds(self.cluster.nodes.iter().map(super::cluster::Node::id)), seconds(self.serfs.ids()));
         let before = used();
@@ -121,7 +122,8 @@ impl Both {
         (after.0 - before.0, after.1 - before.1)
     }
 
-    /// Loses datagrams on the way into each host, and returns how often each program took a host for lost.
+    /// Drops datagrams on the way into each host. Returns the number of hosts that each program wrongly reported as
+    /// lost.
     fn lose(&self, time: Duration) -> (usize, usize) {
         let probability = format!("{:.2}", f64::from(LOSS) / 100.0);
         for node in &self.cluster.nodes {
@@ -136,7 +138,7 @@ impl Both {
         (all.clone().map(|at| lost(self.of_clients(at))).sum(), all.map(|at| lost(self.of_serf(at))).sum())
     }
 
-    /// Returns how long a decision takes to a client, in the 99th of 100 cases.
+    /// Returns the time from a decision to a client, as the 99th percentile, and the number of events.
     fn to_client(&self) -> (f64, usize) {
         let all = (0..self.count()).flat_map(|at| self.of_clients(at));
         let mut took: Vec<f64> = all.filter_map(|one| Some(one.at - one.decided?)).collect();
@@ -150,7 +152,7 @@ fn seconds(ids: impl Iterator<Item = u32>) -> f64 {
     const TICKS: f64 = 100.0;
     let ticks = |id: u32| {
         let text = fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-        // Behind the name, which may have spaces.
+        // The fields after the name, which may contain spaces.
         let fields: Vec<f64> = text
             .rsplit(')')
             .next()
@@ -173,7 +175,7 @@ fn spread(of: &[f64]) -> String {
     format!("{:.1} s ({least:.1}-{most:.1})", median(of.to_vec()))
 }
 
-/// Cuts off one host after the other, and returns the rows of the table.
+/// Cuts off one host after the other, and prints the rows of the table.
 fn measure(count: usize) {
     let mut both = Both::start(count);
     let cuts: Vec<(f64, f64)> = (0..CUTS).map(|cut| both.cut(cut % count)).collect();

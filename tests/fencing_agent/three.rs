@@ -1,4 +1,5 @@
-//! Three agents on two networks: one network is lost, one agent is frozen, killed, cut off in a crash loop, and has another key.
+//! Three agents on two networks: a network fails, and an agent is frozen, killed, cut off in a crash loop, and started
+//! with another key.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -25,14 +26,14 @@ fn one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing() {
         }
         cluster.must_reach(&[0, 1, 2], 3);
         cluster.nodes[0].listen();
-        // One of two networks.
+        // One of the two networks fails.
         cluster.cut(0, &[2]);
         sleep(Duration::from_secs(4));
         for node in &mut cluster.nodes {
             node.must_be_fed();
         }
         assert!(!cluster.nodes[0].has_heard("LEFT", "n3"), "{}", cluster.nodes[0].log());
-        // Frozen for 3 s: it lives on, and nothing was fed meanwhile.
+        // The agent is frozen for 3 s: it survives, and fed nothing meanwhile.
         cluster.nodes[2].signal(Signal::SIGSTOP);
         cluster.nodes[2].bytes();
         sleep(Duration::from_secs(3));
@@ -41,7 +42,7 @@ fn one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing() {
         cluster.nodes[2].must_be_fed();
         cluster.nodes[1].must_be_fed();
         cluster.must_reach(&[0, 1, 2], 3);
-        // Cut off, and killed again and again: no start feeds it.
+        // The agent is cut off and killed repeatedly: no start feeds.
         cluster.cut(1, &[2]);
         cluster.nodes[2].kill();
         cluster.nodes[2].bytes();
@@ -52,7 +53,7 @@ fn one_network_of_two_is_enough_and_a_crash_loop_feeds_nothing() {
         }
         assert_eq!(cluster.nodes[2].bytes(), b"", "a crash loop feeds: {}", cluster.nodes[2].log());
         eventually("LEFT n3 is not heard", || cluster.nodes[0].has_heard("LEFT", "n3"));
-        // Back with another key: unreachable, and counted.
+        // The agent is back with another key: it is unreachable, and counted.
         cluster.heal(0, &[2]);
         cluster.heal(1, &[2]);
         fs::write(cluster.dir.path().join("other"), "f".repeat(64)).unwrap();

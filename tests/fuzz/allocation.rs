@@ -1,4 +1,4 @@
-//! Counts what is allocated, so that a test can bound it.
+//! A counter of allocations, so that a test can limit them.
 
 #![expect(unsafe_code, reason = "an allocator is unsafe to write; this one only counts on the way to the system's")]
 
@@ -23,7 +23,7 @@ fn count(change: isize) {
     });
 }
 
-/// Sizes of layouts are at most `isize::MAX`.
+/// Converts a size. Sizes of layouts are at most `isize::MAX`.
 fn size(bytes: usize) -> isize {
     isize::try_from(bytes).unwrap_or(isize::MAX)
 }
@@ -43,7 +43,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// The most that `work` had allocated at a time, and its result.
+/// Returns the peak of the bytes that `work` had allocated, and its result.
 pub(crate) fn peak<T>(work: impl FnOnce() -> T) -> (usize, T) {
     USED.set((0, 0));
     let result = work();

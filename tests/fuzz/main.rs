@@ -1,5 +1,5 @@
-//! Whatever comes from outside is parsed without a panic and without memory beyond a multiple of what is read: inputs that
-//! nobody thinks of, a bounded number of them.
+//! Fuzzing of every external input: a bounded number of generated inputs must cause no panic, and no memory use beyond
+//! a multiple of the input.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a panic is how a test fails")]
 

@@ -1,7 +1,7 @@
-//! Every parser that reads what another program wrote gets everything that can be there: no panic, no hang, no memory
-//! beyond a multiple of what is read. The readers of etcd's files have tests of their own (`data_dir`).
+//! Every parser of other programs' outputs survives all inputs: no panic, no hang, and no memory beyond a multiple of
+//! the input. The readers of etcd's files have tests of their own (`data_dir`).
 //!
-//! `TANDEM_FUZZ_CASES` sets the number of cases for each parser; a plain run does a share that CI can afford.
+//! `TANDEM_FUZZ_CASES` sets the number of cases for each parser. A plain run does a share that CI can afford.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -30,14 +30,14 @@ const CONFIGURATION: &str = "name: \"node1\"\nforce-new-cluster: true\ninitial-c
 const NOTE: &str =
     r#"{"lineage":{"forks":1,"by":"node1"},"alone_since":{"term":3,"index":9},"left_at":null,"joins":true}"#;
 
-/// What one case may take; a thousand times what it does take.
+/// The limit for one case: a thousand times its usual duration.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn cases() -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(2_000, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
 
-/// A change somewhere in a text: cut off, cut out, doubled, or written over.
+/// A change of a text: it is cut off, or a part is deleted, doubled or overwritten.
 #[derive(Clone, Debug)]
 struct Change {
     kind: u8,
@@ -74,7 +74,7 @@ fn changed(valid: &str, changes: &[Change]) -> String {
     })
 }
 
-/// Gives `parse` changed copies of `valid`, and text that never was anything.
+/// Passes changed copies of `valid`, and arbitrary text, to `parse`.
 fn survives(valid: &str, parse: impl Fn(&str)) {
     let config = Config { cases: cases(), failure_persistence: None, ..Config::default() };
     let inputs = prop_oneof![
@@ -104,7 +104,7 @@ fn the_cib() {
     });
 }
 
-/// Depth costs a parser that recurses its stack, and one that walks up from each element its time.
+/// Depth exhausts the stack of a recursive parser, and the time of one that walks up from each element.
 #[test]
 fn xml_that_is_deep_or_wide() {
     let deep =
@@ -119,7 +119,7 @@ fn xml_that_is_deep_or_wide() {
     }
 }
 
-/// Entities that unfold into each other are the oldest way to make a small document large.
+/// Entities that expand into each other make a small document large.
 #[test]
 fn a_cib_that_defines_entities_is_refused() {
     let entities = "<!DOCTYPE cib [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;\">]><cib>&b;</cib>";
@@ -193,7 +193,7 @@ fn recorded_decisions() {
     let path = dir.path().join("decisions.jsonl");
     fs::write(&path, recorded).unwrap();
     let entries = decision_log::read(&path).unwrap().entries;
-    // A snapshot of an earlier version, which knew fewer facts, is read as one that did not ask for them.
+    // An older version recorded fewer facts; the missing ones are read as not asked for.
     let Evidence { room, data_in_use, .. } = &entries[0].evidence;
     assert_eq!((room, data_in_use), (&Fact::NotAsked, &Fact::NotAsked));
     survives(recorded, |text| {

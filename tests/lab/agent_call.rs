@@ -1,4 +1,4 @@
-//! The agent, called by hand as Pacemaker would call it, with the resource's own parameters.
+//! Command lines that call the agent by hand as Pacemaker calls it, with the resource's own parameters.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// The command line of a recurring `monitor` on `node`, that looks as closely as `level` says.
+/// Returns the command line of a recurring `monitor` on `node` with `level` as its `OCF_CHECK_LEVEL`.
 pub fn monitor(lab: &Lab, node: Node, level: u32) -> Result<String> {
     let how = format!("OCF_CHECK_LEVEL={level} OCF_RESKEY_CRM_meta_interval=30000 OCF_RESKEY_CRM_meta_timeout=25000");
     action(lab, node, "monitor", &how)
 }
 
-/// The command line of a `stop` on `node`, with `limit` for its time.
+/// Returns the command line of a `stop` on `node` that has `limit` as its time-out.
 pub fn stop(lab: &Lab, node: Node, limit: Duration) -> Result<String> {
     action(lab, node, "stop", &format!("OCF_RESKEY_CRM_meta_timeout={}", limit.as_millis()))
 }

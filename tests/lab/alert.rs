@@ -1,4 +1,4 @@
-//! The alert agent that releases a fenced node's locks, configured as the page for users of etcd has it.
+//! The alert agent that releases the locks of a fenced node, configured as the page for users of etcd describes.
 
 use crate::host;
 use crate::node::{NODES, Node};
@@ -10,7 +10,7 @@ use crate::tls::LOCKS;
 const ID: &str = "release-locks";
 const PATH: &str = "path=/usr/share/pacemaker/alerts/tandem-release-locks";
 
-/// For keys below `prefix`, with a certificate of its own that Pacemaker's user can read.
+/// Creates the alert for keys below `prefix`. The agent has a certificate of its own that Pacemaker's user can read.
 pub fn create(lab: &Lab, prefix: &str) -> Result<()> {
     for (node, end) in NODES.into_iter().flat_map(|node| [(node, "crt"), (node, "key")]) {
         let file = format!("/etc/tandem/{LOCKS}.{end}");

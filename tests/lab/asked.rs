@@ -1,5 +1,5 @@
-//! What `tandem status` answers on a host, as a script asks: the verdict with its exit code and problems, and the object of
-//! OpenShift's etcd operator, which has to be one that its API server takes.
+//! The answers of `tandem status` on a host, read as a script reads them: the verdict, its exit code and its problems.
+//! Also the object for OpenShift's etcd operator, which OpenShift's API server must accept.
 
 use std::time::{Duration, Instant};
 
@@ -12,27 +12,27 @@ use crate::rules;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// An answer is there within this time, whatever hangs.
+/// The time within which `tandem status` always answers, even if a program that it calls hangs.
 pub const ALWAYS: Duration = Duration::from_secs(6);
 
-/// A verdict, and the exit code that goes with it.
+/// The verdict and its exit code.
 pub type Verdict = (&'static str, i32);
-/// Two voters and nothing that needs a human; writes are taken; they are not.
+/// Writes succeed, and `REDUNDANT` has two voters and no problem for the operator. `DOWN` means that writes fail.
 pub const REDUNDANT: Verdict = ("redundant", 0);
 pub const DEGRADED: Verdict = ("degraded", 3);
 pub const DOWN: Verdict = ("down", 4);
 
-/// What the nodes of the lab do not have.
+/// The condition that hosts of the lab cannot have, because they run no kubelet.
 const KUBELET: &str = "Kubelet";
 
-/// What was answered.
+/// One answer of `tandem status`.
 #[derive(Debug)]
 pub struct Answer {
     pub verdict: String,
     pub code: i32,
     pub problems: Vec<String>,
     pub took: Duration,
-    /// Whether all of it has the form that the man page promises.
+    /// True if the whole document has the form that the man page promises.
     is_whole: bool,
 }
 
@@ -46,13 +46,13 @@ impl Answer {
         self.problems.iter().any(|id| id == problem)
     }
 
-    /// In time, and in form.
+    /// Returns whether the answer came within [`ALWAYS`] and is well-formed.
     pub fn is_in_time(&self) -> bool {
         self.took < ALWAYS && self.is_whole
     }
 }
 
-/// As a script asks.
+/// Runs `tandem status --json` on a host and parses its answer.
 pub fn ask(lab: &Lab, on: Node) -> Result<Answer> {
     let began = Instant::now();
     let (code, said) = host::typed(lab, on, "tandem status --json 2> /dev/null")?;
@@ -69,7 +69,8 @@ pub fn ask(lab: &Lab, on: Node) -> Result<Answer> {
     })
 }
 
-/// Every problem says what to type, each configured node has its place, and times are times.
+/// Returns whether the document is well-formed: problems have texts and commands, each configured node has an entry,
+/// times parse.
 fn is_whole(document: &Value) -> bool {
     let has_words = |problem: &Value| ["id", "severity", "text"].iter().all(|key| problem[key].is_string());
     let is_time = |value: &Value| {
@@ -82,15 +83,15 @@ fn is_whole(document: &Value) -> bool {
         && ["at", "since"].iter().all(|key| is_time(&document[key]))
 }
 
-/// That `on` says so soon, with this problem among others.
+/// Waits until `status` on `on` reports the verdict `wanted`, and `problem` if one is given.
 pub fn says(lab: &Lab, on: Node, wanted: Verdict, problem: Option<&str>) -> Result<()> {
     let what = format!("status on {on} is {wanted:?}, {}", problem.unwrap_or("whatever the problems"));
     let fits = |answer: &Result<Answer>| answer.as_ref().is_ok_and(|answer| answer.is(wanted, problem));
     eventually(&what, || ask(lab, on), fits).map(drop)
 }
 
-/// A row of the table of states: that `on` says so soon, and that of the object's conditions exactly these are not true, each as
-/// `PLACE TYPE=REASON`, or `PLACE *=REASON` where all of a place are unknown.
+/// Checks a row of the table of states: the verdict, and exactly these conditions of the object that are not true. A
+/// condition is written as `PLACE TYPE=REASON`, or as `PLACE *=REASON` if all conditions of a place are unknown.
 pub fn row(lab: &Lab, on: Node, wanted: Verdict, problem: Option<&str>, not_true: &[String]) -> Result<()> {
     says(lab, on, wanted, problem)?;
     let mut expected = not_true.to_vec();
@@ -100,16 +101,16 @@ pub fn row(lab: &Lab, on: Node, wanted: Verdict, problem: Option<&str>, not_true
     eventually(&what, || object(lab, on), |seen| seen.as_ref().is_ok_and(|seen| *seen == expected)).map(drop)
 }
 
-/// That `on` answers in time, and with an object that is taken, whatever is in it.
+/// Checks that `on` answers in time, with any verdict, and that its object is valid for the API server.
 pub fn answers(lab: &Lab, on: Node, what: &str) -> Result<Answer> {
     let answer = must(&format!("status on {on} answers in time, {what}"), ask(lab, on)?, Answer::is_in_time)?;
     object(lab, on)?;
     Ok(answer)
 }
 
-/// What is not true in the object, which the API server has to take.
+/// Returns the conditions of the object that are not true. Fails if the API server would reject the object.
 fn object(lab: &Lab, on: Node) -> Result<Vec<String>> {
-    // A verdict is no failure.
+    // The exit code expresses the verdict, so a code other than 0 is no failure of the command.
     let (_, said) = host::typed(lab, on, "tandem status --output pacemakercluster 2> /dev/null")?;
     let object: Value = serde_json::from_str(&said).map_err(|error| format!("{error}: {said}"))?;
     let faults = rules::faults(&object, None);
@@ -151,7 +152,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What is not true of a node whose etcd is stopped.
+/// Returns the conditions that are not true while the etcd of `node` is stopped.
 pub fn etcd_stopped(node: Node) -> Vec<String> {
     vec![
         "cluster Healthy=ClusterUnhealthy".to_owned(),
@@ -162,7 +163,8 @@ pub fn etcd_stopped(node: Node) -> Vec<String> {
     ]
 }
 
-/// What is not true where the device of `node` does not fence, beside what is so of the device itself.
+/// Returns the conditions that are not true while the device of `node` cannot fence, including those of the device
+/// itself.
 pub fn not_fenced(node: Node, of_the_device: &[&str]) -> Vec<String> {
     let mut all = vec![
         "cluster Healthy=ClusterUnhealthy".to_owned(),

@@ -1,5 +1,6 @@
-//! Hosts with nothing but the packages: no cluster, no certificates, no keys; and `root` of either may log in on the other.
-//! What systemd does on a real one, a service manager of the lab's does on hosts of namespaces ([`crate::units`]).
+//! Blank hosts: they have the packages, but no cluster, certificates or keys, and `root` of either host may log in on
+//! the other. A service manager of the lab ([`crate::units`]) does on hosts of namespaces what systemd does on a real
+//! host.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,22 +13,22 @@ use crate::state::Lab;
 use crate::tls;
 use crate::units;
 
-/// What the packages of a distribution leave behind.
+/// The state in which a distribution's packages leave a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blank {
-    /// RPMs: no configuration, and nothing runs but sshd.
+    /// RPMs: no configuration, and sshd is the only service that runs.
     Rpm,
-    /// Debian's: an example of a `corosync.conf`, with which Corosync and Pacemaker run at once, each host a cluster of its
-    /// own; and pcsd.
+    /// Debian's packages: pcsd runs, and so do Corosync and Pacemaker with an example of a `corosync.conf`. Each host
+    /// is a cluster of its own.
     Debian,
 }
 
 const SETTING: &str = "blank";
-/// What Debian's packages enable as they are installed, and RPMs do not.
+/// The units that Debian's packages enable at installation, and RPMs do not.
 pub const ENABLED: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby"];
-/// What they put into `/etc` beside that.
+/// The files that Debian's packages also put into `/etc`.
 pub const CONFIGURED: &[&str] = &["corosync/corosync.conf", "corosync/authkey", "pacemaker/authkey"];
-/// Directories that packages make, relative to the host's `/var`, and their modes.
+/// The directories that packages create, relative to the host's `/var`, with their modes.
 const DIRS: &[(&str, u32)] = &[
     ("lib/corosync", 0o755),
     ("lib/containers", 0o755),
@@ -38,7 +39,8 @@ const DIRS: &[(&str, u32)] = &[
     ("log/cluster", 0o755),
 ];
 const WANTS: &str = "systemd/system/multi-user.target.wants";
-/// The class of devices that tells a machine's UUID; this machine may have none, and would tell the same one to both hosts.
+/// The class of devices that contains a machine's UUID. This machine may have none, and otherwise both hosts would read
+/// the same one.
 const DMI: &str = "class/dmi/id";
 
 impl Blank {
@@ -57,18 +59,18 @@ impl Blank {
         }
     }
 
-    /// Of a lab that is up.
+    /// Returns the setting of a running lab.
     pub fn of(lab: &Lab) -> Option<Self> {
         lab.setting(SETTING).and_then(|word| Self::parse(&word).ok())
     }
 }
 
-/// Remembers it for everything that is done with this lab.
+/// Stores the setting for later commands on this lab.
 pub fn remember(lab: &Lab, blank: Option<Blank>) -> Result<()> {
     lab.set(SETTING, blank.map_or("", Blank::word))
 }
 
-/// What its disks hold instead of a cluster. The machine's own packages are Debian's.
+/// Fills the host's disks with what the packages create instead of a cluster. The machine's own packages are Debian's.
 pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     for (path, mode) in DIRS {
         let (role, rest) = path.split_once('/').unwrap_or((path, ""));
@@ -91,12 +93,12 @@ pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     sh::write(&dmi.join("product_uuid"), format!("{}\n", node.uuid()))
 }
 
-/// The directory that is laid over the host's `/sys/class`.
+/// Returns the directory that is overlaid on the host's `/sys/class`.
 pub fn devices(lab: &Lab, node: Node) -> std::path::PathBuf {
     lab.node_dir(node).join("class")
 }
 
-/// Hides what the tree below the host's `/etc` has there.
+/// Hides a file that the lower tree of the host's `/etc` contains.
 fn take_away(lab: &Lab, node: Node, path: &str) -> Result<()> {
     let below = release::root(lab).join("etc").join(path);
     if fs::symlink_metadata(&below).is_err() {
@@ -104,11 +106,11 @@ fn take_away(lab: &Lab, node: Node, path: &str) -> Result<()> {
     }
     let hidden = lab.disk(node, "etc").join(path);
     sh::make_dir(hidden.parent().unwrap_or(Path::new("/")))?;
-    // How an overlay says that something was deleted.
+    // A character device 0:0 marks a deleted file in an overlay.
     sh::run("mknod", &[hidden.as_os_str(), "c".as_ref(), "0".as_ref(), "0".as_ref()]).map(drop)
 }
 
-/// Keys for sshd, and for `root` of each host to log in on the other without a question.
+/// Creates keys for sshd, and keys with which `root` of each host can log in on the other without a question.
 pub fn make_keys(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| make_keys_of(lab, node))?;
     for node in NODES {
@@ -123,7 +125,7 @@ pub fn make_keys(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Keys of one host alone, which nobody knows yet.
+/// Creates the keys of one host, which the other host does not trust yet.
 pub fn make_keys_of(lab: &Lab, node: Node) -> Result<()> {
     let (ssh, root) = (lab.disk(node, "etc").join("ssh"), lab.disk(node, "root").join(".ssh"));
     for dir in [&ssh, &root] {
@@ -137,7 +139,7 @@ pub fn make_keys_of(lab: &Lab, node: Node) -> Result<()> {
         let words = ["-q", "-t", "ed25519", "-N", "", "-C", &who, "-f"].map(std::ffi::OsStr::new);
         sh::run("ssh-keygen", &[&words[..], &[file.as_os_str()]].concat())?;
     }
-    // No key of the machine's own.
+    // Without this file, sshd would use the machine's own host keys.
     let config = ssh.join("sshd_config.d");
     sh::make_dir(&config)?;
     sh::write(&config.join("host-key.conf"), "HostKey /etc/ssh/ssh_host_ed25519_key\n")

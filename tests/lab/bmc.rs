@@ -1,5 +1,5 @@
-//! A BMC beside each host: Redfish over HTTPS, whose buttons are the lab's own power commands. One background process
-//! serves both, in the switch's network namespace, so that it lives on when the hosts' power is cut.
+//! A BMC for each host: Redfish over HTTPS. Its power actions are the lab's own power commands. One background
+//! process serves both BMCs in the switch's network namespace, so that it survives the power cuts of the hosts.
 
 pub mod accounts;
 pub mod sessions;
@@ -24,19 +24,20 @@ use crate::sh::{self, Result};
 use crate::state::{Lab, append_stamped};
 use crate::tls;
 
-/// What a BMC can be made to do; the last word is what it does on its own. One is that of another machine, one says that a machine
-/// that lives is off, and two send back what they were sent, the one as it fails.
+/// The modes of a BMC. The last one is the normal mode. `stranger` is the BMC of another machine, and `says-off`
+/// reports a running machine as off. `echo` and `echo-refusing` send back the request's body; the latter does so in an
+/// error.
 const MODES: &[&str] = &["refuse", "hang", "unreachable", "stranger", "says-off", "echo", "echo-refusing", "ok"];
-/// What the BMC of another machine calls it.
+/// The UUID that the BMC of another machine reports.
 const STRANGER: &str = "7a4e1000-0000-4000-8000-0000000000ff";
 const RESET_TYPES: &[&str] = &["On", "ForceOff", "ForceRestart"];
 const OFF_TAKES: &str = "bmc-off-takes";
 const LATE: &str = "bmc-late";
-/// A BMC that hangs lets go of a caller after this.
+/// The time after which a BMC that hangs closes the connection.
 const HANG: Duration = Duration::from_secs(120);
 const BODY_LIMIT: usize = 64 * 1024;
 
-/// Starts the daemon and waits until it listens.
+/// Starts the daemon, and waits until it listens.
 pub fn start(lab: &Lab) -> Result<()> {
     let log = std::fs::OpenOptions::new().append(true).create(true).open(lab.dir().join("bmc.err"))?;
     spawn(lab, log)?.save(&lab.bmc_record())?;
@@ -45,7 +46,7 @@ pub fn start(lab: &Lab) -> Result<()> {
     })
 }
 
-/// As [`start`], for the machine that the second host is now, beside the BMCs that serve already.
+/// Starts a second daemon next to the running one, for the machine that replaces the second host.
 pub fn start_another(lab: &Lab) -> Result<Record> {
     net::set_bmc_address(lab, Node::Two, true)?;
     lab.set("bmc-listens", "")?;
@@ -68,12 +69,12 @@ fn spawn(lab: &Lab, log: std::fs::File) -> Result<Record> {
     Record::of(child.id())
 }
 
-/// What the BMC does at the moment.
+/// Returns the current mode of a BMC.
 pub fn mode(lab: &Lab, node: Node) -> String {
     lab.setting(&format!("bmc-{node}")).unwrap_or_else(|| "ok".to_owned())
 }
 
-/// Makes a BMC refuse the password, hang, vanish, say what is not so, or work again.
+/// Sets the mode of a BMC: it refuses the password, hangs, is unreachable, reports false states, or works normally.
 pub fn set_mode(lab: &Lab, node: Node, mode: &str) -> Result<()> {
     if !MODES.contains(&mode) {
         return Err(format!("a BMC cannot be '{mode}'; type one of {}", MODES.join(", ")).into());
@@ -83,7 +84,7 @@ pub fn set_mode(lab: &Lab, node: Node, mode: &str) -> Result<()> {
     net::set_bmc_address(lab, node, mode != "unreachable")
 }
 
-/// Lets this time pass between the BMCs' answer to `ForceOff` and the end of the power; it is none at first.
+/// Sets the time between the BMC's answer to `ForceOff` and the end of the power. The default is zero.
 pub fn set_off_takes(lab: &Lab, time: Duration) -> Result<()> {
     lab.set(OFF_TAKES, &time.as_secs().to_string())
 }
@@ -92,7 +93,7 @@ fn off_takes(lab: &Lab) -> Duration {
     Duration::from_secs(lab.setting(OFF_TAKES).and_then(|text| text.parse().ok()).unwrap_or(0))
 }
 
-/// Lets this time pass between a request to a BMC and its answer; it is none at first.
+/// Sets the time between a request to a BMC and its answer. The default is zero.
 pub fn set_late(lab: &Lab, node: Node, time: Duration) -> Result<()> {
     lab.set(&format!("{LATE}-{node}"), &time.as_millis().to_string())
 }
@@ -102,7 +103,7 @@ fn late(lab: &Lab, node: Node) -> Duration {
     Duration::from_millis(millis.unwrap_or(0))
 }
 
-/// The daemon itself; does not come back.
+/// Runs the daemon, and does not return.
 pub fn daemon(lab: &Lab) -> Result<()> {
     nix::unistd::setsid()?;
     let network = std::fs::File::open(net::switch_handle(lab))?;
@@ -110,7 +111,7 @@ pub fn daemon(lab: &Lab) -> Result<()> {
     for node in NODES {
         let listener = match TcpListener::bind((node.bmc_ip().as_str(), 443)) {
             Ok(listener) => listener,
-            // Another process of the lab's is this host's BMC already.
+            // Another daemon of the lab already serves as this host's BMC.
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => continue,
             Err(error) => return Err(error.into()),
         };
@@ -139,13 +140,13 @@ fn serve(lab: &Lab, node: Node, listener: &TcpListener, config: &Arc<ServerConfi
     for stream in listener.incoming().flatten() {
         let (lab, config) = (lab.clone(), Arc::clone(config));
         std::thread::spawn(move || {
-            // A caller that hangs up early is its own business.
+            // A caller that hangs up early is no fault of the daemon.
             let _ = converse(&lab, node, stream, config);
         });
     }
 }
 
-/// Answers requests on one connection until the caller ends it.
+/// Answers requests on one connection until the caller closes it.
 fn converse(lab: &Lab, node: Node, stream: TcpStream, config: Arc<ServerConfig>) -> Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(30)))?;
     stream.set_nodelay(true)?;
@@ -175,7 +176,8 @@ fn log(lab: &Lab, node: Node, text: &str) {
     append_stamped(&lab.bmc_log(), &format!("bmc-{node}"), text);
 }
 
-/// Presses the button after the caller has its answer, as a BMC does: power goes when the host is off, not before.
+/// Performs the power action after the caller has its answer, as real BMCs do: power ends later than the answer
+/// arrives.
 fn press(lab: &Lab, node: Node, action: &'static str) {
     let lab = lab.clone();
     std::thread::spawn(move || {
@@ -204,10 +206,10 @@ struct Request {
 }
 
 impl Request {
-    /// The next request of a caller at `origin`, or nothing where it has hung up.
+    /// Reads the next request of a caller at `origin`. Returns `None` if the caller has hung up.
     fn read(from: &mut impl BufRead, origin: &str) -> Result<Option<Self>> {
         let mut line = String::new();
-        // An end without TLS's good-bye is still an end.
+        // Treats an end without TLS's `close_notify` as an end, too.
         if from.read_line(&mut line).unwrap_or(0) == 0 {
             return Ok(None);
         }
@@ -240,7 +242,7 @@ impl Request {
         Some(body.get("ResetType")?.as_str()?.to_owned())
     }
 
-    /// For the log: what the body asks for.
+    /// Returns the body's request, for the log.
     fn brief(&self) -> String {
         self.reset_type().map(|kind| format!("{kind} ")).unwrap_or_default()
     }
@@ -297,7 +299,7 @@ impl Reply {
 fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
     let path = request.path.trim_end_matches('/');
     let root = "/redfish/v1";
-    // The service root is open to everyone, as the standard has it.
+    // The standard requires that the service root is readable without a login.
     if path == root && request.method == "GET" {
         return Reply::json(json!({
             "@odata.id": root, "@odata.type": "#ServiceRoot.v1_5_0.ServiceRoot", "Id": "RootService",
@@ -330,7 +332,7 @@ fn answer(lab: &Lab, node: Node, request: &Request) -> Reply {
         })),
         ("GET", p) if p == system => Reply::json(describe(lab, node, &mode, [&system, &reset], request)),
         ("POST", p) if p == reset => match request.reset_type() {
-            // As an iDRAC has it.
+            // An iDRAC gives this answer.
             Some(kind) if kind == "ForceOff" && !power::is_on(lab, node) => {
                 let message = json!({"MessageId": "IDRAC.2.8.PSU501", "Message": "Server is already powered OFF."});
                 let body = json!({"error": {"@Message.ExtendedInfo": [message]}});
@@ -367,12 +369,12 @@ fn describe(lab: &Lab, node: Node, mode: &str, [system, reset]: [&str; 2], reque
     told
 }
 
-/// What comes behind `Basic` in the header that logs in.
+/// Returns the credentials that follow `Basic` in the `Authorization` header.
 pub fn login(user: &str, password: &str) -> String {
     base64(format!("{user}:{password}").as_bytes())
 }
 
-/// RFC 4648, for the one header that needs it.
+/// Encodes bytes in base64 (RFC 4648), for that one header.
 fn base64(bytes: &[u8]) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();

@@ -1,28 +1,28 @@
-//! What must be, and what must come to be. A check that fails says what was there instead.
+//! Checks of a state now, or of a state that must occur soon. A failed check reports what it observed instead.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use crate::sh::{self, Result};
 
-/// What an agent or Pacemaker writes after an event is there within a monitor or two, on a machine that is busy with
-/// other things as well.
+/// The time in which an agent or Pacemaker writes down an event: a monitor or two, on a machine that is busy with other
+/// work.
 const COMES_TO_BE: Duration = Duration::from_secs(90);
-/// How much of what was there is shown: all of what `crm_mon` prints, and not a whole log.
+/// The number of characters shown from an observation: all that `crm_mon` prints, but no whole log.
 const SHOWN: usize = 3000;
 
-/// Looks once, at what is so at this moment or else never. What is written a moment after the event that was waited for
-/// is for [`eventually`].
+/// Checks once, for a state that is true now or never. For values that are written shortly after an event, use
+/// [`eventually`].
 pub fn must<T: Debug>(what: &str, seen: T, fits: impl FnOnce(&T) -> bool) -> Result<T> {
     if fits(&seen) { Ok(seen) } else { Err(format!("it does not hold that {what}: there is {}", shown(&seen)).into()) }
 }
 
-/// Looks until it fits.
+/// Observes until the state fits, at most [`COMES_TO_BE`].
 pub fn eventually<T: Debug>(what: &str, look: impl FnMut() -> T, fits: impl Fn(&T) -> bool) -> Result<T> {
     within(COMES_TO_BE, what, look, fits)
 }
 
-/// Looks until it fits, at most `limit`.
+/// Observes until the state fits, at most `limit`.
 pub fn within<T: Debug>(
     limit: Duration,
     what: &str,

@@ -1,4 +1,4 @@
-//! The command line: one word says what, one clear sentence says what was wrong.
+//! The command line of the lab. Each wrong argument gets one sentence that names the error.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -72,7 +72,7 @@ A lab has a name (--name LAB before the command, default 'tandem'); labs of diff
 pub fn main() -> ExitCode {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.split_first() {
-        // Its words are not the lab's.
+        // The arguments of `systemctl` are not parsed by the lab.
         Some((verb, rest)) if verb == "host-systemctl" => units::systemctl(rest),
         _ => dispatch(&mut words),
     };
@@ -157,7 +157,7 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
     }
 }
 
-/// The parts of a lab, which the lab starts itself.
+/// Runs an internal part of the lab, which the lab itself starts.
 fn part(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
     match verb {
         "host-boot" => host::namespaces::boot(lab, node(words)?),
@@ -180,7 +180,7 @@ fn fetch(words: &mut Vec<String>, hosts: host::Kind) -> Result<()> {
     up::fetch_parts(wish)
 }
 
-/// Commands that need a lab that is up.
+/// Runs commands that need a running lab.
 fn by_hand(lab: &Lab, verb: &str, words: &mut Vec<String>) -> Result<()> {
     const VERBS: &[&str] = &[
         "status",
@@ -272,7 +272,7 @@ fn wish(words: &mut Vec<String>, hosts: host::Kind) -> Result<Wish> {
     Ok(wish)
 }
 
-/// The kind may be left out.
+/// Takes `--blank` out of the words. Its kind is optional.
 fn blank(words: &mut Vec<String>) -> Option<Blank> {
     let at = words.iter().position(|word| word == "--blank")?;
     words.remove(at);
@@ -316,7 +316,7 @@ fn series(words: &mut Vec<String>) -> Result<Series> {
 
 /// Takes `--option VALUE` out of the words.
 fn take_option(words: &mut Vec<String>, option: &str) -> Result<Option<String>> {
-    // What follows `--` belongs to a command on a host.
+    // Words after `--` belong to a command on a host.
     let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let Some(at) = words[..end].iter().position(|word| word == option) else { return Ok(None) };
     if at + 1 >= end {
@@ -352,7 +352,7 @@ fn exec(lab: &Lab, words: &mut Vec<String>) -> Result<()> {
     interactive(host::command(lab, node, &words)?)
 }
 
-/// Hands terminal and exit code through.
+/// Runs a command on the caller's terminal, and exits with its code if it fails.
 fn interactive(mut command: Command) -> Result<()> {
     let status = command.status()?;
     if !status.success() {

@@ -1,4 +1,4 @@
-//! Corosync's configuration file and Pacemaker's configuration, as an operator would make them.
+//! Corosync's and Pacemaker's configuration, as an operator would create it, and queries of the cluster's state.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::pcs;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// How the etcd resource is created.
+/// The kind of clone that runs etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloneKind {
-    /// As Two Node OpenShift creates it.
+    /// The clone that Two Node OpenShift creates.
     Plain,
     /// Voters are *Promoted*, learners *Unpromoted*.
     Promotable,
@@ -35,10 +35,10 @@ impl CloneKind {
     }
 }
 
-/// The setting of a lab with another token, in milliseconds.
+/// The lab's setting for another token time-out, in milliseconds.
 pub const TOKEN: &str = "token";
 
-/// How long Corosync waits for its token, in milliseconds: on an emulated machine it does not get a core for seconds.
+/// Returns Corosync's token time-out, in milliseconds. An emulated machine may wait seconds for a core.
 fn token_ms(lab: &Lab) -> u32 {
     if let Some(token) = lab.setting(TOKEN).and_then(|token| token.parse().ok()) {
         return token;
@@ -49,7 +49,8 @@ fn token_ms(lab: &Lab) -> u32 {
     }
 }
 
-/// `two_node` implies `wait_for_all`: after both were off, neither starts anything before it has seen the other.
+/// Returns a `corosync.conf`. `two_node` implies `wait_for_all`: after both nodes were off, neither starts resources
+/// before it has seen the other.
 pub fn corosync_conf(lab: &Lab) -> String {
     let mut nodes = String::new();
     for node in NODES {
@@ -86,9 +87,9 @@ logging {{
     )
 }
 
-/// The configuration that a host's Pacemaker finds on its first boot: properties only. With it on disk, the first
-/// election does not wait out the 20 s that `dc-deadtime` takes by default. Both hosts share the machine's CPUs, and
-/// whatever else runs on it: with the default `load-threshold` a busy machine makes Pacemaker run one action at a time.
+/// The CIB that a host's Pacemaker finds on its first boot. It contains properties only. With it on disk, the first
+/// election does not wait the default `dc-deadtime` of 20 s. Both hosts share the machine's CPUs: with the default
+/// `load-threshold`, Pacemaker on a busy machine would run one action at a time.
 pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pacemaker-3.9" admin_epoch="0" epoch="1" num_updates="0">
   <configuration>
     <crm_config>
@@ -107,11 +108,11 @@ pub const FIRST_CIB: &str = r#"<cib crm_feature_set="3.16.1" validate-with="pace
 </cib>
 "#;
 
-/// How long the fencer waits before it fences each of [`NODES`]. The node that coordinates begins a second before the
-/// other one, which has to elect itself first: the delays must differ by more.
+/// The delay before each of [`NODES`] is fenced. The designated controller begins a second before the other node, which
+/// has to elect itself first, so the delays must differ by more than that.
 pub const FENCING_DELAYS: [&str; 2] = ["3s", "0s"];
 
-/// One fence device per node, with a short delay that differs, so that two nodes which lose each other do not shoot
+/// Creates one fence device per node. Their short delays differ, so that two nodes that lose each other do not fence
 /// each other at once.
 pub fn create_fencing(lab: &Lab, node: Node) -> Result<()> {
     NODES.into_iter().try_for_each(|target| create_fence_device(lab, node, target))
@@ -121,7 +122,7 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
     let options = [
         format!("ip={}", target.bmc_ip()),
         format!("username={BMC_USER}"),
-        // pcs knows no other way to take it; a site does the same.
+        // pcs offers no other way to pass the password; operators do the same.
         format!("password={BMC_PASSWORD}"),
         format!("systems_uri=/redfish/v1/Systems/{}", target.system_id()),
         format!("pcmk_host_list={target}"),
@@ -133,7 +134,7 @@ fn create_fence_device(lab: &Lab, node: Node, target: Node) -> Result<()> {
     pcs::create(lab, node, &words)
 }
 
-/// Has a race of the fence agents decide a split, and no delay; or the delays again.
+/// Enables a race of the fence agents, without delays, to decide a split; or restores the delays.
 pub fn set_race(lab: &Lab, races: bool) -> Result<()> {
     for (target, delay) in NODES.into_iter().zip(FENCING_DELAYS) {
         let options = if races {
@@ -150,22 +151,22 @@ pub fn set_race(lab: &Lab, races: bool) -> Result<()> {
     Ok(())
 }
 
-/// The name of the device that fences `target`.
+/// Returns the name of the device that fences `target`.
 pub fn fence_device(target: Node) -> String {
     format!("fence-{target}")
 }
 
-/// The etcd resource on both nodes.
+/// Creates the etcd resource on both nodes.
 pub fn create_etcd(lab: &Lab, node: Node, kind: CloneKind) -> Result<()> {
     create_etcd_with(lab, node, kind, &[], false)
 }
 
-/// The etcd resource with other values for some of its parameters; an empty value leaves the parameter out. With
-/// `force`, also what pcs itself would refuse.
+/// Creates the etcd resource with other values for some of its parameters. An empty value omits the parameter. With
+/// `force`, pcs also accepts values that it would refuse.
 pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str, &str)], force: bool) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
-    // Left out where nobody asked for another one than the default.
+    // Omitted if the lab has no `recovery` setting, so that the agent's default applies.
     let recovery = lab.setting("recovery").unwrap_or_default();
     let usual = [
         ("recovery", recovery.as_str()),
@@ -188,7 +189,7 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
     let mut words = vec![ETCD, "ocf:tandem:podman-etcd"];
     words.extend(options.iter().map(String::as_str));
     words.extend(["meta", "migration-threshold=60"]);
-    // Of what it is forced to take, pcs warns.
+    // pcs prints a warning for each value that `--force` makes it accept.
     let typed = if force { pcs::run } else { pcs::create };
     if force {
         words.push("--force");
@@ -200,32 +201,32 @@ pub fn create_etcd_with(lab: &Lab, node: Node, kind: CloneKind, instead: &[(&str
     pcs::create_clone(lab, node, typed, &words, clone)
 }
 
-/// What Pacemaker calls the role of a copy that runs.
+/// Pacemaker's names for the role of a running instance.
 const STARTED: [&str; 5] = ["Started", "Promoted", "Unpromoted", "Master", "Slave"];
 
-/// The resource's name, and its container's.
+/// The name of the resource, and of its container.
 pub const ETCD: &str = "etcd";
 /// The name that pcs gives the clone.
 pub const ETCD_CLONE: &str = "etcd-clone";
 
-/// The value of a node's attribute; nothing where it has none.
+/// Returns the value of a node's attribute, if it has one.
 pub fn attribute(lab: &Lab, node: Node, lifetime: &str, name: &str) -> Option<String> {
     let words = ["crm_attribute", "--query", "--quiet", "--lifetime", lifetime, "--node", node.name(), "--name", name];
     host::must(lab, node, &words).ok().map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// Sets a node's attribute, typed on `by`.
+/// Sets a node's attribute by a command on `by`.
 pub fn set_attribute(lab: &Lab, by: Node, node: Node, lifetime: &str, name: &str, value: &str) -> Result<()> {
     let words = ["crm_attribute", "--lifetime", lifetime, "--node", node.name(), "--name", name, "--update", value];
     host::must(lab, by, &words).map(drop)
 }
 
-/// What `crm_mon` shows on a node that runs, failures and attributes included.
+/// Returns the output of `crm_mon` on a running node, with failures and attributes.
 pub fn crm_mon(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["crm_mon", "-1", "-A", "-f", "-r", "-n"])
 }
 
-/// The names of the nodes that Pacemaker has online, as `node` sees it.
+/// Returns the nodes that Pacemaker on `node` reports as online.
 pub fn online(lab: &Lab, node: Node) -> Vec<Node> {
     let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"]) else { return Vec::new() };
     let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
@@ -236,14 +237,14 @@ pub fn online(lab: &Lab, node: Node) -> Vec<Node> {
         .collect()
 }
 
-/// The node that coordinates, as `node` sees it.
+/// Returns the designated controller, as `node` reports it.
 pub fn coordinator(lab: &Lab, node: Node) -> Result<Node> {
     let said = host::must(lab, node, &["crmadmin", "--dc_lookup"])?;
     let name = said.split_whitespace().find_map(|word| word.parse().ok());
     name.ok_or_else(|| format!("nobody coordinates: {said}").into())
 }
 
-/// Which nodes are being fenced at the moment, as `node` sees it.
+/// Returns the nodes that are being fenced, as `node` reports them.
 pub fn being_fenced(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let xml = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"])?;
     let document = roxmltree::Document::parse(&xml)?;
@@ -252,7 +253,7 @@ pub fn being_fenced(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(pending.filter_map(|event| event.attribute("target").map(str::to_owned)).collect())
 }
 
-/// Whether the last that Pacemaker did with etcd on `node` was a stop, and nothing is under way there.
+/// Returns whether Pacemaker's last action with etcd on `node` was a stop, with no other action pending there.
 pub fn last_is_a_stop(lab: &Lab, node: Node) -> Result<bool> {
     let history = format!("//node_state[@uname='{node}']//lrm_resource[starts-with(@id,'{ETCD}')]");
     let xml = host::must(lab, node, &["cibadmin", "--query", "--xpath", &history])?;
@@ -265,7 +266,7 @@ pub fn last_is_a_stop(lab: &Lab, node: Node) -> Result<bool> {
     Ok(is_stop && !under_way)
 }
 
-/// Returns the nodes on which Pacemaker, as `node` sees it, has started etcd, whether that serves or not.
+/// Returns the nodes on which Pacemaker has started etcd, as `node` reports it, even if that etcd does not serve.
 pub fn has_etcd_started(lab: &Lab, node: Node) -> Vec<Node> {
     let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "--output-as=xml"]) else { return Vec::new() };
     let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
@@ -280,7 +281,7 @@ pub fn has_etcd_started(lab: &Lab, node: Node) -> Vec<Node> {
     nodes.filter_map(|node| node.attribute("name")?.parse().ok()).collect()
 }
 
-/// Failures that Pacemaker still shows, and instances of etcd that it does not have running; empty when all is well.
+/// Returns the failures that Pacemaker shows, and the instances of etcd that do not run. Empty in a healthy cluster.
 pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let xml = host::must(lab, node, &["crm_mon", "-1", "-r", "-f", "--output-as=xml"])?;
     let document = roxmltree::Document::parse(&xml)?;
@@ -311,8 +312,8 @@ pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Waits until nothing is left to complain about, and answers what still is after two minutes: a fence device whose BMC
-/// was away takes a quarter of a minute for each try.
+/// Waits until [`complaints`] is empty. Returns the complaints that remain after two minutes: a fence device whose BMC
+/// was away takes 15 s for each try.
 pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
     let node = host::any_running(lab)?;
     let mut last = Vec::new();
@@ -324,7 +325,7 @@ pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
     Ok(if clean.is_ok() { Vec::new() } else { last })
 }
 
-/// A failed action that Pacemaker remembers.
+/// A failed action in Pacemaker's history.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// The action, such as `etcd_start_0`.
@@ -346,7 +347,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// The failures that Pacemaker keeps.
+/// Returns the failures in Pacemaker's history.
 pub fn failures(lab: &Lab, node: Node) -> Vec<Failure> {
     let Ok(xml) = host::must(lab, node, &["crm_mon", "-1", "-f", "--output-as=xml"]) else { return Vec::new() };
     let Ok(document) = roxmltree::Document::parse(&xml) else { return Vec::new() };
@@ -364,7 +365,7 @@ pub fn failures(lab: &Lab, node: Node) -> Vec<Failure> {
         .collect()
 }
 
-/// Pacemaker 2.1.5 escapes exit reasons twice.
+/// Decodes XML entities, because Pacemaker 2.1.5 escapes exit reasons twice.
 fn unescape(text: &str) -> String {
     [("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
         .iter()

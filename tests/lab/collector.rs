@@ -1,4 +1,4 @@
-//! The collector on hosts that have no timer for it: one look, typed.
+//! The collector on hosts that have no timer for it: each run is a typed command.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// Has both nodes look once. What one publishes the other one sees, so that the last to look has seen all.
+/// Runs the collector on both nodes. Each node sees what the other published before, so the last to run sees
+/// everything.
 pub fn collect(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| collect_on(lab, node))
 }
@@ -18,7 +19,7 @@ pub fn collect_on(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["tandem", "collect"]).map(drop)
 }
 
-/// Takes back what was published: nobody looks again, and after five minutes it would count as stale.
+/// Deletes the published attribute. No timer renews it, and after five minutes it would count as stale.
 pub fn forget(lab: &Lab) -> Result<()> {
     for node in NODES.into_iter().filter(|node| host::running(lab, *node).is_some()) {
         host::must(lab, node, &["attrd_updater", "--delete", "--name", "tandem-collected"])?;
@@ -26,9 +27,9 @@ pub fn forget(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Makes what `node` has published as old as this.
+/// Changes the time in what `node` has published to this age.
 pub fn make_old(lab: &Lab, node: Node, age: Duration) -> Result<()> {
-    // Pacemaker 2.1 prints quotes as XML does, and 3.0 as C does.
+    // Pacemaker 2.1 escapes quotes as XML does, and 3.0 as C does.
     let all = host::must(lab, node, &["attrd_updater", "--query", "--name", "tandem-collected"])?;
     let said = all.lines().find(|line| line.contains(&format!("host=\"{node}\""))).unwrap_or_default();
     let value = said.split_once("value=\"").and_then(|(_, rest)| rest.trim_end().strip_suffix('"'));
@@ -40,8 +41,8 @@ pub fn make_old(lab: &Lab, node: Node, age: Duration) -> Result<()> {
     host::must(lab, node, &update).map(drop)
 }
 
-/// Has the machine tell the UUID that its own BMC tells, until it boots again: what this machine's firmware says would be the
-/// same on both hosts.
+/// Makes the machine report the UUID that its own BMC reports, until its next boot. The UUID of the real firmware would
+/// be the same on both hosts.
 pub fn tell_uuid(lab: &Lab, node: Node) -> Result<()> {
     const LAID_OVER: &str = "mkdir -p /run/class/dmi/id && echo \"$1\" > /run/class/dmi/id/product_uuid && \
                              mount -t overlay -o lowerdir=/run/class:/sys/class overlay /sys/class";

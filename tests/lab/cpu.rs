@@ -1,4 +1,5 @@
-//! What a call costs in CPU time, by the kernel's accounting: of all that it starts, daemons included, and of nothing beside it.
+//! The CPU time of a call, by the kernel's accounting: of all processes that it starts, daemons included, and of no
+//! other process.
 
 use std::time::Duration;
 
@@ -7,10 +8,10 @@ use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// All that the call starts is in this cgroup; what it leaves running has half a second to end.
+/// The cgroup of the call and its children. Processes that outlive the call have half a second to end.
 const CGROUP: &str = "/sys/fs/cgroup/measured";
 
-/// Of a command line on `node`, whatever it says and however it ends.
+/// Returns the CPU time of a command line on `node`, whatever its output and exit code.
 pub fn of(lab: &Lab, node: Node, call: &str) -> Result<Duration> {
     let run = format!("mkdir {CGROUP} && echo $$ > {CGROUP}/cgroup.procs && {{ {call}; }} > /dev/null 2>&1; true");
     host::must(lab, node, &["sh", "-c", &run])?;

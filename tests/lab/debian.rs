@@ -1,5 +1,5 @@
-//! Files out of Debian's packages, and whole machines made of them, of any of its suites, through a private apt
-//! configuration: the machine's own packages stay as they are.
+//! Files and whole root trees made of Debian's packages, of any of its suites. A private apt configuration leaves the
+//! machine's own packages as they are.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ const KEYRINGS: &str = "/usr/share/keyrings/debian-archive-trixie-automatic.gpg,
                         /usr/share/keyrings/debian-archive-bookworm-automatic.gpg,\
                         /usr/share/keyrings/debian-archive-bookworm-stable.gpg";
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// Where what was made of packages is kept.
+/// The directory that keeps what was made of packages.
 pub const CACHE: &str = "/var/cache/tandem-lab";
 
-/// How a root tree is made beside its suite and packages. Pages that nobody reads there are two thirds of some packages,
-/// and what a package starts must not start on this machine.
+/// Options for a root tree, in addition to its suite and packages. Documentation is left out, because it is two thirds
+/// of some packages, and services of the packages must not start on this machine.
 const TREE_OPTIONS: &[&str] = &[
     "--mode=root",
     "--variant=minbase",
@@ -33,15 +33,16 @@ const TREE_OPTIONS: &[&str] = &[
     "--customize-hook=rm \"$1/usr/sbin/policy-rc.d\" \"$1/etc/dpkg/dpkg.cfg.d/99mmdebstrap\"",
 ];
 
-/// The root file system of a minimal machine of `suite` with `packages` and what they depend on: nothing in it has ever
-/// run. Made on first use, a minute or two, and kept by what went into it; nobody may write to it.
+/// Returns the root file system of a minimal machine of `suite` with `packages` and their dependencies, in which
+/// nothing has ever run. The first use makes it in a minute or two, under a name derived from its contents. Callers
+/// must not write to it.
 pub fn root_tree(suite: &str, packages: &[&str]) -> Result<PathBuf> {
     let made_of = [&[suite][..], packages, TREE_OPTIONS].concat().join("\n");
     let hash = digest(&SHA256, made_of.as_bytes());
     let hash = u64::from_be_bytes(hash.as_ref()[..8].try_into()?);
     let tree = Path::new(CACHE).join(format!("root-{suite}-{hash:016x}"));
     sh::make_dir(Path::new(CACHE))?;
-    // Labs side by side need the same tree: the second waits for the first.
+    // Labs that run in parallel need the same tree: the second one waits for the first.
     let lock = fs::File::create(tree.with_extension("lock"))?;
     let _alone =
         Flock::lock(lock, FlockArg::LockExclusive).map_err(|(_, errno)| format!("{}: {errno}", tree.display()))?;
@@ -99,7 +100,7 @@ fn download(suite: &str, packages: &[&str], work: &Path) -> Result<()> {
         format!("Dir::State::status={}", at("status")),
         format!("Dir::Cache={}", at("cache")),
         "Acquire::Languages=none".to_owned(),
-        // Else it goes on without the lists that it could not fetch.
+        // Without this option, apt would continue without the lists that it could not fetch.
         "APT::Update::Error-Mode=any".to_owned(),
         "APT::Sandbox::User=root".to_owned(),
     ];

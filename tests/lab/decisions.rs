@@ -1,5 +1,4 @@
-//! What the agents decided is decided again, by the same program: the recorded evidence alone must lead to every
-//! recorded plan.
+//! Replay of the agents' decisions by the same program: the recorded evidence alone must lead to every recorded plan.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,14 +10,13 @@ use crate::node::{NODES, Node};
 use crate::sh::{self, Output, Result};
 use crate::state::Lab;
 
-/// Where whoever renews the recorded runs under `tests/fixtures/decisions/lab` has them copied to.
+/// The variable that names a directory for copies of the records, to renew `tests/fixtures/decisions/lab`.
 const KEEP: &str = "LAB_KEEP_DECISIONS";
-/// What the line that tells how many were replayed goes on with after the number.
+/// The text after the number in the line that reports how many decisions were replayed.
 const REPLAYED: &str = " decisions replayed";
 
-/// Takes the decisions that both hosts have recorded since the last time and replays them; a difference is an error that
-/// shows the first one. A host on which Tandem decided nothing has none.
-/// Answers how many there were.
+/// Replays the decisions that both hosts recorded since the last call, and returns their number. A difference is an
+/// error that shows the first one. A host on which Tandem decided nothing has no records.
 pub fn replay(lab: &Lab, what: &str) -> Result<usize> {
     let mut count = 0;
     let mut said = Vec::new();
@@ -40,12 +38,12 @@ pub fn replay(lab: &Lab, what: &str) -> Result<usize> {
     Ok(count)
 }
 
-/// The program that the host runs: another build may decide otherwise, and rightly.
+/// Returns the program that the host runs, because another build may rightly decide otherwise.
 fn program(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "usr").join("sbin/tandem")
 }
 
-/// Drops what a host has recorded since the last time: another program than its own has recorded some of it.
+/// Drops the records since the last replay, because another program than the host's own made some of them.
 pub fn forget(lab: &Lab, node: Node) -> Result<()> {
     take_text(lab, node).map(drop)
 }
@@ -63,19 +61,20 @@ fn take(lab: &Lab, node: Node) -> Result<Option<PathBuf>> {
     Ok(Some(all))
 }
 
-/// Keeps what a host has recorded since, for whoever looks at why a scenario failed, beside what was replayed last.
+/// Keeps the records since the last replay, next to those replayed last, so that the operator can debug a failed
+/// scenario.
 pub fn keep_unreplayed(lab: &Lab, node: Node) -> Result<()> {
     let text = take_text(lab, node)?;
     sh::make_dir(&lab.taken_decisions(node))?;
     sh::write(&lab.taken_decisions(node).join("since.jsonl"), text)
 }
 
-/// Moves them away, and answers what they hold: the older one of two has the longer name.
+/// Moves a host's records away and returns their contents. The older one of two files has the longer name.
 fn take_text(lab: &Lab, node: Node) -> Result<Vec<u8>> {
     host::take_files(lab, node, "tandem", "decisions-")
 }
 
-/// Nothing that was recorded before the program was put in its place can be its own.
+/// Checks that the first record is newer than the installed program; an older one cannot be its own.
 fn must_be_of_this_program(lab: &Lab, node: Node, records: &[u8]) -> Result<()> {
     let placed = fs::metadata(program(lab, node))?.ctime();
     let first = records.split(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok());
@@ -86,12 +85,12 @@ fn must_be_of_this_program(lab: &Lab, node: Node, records: &[u8]) -> Result<()> 
     }
 }
 
-/// The number at the beginning of the line that goes on with `words`.
+/// Returns the number at the beginning of the line that continues with `words`.
 fn number_before(text: &str, words: &str) -> Option<usize> {
     text.lines().find_map(|line| line.split_once(words)?.0.parse().ok())
 }
 
-/// From the first decision that differs to where the next one begins.
+/// Returns the text from the first decision that differs to the beginning of the next one.
 fn first_difference(done: &Output) -> String {
     let begins = |line: &&str| line.split_once(": ").is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     let mut lines = done.stdout.lines();

@@ -1,4 +1,4 @@
-//! The main job, shown: cut the power of one node under a steady writer, and watch the other one take over.
+//! The demo of the main job: cut the power of one node under a steady writer, and show how the other node takes over.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::up::{self, Wish};
 use crate::verdict::Verdict;
 use crate::writer::{FIRST_WRITES, Load, STEADY, Writers};
 
-/// Whose power is cut.
+/// The node that loses power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Victim {
     Leader,
@@ -32,7 +32,7 @@ impl Victim {
         }
     }
 
-    /// The node that this means at the moment.
+    /// Returns the node that has this role now.
     pub fn node(self, leader: Node) -> Node {
         match self {
             Self::Leader => leader,
@@ -41,12 +41,13 @@ impl Victim {
     }
 }
 
-/// Long enough after fencing to see that the survivor recovers by itself, as servers take minutes to boot.
+/// A boot delay that shows that the survivor recovers alone, as real servers take minutes to boot.
 const BOOT_DELAY: u64 = 15;
 const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const RETURN_LIMIT: Duration = Duration::from_secs(180);
 
-/// What was asked for, or else that long where a host boots in no time: a virtual machine's own boot takes as long by itself.
+/// Returns the boot delay from the command line, or [`BOOT_DELAY`] for namespaces, which boot at once. A virtual
+/// machine's boot takes that long by itself.
 pub fn boot_delay(wish: Wish) -> u64 {
     match wish.hosts {
         host::Kind::Namespaces if wish.boot_delay == 0 => BOOT_DELAY,
@@ -54,7 +55,7 @@ pub fn boot_delay(wish: Wish) -> u64 {
     }
 }
 
-/// Brings a lab up, shows the main job and takes the lab away again, whatever happens.
+/// Brings a lab up, shows the main job, and takes the lab down in any case.
 pub fn run(lab: &Lab, mut wish: Wish, victim: Victim) -> Result<()> {
     wish.boot_delay = boot_delay(wish);
     up::up(lab, wish)?;
@@ -71,15 +72,15 @@ pub fn run(lab: &Lab, mut wish: Wish, victim: Victim) -> Result<()> {
     if left.is_empty() { Ok(()) } else { Err("the lab could not be taken away entirely".into()) }
 }
 
-/// What one power cut came to.
+/// The results of one power cut.
 pub struct Outcome {
     pub story: Story,
-    /// From the cut to the first write that was acknowledged after it.
+    /// The time from the cut to the first write that was acknowledged after it.
     pub first_write: Duration,
     pub verdict: Verdict,
-    /// Acknowledged writes that the survivor had lost when it was alone.
+    /// The acknowledged writes that the survivor had lost while it ran standalone.
     pub lost_alone: usize,
-    /// From the cut to two voters.
+    /// The time from the cut to two voters.
     pub voters_after: Duration,
 }
 
@@ -95,7 +96,7 @@ fn show(lab: &Lab, victim: Victim) -> Result<()> {
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ").into()) }
 }
 
-/// Cuts a node's power under a steady writer and waits until two voters are back. `at_cut` runs right before the cut,
+/// Cuts a node's power under a steady writer, and waits until two voters are back. `at_cut` runs right before the cut,
 /// with the survivor.
 pub fn power_cut(
     lab: &Lab,
@@ -132,7 +133,7 @@ pub fn power_cut(
     ));
     let lost_alone = lost_now(&writers, survivor, &story)?;
     if !power::is_on(lab, victim) {
-        // Fencing may have switched it on already.
+        // The fence agent may have switched it on already.
         power::on(lab, victim)?;
         story.tell(&format!("{victim} is switched on"));
     }
@@ -145,7 +146,7 @@ pub fn power_cut(
     Ok(Outcome { story, first_write, verdict, lost_alone, voters_after })
 }
 
-/// Reads from the survivor what was acknowledged so far, while it is alone and writing goes on.
+/// Reads the acknowledged writes back from the survivor while it runs standalone and the writers continue.
 fn lost_now(writers: &Writers, survivor: Node, story: &Story) -> Result<usize> {
     let acks = writers.acknowledged();
     let lost = crate::history::lost(&acks, &writers.read_back(survivor)?.store).len();

@@ -1,5 +1,5 @@
-//! What a host's disks hold before its first boot: configuration, certificates, and our program in place; and etcd's own
-//! disk, for hosts that have one.
+//! The contents of a host's disks before its first boot: configuration, certificates, and the installed program. Also
+//! etcd's own disk, for hosts that have one.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::tls;
 
-/// Directories that Pacemaker's own user must be able to write, relative to `/var`.
+/// The directories that Pacemaker's own user must be able to write, relative to `/var`.
 const CLUSTER_USERS: &[&str] = &[
     "lib/pacemaker",
     "lib/pacemaker/blackbox",
@@ -27,11 +27,12 @@ const CLUSTER_USERS: &[&str] = &[
 ];
 const ROOTS: &[&str] =
     &["lib/corosync", "lib/etcd", "lib/containers", "lib/cni", "lib/pcsd", "log/corosync", "log/pcsd", "log/cluster"];
-/// Where the package puts its units.
+/// The directory of the package's units.
 const UNITS: &str = "lib/systemd/system";
 
-/// podman in a host: `runc` (crun needs more of the cgroup tree than a plain container host has), no systemd to ask
-/// for cgroups or a journal, and limits that hold where raising them is not allowed.
+/// podman's configuration in a host. It uses `runc`, because crun needs more of the cgroup tree than a plain container
+/// host has. It does not ask systemd for cgroups or a journal, and sets limits that work where raising them is not
+/// allowed.
 const CONTAINERS_CONF: &str = r#"[engine]
 runtime = "runc-lab"
 cgroup_manager = "cgroupfs"
@@ -46,7 +47,7 @@ pids_limit = 0
 log_driver = "k8s-file"
 "#;
 
-/// `runc`, but for the one thing that a machine without CAP_SYS_RESOURCE cannot give: a lower OOM score.
+/// A wrapper of `runc` that sets the OOM score to 0, because a machine without `CAP_SYS_RESOURCE` cannot lower it.
 const RUNC: &str = "#!/bin/sh
 bundle=
 for word; do
@@ -63,7 +64,7 @@ pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     }
     for overlay in ["etc", "usr"] {
         sh::make_dir(&lab.node_dir(node).join("work").join(overlay))?;
-        // The overlay's root takes its mode from here.
+        // The overlay's root takes its mode from this directory.
         fs::set_permissions(lab.disk(node, overlay), fs::Permissions::from_mode(0o755))?;
     }
     fs::set_permissions(lab.disk(node, "var-tmp"), fs::Permissions::from_mode(0o1777))?;
@@ -78,8 +79,8 @@ pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     install_runc(lab, node)
 }
 
-/// The configuration of one virtual machine, for the disk that is made of it; and its program, which replays here what it
-/// decided there.
+/// Fills the disk of a virtual machine: its configuration, and its program, which the lab also uses here to replay
+/// decisions.
 pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     for role in ["etc", "usr", "var-log"] {
         sh::make_dir(&lab.disk(node, role))?;
@@ -91,7 +92,7 @@ pub fn create_for_vm(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     install_program(lab, node)
 }
 
-/// Returns the place of `/var/lib/etcd` on the machine, which is the mount point where etcd has a disk of its own.
+/// Returns the place of `/var/lib/etcd` on the machine. It is the mount point if etcd has a disk of its own.
 pub fn mount_point(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "var-lib").join("etcd")
 }
@@ -107,7 +108,7 @@ fn own_disk(lab: &Lab, node: Node) -> PathBuf {
     lab.disk(node, "etcd")
 }
 
-/// Gives etcd a disk of its own, which holds the data that is there. The host is off.
+/// Gives etcd a disk of its own with its present data. The host must be off.
 pub fn give_own_disk(lab: &Lab, node: Node) -> Result<()> {
     let (own, point) = (own_disk(lab, node), mount_point(lab, node));
     if !own.is_dir() {
@@ -122,7 +123,7 @@ fn unmounted(node: Node) -> String {
     format!("unmounted-{node}")
 }
 
-/// Decides whether the next boots of the host mount etcd's own disk.
+/// Sets whether the next boots of the host mount etcd's own disk.
 pub fn set_mounted(lab: &Lab, node: Node, on: bool) -> Result<()> {
     lab.event(&format!(
         "etcd's disk of {node} is {}",
@@ -131,13 +132,12 @@ pub fn set_mounted(lab: &Lab, node: Node, on: bool) -> Result<()> {
     lab.set(&unmounted(node), if on { "" } else { "yes" })
 }
 
-/// Returns etcd's own disk where a boot mounts it.
+/// Returns etcd's own disk if a boot mounts it.
 pub fn mounted(lab: &Lab, node: Node) -> Option<PathBuf> {
     let is_mounted = lab.setting(&unmounted(node)).is_none_or(|text| text.is_empty());
     Some(own_disk(lab, node)).filter(|own| is_mounted && own.is_dir())
 }
 
-/// Empties a directory.
 pub fn empty(dir: &Path) -> Result<()> {
     for entry in fs::read_dir(dir)?.flatten() {
         let path = entry.path();
@@ -146,14 +146,14 @@ pub fn empty(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `to` hold what `from` holds, owners and times included.
+/// Replaces the contents of `to` with those of `from`, including owners and times.
 pub fn replace(from: &Path, to: &Path) -> Result<()> {
     sh::make_dir(to)?;
     empty(to)?;
     sh::run("cp", &[OsStr::new("-a"), from.join(".").as_os_str(), to.as_os_str()]).map(drop)
 }
 
-/// Where a path relative to the host's `/var` is.
+/// Returns the place of a path that is relative to the host's `/var`.
 fn place(lab: &Lab, node: Node, path: &str) -> PathBuf {
     let (role, rest) = path.split_once('/').unwrap_or((path, ""));
     lab.disk(node, &format!("var-{role}")).join(rest)
@@ -170,7 +170,7 @@ fn make_var(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// A cluster that was made already: its configuration, the first CIB, and certificates for etcd.
+/// Writes the files of a configured cluster: its configuration, the first CIB, and certificates for etcd.
 fn make_cluster(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     let (user, group) = release::hacluster(lab)?;
     let cib = place(lab, node, "lib/pacemaker/cib/cib.xml");
@@ -188,7 +188,7 @@ fn make_etc(lab: &Lab, node: Node) -> Result<()> {
     sh::make_dir(&etc.join("ssl/certs"))?;
     sh::write(&etc.join("hostname"), format!("{node}\n"))?;
     sh::write(&etc.join("hosts"), format!("127.0.0.1 localhost\n10.99.0.1 {}\n10.99.0.2 {}\n", Node::One, Node::Two))?;
-    // The hosts trust the lab's CA as a site's hosts trust the site's: BMC certificates are verified, not waved through.
+    // The hosts trust the lab's CA as a site's hosts trust the site's CA, so that BMC certificates are verified.
     let mut trusted = fs::read(release::root(lab).join("etc/ssl/certs/ca-certificates.crt")).unwrap_or_default();
     trusted.extend(fs::read(lab.pki().join("ca.crt"))?);
     sh::write(&etc.join("ssl/certs/ca-certificates.crt"), trusted)
@@ -208,11 +208,11 @@ fn make_cluster_etc(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     tls::write_secret(&dir.join("etcd.key"), &fs::read(lab.pki().join(format!("{name}.key")))?)
 }
 
-/// The binary, its names and its pages, where the package puts them.
+/// Installs the binary, its links and its man pages where the package puts them.
 fn install_program(lab: &Lab, node: Node) -> Result<()> {
     let usr = lab.disk(node, "usr");
     if let Some(packages) = program::packages() {
-        // Their files begin with `usr`, which is also what the disk is called.
+        // The packages' files begin with `usr`, which is also the name of the disk.
         let disks = usr.parent().unwrap_or(&usr);
         let extract = |package: &PathBuf| sh::run("dpkg-deb", &[Path::new("--extract"), package, disks]).map(drop);
         return packages.iter().try_for_each(extract);

@@ -1,4 +1,4 @@
-//! What etcd itself says, asked over TLS from the client's place on the network, one node at a time.
+//! Queries of etcd over TLS from the client's place on the network, one node at a time.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::node::{NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// How long one question may take.
+/// The time-out of one question.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Runs `work` in a thread that lives in the client's network namespace; its sockets are the client's.
+/// Runs `work` in a thread in the client's network namespace, so that its sockets are the client's.
 pub fn as_client<T: Send + 'static>(lab: &Lab, work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let network = std::fs::File::open(net::client_handle(lab))?;
     let thread = std::thread::spawn(move || {
@@ -26,12 +26,12 @@ pub fn as_client<T: Send + 'static>(lab: &Lab, work: impl FnOnce() -> Result<T> 
     thread.join().map_err(|_| "a client thread panicked")?
 }
 
-/// A runtime on the calling thread alone: other threads would be in another network.
+/// Returns a runtime on the calling thread alone, because other threads would be in another network namespace.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
 
-/// The client's certificate and what it trusts.
+/// Returns the client's certificate and its trusted CA.
 pub fn tls(lab: &Lab) -> Result<TlsOptions> {
     let read = |name: &str| std::fs::read(lab.pki().join(name));
     Ok(TlsOptions::new()
@@ -39,7 +39,7 @@ pub fn tls(lab: &Lab) -> Result<TlsOptions> {
         .identity(Identity::from_pem(read("client.crt")?, read("client.key")?)))
 }
 
-/// A client that knows this one node only: what it is told, this node said.
+/// Connects a client to this node alone, so that each answer is from this node.
 pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
     let options = ConnectOptions::new()
         .with_tls(tls.clone())
@@ -48,28 +48,28 @@ pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
     Ok(Client::connect([node.endpoint()], Some(options)).await?)
 }
 
-/// What the head of an answer says.
+/// Reads the header of an answer.
 pub fn header(said: Option<&ResponseHeader>) -> Option<Header> {
     let said = said?;
     let (revision, term) = (said.revision(), said.raft_term());
     Some(Header { revision, term, cluster: said.cluster_id(), member: said.member_id() })
 }
 
-/// What one node's etcd says about itself and its cluster.
+/// The state of one node's etcd and its cluster, as that etcd reports it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     pub member: u64,
     pub leader: u64,
     pub learner: bool,
-    /// Started voters by member id, in order.
+    /// The ids of started voters, sorted.
     pub voters: Vec<u64>,
-    /// Learners, and members that are listed but never started.
+    /// The number of learners, and of members that are listed but never started.
     pub others: usize,
-    /// Whether a linearizable read came back: only a node in touch with a quorum can do that.
+    /// True if a linearizable read succeeded, which only a node in touch with a quorum can do.
     pub reads: bool,
 }
 
-/// Asks one node.
+/// Queries one node.
 pub fn view(lab: &Lab, node: Node) -> Result<View> {
     let tls = tls(lab)?;
     as_client(lab, move || {
@@ -79,7 +79,7 @@ pub fn view(lab: &Lab, node: Node) -> Result<View> {
     })
 }
 
-/// Asks one node that serves until it answers: a busy machine may take longer than one question does.
+/// Queries a serving node until it answers, because a busy machine may take longer than one time-out.
 pub fn wait_view(lab: &Lab, node: Node) -> Result<View> {
     check::eventually(&format!("the etcd of {node} answers"), || view(lab, node), Result::is_ok)?
 }
@@ -94,7 +94,7 @@ async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {
         ..View::default()
     };
     if view.learner {
-        // It neither lists members nor reads for anybody.
+        // This etcd neither lists members nor serves reads.
         return Ok(view);
     }
     for member in client.member_list().await?.members() {
@@ -109,13 +109,13 @@ async fn ask(tls: &TlsOptions, node: Node) -> Result<View> {
     Ok(view)
 }
 
-/// The two voters, and which of the nodes leads.
+/// The two voters, with the leader among the nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Voters {
     pub leader: Node,
 }
 
-/// Whether both nodes say, each for itself, that exactly the two of them are voters of one cluster with one leader.
+/// Checks that both nodes report exactly these two voters of one cluster with one leader.
 pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
     let mut views = Vec::new();
     for node in NODES {
@@ -145,10 +145,10 @@ pub fn two_voters(lab: &Lab) -> std::result::Result<Voters, String> {
     }
 }
 
-/// However slow the machine: a recovery that takes longer is none.
+/// The limit for a recovery on a machine of any speed.
 pub const TWO_VOTERS_WITHIN: Duration = Duration::from_secs(600);
 
-/// That `took` from the blow to two voters is no longer than any recovery may take.
+/// Checks that `took`, from the blow to two voters, is within [`TWO_VOTERS_WITHIN`].
 pub fn must_be_in_time(took: Duration) -> Result<()> {
     if took <= TWO_VOTERS_WITHIN {
         return Ok(());
@@ -157,12 +157,13 @@ pub fn must_be_in_time(took: Duration) -> Result<()> {
     Err(format!("two voters took {took} s, more than the {limit} that any recovery may take").into())
 }
 
-/// Waits until [`two_voters`] holds, for `limit` or as long as a slow machine needs instead, but never longer than any may take.
+/// Waits until [`two_voters`] holds, for `limit` stretched by the machine's slowness, but at most
+/// [`TWO_VOTERS_WITHIN`].
 pub fn wait_two_voters(lab: &Lab, limit: Duration) -> Result<Voters> {
     wait_two_voters_and(lab, limit, || ())
 }
 
-/// The same, with something to do at each look.
+/// Waits as [`wait_two_voters`] does, and calls `each` before each observation.
 pub fn wait_two_voters_and(lab: &Lab, limit: Duration, mut each: impl FnMut()) -> Result<Voters> {
     let limit = limit.min(sh::unstretched(TWO_VOTERS_WITHIN));
     let mut last = String::new();
@@ -173,8 +174,8 @@ pub fn wait_two_voters_and(lab: &Lab, limit: Duration, mut each: impl FnMut()) -
     found.map_err(|error| format!("{error}: {last}").into())
 }
 
-/// The hash of everything that each node's store holds up to the revision that both have, in the order of
-/// [`NODES`]. Members of one history have the same.
+/// Returns the hash of each node's store up to the revision that both have, in the order of [`NODES`]. Members of one
+/// history have the same hash.
 pub fn hashes(lab: &Lab) -> Result<[u32; 2]> {
     check::eventually("both nodes say what their stores hold", || try_hashes(lab), Result::is_ok)?
 }
@@ -201,7 +202,7 @@ async fn hash_both(tls: &TlsOptions) -> Result<[u32; 2]> {
     Ok(hashes)
 }
 
-/// One line for `status`.
+/// Returns one line for `status`.
 pub fn describe(lab: &Lab, node: Node) -> String {
     match view(lab, node) {
         Ok(view) => format!(
@@ -217,13 +218,13 @@ pub fn describe(lab: &Lab, node: Node) -> String {
     }
 }
 
-/// The number that the etcd process of the host's container has on that host; nothing if it does not run.
+/// Returns the process id of etcd on its host. `None` if it does not run.
 pub fn pid(lab: &Lab, node: Node) -> Option<String> {
     let said = host::must(lab, node, &["podman", "inspect", "--format", "{{.State.Pid}}", "etcd"]).ok()?;
     Some(said.trim().to_owned()).filter(|pid| !pid.is_empty() && pid != "0")
 }
 
-/// Has the etcd of `from`, which leads, hand leadership to the other one.
+/// Makes the leader `from` transfer leadership to the other node.
 pub fn move_leader(lab: &Lab, from: Node, to: Node) -> Result<()> {
     let id = wait_view(lab, to)?.member;
     let tls = tls(lab)?;
@@ -233,10 +234,10 @@ pub fn move_leader(lab: &Lab, from: Node, to: Node) -> Result<()> {
     })
 }
 
-/// SIGKILL to the etcd process of the host's container.
+/// Sends SIGKILL to the etcd process of the host's container.
 pub fn kill(lab: &Lab, node: Node) -> Result<()> {
     let pid = pid(lab, node).ok_or_else(|| format!("no etcd runs on {node}"))?;
-    // The number is the host's own: the signal must be sent from inside.
+    // The process id is valid only inside the host, so the signal must be sent there.
     host::must(lab, node, &["kill", "-9", &pid])?;
     lab.event(&format!("etcd on {node} got SIGKILL"));
     Ok(())

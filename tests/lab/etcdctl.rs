@@ -1,5 +1,5 @@
-//! Debian's `etcdctl` of etcd's own release line, at the client's place on the network, as somebody types it there: with one
-//! node's endpoint, and the client's certificate.
+//! Debian's `etcdctl` of the lab's etcd release line. It runs at the client's place on the network, with one node's
+//! endpoint and the client's certificate, as an operator would type it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// The program, and whom it asks.
+/// The program, and the endpoint that it uses.
 #[derive(Clone, Debug)]
 pub struct Etcdctl {
     program: PathBuf,
@@ -26,7 +26,7 @@ pub struct Etcdctl {
 }
 
 impl Etcdctl {
-    /// One that knows `node` only.
+    /// Returns a command for the endpoint of `node` alone.
     pub fn at(lab: &Lab, node: Node) -> Result<Self> {
         let version = Version::parse(&lab.setting("etcd").unwrap_or_default())?;
         Ok(Self {
@@ -40,7 +40,8 @@ impl Etcdctl {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("/usr/bin/nsenter");
         command.arg(format!("--net={}", self.network.display())).arg(&self.program).args(words).env_clear();
-        // Not as arguments: those are the commands that a guide prints.
+        // The credentials are environment variables, so that the arguments are exactly the commands that a guide
+        // prints.
         command.env("ETCDCTL_API", "3").env("ETCDCTL_ENDPOINTS", &self.endpoint);
         for (name, file) in [("CACERT", "ca.crt"), ("CERT", "client.crt"), ("KEY", "client.key")] {
             command.env(format!("ETCDCTL_{name}"), self.pki.join(file));
@@ -48,19 +49,19 @@ impl Etcdctl {
         command
     }
 
-    /// Runs a command to its end; one that fails is an error.
+    /// Runs a command to its end. A command that fails is an error.
     pub fn must(&self, words: &[&str]) -> Result<String> {
         sh::must(&mut self.command(words))
     }
 
-    /// The store's revision.
+    /// Returns the store's revision.
     pub fn revision(&self) -> Result<i64> {
         let answer: Value = serde_json::from_str(&self.must(&["get", "lab/probe", "--write-out=json"])?)?;
         let revision = answer.pointer("/header/revision").and_then(Value::as_i64);
         revision.ok_or_else(|| format!("an answer without a revision: {answer}").into())
     }
 
-    /// Starts a command that goes on, and writes down what it says in `log`.
+    /// Starts a command that keeps running, with its output in `log`.
     pub fn start(&self, words: &[&str], log: &Path) -> Result<Running> {
         let file = File::create(log).map_err(|error| format!("cannot write {}: {error}", log.display()))?;
         let mut command = self.command(words);
@@ -69,7 +70,7 @@ impl Etcdctl {
     }
 }
 
-/// A command that goes on; killed when dropped.
+/// A command that keeps running until it is dropped, which kills it.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -77,7 +78,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// What it has said so far.
+    /// Returns the output so far.
     pub fn said(&self) -> String {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
@@ -86,7 +87,7 @@ impl Running {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ctrl-C: it gives back what it holds.
+    /// Sends SIGINT, upon which etcdctl releases its locks and leases.
     pub fn interrupt(&self) -> Result<()> {
         Ok(kill(Pid::from_raw(i32::try_from(self.child.id())?), Signal::SIGINT)?)
     }
@@ -99,7 +100,7 @@ impl Drop for Running {
     }
 }
 
-/// A program out of the packages that an image is made of.
+/// Returns a program from the packages that an image is made of.
 pub fn program(version: Version, tools: Tools, name: &str) -> Result<PathBuf> {
     let program = Path::new(CACHE).join(format!("{name}-{}", version.number()));
     if program.is_file() {

@@ -1,5 +1,5 @@
-//! What a failed scenario looked like when it failed, in a few lines: the end of a run's output may be all that is kept
-//! of it. The whole logs are kept besides, see [`crate::teardown::keep_logs`].
+//! A short description of the lab when a scenario fails, because often only the end of a run's output is kept. For the
+//! whole logs see [`crate::teardown::keep_logs`].
 
 use std::fs;
 
@@ -10,22 +10,22 @@ use crate::node::{NODES, Node};
 use crate::power;
 use crate::state::Lab;
 
-/// All of it, whatever there is to say.
+/// The limit of lines for the whole description.
 const LINES: usize = 44;
-/// How much of a line is shown.
+/// The limit of characters for a line.
 const WIDTH: usize = 220;
-/// What the lab did last, and whose power buttons were pressed.
+/// The number of recent actions of the lab and of the BMCs.
 const EVENTS: usize = 6;
 const AGENT: usize = 5;
-/// Seconds for a program on a host: it may be the very one that hangs.
+/// The time-out in seconds for a program on a host, which may be the very program that hangs.
 const PATIENCE: &str = "10";
-/// What `crm_mon` says first on lines that only order the others.
+/// The beginnings of `crm_mon` lines that only structure its output.
 const CRM_MON_FRAME: &[&str] = &["Status of pacemakerd", "Node List:", "* Resources:"];
-/// What `tandem explain` says first on those of its lines that tell a story.
+/// The beginnings of the informative lines of `tandem explain`.
 const TELLING: &[&str] =
     &["own etcd", "container", "data dir", "this boot", "Pacemaker", "because", "if that lasts", "tandem:"];
 
-/// Power, BMC and etcd of both hosts, and whether they can reach each other.
+/// Returns power, BMC and etcd of both hosts, and whether they can reach each other.
 pub fn standing(lab: &Lab) -> Vec<String> {
     let mut lines = Vec::new();
     for node in NODES {
@@ -40,7 +40,7 @@ pub fn standing(lab: &Lab) -> Vec<String> {
     lines
 }
 
-/// The story of a lab in which something failed just now.
+/// Returns the description of a lab in which a scenario has just failed.
 pub fn of_failure(lab: &Lab) -> Vec<String> {
     let mut lines = standing(lab);
     lines.extend(last(events(lab), EVENTS));
@@ -68,7 +68,7 @@ pub fn of_failure(lab: &Lab) -> Vec<String> {
     lines.iter().map(|line| cut(line)).collect()
 }
 
-/// What the lab did, and what the BMCs were told to do, by time.
+/// Returns the actions of the lab and the power requests to the BMCs, sorted by time.
 fn events(lab: &Lab) -> Vec<String> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let mut lines: Vec<String> = read(lab.events()).lines().map(str::to_owned).collect();
@@ -77,7 +77,7 @@ fn events(lab: &Lab) -> Vec<String> {
     lines
 }
 
-/// What the resource agent wrote to the host's log; that is there also when the host is off.
+/// Returns the lines of the resource agent in the host's log, which is readable even if the host is off.
 fn words_of_the_agent(lab: &Lab, node: Node) -> Vec<String> {
     let log = fs::read(lab.messages(node)).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);

@@ -1,5 +1,5 @@
-//! The program with faults in it that the lab switches on, to show that its checks can fail: built for the scenario that
-//! needs it, as the program that users get must not have them.
+//! The program with faults that the lab switches on, to show that its checks can fail. It is built only for the
+//! scenario that needs it, because the program for users must not contain the faults.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::program;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// Puts it on both hosts. What its forerunner decided is replayed by that one.
+/// Installs the faulty program on both hosts. First the old program replays its own decisions.
 pub fn install(lab: &Lab) -> Result<()> {
     println!("   building the program with the lab's faults");
     let built = build()?;
@@ -19,7 +19,7 @@ pub fn install(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| program::put(lab, node, &built))
 }
 
-/// Switches a fault of it on, or off again. The switch outlives a power cut.
+/// Switches one of its faults on or off. The switch survives a power cut.
 pub fn switch(lab: &Lab, name: &str, on: bool) -> Result<()> {
     const ON: &str = "touch \"$1\" && sync \"$1\" \"${1%/*}\"";
     let script = if on { ON } else { "rm -f \"$1\"" };
@@ -27,10 +27,10 @@ pub fn switch(lab: &Lab, name: &str, on: bool) -> Result<()> {
     NODES.into_iter().try_for_each(|node| host::must(lab, node, &["sh", "-c", script, "sh", &path]).map(drop))
 }
 
-/// Beside the lab's own program, from the same dependencies: only the program itself is built once more, and not optimised, as
-/// labs wait for it. It calls itself another version.
+/// Builds it next to the lab's own program from the same dependencies. Only the program itself is rebuilt, and without
+/// optimisation, because a lab waits for it. It has another version.
 pub fn build() -> Result<PathBuf> {
-    // target/debug, or the directory of another profile.
+    // This is `target/debug`, or the directory of another profile.
     let directory = Path::new(env!("CARGO_BIN_EXE_tandem")).parent().ok_or("the program is in no directory")?;
     let target = directory.parent().ok_or("the program is in no target directory")?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

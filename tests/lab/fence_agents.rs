@@ -1,4 +1,4 @@
-//! Debian's own fence agents, out of its package, put on hosts of the machine's own release.
+//! Debian's own fence agents from its package, for hosts of the machine's own release.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 
 const SUITE: &str = "bookworm";
-/// The agents, and what they import and run.
+/// The packages of the agents, and of what they import and run.
 const PACKAGES: &[&str] = &["fence-agents", "iputils-ping", "python3-pexpect", "python3-ptyprocess", "python3-pycurl"];
-/// What a host gets of them. Tandem's own `fence_redfish` stays.
+/// The files that a host gets. Tandem's own `fence_redfish` stays.
 const FILES: [&str; 4] = ["bin/ping", "usr/sbin/fence_heuristics_ping", "usr/share/fence", "usr/lib/python3"];
 
-/// Puts `fence_heuristics_ping` on a host that runs.
+/// Installs `fence_heuristics_ping` on a running host.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
     if release::root(lab) != Path::new("/") {
         return Err("the lab has Debian's fence agents for hosts of the machine's own release only".into());
@@ -32,7 +32,7 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     Err(format!("{node} does not take the files: {}", String::from_utf8_lossy(&done.stderr)).into())
 }
 
-/// The files of the packages, made on first use and kept.
+/// Returns the unpacked packages, which the first use makes.
 fn tree() -> Result<PathBuf> {
     let tree = Path::new(CACHE).join("fence-heuristics-ping");
     if tree.is_dir() {

@@ -1,36 +1,36 @@
-//! What OpenShift's end-to-end tests, its operators and their scripts look for on a node, in their own commands, each with
-//! where it is from. Only the table: the lab runs it ([`crate::scenarios`]), and `tests/repo_checks/contract.rs` compares it with
-//! `tests/contract.md`.
+//! The greps of OpenShift's end-to-end tests, its operators and their scripts on a node, in their own commands, each
+//! with its source. This is only the table: the lab runs it ([`crate::scenarios`]), and `tests/repo_checks/contract.rs`
+//! compares it with `tests/contract.md`.
 
-/// When it is looked for.
+/// The stage of the scenario at which a command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Both nodes serve under the agent: from the first start on.
+    /// From the first start on: both nodes serve under the agent.
     Created,
-    /// The clone was disabled and is stopped on both nodes.
+    /// The clone was disabled, and is stopped on both nodes.
     Disabled,
-    /// It was enabled again, and both serve: since it was disabled.
+    /// The clone was enabled again, and both nodes serve. The log begins when it was disabled.
     Enabled,
 }
 
-/// What is found.
+/// The nodes on which a command must succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
     /// On each node.
     Everywhere,
-    /// On the node whose name is the later one.
+    /// On the node with the later name.
     OnTheSecond,
     /// On neither.
     Nowhere,
-    /// Not what they expect, on purpose: the line of `tests/contract.md` that says why.
+    /// Deliberately not as OpenShift expects. The text is the line of `tests/contract.md` that gives the reason.
     Differently(&'static str),
-    /// Another scenario looks for it, or a part of OpenShift is needed that the lab does not have.
+    /// Checked by another scenario, or in need of a part of OpenShift that the lab does not have.
     Elsewhere(&'static str),
 }
 
 pub struct Look {
     pub when: When,
-    /// A command of a shell that succeeds where it is found; `LOG` stands for Pacemaker's log, since `when`.
+    /// A shell command that succeeds if its pattern is found. `LOG` is Pacemaker's log since `when`.
     pub command: &'static str,
     pub found: Found,
     /// The repository, the file in it, and the test or function.

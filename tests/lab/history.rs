@@ -1,4 +1,4 @@
-//! What was acknowledged, and what follows from it: pure checks on records, no I/O.
+//! Pure checks of the acknowledged writes: losses, forks and gaps. They check records, and do no I/O.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::node::Node;
 use crate::stalls::{self, Span};
 
-/// What the head of each of etcd's answers says.
+/// The header of an answer of etcd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// The store's revision: for a write, its own number in the history.
+    /// The store's revision, which is the number of a write in the history.
     pub revision: i64,
     /// The term of the newest entry that the member had applied when it answered.
     pub term: u64,
@@ -17,19 +17,19 @@ pub struct Header {
     pub member: u64,
 }
 
-/// One answer of etcd: a write that it acknowledged, or a linearizable read. Times count from the beginning of the run.
+/// An answer of etcd: an acknowledged write, or a linearizable read. Times count from the beginning of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// What was written, a key of its own for each try; what was read.
+    /// The written key, unique for each try, or a description of the read.
     pub key: String,
     pub began: Duration,
     pub ended: Duration,
-    /// Which node was asked, and no other.
+    /// The only node that was asked.
     pub node: Node,
     pub said: Header,
 }
 
-/// What a node's store holds at the end.
+/// The contents of a node's store at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     /// The revision of each key's last change.
@@ -38,13 +38,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Whether the write is there, by its own revision: a key alone may be another write's.
+    /// Returns whether the write is in the store at its own revision. The key alone could be another write's.
     fn has(&self, ack: &Ack) -> bool {
         self.keys.get(&ack.key) == Some(&ack.said.revision)
     }
 }
 
-/// Two answers that cannot both be of one history.
+/// Two answers that cannot be of one history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub first: Ack,
@@ -58,18 +58,18 @@ impl Fork {
     }
 }
 
-/// Looks for proof that two nodes took writes which the other did not know of, or that one answered from the past.
+/// Finds proof that two nodes took writes independently of each other, or that one node returned a stale answer.
 ///
-/// The writers and the watch ask each node on its own, both all the time. In one history every write has a revision
-/// of its own, and a write that begins after another one was acknowledged has a higher revision, whichever node took
-/// either. So two nodes that both take writes without knowing of each other must, with the second write at the
-/// latest, hand out a revision twice or go back behind one that was acknowledged before: both continue counting from
-/// where they parted. That holds whatever cluster ids, member ids and terms say, which a forced new cluster may keep.
-/// Where they differ they prove it as well: there is one cluster, and its term never falls. The one thing that all
-/// this cannot see is a second history that begins above everything that the first one acknowledged: see [`beside`].
+/// The writers and the watch ask each node separately, and both nodes all the time. In one history every write has a
+/// revision of its own. A write that begins after another one was acknowledged has a higher revision, whichever node
+/// took either. Two nodes that take writes independently both continue counting from their last common revision. So,
+/// with the second write at the latest, they issue a revision twice, or one below an acknowledged one. That holds for
+/// any cluster ids, member ids and terms, because a forced new cluster may keep them. Where they differ, they are proof
+/// as well: there is one cluster, and its term never falls. One case is invisible here: a second history that begins
+/// above everything that the first one acknowledged. For that see [`beside`].
 ///
-/// An acknowledged write that was lost shows here as well if the revision is handed out again: a history that forgot
-/// something is a fork too, in time instead of space.
+/// A lost acknowledged write also shows here if its revision is issued again, because a history that forgot a write is
+/// a fork, too.
 pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
     let mut found = Vec::new();
     let mut by_revision: BTreeMap<i64, &Ack> = BTreeMap::new();
@@ -91,7 +91,7 @@ pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
     found
 }
 
-/// What may not fall from one answer to a question that is asked later, and did.
+/// Finds answers whose value is below that of an answer that was complete before the question began.
 fn falls<T: Ord + Copy>(answers: &[&Ack], height: impl Fn(&Ack) -> T, why: &'static str) -> Vec<Fork> {
     let mut found = Vec::new();
     let mut by_begin = answers.to_vec();
@@ -113,8 +113,8 @@ fn falls<T: Ord + Copy>(answers: &[&Ack], height: impl Fn(&Ack) -> T, why: &'sta
     found
 }
 
-/// Looks for writes that lie beside the history which there is at the end: another write has their revision, or one
-/// that another member acknowledged came after them in a history that does not know them.
+/// Finds writes that are not in the final history. Either another write has their revision, or another member
+/// acknowledged a later write in a history without them.
 pub fn beside(writes: &[Ack], store: &Store) -> Vec<Fork> {
     let by_revision: BTreeMap<i64, &str> = store.keys.iter().map(|(key, revision)| (*revision, key.as_str())).collect();
     let newest = writes.iter().filter(|ack| store.has(ack));
@@ -146,17 +146,17 @@ pub fn beside(writes: &[Ack], store: &Store) -> Vec<Fork> {
     found
 }
 
-/// The acknowledged writes that are not there any more, or at another revision than they were acknowledged with.
+/// Returns the acknowledged writes that the store lacks, or has at another revision than acknowledged.
 pub fn lost<'a>(writes: &'a [Ack], store: &Store) -> Vec<&'a Ack> {
     writes.iter().filter(|ack| !store.has(ack)).collect()
 }
 
-/// The longest time without an acknowledgement from `from` to `to`, and when it began.
+/// Returns the longest time without an acknowledgement from `from` to `to`, and when it began.
 pub fn longest_gap(acks: &[Ack], from: Duration, to: Duration) -> (Duration, Duration) {
     longest_beside(acks, from, to, &[])
 }
 
-/// As [`longest_gap`], less what the machine itself stood still in each gap.
+/// Returns the longest gap as [`longest_gap`] does, less the time for which the machine itself stalled in each gap.
 pub fn longest_beside(acks: &[Ack], from: Duration, to: Duration, stalls: &[Span]) -> (Duration, Duration) {
     let mut times: Vec<Duration> = acks.iter().map(|ack| ack.ended).filter(|at| (from..=to).contains(at)).collect();
     times.extend([from, to]);

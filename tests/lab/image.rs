@@ -1,5 +1,5 @@
-//! The etcd image: a root file system of Debian's etcd with its libraries and nothing else. No registry is asked; the
-//! package comes from the machine's own suite (3.4) or from Debian 13 (3.5).
+//! The etcd image: a root file system with Debian's etcd, its libraries and nothing else. It needs no registry: the
+//! package is from Debian 12 (etcd 3.4) or from Debian 13 (3.5).
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -32,7 +32,7 @@ impl Version {
         }
     }
 
-    /// The Debian release whose `etcd-server` is of this line.
+    /// Returns the Debian suite with an `etcd-server` of this line.
     fn suite(self) -> &'static str {
         match self {
             Self::V3_4 => "bookworm",
@@ -41,22 +41,22 @@ impl Version {
     }
 }
 
-/// The image's name inside the hosts.
+/// Returns the image's name inside the hosts.
 pub fn name(version: &str) -> String {
     format!("localhost/tandem/etcd:{version}")
 }
 
-/// What is in the image beside etcd.
+/// The programs in the image in addition to etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tools {
-    /// Nothing: Tandem runs no program in the container.
+    /// Tandem runs no program in the container.
     None,
-    /// `etcdctl` and `true`, which the shell agent runs there.
+    /// `etcdctl` and `true`, which the shell agent runs in the container.
     ForTheShellAgent,
 }
 
 impl Tools {
-    /// Of which packages they are, and where they lie in them.
+    /// Returns the packages of the files, and the files' paths in them.
     fn files(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::None => &[],
@@ -72,7 +72,7 @@ impl Tools {
     }
 }
 
-/// The root file system as a tar file, made on first use and kept.
+/// Returns the root file system as a tar file, which the first use makes.
 pub fn rootfs(version: Version, tools: Tools) -> Result<PathBuf> {
     let name = format!("etcd-{}{}", version.number(), tools.suffix());
     let tar = Path::new(CACHE).join(format!("{name}.tar"));
@@ -95,7 +95,7 @@ fn build(version: Version, tools: Tools, work: &Path, tar: &Path) -> Result<()> 
     let (unpacked, root) = (work.join("unpacked"), work.join("root"));
     assemble(&unpacked, &root)?;
     for (_, file) in tools.files() {
-        // Older releases have some programs in /bin, newer ones in /usr/bin.
+        // Older releases have some programs in `/bin`, newer ones in `/usr/bin`.
         let path = [unpacked.join(file), unpacked.join(file.trim_start_matches("usr/"))];
         let path =
             path.iter().find(|path| path.is_file()).ok_or_else(|| format!("Debian's packages have no {file}"))?;
@@ -103,11 +103,11 @@ fn build(version: Version, tools: Tools, work: &Path, tar: &Path) -> Result<()> 
     }
     let unfinished = work.join("rootfs.tar");
     sh::must(Command::new("tar").arg("-C").arg(&root).arg("-cf").arg(&unfinished).arg("."))?;
-    // Named only when whole: a broken run leaves no half image behind.
+    // The file gets its name when it is complete, so that a failed run leaves no partial image.
     Ok(fs::rename(&unfinished, tar)?)
 }
 
-/// etcd, the loader and the few libraries that a Go program with cgo opens, all from the same release.
+/// Copies etcd, the loader and the few libraries that a Go program with cgo opens, all from the same release.
 fn assemble(unpacked: &Path, root: &Path) -> Result<()> {
     for dir in ["usr/bin", "usr/lib/x86_64-linux-gnu", "lib64", "etc/ssl/certs", "tmp", "proc", "sys", "dev", "run"] {
         sh::make_dir(&root.join(dir))?;
@@ -115,7 +115,7 @@ fn assemble(unpacked: &Path, root: &Path) -> Result<()> {
     fs::copy(unpacked.join("usr/bin/etcd"), root.join("usr/bin/etcd"))?;
     symlink("usr/bin", root.join("bin"))?;
     symlink("usr/lib", root.join("lib"))?;
-    // Older releases have their libraries in /lib, newer ones in /usr/lib.
+    // Older releases have their libraries in `/lib`, newer ones in `/usr/lib`.
     let libraries = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"].map(|dir| unpacked.join(dir));
     let find = |name: &str| libraries.iter().map(|dir| dir.join(name)).find(|path| path.is_file());
     for name in ["libc.so.6", "libpthread.so.0", "libresolv.so.2", "libnss_files.so.2", "libnss_dns.so.2"] {

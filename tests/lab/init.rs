@@ -1,4 +1,4 @@
-//! A host's pid 1: mounts what makes it a machine of its own, starts its services, reaps what dies.
+//! A host's pid 1: mounts what makes it a machine of its own, starts its services, and reaps orphans.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,13 +20,14 @@ use crate::syslog;
 
 /// Device files that programs expect; each is the machine's own, bound into the host's private /dev.
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "fuse", "net/tun"];
-/// Pacemaker writes here when it wants its machine to die at once. That machine is not ours to give.
+/// Files that Pacemaker writes to make its machine die at once. A host must not end the real machine.
 const DEADLY: &[&str] = &["/proc/sysrq-trigger", "/proc/sys/kernel/sysrq"];
 
-/// Says that what a host mounts is mounted: a program that is brought in before is still on the machine's own files.
+/// The file that shows that the host's mounts are complete. A program that enters earlier still sees the machine's own
+/// files.
 pub const BOOTED: &str = "/run/lab-booted";
 
-/// Does not come back while the host lives.
+/// Runs the host, and does not return while the host lives.
 pub fn run(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::sethostname(node.name())?;
     let recorded = || lab.init_record(node).exists();
@@ -39,7 +40,7 @@ pub fn run(lab: &Lab, node: Node) -> Result<()> {
     syslog::start(node)?;
     Command::new("/proc/self/exe").args([if blank { "host-units" } else { "host-services" }, node.name()]).spawn()?;
     loop {
-        // Everybody's orphans end up here; nobody else will reap them.
+        // The host's orphans become children of pid 1, which has to reap them.
         if wait() == Err(Errno::ECHILD) {
             std::thread::sleep(Duration::from_secs(1));
         }
@@ -47,7 +48,7 @@ pub fn run(lab: &Lab, node: Node) -> Result<()> {
 }
 
 fn mount_all(lab: &Lab, node: Node) -> Result<()> {
-    // First of all: nothing that is mounted here may show on the machine.
+    // This is the first step, so that no later mount shows on the machine.
     change("/", MsFlags::MS_REC | MsFlags::MS_PRIVATE)?;
     for top in ["etc", "usr"] {
         overlay(lab, node, top)?;
@@ -65,7 +66,7 @@ fn mount_all(lab: &Lab, node: Node) -> Result<()> {
         special("overlay", "/sys/class", &layers)?;
         bind(&lab.disk(node, "root"), Path::new("/root"))?;
     }
-    // Only the unified hierarchy, wherever the machine has it: podman then works alike on all machines.
+    // Mounts only the unified hierarchy, so that podman works the same on all machines.
     special("cgroup2", "/sys/fs/cgroup", "")?;
     for dir in ["/run", "/tmp"] {
         special("tmpfs", dir, "mode=0755")?;
@@ -82,7 +83,8 @@ fn mount_all(lab: &Lab, node: Node) -> Result<()> {
     if let Some(disk) = disks::mounted(lab, node) {
         bind(&disk, &disks::mount_point(lab, node))?;
     }
-    // Last, as it hides the lab's own directory: a host sees neither its disks' backing nor the other host.
+    // This is the last step, because it hides the lab's own directory: a host sees neither its disks' backing nor the
+    // other host.
     bind(&lab.disk(node, "var-lib"), Path::new("/var/lib"))
 }
 
@@ -96,7 +98,7 @@ fn overlay(lab: &Lab, node: Node, top: &str) -> Result<()> {
     special("overlay", &format!("/{top}"), &options)
 }
 
-/// A private /dev, so that /dev/log and /dev/shm are the host's own.
+/// Makes a private `/dev`, so that `/dev/log` and `/dev/shm` are the host's own.
 fn dev(staging: &Path) -> Result<()> {
     sh::make_dir(staging)?;
     let at = |name: &str| -> PathBuf { staging.join(name) };

@@ -1,5 +1,5 @@
-//! The journals of hosts that have one: no program may have called anything an error that is not known here, with the
-//! reason why it is none of Tandem's, or none at all.
+//! The journals of virtual machines: every error in them must be known here, with the reason why it is harmless or not
+//! Tandem's.
 
 use std::time::Duration;
 
@@ -8,7 +8,8 @@ use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::{self, Lab};
 
-/// Who may say what, and why. Where no words are given, it may say whatever are not its last ones.
+/// A program, a part of its message, and the reason why the message is acceptable. An empty part accepts all but its
+/// last words.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("etcd[", "", "podman gives every line of a container that goes to its standard error this priority"),
     (
@@ -56,26 +57,29 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "Pacemaker 3.0.0 says so of every plain delay, and takes it all the same",
     ),
 ];
-/// So ends a learner's etcd whose only voter dies as it starts: it asks that one what the cluster is. Its start is tried again.
+/// The message of a learner's etcd that ends because its only voter dies while it starts. The agent tries its start
+/// again.
 pub const JOINS_NOBODY: &str = "cannot fetch cluster info from peer urls";
-/// So ends a start with data that the other node's is ahead of, as both return: it makes room for that one's, and is tried again.
+/// The exit reason of a start whose data is behind the other node's, as both return. It waits for the other node, and
+/// is tried again.
 pub const GOES_SECOND: &str = "'s etcd, which must start first";
-/// Until there are fence devices Pacemaker says at each of its looks that it misses them.
+/// Messages that Pacemaker repeats while there are no fence devices.
 pub const NO_FENCING_YET: &[&str] = &["no STONITH resources", "or disable STONITH", "need STONITH"];
-/// What may be said where both nodes return.
+/// Messages that are acceptable while both nodes return.
 pub const BOTH_RETURN: &[&str] = &[JOINS_NOBODY, GOES_SECOND];
 
-/// So the last words of an etcd or another program of Go's begin, whatever priority they have.
+/// The beginnings of the last words of etcd or another Go program, at any priority.
 const LAST_WORDS: [&str; 3] = ["\"level\":\"fatal\"", "\"level\":\"panic\"", "panic: "];
-/// And those of a program of Rust's, which no scenario of any kind of host has a use for.
+/// The last words of a Rust program, which no scenario may have.
 const PANICKED: &str = "panicked at ";
-/// Tandem's errors, as the console has them, which shows no priorities.
+/// The beginnings of Tandem's errors on the console, which shows no priorities.
 const TANDEMS: [&str; 2] = ["podman-etcd(", "fence_redfish_rs["];
-/// What is shown of all.
+/// The number of errors that are shown.
 const SHOWN: usize = 12;
 
-/// Of all boots since that moment, `expected` besides what is known; and Pacemaker has no fault to find with its configuration. A power cut
-/// takes what a journal had not synced, so the console is looked at as well. Hosts of namespaces have no journal.
+/// Checks that all errors since that moment are known or `expected`, and that Pacemaker finds no fault in its
+/// configuration. Reads the console as well, because a power cut loses what a journal had not synced. Hosts of
+/// namespaces have no journal.
 pub fn must_hold_no_error(lab: &Lab, since: Duration, expected: &[&str]) -> Result<()> {
     let is_vm = host::Kind::of(lab) == host::Kind::Vm;
     if is_vm && has_cluster(lab)? {
@@ -98,12 +102,12 @@ pub fn must_hold_no_error(lab: &Lab, since: Duration, expected: &[&str]) -> Resu
     Err(format!("the journals hold {count} errors that nobody expects: {}", found.join("\n     ")).into())
 }
 
-/// Whether Pacemaker has ever run there: on blank hosts it may not have.
+/// Returns whether Pacemaker has ever run there, because on blank hosts it may not have.
 fn has_cluster(lab: &Lab) -> Result<bool> {
     Ok(host::output(lab, host::any_running(lab)?, &["test", "-e", "/var/lib/pacemaker/cib/cib.xml"])?.ok)
 }
 
-/// What the node's journal has kept as errors.
+/// Returns the errors in the node's journal.
 fn journal(lab: &Lab, node: Node, since: Duration) -> Result<Vec<String>> {
     /// The time of `Nov 25 21:36:00 PROGRAM[PID]: TEXT`.
     const TIME: usize = 16;
@@ -113,7 +117,7 @@ fn journal(lab: &Lab, node: Node, since: Duration) -> Result<Vec<String>> {
     Ok(said.lines().map(|line| line.get(TIME..).unwrap_or(line).to_owned()).collect())
 }
 
-/// What of it came through the node's serial port, or to its syslog.
+/// Returns the errors that came through the node's serial port, or to its syslog.
 fn console(lab: &Lab, node: Node, since: Duration, is_error: fn(&str) -> bool) -> Vec<String> {
     let log = std::fs::read(lab.messages(node)).unwrap_or_default();
     let log = String::from_utf8_lossy(&log);
@@ -123,12 +127,12 @@ fn console(lab: &Lab, node: Node, since: Duration, is_error: fn(&str) -> bool) -
     messages.map(|(_, message)| message).filter(|message| is_error(message)).map(str::to_owned).collect()
 }
 
-/// A panic has no excuse.
+/// Returns whether an error is neither known nor expected. A panic always counts.
 fn is_reported(line: &str, expected: &[&str]) -> bool {
     is_panic(line) || !is_known(line) && !expected.iter().any(|words| line.contains(words))
 }
 
-/// For the lab's own checks: errors that are reported, and lines that are none or are known.
+/// Returns whether errors are reported, and harmless or known lines are not. For the lab's self-test.
 pub fn tells_errors_from_the_rest() -> bool {
     const UNKNOWN: &str = "podman-etcd(etcd)[7]: ERROR: cannot read the data dir: input/output error";
     const FATAL: &str = "etcd[9]: {\"level\":\"fatal\",\"msg\":\"failed to recover\"}";

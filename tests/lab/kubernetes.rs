@@ -1,4 +1,4 @@
-//! The fake of the Kubernetes API that the product's own tests have, in the client's network.
+//! The fake Kubernetes API of the product's own tests, in the client's network.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "it is the product's tests' own, which use the rest of it")]
 
@@ -24,11 +24,11 @@ const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
 const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
-/// Where OpenShift has it.
+/// The path of OpenShift's kubeconfig.
 const KUBECONFIG: &str =
     "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig";
 
-/// The Machine API alone.
+/// The API that is served: the Machine API alone.
 #[derive(Clone, Copy)]
 pub(crate) enum Api {
     Machine,
@@ -42,7 +42,7 @@ impl Api {
     }
 }
 
-/// The API of a pair of OpenShift's; both nodes have access to it.
+/// Starts the API of an OpenShift pair, to which both nodes have access.
 pub(crate) fn start(lab: &Lab) -> Result<FakeApi> {
     let listener = etcd::as_client(lab, || Ok(TcpListener::bind((CLIENT_IP, 0))?))?;
     let api = FakeApi::at(listener, true);

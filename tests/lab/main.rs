@@ -1,5 +1,5 @@
-//! The two-host lab: two real hosts on one machine, each with its own Corosync, Pacemaker, podman and etcd, and a
-//! Redfish BMC beside each of them that really cuts its power. `cargo lab help` lists what it can do.
+//! The two-host lab: two real hosts on one machine, each with its own Corosync, Pacemaker, podman and etcd, and with a
+//! Redfish BMC that really cuts its power. `cargo lab help` lists the commands.
 
 #![allow(
     clippy::disallowed_methods,

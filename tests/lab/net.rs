@@ -1,5 +1,5 @@
-//! The lab's networks: a switch in a namespace of its own with two bridges, cluster and fencing, and one cable from
-//! each host to each bridge. Nothing of it shows in the machine's own network namespace.
+//! The lab's networks: a switch in a namespace of its own with two bridges, cluster and fencing, and a cable from each
+//! host to each bridge. The machine's own network namespace contains none of it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,42 +28,42 @@ fn handle(namespace: &str) -> PathBuf {
     PathBuf::from("/run/netns").join(namespace)
 }
 
-/// The file that stands for the host's network namespace.
+/// Returns the file of the host's network namespace.
 pub fn host_handle(lab: &Lab, node: Node) -> PathBuf {
     handle(&host(lab, node))
 }
 
-/// The file that stands for the client's network namespace.
+/// Returns the file of the client's network namespace.
 pub fn client_handle(lab: &Lab) -> PathBuf {
     handle(&client(lab))
 }
 
-/// The file that stands for the switch's network namespace, where the BMCs listen.
+/// Returns the file of the switch's network namespace, where the BMCs listen.
 pub fn switch_handle(lab: &Lab) -> PathBuf {
     handle(&switch(lab))
 }
 
-/// Every namespace that this lab can have.
+/// Returns the names of all namespaces that this lab can have.
 pub fn namespaces(lab: &Lab) -> Vec<String> {
     let mut names = vec![client(lab), switch(lab)];
     names.extend(NODES.map(|node| host(lab, node)));
     names
 }
 
-/// Runs a batch of `ip` commands inside a namespace. `nsenter`, since `ip netns exec` would remount /sys.
+/// Runs a batch of `ip` commands inside a namespace. It uses `nsenter`, because `ip netns exec` would remount `/sys`.
 fn ip(namespace: &str, batch: &str) -> Result<()> {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net={}", handle(namespace).display())).args(["ip", "-batch", "-"]);
     sh::feed(&mut command, batch).map(drop)
 }
 
-/// Makes switch and client; the hosts get their cables when they are switched on.
+/// Makes the switch and the client. The hosts get their cables when they are switched on.
 pub fn create(lab: &Lab) -> Result<()> {
     let (switch, client) = (switch(lab), client(lab));
     sh::run("ip", &["netns", "add", &switch])?;
     sh::run("ip", &["netns", "add", &client])?;
-    // Addresses of their own: a bridge takes its lowest port's otherwise, and changes it when a host goes; the BMCs,
-    // which live on the fencing bridge, would then be out of reach until the hosts ask for their address again.
+    // The bridges have fixed addresses. Otherwise a bridge takes its lowest port's address, and changes it when a host
+    // goes: then the BMCs on the fencing bridge would be unreachable until the hosts resolve their addresses again.
     let mut batch = String::from(
         "link set lo up\n\
          link add cluster address 02:7a:4e:00:00:fe type bridge forward_delay 0 stp_state 0\n\
@@ -83,12 +83,12 @@ pub fn create(lab: &Lab) -> Result<()> {
     ip(&client, &format!("link set lo up\naddr add {CLIENT_IP}/24 dev eth0\nlink set eth0 up\n"))
 }
 
-/// Its cables' ends at the switch: to the cluster network, and to the fencing network.
+/// Returns the switch's ends of its cables: to the cluster network, and to the fencing network.
 pub fn ports(node: Node) -> [String; 2] {
     [format!("{node}-cluster"), format!("{node}-fence")]
 }
 
-/// A network namespace for the host, with a cable to each bridge.
+/// Makes a network namespace for the host, with a cable to each bridge.
 pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
     let (switch, host) = (switch(lab), host(lab, node));
     let [cluster, fence] = ports(node);
@@ -121,7 +121,7 @@ pub fn plug_in(lab: &Lab, node: Node) -> Result<()> {
     )
 }
 
-/// Two sockets at the switch, into which a virtual machine plugs its cables.
+/// Makes two interfaces at the switch, to which a virtual machine connects its cables.
 pub fn plug_in_vm(lab: &Lab, node: Node) -> Result<()> {
     let [cluster, fence] = ports(node);
     ip(
@@ -136,7 +136,7 @@ pub fn plug_in_vm(lab: &Lab, node: Node) -> Result<()> {
     keep_partition(lab, node)
 }
 
-/// A host that boots in the middle of a partition is a part of it.
+/// Applies a partition to a host that boots in the middle of it.
 fn keep_partition(lab: &Lab, node: Node) -> Result<()> {
     if lab.setting("partition").as_deref() == Some("on") {
         let [cluster, _] = ports(node);
@@ -145,13 +145,13 @@ fn keep_partition(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Deadens both cables of a host at the switch, in one go: what dies afterwards can tell nobody.
+/// Takes both cables of a host down at the switch at once, so that dying programs cannot send a message.
 pub fn deaden(lab: &Lab, node: Node) -> Result<()> {
     let [cluster, fence] = ports(node);
     ip(&switch(lab), &format!("link set {cluster} down\nlink set {fence} down\n"))
 }
 
-/// Takes the host's namespace and cables away. What is gone already is no error.
+/// Removes the host's namespace and cables. Missing ones are no error.
 pub fn unplug(lab: &Lab, node: Node) {
     for port in ports(node) {
         let _ = ip(&switch(lab), &format!("link del {port}\n"));
@@ -159,15 +159,15 @@ pub fn unplug(lab: &Lab, node: Node) {
     delete(&host(lab, node));
 }
 
-/// Removes a namespace if it is there.
+/// Removes a namespace if it exists.
 pub fn delete(namespace: &str) {
     if handle(namespace).exists() {
         let _ = sh::run("ip", &["netns", "del", namespace]);
     }
 }
 
-/// Cuts the cluster network between the hosts: they lose each other, but reach the client and the BMCs as before. An
-/// isolated port keeps its carrier; with the link down Corosync would rebind to loopback.
+/// Cuts the cluster network between the hosts. They lose each other, but still reach the client and the BMCs. The ports
+/// are isolated, and keep their carrier, because Corosync would rebind to loopback if the link went down.
 pub fn set_partition(lab: &Lab, on: bool) -> Result<()> {
     let word = if on { "on" } else { "off" };
     lab.set("partition", word)?;
@@ -195,15 +195,15 @@ pub fn add_client_address(lab: &Lab, address: &str) -> Result<()> {
     ip(&client(lab), &format!("addr replace {address}/24 dev eth0\n"))
 }
 
-/// Whether a BMC answers on its address at all. Each is alone in its prefix: the kernel takes the other addresses of a
-/// prefix away with the first one. With the last address of all it takes the routes away, too.
+/// Sets whether a BMC has its address. Each address has a prefix of its own, because the kernel removes the other
+/// addresses of a prefix together with the first one. With the last address it also removes the routes.
 pub fn set_bmc_address(lab: &Lab, node: Node, present: bool) -> Result<()> {
     let address = format!("{}/32 dev fencing", node.bmc_ip());
     if present {
         let route = format!("route replace {FENCING_NETWORK} dev fencing");
         return ip(&switch(lab), &format!("addr replace {address}\n{route}\n"));
     }
-    // It may be gone already.
+    // The address may be gone already.
     let _ = ip(&switch(lab), &format!("addr del {address}\n"));
     Ok(())
 }

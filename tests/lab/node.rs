@@ -1,10 +1,10 @@
-//! The two hosts, and every name and address that belongs to them.
+//! The two hosts, with all their names and addresses.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::sh::{Error, Result};
 
-/// One of the two hosts.
+/// A host of the lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Node {
     One,
@@ -12,20 +12,20 @@ pub enum Node {
 }
 
 pub const NODES: [Node; 2] = [Node::One, Node::Two];
-/// Where the writers and the watch live: a third machine on the cluster network.
+/// The address of the writers and the watch: a third machine on the cluster network.
 pub const CLIENT_IP: &str = "10.99.0.254";
-/// Where the BMCs are, and a cable of each host.
+/// The network of the BMCs, to which each host has a cable.
 pub const FENCING_NETWORK: &str = "10.98.0.0/24";
 pub const BMC_USER: &str = "admin";
-/// Known to anyone who reads this; it guards an emulator that only this machine can reach.
+/// The password is public, because it guards an emulator that only this machine can reach.
 pub const BMC_PASSWORD: &str = "lab-secret";
 
-/// What the second host is.
+/// The identity of the second host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Second {
     Node2,
-    /// The same machine with a name that begins like the other's.
+    /// The same machine under a name that begins like the other node's.
     Node10,
     /// Another machine, with disks, addresses and a BMC of its own.
     Node3,
@@ -33,7 +33,7 @@ pub enum Second {
 
 static SECOND: AtomicU8 = AtomicU8::new(Second::Node2 as u8);
 
-/// Says what the second host is, for all that this process does from now on.
+/// Sets the identity of the second host for the rest of this process.
 pub fn call_second(second: Second) {
     SECOND.store(second as u8, Ordering::Relaxed);
 }
@@ -58,7 +58,7 @@ impl Node {
         }
     }
 
-    /// The name in Corosync and Pacemaker, and the host name.
+    /// Returns the name in Corosync and Pacemaker, which is also the host name.
     pub fn name(self) -> &'static str {
         match self {
             Self::One => "node1",
@@ -68,27 +68,27 @@ impl Node {
         }
     }
 
-    /// On the cluster network, too.
+    /// Returns the IPv6 address on the cluster network.
     pub fn ipv6(self) -> String {
         format!("fd00:7a4e::{}", self.number())
     }
 
-    /// On the cluster network.
+    /// Returns the address on the cluster network.
     pub fn ip(self) -> String {
         format!("10.99.0.{}", self.number())
     }
 
-    /// A second one, which its certificate has too, for who gives the node another address.
+    /// Returns a second address that the node's certificate contains, for scenarios that give the node another address.
     pub fn other_ip(self) -> String {
         format!("10.99.0.{}", 10 + self.number())
     }
 
-    /// On the fencing network.
+    /// Returns the address on the fencing network.
     pub fn fence_ip(self) -> String {
         format!("10.98.0.{}", self.number())
     }
 
-    /// Of the BMC that holds this host's power button.
+    /// Returns the address of the BMC that controls this host's power.
     pub fn bmc_ip(self) -> String {
         format!("10.98.0.10{}", self.number())
     }
@@ -97,7 +97,7 @@ impl Node {
         format!("https://{}:2379", self.ip())
     }
 
-    /// The Redfish id of the system, different on each BMC as on real ones.
+    /// Returns the Redfish id of the system, which differs on each BMC as on real ones.
     pub fn system_id(self) -> String {
         format!("System.Embedded.{}", self.number())
     }
@@ -106,7 +106,7 @@ impl Node {
         format!("7a4e1000-0000-4000-8000-00000000000{}", self.number())
     }
 
-    /// Fixed, so that a rebooted host is not hidden behind a stale neighbour entry.
+    /// Returns a fixed address, so that a stale neighbour entry does not hide a rebooted host.
     pub fn mac(self, network: u8) -> String {
         format!("02:7a:4e:00:0{network}:0{}", self.number())
     }
@@ -125,7 +125,7 @@ impl std::str::FromStr for Node {
         match text {
             "node1" | "1" => Ok(Self::One),
             "node2" | "2" => Ok(Self::Two),
-            // The lab's own processes are told so what the hosts are called.
+            // The lab's own processes learn the second host's identity from this name.
             "node10" => {
                 call_second(Second::Node10);
                 Ok(Self::Two)

@@ -1,4 +1,4 @@
-//! What OpenShift's operators put on the two hosts: etcd's certificates and the pod manifest, where they lie there.
+//! The files that OpenShift's operators put on the two hosts: etcd's certificates and the pod manifest.
 
 use serde_json::json;
 
@@ -8,13 +8,13 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::tls;
 
-/// As the hosts see it, and as the container does.
+/// The directory as the hosts see it, and as the container sees it.
 const CERTS: &str = "kubernetes/static-pod-resources/etcd-certs";
 const IN_CONTAINER: &str = "/etc/kubernetes/static-pod-certs";
 const MANIFEST: &str = "configmaps/external-etcd-pod/pod.yaml";
 const BUNDLE: &str = "configmaps/etcd-all-bundles/server-ca-bundle.crt";
 
-/// Writes them to a host's disk, before its first boot.
+/// Writes the files to a host's disk, before its first boot.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
     let certs = lab.disk(node, "etc").join(CERTS);
     let secrets = certs.join("secrets/etcd-all-certs");
@@ -27,14 +27,14 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
         tls::write_secret(&secrets.join(format!("etcd-{role}-{node}.key")), &from("key")?)?;
     }
     sh::write(&certs.join(BUNDLE), std::fs::read(lab.pki().join("ca.crt"))?)?;
-    // The file is named after YAML and holds JSON.
+    // The file has YAML in its name, and contains JSON.
     sh::write(&certs.join(MANIFEST), manifest(lab, node))?;
     let kubelet = lab.disk(node, "var-lib").join("kubelet");
     sh::make_dir(&kubelet)?;
     sh::write(&kubelet.join("config.json"), "{\"auths\":{}}\n")
 }
 
-/// The part of cluster-etcd-operator's manifest that an agent reads.
+/// Returns the part of cluster-etcd-operator's manifest that an agent reads.
 fn manifest(lab: &Lab, node: Node) -> String {
     let peer = |extension: &str| format!("{IN_CONTAINER}/secrets/etcd-all-certs/etcd-peer-{node}.{extension}");
     let env = [

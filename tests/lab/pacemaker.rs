@@ -1,4 +1,4 @@
-//! Pacemaker and Corosync of a host, ended and begun again while the host lives.
+//! Pacemaker and Corosync of a host, ended and started again while the host stays up.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -21,7 +21,7 @@ const DAEMONS: &[&str] = &[
     "corosync",
 ];
 
-/// Whether the program runs on the host.
+/// Returns whether the program runs on the host.
 pub fn runs(lab: &Lab, node: Node, program: &str) -> bool {
     host::must(lab, node, &["pidof", program]).is_ok()
 }
@@ -33,7 +33,7 @@ pub fn ask_to_end(lab: &Lab, node: Node, program: &str) -> Result<()> {
     Ok(())
 }
 
-/// Ends both in good order. What Pacemaker does not stop goes on, as etcd does in maintenance.
+/// Ends both in good order. Resources that Pacemaker does not stop continue, as etcd does in maintenance mode.
 pub fn end(lab: &Lab, node: Node) -> Result<()> {
     for program in ["pacemakerd", "corosync"] {
         ask_to_end(lab, node, program)?;
@@ -43,17 +43,17 @@ pub fn end(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// SIGKILL to all of both, at once. What they started goes on.
+/// Sends SIGKILL to all of their daemons at once. The programs that they started continue.
 pub fn kill(lab: &Lab, node: Node) -> Result<()> {
     signal(lab, node, "-KILL", DAEMONS)?;
     lab.event(&format!("Pacemaker and Corosync on {node} got SIGKILL"));
     Ok(())
 }
 
-/// Begins both again, in the same boot, and waits until Pacemaker has its own node online.
+/// Starts both again in the same boot, and waits until Pacemaker reports its own node as online.
 pub fn begin(lab: &Lab, node: Node) -> Result<()> {
-    // The lab's program is nowhere on the host, but its pid 1 is one. This one ends with the host, and has nothing to say
-    // that is not in the host's logs.
+    // The host's only copy of the lab's program is its pid 1. This process ends with the host, and its output is in the
+    // host's logs.
     let mut services = host::command(lab, node, &["/proc/1/exe", "host-services", node.name()])?;
     services.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     lab.event(&format!("Corosync and Pacemaker on {node} begin again in the same boot"));
@@ -62,7 +62,7 @@ pub fn begin(lab: &Lab, node: Node) -> Result<()> {
     })
 }
 
-/// The numbers are the host's own: looked up and signalled in there.
+/// Sends a signal from inside the host, because process ids are valid only there.
 fn signal(lab: &Lab, node: Node, signal: &str, programs: &[&str]) -> Result<()> {
     let script = format!("kill {signal} $(pidof {})", programs.join(" "));
     host::must(lab, node, &["bash", "-c", &script]).map(drop)

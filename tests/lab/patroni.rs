@@ -1,6 +1,6 @@
-//! PostgreSQL under Patroni on both hosts, with the settings that the page for users of etcd has: out of Debian's packages, and
-//! started by hand, as systemd would start it. What is written to it is written on the host itself, and each row that was acknowledged
-//! stands in a log that survives the host.
+//! PostgreSQL under Patroni on both hosts, with the settings of the page for users of etcd. The lab takes it from
+//! Debian's packages, and starts it as systemd would. The rows are written on the host itself, and each acknowledged
+//! row is in a log that survives the host.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,16 +14,17 @@ use crate::release;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// What the page for users of etcd advises: the longest that a dead primary's lock lives.
+/// The `ttl` that the page for users of etcd advises: the longest life of a dead primary's lock.
 pub const TTL: u64 = 70;
 const PACKAGES: [&str; 2] = ["patroni", "postgresql-15"];
 const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
 const CONFIG: &str = "/etc/patroni/lab.yml";
-/// On the host, as the lab sees it on its disk.
+/// The log on the host, which the lab reads from its disk.
 const LOG: &str = "patroni.log";
 const ROWS: &str = "rows.log";
 
-/// The files of the packages that this machine does not have, made on first use and kept; the hosts see the machine's own.
+/// Returns the package files that this machine lacks, which the first use makes. The hosts also see the machine's own
+/// files.
 fn tree() -> Result<PathBuf> {
     let tree = Path::new(CACHE).join("patroni");
     if tree.is_dir() {
@@ -52,7 +53,7 @@ fn fetch(work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts the programs and their configuration on a host that runs.
+/// Installs the programs and their configuration on a running host.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
     if release::root(lab) != Path::new("/") {
         return Err("the lab has Patroni for hosts of the machine's own release only".into());
@@ -75,7 +76,7 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     host::put(lab, node, "/usr/sbin/write-rows", &WRITE_ROWS.replace("PROGRAMS", PROGRAMS))
 }
 
-/// As the page has it; on a network that only the lab is in, nobody has a password.
+/// Returns the configuration of the page. It has no passwords, because only the lab can reach the network.
 fn configuration(node: Node) -> String {
     let (ip, hosts) = (node.ip(), NODES.map(|node| format!("{}:2379", node.ip())).join(", "));
     format!(
@@ -114,8 +115,8 @@ postgresql:
     )
 }
 
-/// A row after the other, each with a name of its own, wherever PostgreSQL takes them; what was acknowledged without a
-/// warning is written down, with its time.
+/// A script that inserts uniquely named rows wherever PostgreSQL takes them. It logs each row that was acknowledged
+/// without a warning, with its time.
 const WRITE_ROWS: &str = "#!/bin/bash
 while :; do
     row=$HOSTNAME-$$-$((++number))
@@ -125,7 +126,7 @@ while :; do
 done
 ";
 
-/// Starts Patroni, and who writes rows, as a boot would.
+/// Starts Patroni and the script that writes rows, as a boot would.
 pub fn start(lab: &Lab, node: Node) -> Result<()> {
     let patroni = format!("runuser -u postgres -- patroni {CONFIG} >> /var/log/{LOG} 2>&1");
     let rows = "bash /usr/sbin/write-rows".to_owned();
@@ -137,7 +138,7 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// What PostgreSQL on a host answers.
+/// Returns PostgreSQL's answer on a host.
 pub fn ask(lab: &Lab, node: Node, question: &str) -> Result<String> {
     let psql = format!("{PROGRAMS}/psql");
     let words = ["timeout", "5", &psql, "-h", "/tmp", "-U", "postgres", "-qAtc", question];
@@ -148,27 +149,27 @@ pub fn is_primary(lab: &Lab, node: Node) -> bool {
     ask(lab, node, "select pg_is_in_recovery()").is_ok_and(|said| said == "f")
 }
 
-/// Whether Patroni has it in etcd that each row waits for the other host. Before that, Patroni 3.0.2 lets rows wait for a replica
-/// that has gone until it is back.
+/// Returns whether Patroni's state in etcd requires that each row waits for the other host. Before that, Patroni 3.0.2
+/// makes rows wait for a lost replica until it is back.
 pub fn is_redundant(lab: &Lab, node: Node) -> bool {
     host::said(lab, node, &["timeout", "5", "patronictl", "-c", CONFIG, "list"]).contains("Sync Standby")
 }
 
-/// What Patroni has said on a host.
+/// Returns Patroni's log on a host.
 pub fn said(lab: &Lab, node: Node) -> String {
     fs::read_to_string(lab.disk(node, "var-log").join(LOG)).unwrap_or_default()
 }
 
-/// The rows that were acknowledged on a host, and when, in seconds since 1970.
+/// Returns the rows that were acknowledged on a host, and when, in seconds since 1970.
 pub fn acknowledged(lab: &Lab, node: Node) -> Vec<(f64, String)> {
     let text = fs::read_to_string(lab.disk(node, "var-log").join(ROWS)).unwrap_or_default();
-    // The last one may be half written.
+    // The last line may be incomplete.
     let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
     let row = |line: &str| line.split_once(' ').and_then(|(at, row)| Some((at.parse().ok()?, row.to_owned())));
     whole.lines().filter_map(row).collect()
 }
 
-/// The rows that were acknowledged on either host and that `node` does not have.
+/// Returns the rows that were acknowledged on either host and are missing on `node`.
 pub fn lost(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let acknowledged: Vec<String> =
         NODES.iter().flat_map(|node| acknowledged(lab, *node)).map(|(_, row)| row).collect();

@@ -1,23 +1,23 @@
-//! pcs, as an administrator types it on a host: in words that no release warns of.
+//! pcs, as an administrator types it on a host, in a form that no release warns about.
 
 use crate::host;
 use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// How a command is typed: [`run`] or [`create`].
+/// The function that types a command: [`run`] or [`create`].
 type Typed = fn(&Lab, Node, &[&str]) -> Result<()>;
 
-/// What pcs says of the lab's hosts, which have neither systemd nor pcsd.
+/// Warnings about the lab's hosts, which have neither systemd nor pcsd.
 const OF_THE_HOSTS: [&str; 2] = ["Unable to detect init system", "Unable to read the known-hosts file"];
 const DEPRECATION: &str = "Deprecation Warning: ";
 
-/// Runs pcs on a node. A command that a later pcs will not take, or will take otherwise, is an error.
+/// Runs pcs on a node. A deprecation warning is an error, because a later pcs will refuse or reinterpret the command.
 pub fn run(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     run_but(lab, node, words, |warning| warning.starts_with(DEPRECATION))
 }
 
-/// The same for what makes a cluster, of which pcs is to have nothing to warn.
+/// Runs pcs for commands that create a cluster, where any warning is an error.
 pub fn create(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     run_but(lab, node, words, |_| true)
 }
@@ -34,7 +34,7 @@ fn run_but(lab: &Lab, node: Node, words: &[&str], is_wrong: impl Fn(&str) -> boo
     }
 }
 
-/// What pcs warned of, but for what is the lab's own doing.
+/// Returns pcs' warnings, without those that the lab itself causes.
 pub fn warnings(said: &str) -> Vec<String> {
     let of_the_hosts = |line: &&str| OF_THE_HOSTS.iter().any(|words| line.contains(words));
     let lines = said.lines().map(str::trim_start);
@@ -42,15 +42,15 @@ pub fn warnings(said: &str) -> Vec<String> {
     warnings.filter(|line| !of_the_hosts(line)).map(str::to_owned).collect()
 }
 
-/// As [`run`], and waits until Pacemaker has done what follows from it. pcs' own `--wait` is on its way out.
+/// Runs pcs as [`run`] does, and waits until Pacemaker has finished. pcs' own `--wait` is deprecated.
 pub fn run_and_wait(lab: &Lab, node: Node, words: &[&str]) -> Result<()> {
     run(lab, node, words)?;
     host::must(lab, node, &["crm_resource", "--wait", "--timeout=300s"]).map(drop)
 }
 
-/// Creates a resource (its name, agent and options) as a clone (`clone` or `promotable`) with these meta attributes. In
-/// three steps, as pcs 0.12 wants the attributes in one command in words that 0.11 understands otherwise; nothing starts
-/// before the last. Each is typed by [`run`] or [`create`].
+/// Creates a resource (its name, agent and options) as a clone (`clone` or `promotable`) with these meta attributes. It
+/// takes three steps, because pcs 0.12 needs a form of the attributes in one command that 0.11 parses otherwise. The
+/// resource is disabled until the last step. `typed` is [`run`] or [`create`].
 pub fn create_clone(lab: &Lab, node: Node, typed: Typed, resource: &[&str], clone: &[&str]) -> Result<()> {
     let name = resource.first().copied().unwrap_or_default();
     let (kind, attributes) = clone.split_first().ok_or("no kind of clone is given")?;

@@ -1,4 +1,4 @@
-//! Power: a cut that no process can notice or answer, and a boot from the same disks.
+//! The hosts' power: a cut that no process can notice or react to, and a boot from the same disks.
 
 use std::time::Duration;
 
@@ -7,9 +7,10 @@ use crate::node::Node;
 use crate::sh::Result;
 use crate::state::{self, Lab};
 
-/// Whether the BMC would say that this host is switched on: the button's state, not how far it has booted.
+/// Returns whether the BMC reports this host as on. That is the state of the power, even if the host has not booted
+/// yet.
 pub fn is_on(lab: &Lab, node: Node) -> bool {
-    // A guest can switch its machine off by itself.
+    // A guest can power its machine off by itself.
     let by_itself = host::Kind::of(lab) == host::Kind::Vm
         && host::running(lab, node).is_none()
         && lab.setting(&boots(node)).as_deref() != Some("soon");
@@ -20,7 +21,7 @@ fn key(node: Node) -> String {
     format!("power-{node}")
 }
 
-/// Whether the button was pressed and the host is to boot after the lab's delay.
+/// Returns the name of the setting that shows whether the host will boot after the lab's delay.
 fn boots(node: Node) -> String {
     format!("boots-{node}")
 }
@@ -38,7 +39,7 @@ fn cut_locked(lab: &Lab, node: Node) -> Result<()> {
     lab.set(&key(node), "off")
 }
 
-/// Presses the button. The host boots after the lab's boot delay; nothing happens if it runs already.
+/// Presses the power button. The host boots after the lab's boot delay, unless it runs already.
 pub fn on(lab: &Lab, node: Node) -> Result<()> {
     let lock = lab.lock(node)?;
     if host::running(lab, node).is_some() {
@@ -48,11 +49,12 @@ pub fn on(lab: &Lab, node: Node) -> Result<()> {
     let delay = lab.setting("boot-delay").and_then(|text| text.parse().ok()).unwrap_or(0);
     if delay > 0 {
         lab.event(&format!("{node} is switched on and boots in {delay} s"));
-        // A machine that is switched off and on again meanwhile begins anew: only the last press of the button counts.
+        // Only the last press counts, because a machine that is switched off and on again meanwhile starts from the
+        // beginning.
         let press = format!("{:?}", state::since_epoch());
         lab.set(&format!("press-{node}"), &press)?;
         lab.set(&boots(node), "soon")?;
-        // Not under the lock: a machine can be switched off while it boots.
+        // The lock is released first, because a machine can be switched off while it boots.
         drop(lock);
         std::thread::sleep(Duration::from_secs(delay));
         let _lock = lab.lock(node)?;

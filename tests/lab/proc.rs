@@ -1,5 +1,5 @@
-//! Processes that the lab started and must end again: each is recorded as pid and start time, so that a number that
-//! was given to somebody else's process meanwhile is never signalled.
+//! Processes that the lab started and must end. Each is recorded with its pid and start time, so that the lab never
+//! signals another process that was given the same pid.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 
 use crate::sh::{self, Result};
 
-/// A process, told apart from later ones with the same number.
+/// A process, distinguishable from later ones with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
     pub pid: i32,
@@ -19,14 +19,14 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record of a process that lives now.
+    /// Returns the record of a running process.
     pub fn of(pid: u32) -> Result<Self> {
         let pid = i32::try_from(pid)?;
         let (_, started) = stat(pid).ok_or_else(|| format!("process {pid} has ended already"))?;
         Ok(Self { pid, started })
     }
 
-    /// Reads what [`Record::save`] wrote; nothing if there is no such file.
+    /// Reads the file that [`Record::save`] wrote. `None` if there is no such file.
     pub fn load(path: &Path) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;
         let (pid, started) = text.trim().split_once(' ')?;
@@ -34,18 +34,18 @@ impl Record {
     }
 
     pub fn save(&self, path: &Path) -> Result<()> {
-        // Whole or not at all: somebody may be waiting for it.
+        // The rename makes the file appear complete, because another process may be waiting for it.
         let unfinished = path.with_extension("new");
         sh::write(&unfinished, format!("{} {}\n", self.pid, self.started))?;
         Ok(fs::rename(unfinished, path)?)
     }
 
-    /// Whether this very process still exists and is not just waiting to be reaped.
+    /// Returns whether this very process still exists and is no zombie.
     pub fn alive(&self) -> bool {
         stat(self.pid).is_some_and(|(state, started)| started == self.started && state != 'Z' && state != 'X')
     }
 
-    /// Sends SIGKILL if the process is still the recorded one, and waits until it is gone with all its namespace.
+    /// Sends SIGKILL if the process is still the recorded one, and waits until it and its whole namespace are gone.
     pub fn kill(&self) -> Result<()> {
         if !self.alive() {
             return Ok(());
@@ -57,15 +57,15 @@ impl Record {
     }
 }
 
-/// Whether a process has ended and only waits for its parent to take notice.
+/// Returns whether a process has ended and its parent has not reaped it yet.
 pub fn is_zombie(pid: u32) -> bool {
     i32::try_from(pid).ok().and_then(stat).is_none_or(|(state, _)| matches!(state, 'Z' | 'X'))
 }
 
-/// State letter and start time.
+/// Returns the state letter and the start time of a process.
 fn stat(pid: i32) -> Option<(char, u64)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name may hold blanks and brackets: the fields begin after the last bracket.
+    // The program's name may contain spaces and brackets, so the fields begin after the last bracket.
     let rest = text.get(text.rfind(')')? + 2..)?;
     let mut fields = rest.split(' ');
     let state = fields.next()?.chars().next()?;

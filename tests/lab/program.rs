@@ -1,4 +1,4 @@
-//! The program on a host, changed while it is in use.
+//! The program on a host, and its replacement while it is in use.
 
 use std::path::{Path, PathBuf};
 
@@ -7,21 +7,21 @@ use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// Takes a program from standard input to where the package puts it, also where one runs.
+/// A script that installs a program from standard input where the package does, even over a running one.
 const PUT: &str = "cd /usr/sbin && cat > tandem.new && chmod 755 tandem.new && mv tandem.new tandem";
 
-/// The program that is tested: the one that was built with the lab, or the one that `TANDEM_BIN` names.
+/// Returns the tested program: the one that was built with the lab, or the one that `TANDEM_BIN` names.
 pub fn tested() -> PathBuf {
     std::env::var_os("TANDEM_BIN").map_or_else(|| env!("CARGO_BIN_EXE_tandem").into(), PathBuf::from)
 }
 
-/// Tandem's Debian packages, where `TANDEM_DEB` names them, with spaces in between.
+/// Returns Tandem's Debian packages if `TANDEM_DEB` names them, separated by spaces.
 pub fn packages() -> Option<Vec<PathBuf>> {
     let names = std::env::var("TANDEM_DEB").ok()?;
     Some(names.split_whitespace().map(PathBuf::from).collect())
 }
 
-/// Puts `program` in its place on `node`, as a package's upgrade does.
+/// Installs `program` on `node`, as a package's upgrade does.
 pub fn put(lab: &Lab, node: Node, program: &Path) -> Result<()> {
     host::feed(lab, node, &["sh", "-c", PUT], program)
 }

@@ -1,8 +1,9 @@
-//! Numbers that look random and can be had again from their seed.
+//! Pseudo-random numbers that are reproducible from their seed.
 
 use std::time::Duration;
 
-/// The generator of Steele, Lea and Flood (`SplitMix64`): every seed is as good as any other, so neighbouring ones do for a series.
+/// The generator `SplitMix64` of Steele, Lea and Flood. All seeds are equally good, so that a series can use
+/// consecutive ones.
 #[derive(Debug)]
 pub struct Random(u64);
 
@@ -19,12 +20,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
 
-    /// A time of at most `longest`, in whole milliseconds.
+    /// Returns a time of at most `longest`, in whole milliseconds.
     pub fn up_to(&mut self, longest: Duration) -> Duration {
         let millis = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX - 1);
         Duration::from_millis(self.below(millis + 1))

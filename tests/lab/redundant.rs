@@ -1,5 +1,5 @@
-//! Whether either node may be lost: that takes a moment longer than two voters do. An etcd votes before its agent has
-//! claimed that and remembers it; who loses its peer in between refuses to run standalone, and must.
+//! The wait until either node may be lost. That is a moment later than two voters are there: an etcd votes before its
+//! agent has published and stored that. A node that loses its peer in between refuses to run standalone, and must.
 
 use serde_json::Value;
 
@@ -10,8 +10,8 @@ use crate::sh::Result;
 use crate::shell_agent::Agent;
 use crate::state::Lab;
 
-/// Waits until both agents remember that their members vote beside each other, and have nothing left to write down.
-/// A lab that the shell agent keeps has nothing of the kind.
+/// Waits until both agents have stored that their members are voters of two, and have nothing left to publish. Returns
+/// at once in a lab with the shell agent, which stores nothing of the kind.
 pub fn wait(lab: &Lab) -> Result<()> {
     if Agent::of(lab) != Agent::Tandem {
         return Ok(());

@@ -1,5 +1,5 @@
-//! The Debian release that the hosts are machines of: their `/usr` and `/etc` are the machine's own where it is of that
-//! release, and else come out of a tree that is made from the other release's packages.
+//! The Debian release of the hosts. Their `/usr` and `/etc` are the machine's own if it has that release. Otherwise
+//! they are from a tree that is made of the other release's packages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::debian;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// What a host needs beside the minimal machine; of each release the same names.
+/// The packages that a host needs in addition to a minimal machine. Their names are the same in each release.
 const PACKAGES: &[&str] = &[
     "corosync",
     "pacemaker",
@@ -28,17 +28,17 @@ const PACKAGES: &[&str] = &[
     "procps",
     "psmisc",
     "strace",
-    // ocf-tester, and what it checks with
+    // ocf-tester, and its checker.
     "resource-agents",
     "libxml2-utils",
 ];
-/// The setting that remembers where the hosts of a lab have their files from.
+/// The setting that stores which tree the hosts of a lab use.
 const SETTING: &str = "root";
 
 /// A release by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
-    /// Whichever the machine is of.
+    /// The machine's own release.
     Own,
     Twelve,
     Thirteen,
@@ -70,12 +70,13 @@ impl Release {
         }
     }
 
-    /// A virtual machine has nothing of this one: the newest.
+    /// Returns the suite for a virtual machine. The default is the newest one, because it shares nothing with this
+    /// machine.
     pub fn suite_of_a_vm(self) -> &'static str {
         self.suite().unwrap_or("trixie")
     }
 
-    /// Where the files of such a host are.
+    /// Returns the root of the files of such a host.
     pub fn root(self) -> Result<PathBuf> {
         match self.suite() {
             Some(suite) if !is_own(suite) => debian::root_tree(suite, PACKAGES),
@@ -89,17 +90,17 @@ fn is_own(suite: &str) -> bool {
     about.lines().any(|line| line.strip_prefix("VERSION_CODENAME=") == Some(suite))
 }
 
-/// Remembers it for everything that is done with this lab.
+/// Stores the tree for later commands on this lab.
 pub fn remember(lab: &Lab, root: &Path) -> Result<()> {
     lab.set(SETTING, &root.display().to_string())
 }
 
-/// The tree below the hosts' `/usr` and `/etc`, which nobody writes to.
+/// Returns the tree below the hosts' `/usr` and `/etc`. It must not be written to.
 pub fn root(lab: &Lab) -> PathBuf {
     PathBuf::from(lab.setting(SETTING).unwrap_or_else(|| "/".to_owned()))
 }
 
-/// The numbers of Pacemaker's user and of its group, as a host knows them.
+/// Returns the user id and group id of Pacemaker's user on a host.
 pub fn hacluster(lab: &Lab) -> Result<(u32, u32)> {
     let passwd = root(lab).join("etc/passwd");
     let text = fs::read_to_string(&passwd)?;

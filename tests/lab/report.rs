@@ -1,4 +1,4 @@
-//! What a run of scenarios came to, and how that is said: the last lines may be all that is kept of a run.
+//! The results of a run of scenarios, and their output. The last lines may be all that is kept of a run.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sh::{self, Result};
 
-/// Names the file to which whoever runs several parts in a row has each add how many passed and failed, and what failed why.
+/// The variable that names a file to which each of several runs adds its numbers of passes and failures, with the
+/// reasons.
 const COUNTS: &str = "LAB_COUNTS";
 
 /// A scenario that was run.
@@ -19,20 +20,20 @@ pub struct Done {
     pub failed: Option<Failed>,
 }
 
-/// A failure, and what there was to see at that moment.
+/// A failure, and the state of the lab at that moment.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Failed {
     pub why: String,
     pub seen: Vec<String>,
 }
 
-/// Scenarios that ran in turn.
+/// The results of scenarios that ran in sequence.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     pub done: Vec<Done>,
-    /// What failed besides, such as a teardown.
+    /// Other failures, such as that of a teardown.
     pub besides: Vec<String>,
-    /// Decisions that were replayed.
+    /// The number of decisions that were replayed.
     pub replayed: usize,
 }
 
@@ -45,7 +46,7 @@ impl Report {
         Ok(serde_json::from_str(&fs::read_to_string(path)?)?)
     }
 
-    /// Puts the reports of labs that ran side by side into one, in the order of `names`.
+    /// Merges the reports of labs that ran in parallel into one, in the order of `names`.
     pub fn join(parts: Vec<Self>, names: &[&str]) -> Self {
         let mut all = Self::default();
         for part in parts {
@@ -57,13 +58,13 @@ impl Report {
         all
     }
 
-    /// A line for each failure.
+    /// Returns a line for each failure.
     fn failures(&self) -> Vec<String> {
         let of_scenarios = self.done.iter().filter_map(|done| Some(failure(&done.name, &done.failed.as_ref()?.why)));
         of_scenarios.chain(self.besides.iter().map(|what| failure("besides", what))).collect()
     }
 
-    /// Says what failed with the reason and what was seen then, and how many there were.
+    /// Prints each failure with its reason and the state of the lab, and then the number of failures.
     pub fn sum_up(&self) -> Result<()> {
         println!("{} recorded decisions replayed without a difference", self.replayed);
         println!();
@@ -85,7 +86,7 @@ impl Report {
         for what in &self.besides {
             println!("failed: {what}");
         }
-        // Once more, as what was seen may be long.
+        // Repeats the failures, because the descriptions above may be long.
         for failure in &failures {
             println!("{failure}");
         }
@@ -94,12 +95,12 @@ impl Report {
     }
 }
 
-/// A failure in one line.
+/// Describes a failure in one line.
 pub fn failure(name: &str, why: &str) -> String {
     format!("failed: {name}: {}", why.lines().next().unwrap_or_default())
 }
 
-/// Adds to the counts of a run of several parts, where this is one of them.
+/// Adds this run's numbers to the file that [`COUNTS`] names, if set.
 pub fn count(passed: usize, failures: &[String]) {
     let Some(path) = std::env::var_os(COUNTS) else { return };
     if let Ok(mut file) = OpenOptions::new().append(true).create(true).open(path) {

@@ -1,4 +1,4 @@
-//! The lab's own checks: that what judges the agents is able to say no. Needs neither root nor a lab.
+//! The lab's self-test: it shows that the checks of the agents can fail. It needs neither root nor a lab.
 
 use std::time::Duration;
 
@@ -50,14 +50,14 @@ const CHECKS: &[Check] = &[
     ("a reset is told from the rest that QEMU reports", vm::qmp::knows_a_reset),
 ];
 
-/// Runs them all.
+/// Runs all checks.
 pub fn run() -> Result<()> {
     let failed: Vec<&str> = CHECKS.iter().filter(|(_, check)| !check()).map(|(name, _)| *name).collect();
     println!("self-test: {} passed, {} failed", CHECKS.len() - failed.len(), failed.len());
     if failed.is_empty() { Ok(()) } else { Err(failed.join("; ").into()) }
 }
 
-/// Of a cluster of two members, in which every node has been the same one all the time.
+/// Returns a write to a cluster of two members that never changed.
 fn ack(node: Node, key: &str, began: u64, ended: u64, revision: i64) -> Ack {
     let ms = Duration::from_millis;
     Ack { key: key.to_owned(), began: ms(began), ended: ms(ended), node, said: header(node, revision) }
@@ -77,7 +77,7 @@ fn lost_is_seen() -> bool {
     lost == ["b"]
 }
 
-/// An earlier try that nobody answered is there, and the one that was acknowledged is not.
+/// Returns whether a write counts as lost if only an earlier try without an answer is in the store.
 fn at_another_revision() -> bool {
     let acks = [ack(Node::Two, "k7", 0, 1, 107)];
     history::lost(&acks, &store(&[("k7", 108)])).len() == 1 && history::lost(&acks, &store(&[("k7", 107)])).is_empty()
@@ -110,7 +110,8 @@ fn two_clusters() -> bool {
     history::forks(&acks, &[]).len() == 1 && history::beside(&acks, &store(&[("a", 8), ("b", 9)])).len() == 1
 }
 
-/// No revision repeats and none goes back: the second history has a tail that nobody was told of.
+/// Returns whether a second history is detected in which no revision repeats or goes back, but the end of the first one
+/// is missing.
 fn begins_above() -> bool {
     let acks = [ack(Node::One, "a", 0, 1, 101), ack(Node::One, "b", 2, 3, 102), ack(Node::Two, "c", 4, 5, 160)];
     history::forks(&acks, &[]).is_empty() && history::beside(&acks, &store(&[("c", 160)])).len() == 2
@@ -140,7 +141,7 @@ fn link(number: u64, author: &str, revision: i64) -> Link {
     Link { number, author: author.to_owned(), revision }
 }
 
-/// One question every ten milliseconds.
+/// Makes steps of the chain, one question every ten milliseconds.
 fn steps(deeds: Vec<(Node, Deed)>) -> Vec<ChainStep> {
     let at = |place: usize, ms: u64| Duration::from_millis(10 * u64::try_from(place).unwrap_or(0) + ms);
     let step = |(place, (node, deed))| ChainStep { began: at(place, 0), ended: at(place, 5), node, deed };
@@ -159,7 +160,7 @@ fn read(node: Node, link: Link, revision: i64) -> (Node, Deed) {
     (node, Deed::Read { link, said: header(node, revision) })
 }
 
-/// What is wrong with a chain, by the first words of each fault.
+/// Returns the faults of a chain.
 fn wrong(deeds: Vec<(Node, Deed)>, end: &Link) -> Vec<String> {
     chain::faults(&steps(deeds), Some(end))
 }
@@ -194,7 +195,8 @@ fn hole() -> bool {
     is_only(&wrong(deeds, &link(4, "node1", 5)), "the chain has a hole: nobody put 3")
 }
 
-/// Both got the same revision, as two nodes that part at one point do: only the author tells.
+/// Returns whether a lost update is detected if both writes got the same revision, as on two nodes that part at one
+/// point. Only the author differs.
 fn lost_update() -> bool {
     let (one, two) = (Node::One, Node::Two);
     let deeds = vec![swapped(one, 1, 2, 0), swapped(one, 2, 3, 2), swapped(two, 2, 3, 2)];
@@ -222,7 +224,8 @@ fn late_update() -> bool {
     wrong(deeds, &link(2, "node1", 3)).iter().any(|fault| fault.starts_with("an update on node2 from the past"))
 }
 
-/// Both take part until 10 ms; from then to 30 ms node 2 is alone; after that node 1 goes on from what it had.
+/// Judges a run in which both nodes take part until 10 ms. From then to 30 ms node 2 runs standalone; then node 1
+/// continues from its own data.
 fn judged(more: Ack, there: &[(&str, i64)]) -> Findings {
     let mut writes =
         vec![ack(Node::Two, "before", 0, 5, 2), ack(Node::Two, "alone", 15, 16, 3), ack(Node::One, "after", 40, 41, 3)];

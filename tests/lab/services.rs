@@ -1,4 +1,4 @@
-//! The services of a host, started in order and watched: Corosync, then Pacemaker. Runs inside the host.
+//! The services of a host, started in order and watched: Corosync, then Pacemaker. It runs inside the host.
 
 use std::process::{Child, Command};
 use std::time::Duration;
@@ -9,9 +9,10 @@ use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::syslog;
 
-/// Does not come back while the host lives.
+/// Runs the services, and does not return while the host lives.
 pub fn run(node: Node) -> Result<()> {
-    // Who brought the lab up holds some signals back; the services take them, and end in good order when they are told.
+    // The lab's process blocks some signals. The services must not inherit that, so that SIGTERM ends them in good
+    // order.
     SigSet::empty().thread_set_mask()?;
     syslog::say(node, "boot", "host is up, starting corosync");
     let corosync = Command::new("corosync").arg("-f").spawn()?;
@@ -37,7 +38,7 @@ pub fn run(node: Node) -> Result<()> {
     }
 }
 
-/// Says in the host's log when a service ends: nothing restarts it, as after a real fencing.
+/// Logs the end of a service in the host's log. A service is not restarted, as after a real fencing.
 fn watch(node: Node, name: &'static str, mut child: Child) {
     std::thread::spawn(move || {
         let how = child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());

@@ -1,4 +1,4 @@
-//! Runs outside programs, and the error type that the whole lab uses.
+//! Outside programs, and the error type of the whole lab.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A sentence for a person: the lab has no caller that would tell errors apart.
+/// An error as a sentence for the operator, because no caller in the lab distinguishes errors.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What a program left behind.
+/// The result of a program.
 #[derive(Debug)]
 pub struct Output {
     pub ok: bool,
@@ -21,13 +21,13 @@ pub struct Output {
 }
 
 impl Output {
-    /// Everything that it said, for messages and for searching.
+    /// Returns both outputs, for messages and for searches.
     pub fn text(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
     }
 }
 
-/// Runs `command` to its end and answers what it said, whatever its exit code.
+/// Runs `command` to its end, and returns its output, whatever its exit code.
 pub fn output(command: &mut Command) -> Result<Output> {
     let program = command.get_program().to_string_lossy().into_owned();
     let done = command.stdin(Stdio::null()).output().map_err(|error| format!("cannot run {program}: {error}"))?;
@@ -38,7 +38,7 @@ pub fn output(command: &mut Command) -> Result<Output> {
     })
 }
 
-/// Runs `command` and answers its output; a non-zero exit code is an error that carries what it said.
+/// Runs `command`, and returns its output. A non-zero exit code is an error that contains the output.
 pub fn must(command: &mut Command) -> Result<String> {
     let done = output(command)?;
     if done.ok {
@@ -47,8 +47,8 @@ pub fn must(command: &mut Command) -> Result<String> {
     Err(format!("{} failed: {}", describe(command), done.text().trim()).into())
 }
 
-/// As a user would start it, who builds something: without what cargo tells a test of its package. To ring's build script that is a
-/// change, so all dependencies would be built once more, and again by whoever builds next.
+/// Removes the variables that cargo sets for a test of a package. ring's build script treats them as a change, so that
+/// all dependencies would be rebuilt, and rebuilt again by the next build of the user.
 pub fn without_package(command: &mut Command) -> &mut Command {
     let of_a_package = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os() {
@@ -88,7 +88,7 @@ fn describe(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// Writes a whole file, with a sentence where that fails.
+/// Writes a whole file. The error names the path.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<()> {
     std::fs::write(path, content).map_err(|error| format!("cannot write {}: {error}", path.display()).into())
 }
@@ -98,25 +98,25 @@ pub fn make_dir(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| format!("cannot make {}: {error}", path.display()).into())
 }
 
-/// How many times longer than on a host of namespaces everything is waited for.
+/// The factor by which all waits are longer than on a host of namespaces.
 static SLOWER: AtomicU32 = AtomicU32::new(1);
 
-/// Says so, for all that this process does from now on.
+/// Sets the factor for the rest of this process.
 pub fn wait_longer(times: u32) {
     SLOWER.store(times, Ordering::Relaxed);
 }
 
-/// A limit, as long as this lab's hosts need it.
+/// Returns a limit, stretched for this lab's hosts.
 pub fn patience(limit: Duration) -> Duration {
     limit * SLOWER.load(Ordering::Relaxed)
 }
 
-/// What must not be stretched, before it is.
+/// Divides a limit by the factor, for limits that must not be stretched.
 pub fn unstretched(limit: Duration) -> Duration {
     limit / SLOWER.load(Ordering::Relaxed)
 }
 
-/// Asks `question` every `pause` until it answers something, at most `limit`. Ctrl-C ends the wait.
+/// Calls `question` every `pause` until it returns an answer, at most `limit`. Ctrl-C ends the wait.
 pub fn wait_for<T>(what: &str, limit: Duration, pause: Duration, mut question: impl FnMut() -> Option<T>) -> Result<T> {
     let began = Instant::now();
     let limit = patience(limit);
@@ -132,7 +132,7 @@ pub fn wait_for<T>(what: &str, limit: Duration, pause: Duration, mut question: i
     }
 }
 
-/// As [`wait_for`], deaf to Ctrl-C: for tearing down. Answers whether it came true.
+/// Waits as [`wait_for`] does, but ignores Ctrl-C, for a teardown. Returns whether the condition became true.
 pub fn wait_for_quietly(limit: Duration, pause: Duration, mut question: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !question() {

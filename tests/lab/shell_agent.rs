@@ -1,5 +1,5 @@
-//! The shell agent `ocf:heartbeat:podman-etcd` in the lab, for runs side by side: fetched from Debian unstable's
-//! `resource-agents`, put into the hosts, never into this repository.
+//! The shell agent `ocf:heartbeat:podman-etcd` in the lab, for comparisons. It is fetched from Debian unstable's
+//! `resource-agents` into the hosts, and never into this repository.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -18,7 +18,7 @@ use crate::sh::{self, Result};
 use crate::sidecar;
 use crate::state::Lab;
 
-/// Which agent keeps etcd in a lab.
+/// The agent that manages etcd in a lab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agent {
     Tandem,
@@ -34,7 +34,7 @@ impl Agent {
         }
     }
 
-    /// The one that this lab was brought up with.
+    /// Returns the agent of a running lab.
     pub fn of(lab: &Lab) -> Self {
         if lab.setting("agent").as_deref() == Some(Self::Shell.word()) { Self::Shell } else { Self::Tandem }
     }
@@ -47,21 +47,21 @@ impl Agent {
     }
 }
 
-/// Where Pacemaker finds the agent of this name, whoever it is.
+/// The path at which Pacemaker finds the agent of this name.
 const PLACE: &str = "/usr/lib/ocf/resource.d/heartbeat/podman-etcd";
-/// Where the shell agent lies on a host besides, so that it can be put back.
+/// A copy of the shell agent on a host, so that it can be put back.
 const KEPT: &str = "/usr/lib/tandem-lab/podman-etcd";
 const SUITE: &str = "unstable";
-/// jq of Debian 12 rounds member ids, so the agent gets a newer one, with the libraries that it needs.
+/// jq of Debian 12 rounds member ids, so the agent gets a newer one with the libraries that it needs.
 const PACKAGES: &[&str] = &["resource-agents", "jq", "libjq1", "libonig5", "libc6"];
-/// jq with its own loader: the host's libc is too old for it.
+/// jq with its own loader, because the host's libc is too old for it.
 const JQ: &str =
     "#!/bin/sh\nexec /usr/lib/tandem-lab/ld.so --library-path /usr/lib/tandem-lab /usr/lib/tandem-lab/jq \"$@\"\n";
-/// Programs that the agent asks for and a host outside of OpenShift does not have: no static pod, no API.
+/// Programs that the agent calls and a host outside of OpenShift lacks: no static pod, no API.
 const FAKES: &[(&str, &str)] =
     &[("crictl", "#!/bin/sh\nexit 0\n"), ("oc", "#!/bin/sh\nexit 1\n"), ("curl", "#!/bin/sh\nexit 1\n"), ("jq", JQ)];
 
-/// Puts the agent and what it needs on a host's disk, before its first boot.
+/// Installs the agent and its needs on a host's disk, before its first boot.
 pub fn install(lab: &Lab, node: Node) -> Result<()> {
     let tree = tree()?;
     let usr = lab.disk(node, "usr");
@@ -75,7 +75,7 @@ pub fn install(lab: &Lab, node: Node) -> Result<()> {
     openshift::install(lab, node)
 }
 
-/// The files of the packages that the hosts get, made on first use and kept.
+/// Returns the files of the packages for the hosts, which the first use makes.
 fn tree() -> Result<PathBuf> {
     let tree = Path::new(CACHE).join("shell-agent");
     if tree.is_dir() {
@@ -118,7 +118,7 @@ fn assemble(work: &Path, tree: &Path) -> Result<()> {
 }
 
 /// Forms a cluster as OpenShift's installer hands it over, two voters with equal revisions, and gives it to the agent.
-/// The static pods' part in this, to bootstrap etcd, is played by Tandem.
+/// Tandem plays the part of the static pods, which bootstrap etcd.
 pub fn create(lab: &Lab, node: Node) -> Result<()> {
     cluster::create_etcd(lab, node, CloneKind::Plain)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
@@ -133,7 +133,7 @@ pub fn create(lab: &Lab, node: Node) -> Result<()> {
     create_resource(lab, node)
 }
 
-/// The resource as Two Node OpenShift creates it; there are no systemd and no negative OOM score in the lab.
+/// Creates the resource as Two Node OpenShift does. The lab has no systemd and no negative OOM score.
 fn create_resource(lab: &Lab, node: Node) -> Result<()> {
     let map = format!("node_ip_map={}", NODES.map(|node| format!("{node}:{}", node.ip())).join(";"));
     // The image has no entry point, unlike OpenShift's.
@@ -142,7 +142,7 @@ fn create_resource(lab: &Lab, node: Node) -> Result<()> {
     pcs::create_clone(lab, node, pcs::run, &create, &["clone", "interleave=true", "notify=true"])
 }
 
-/// Puts Tandem, or the shell agent again, into the place of that name on one host.
+/// Installs Tandem, or the shell agent again, at the path of that name on one host.
 pub fn put(lab: &Lab, node: Node, agent: Agent) -> Result<()> {
     let words = match agent {
         Agent::Tandem => ["ln", "--symbolic", "--force", "/usr/sbin/tandem", PLACE],

@@ -1,5 +1,5 @@
-//! The cluster as the node that this runs on knows it, as JSON; with `publish`, that node's own facts are published first. With
-//! `cost`, how long it took and how much of the processors' time, the programs that were asked included.
+//! The cluster as this node observes it, printed as JSON. With `publish`, the node's own facts are published first.
+//! With `cost`, it prints the elapsed time and the CPU time, including those of the programs that it ran.
 
 #![expect(clippy::print_stdout, reason = "that is what it is for")]
 

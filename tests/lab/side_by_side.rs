@@ -1,5 +1,5 @@
-//! Several labs at once, each with a part of the scenarios. Each lab is a process of its own, as some of what a lab is
-//! called holds for a whole process.
+//! Several labs in parallel, each with a part of the scenarios. Each lab is a process of its own, because some of a
+//! lab's names are settings of the whole process.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -17,19 +17,19 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// What the first line of a scenario begins with, and its last one.
+/// The beginnings of a scenario's first and last line.
 const BEGINS: &str = "== ";
 const ENDS: &str = "-- ";
 
-/// One of the labs.
+/// A running lab, and its part of the scenarios.
 struct Part {
     lab: String,
     child: Child,
     report: PathBuf,
 }
 
-/// Runs the scenarios in that many labs. Each takes every other one (every third, and so on), so that they have about as
-/// much to do; it keeps their order, and hands its lab on as a run in one lab does.
+/// Runs the scenarios in that many labs. Each takes every second one (or third, and so on), so that all have about as
+/// much to do. It keeps their order, and passes its lab from one scenario to the next, as a run in one lab does.
 pub fn run(lab: &Lab, wish: Wish, names: &[&str], jobs: usize) -> Result<Report> {
     let dir = std::env::temp_dir().join(format!("tandem-lab-{}-{}", lab.name, std::process::id()));
     crate::sh::make_dir(&dir)?;
@@ -67,7 +67,7 @@ fn in_dir(lab: &Lab, wish: Wish, names: &[&str], jobs: usize, dir: &Path) -> Res
     Ok(Report::join(reports, names))
 }
 
-/// Starts a lab of its own; what it prints comes through `say`, a scenario as a whole.
+/// Starts a lab of its own. Its output comes through `say`, a whole scenario at once.
 fn begin(lab: &Lab, wish: Wish, names: &[&str], dir: &Path, say: &Sender<Vec<String>>) -> Result<Part> {
     let report = dir.join(&lab.name);
     let mut command = Command::new("/proc/self/exe");
@@ -101,8 +101,8 @@ fn begin(lab: &Lab, wish: Wish, names: &[&str], dir: &Path, say: &Sender<Vec<Str
     Ok(Part { lab: lab.name.clone(), child, report })
 }
 
-/// Prints what the labs say until all of them have ended. Ctrl-C reaches them with the terminal; any other signal for the
-/// lab's end is handed on.
+/// Prints the labs' output until all of them have ended. Ctrl-C reaches them through the terminal; any other end signal
+/// is passed on.
 fn show(said: &Receiver<Vec<String>>, say: Sender<Vec<String>>, parts: &mut [Part]) {
     drop(say);
     let mut told = false;

@@ -1,5 +1,5 @@
-//! OpenShift's `etcd-rev` container beside each etcd: every ten seconds it writes down the highest Raft index that either
-//! member tells, for the shell agent to compare.
+//! OpenShift's `etcd-rev` container next to each etcd. Every ten seconds it writes the highest Raft index that either
+//! member reports, for the shell agent to compare.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::state::{self, Lab};
 const EVERY: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(2);
 const FILE: &str = "revision.json";
-/// It runs on hosts that have the manifest, which the operator puts there with it.
+/// The file that marks hosts on which it runs, because OpenShift's operator creates both.
 const MARK: &str = "/etc/kubernetes/static-pod-resources/etcd-certs/configmaps/external-etcd-pod/pod.yaml";
 
-/// Runs on a host that is OpenShift's, and returns at once on any other.
+/// Runs on a host of OpenShift, and returns at once on any other.
 pub fn run(node: Node) {
     if !Path::new(MARK).exists() {
         return;
     }
-    // Two of them that began at the same moment would always agree: they have phases of their own.
+    // Two of them that began at the same moment would always agree, so each begins at a phase of its own.
     std::thread::sleep(Duration::from_millis(u64::from(state::since_epoch().subsec_nanos()) % 10_000));
     loop {
         if let Ok(text) = credentials(node).and_then(|tls| etcd::runtime()?.block_on(ask(&tls))) {
@@ -58,7 +58,7 @@ fn replace(dir: &Path, text: &str) -> Result<()> {
     Ok(std::fs::rename(unfinished, dir.join(FILE))?)
 }
 
-/// Writes the same file to both hosts, as it is at the moment.
+/// Writes the present file to both hosts.
 pub fn write_both(lab: &Lab) -> Result<()> {
     let tls = etcd::tls(lab)?;
     let text = etcd::as_client(lab, move || etcd::runtime()?.block_on(ask(&tls)))?;

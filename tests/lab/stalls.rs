@@ -1,5 +1,5 @@
-//! When the machine itself stood still: its disk, or its processors for this process. Two labs share a machine, and the
-//! machine is often one of many on another. A second in which nobody got a sync through is nobody's pause but its own.
+//! Stalls of the machine itself: of its disk, or of its processors for this process. Two labs share a machine, and the
+//! machine often is one of many on another. A second in which no process could sync is the machine's pause, not etcd's.
 
 use std::fs::File;
 use std::io::{Seek, Write};
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use crate::sh::Result;
 
-/// Between two syncs: few beside what etcd syncs.
+/// The pause between two syncs, which are few compared with those of etcd.
 const EVERY: Duration = Duration::from_millis(25);
-/// What a sync of one page may take on a machine that is merely busy.
+/// The longest time that a sync of one page may take on a machine that is merely busy.
 const BUSY: Duration = Duration::from_millis(100);
 
-/// From when to when, as of a beginning.
+/// A beginning and an end, counted from a common start.
 pub type Span = (Duration, Duration);
 
-/// Syncs a page again and again, on the disk on which the hosts' etcds sync theirs, and remembers when that took too long.
+/// A watch that syncs a page repeatedly, on the disk of the hosts' etcds, and records when that took too long.
 pub struct Stalls {
     seen: Arc<Mutex<Vec<Span>>>,
     stop: Arc<AtomicBool>,
@@ -28,7 +28,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// Times count from `began`.
+    /// Starts the watch. Times count from `began`.
     pub fn watch(path: PathBuf, began: Instant) -> Result<Self> {
         let mut file = File::create(&path)?;
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -36,7 +36,7 @@ impl Stalls {
         let (to, until) = (Arc::clone(&seen), Arc::clone(&stop));
         let thread = std::thread::spawn(move || {
             while !until.load(Ordering::SeqCst) {
-                // Its sleep belongs to it: a process that is not woken stands still as well as one that waits for a disk.
+                // The sleep is included, because a process that is not woken stalls just as one that waits for a disk.
                 let from = began.elapsed();
                 std::thread::sleep(EVERY);
                 if file.rewind().and_then(|()| file.write_all(&[0; 4096])).and_then(|()| file.sync_data()).is_err() {
@@ -51,7 +51,7 @@ impl Stalls {
         Ok(Self { seen, stop, thread: Some(thread), path })
     }
 
-    /// Those so far.
+    /// Returns the stalls so far.
     pub fn seen(&self) -> Vec<Span> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -67,7 +67,7 @@ impl Drop for Stalls {
     }
 }
 
-/// How much of `span` lies in stalls.
+/// Returns the part of `span` that is in stalls.
 pub fn within(span: Span, stalls: &[Span]) -> Duration {
     stalls.iter().map(|stall| span.1.min(stall.1).saturating_sub(span.0.max(stall.0))).sum()
 }

@@ -1,4 +1,5 @@
-//! Where a lab keeps its things: one directory per lab, on a real file system (podman's overlay driver needs one).
+//! The directory of a lab, with all its files. It must be on a real file system, because podman's overlay driver needs
+//! one.
 
 use std::fs;
 use std::io::Write;
@@ -11,10 +12,10 @@ use crate::node::Node;
 use crate::sh::{self, Result};
 
 const ROOT: &str = "/var/lib/tandem-lab";
-/// Logs of failed runs, which outlive the lab.
+/// The directory for logs of failed runs, which outlive the lab.
 pub const FAILED_LOGS: &str = "/var/tmp/tandem-lab-logs";
 
-/// A lab by its name.
+/// A lab, identified by its name.
 #[derive(Clone, Debug)]
 pub struct Lab {
     pub name: String,
@@ -52,22 +53,22 @@ impl Lab {
         self.dir().join(node.name())
     }
 
-    /// A disk of the host, by the role it has there: `etc`, `usr`, `var-lib`, `var-log`, `var-tmp`.
+    /// Returns a disk of the host, by its role: `etc`, `usr`, `var-lib`, `var-log`, `var-tmp`.
     pub fn disk(&self, node: Node, role: &str) -> PathBuf {
         self.node_dir(node).join("disk").join(role)
     }
 
-    /// The host's syslog, as its own `/var/log/messages`.
+    /// Returns the path of the host's syslog, which is its own `/var/log/messages`.
     pub fn messages(&self, node: Node) -> PathBuf {
         self.disk(node, "var-log").join("messages")
     }
 
-    /// The decisions of the host's agent that were replayed last.
+    /// Returns the directory of the decisions of the host's agent that were replayed last.
     pub fn taken_decisions(&self, node: Node) -> PathBuf {
         self.node_dir(node).join("decisions")
     }
 
-    /// The record of the host's pid 1.
+    /// Returns the path of the record of the host's pid 1.
     pub fn init_record(&self, node: Node) -> PathBuf {
         self.node_dir(node).join("init.pid")
     }
@@ -80,12 +81,12 @@ impl Lab {
         self.dir().join("bmc.log")
     }
 
-    /// What the lab itself did: power, network, killed processes.
+    /// Returns the path of the log of the lab's own actions: power, network, killed processes.
     pub fn events(&self) -> PathBuf {
         self.dir().join("events.log")
     }
 
-    /// A value that commands of this lab share, such as the etcd version or a BMC's mode.
+    /// Returns a setting that commands of this lab share, such as the etcd version or a BMC's mode.
     pub fn setting(&self, key: &str) -> Option<String> {
         fs::read_to_string(self.dir().join("settings").join(key)).ok().map(|text| text.trim().to_owned())
     }
@@ -96,19 +97,19 @@ impl Lab {
         sh::write(&dir.join(key), value)
     }
 
-    /// Adds a line to the lab's own log.
+    /// Appends a line to the lab's own log.
     pub fn event(&self, text: &str) {
         append_stamped(&self.events(), "lab", text);
     }
 
-    /// Says that a command is at work on the lab as a whole, until the answer is dropped; an error if another one is.
+    /// Locks the whole lab for one command until the lock is dropped. It fails if another command holds the lock.
     pub fn lock_whole(&self) -> Result<Flock<fs::File>> {
         let dir = fs::File::open(self.dir())?;
         Flock::lock(dir, FlockArg::LockExclusiveNonblock)
             .map_err(|(_, errno)| format!("cannot lock {}: {errno}", self.dir().display()).into())
     }
 
-    /// Makes sure that two commands do not switch the same host's power at once. Held until the answer is dropped.
+    /// Locks the host's power, so that two commands do not switch it at once, until the lock is dropped.
     pub fn lock(&self, node: Node) -> Result<Flock<fs::File>> {
         let path = self.node_dir(node).join("power.lock");
         let file = fs::File::create(&path).map_err(|error| format!("cannot open {}: {error}", path.display()))?;
@@ -121,26 +122,26 @@ pub fn remove_root_if_empty() {
     let _ = fs::remove_dir(ROOT);
 }
 
-/// Names of all labs that have a directory.
+/// Returns the names of all labs that have a directory.
 pub fn all_labs() -> Vec<String> {
     let Ok(entries) = fs::read_dir(ROOT) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
-/// One line `TIME SOURCE: TEXT` in the form that [`crate::timeline`] merges.
+/// Appends one line `TIME SOURCE: TEXT` in the form that [`crate::timeline`] merges.
 pub fn append_stamped(path: &Path, source: &str, text: &str) {
     if let Ok(mut file) = fs::OpenOptions::new().append(true).create(true).open(path) {
-        // One write: lines of several processes must not mix.
+        // The line is one write, so that lines of several processes do not mix.
         let _ = file.write_all(format!("{} {source}: {text}\n", stamp(since_epoch())).as_bytes());
     }
 }
 
-/// Wall time: for labels, and to set a machine's clock by.
+/// Returns the wall time, for labels and to set a machine's clock.
 pub fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// `2026-11-21T07:03:11.123Z`, which sorts as text and reads as time.
+/// Returns a time as `2026-11-21T07:03:11.123Z`, which sorts as text.
 pub fn stamp(since_epoch: Duration) -> String {
     let seconds = since_epoch.as_secs();
     let (year, month, day) = civil(seconds / 86_400);
@@ -154,7 +155,7 @@ pub fn stamp(since_epoch: Duration) -> String {
     )
 }
 
-/// Days since 1970 to a date; counts in 400-year eras that begin in March, so that the leap day comes last.
+/// Converts days since 1970 to a date. It counts in 400-year eras that begin in March, so that the leap day comes last.
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
@@ -166,13 +167,13 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year + era * 400 + u64::from(month <= 2), month, day)
 }
 
-/// The time between `since_epoch` and a stamp that was written less than half a day before or after it.
+/// Returns the time between `since_epoch` and a stamp that was written less than half a day before or after it.
 pub fn since_stamp(stamp: &str, since_epoch: Duration) -> Duration {
     const DAY: u64 = 86_400_000;
     let number = |from: usize, to: usize| stamp.get(from..to).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     let of_day = ((number(11, 13) * 60 + number(14, 16)) * 60 + number(17, 19)) * 1000 + number(20, 23);
     let base = u64::try_from(since_epoch.as_millis()).unwrap_or(0) % DAY;
     let ahead = (of_day + DAY - base) % DAY;
-    // Written before: no time has passed.
+    // The stamp is older, so no time has passed.
     Duration::from_millis(if ahead > DAY / 2 { 0 } else { ahead })
 }

@@ -1,4 +1,4 @@
-//! Follows the logs while things happen and picks out the lines that a reader needs.
+//! The story of a recovery: it follows the logs, and selects the lines that a reader needs.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::node::Node;
 use crate::state::{self, Lab};
 
-/// The steps of a recovery, in the order in which they come.
+/// The steps of a recovery, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StoryStep {
     TokenLost,
@@ -37,22 +37,22 @@ impl StoryStep {
 struct Log {
     path: PathBuf,
     offset: u64,
-    /// The beginning of a line whose end is not written yet.
+    /// The beginning of an incomplete line.
     partial: String,
 }
 
-/// Watches the survivor's log and the victim's BMC from a moment on.
+/// An observer of the survivor's log and the victim's BMC from a moment on.
 pub struct Story {
     victim: Node,
     began: Duration,
     logs: Vec<Log>,
-    /// When each step was first seen, since the beginning.
+    /// The time at which each step was first seen, since the beginning.
     pub steps: BTreeMap<StoryStep, Duration>,
     print: bool,
 }
 
 impl Story {
-    /// Begins now. With `print`, every step and every word of the agent is shown as it comes.
+    /// Begins now. With `print`, every step and every line of the agent is printed as it comes.
     pub fn begin(lab: &Lab, victim: Node, print: bool) -> Self {
         let open = |path: PathBuf| {
             let offset = std::fs::metadata(&path).map_or(0, |meta| meta.len());
@@ -79,7 +79,7 @@ impl Story {
         }
     }
 
-    /// Takes in what was logged since the last call.
+    /// Reads the lines that were logged since the last call.
     pub fn follow(&mut self) {
         let mut lines = Vec::new();
         for log in &mut self.logs {
@@ -108,7 +108,7 @@ impl Story {
         }
     }
 
-    /// Which step a line tells of.
+    /// Returns the step that a line reports.
     fn step(&self, source: &str, text: &str) -> Option<StoryStep> {
         let victim = self.victim.name();
         let has = |words: &[&str]| words.iter().all(|word| text.contains(word));
@@ -150,7 +150,7 @@ impl Log {
     }
 }
 
-/// A log line cut to what fits beside the time.
+/// Cuts a log line to the space next to the time.
 fn shorten(text: &str) -> String {
     let text = text.trim();
     if text.chars().count() <= 150 {

@@ -1,4 +1,4 @@
-//! A syslog of a few lines: /dev/log in, /var/log/messages out, with milliseconds.
+//! A minimal syslog: it reads `/dev/log`, and writes `/var/log/messages` with milliseconds.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,11 +11,11 @@ use crate::state::append_stamped;
 
 const MESSAGES: &str = "/var/log/messages";
 
-/// Listens from now on, in a thread.
+/// Starts to listen, in a thread.
 pub fn start(node: Node) -> Result<()> {
     let socket = UnixDatagram::bind("/dev/log").map_err(|error| format!("cannot listen on /dev/log: {error}"))?;
     fs::set_permissions("/dev/log", fs::Permissions::from_mode(0o666))?;
-    // The other place where programs look.
+    // Some programs use this path instead.
     symlink("/dev/log", "/run/syslog")?;
     std::thread::spawn(move || {
         let mut buffer = vec![0_u8; 64 * 1024];
@@ -27,12 +27,13 @@ pub fn start(node: Node) -> Result<()> {
     Ok(())
 }
 
-/// A line of the host's own.
+/// Writes a line of the host's own.
 pub fn say(node: Node, tag: &str, text: &str) {
     append_stamped(Path::new(MESSAGES), node.name(), &format!("{tag}: {text}"));
 }
 
-/// `<30>Nov 21 07:03:11 host tag[1]: text` without priority, its second-wide time and host name: we stamp better.
+/// Strips `<30>Nov 21 07:03:11 host tag[1]: text` of priority, time in whole seconds and host name, because the lab
+/// adds an exact time.
 fn strip(text: &str) -> String {
     let text = text.trim_end_matches(['\n', '\0']);
     let rest = match text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {

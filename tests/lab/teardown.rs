@@ -1,5 +1,5 @@
-//! Takes a lab away, also one that a crash left half made. Nothing in here stops at an error: each step takes away
-//! what it can, and what is left is said at the end.
+//! The teardown of a lab, even of one that a crash left incomplete. No step stops at an error: each removes what it
+//! can, and the end reports what is left.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::proc::{self, Record};
 use crate::sh;
 use crate::state::{self, FAILED_LOGS, Lab};
 
-/// Takes the lab away when it goes out of scope: also when a print into a closed pipe panics.
+/// A guard that takes the lab down when it goes out of scope, even if a print into a closed pipe panics.
 pub struct AtEnd<'a>(pub &'a Lab);
 
 impl Drop for AtEnd<'_> {
@@ -25,8 +25,8 @@ impl Drop for AtEnd<'_> {
     }
 }
 
-/// For a lab that is to begin: none of its name may be up. What a crash of the machine has left of one, in which nothing
-/// runs any more, is taken away.
+/// Makes room for a new lab. It fails if a lab of its name is up. The remains of a lab without processes, as a crash of
+/// the machine leaves them, are removed.
 pub fn make_room(lab: &Lab) -> sh::Result<()> {
     if !lab.exists() {
         return Ok(());
@@ -45,13 +45,13 @@ pub fn make_room(lab: &Lab) -> sh::Result<()> {
     }
 }
 
-/// Takes everything away and answers what could not be.
+/// Removes everything, and returns what it could not remove.
 pub fn down(lab: &Lab) -> Vec<String> {
     if let Some(bmc) = Record::load(&lab.bmc_record()) {
-        // First, so that no fencing request boots a host that was just ended.
+        // The BMCs end first, so that no fencing request boots a host that was just ended.
         let _ = bmc.kill();
     }
-    // Also one whose number a crash came too early to write down.
+    // This also finds a machine without a record, because of a crash.
     for machine in pids(|process| process.is_machine(lab)).filter_map(|pid| Record::of(pid).ok()) {
         let _ = machine.kill();
     }
@@ -64,7 +64,7 @@ pub fn down(lab: &Lab) -> Vec<String> {
     for namespace in net::namespaces(lab) {
         net::delete(&namespace);
     }
-    // Mounts of a host vanish with its last process, a moment after its pid 1.
+    // A host's mounts vanish with its last process, a moment after its pid 1.
     sh::wait_for_quietly(Duration::from_secs(5), Duration::from_millis(50), || {
         let _ = fs::remove_dir_all(lab.dir());
         !lab.dir().exists()
@@ -73,7 +73,7 @@ pub fn down(lab: &Lab) -> Vec<String> {
     leftovers(lab)
 }
 
-/// What of this lab is still on the machine: directory, namespaces, mounts, processes, cgroups.
+/// Returns what is left of this lab on the machine: directory, namespaces, mounts, processes, cgroups.
 pub fn leftovers(lab: &Lab) -> Vec<String> {
     let mut found = Vec::new();
     let dir = lab.dir();
@@ -98,8 +98,8 @@ pub fn leftovers(lab: &Lab) -> Vec<String> {
     found
 }
 
-/// Processes of this lab: everything on a host, its containers included, by its cgroup; the lab's own daemons outside
-/// of the hosts, and what it keeps with virtual machines (QEMU, ssh's connections), by their command line.
+/// Returns the processes of this lab. Those on a host, containers included, are found by its cgroup. The lab's own
+/// daemons outside of the hosts, QEMU, and ssh's connections are found by their command line.
 fn processes(lab: &Lab) -> Vec<String> {
     let said = |pid| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
@@ -108,7 +108,8 @@ fn processes(lab: &Lab) -> Vec<String> {
     pids(|process| process.is_of(lab)).map(said).collect()
 }
 
-/// Those that are so, but for us. The machine's own init takes notice of ended orphans when it pleases; they hold nothing any more.
+/// Returns the matching processes except this one. It skips zombies, because the machine's init reaps orphans at its
+/// own pace.
 fn pids(is_wanted: impl Fn(&Process) -> bool) -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -116,7 +117,7 @@ fn pids(is_wanted: impl Fn(&Process) -> bool) -> impl Iterator<Item = u32> {
         .filter(move |pid| is_wanted(&Process::of(*pid)))
 }
 
-/// What tells whose a process is.
+/// The properties that show to which lab a process belongs.
 struct Process {
     words: Vec<String>,
     cgroup: String,
@@ -136,12 +137,12 @@ impl Process {
         daemon || self.is_machine(lab) || self.runs("ssh", lab) || NODES.iter().any(on_a_host)
     }
 
-    /// A QEMU with files of the lab's.
+    /// Returns whether it is a QEMU with files of the lab.
     fn is_machine(&self, lab: &Lab) -> bool {
         self.runs("qemu-system", lab)
     }
 
-    /// The program that it runs, with a file of the lab's.
+    /// Returns whether it runs `program` with a file of the lab.
     fn runs(&self, program: &str, lab: &Lab) -> bool {
         let dir = format!("{}/", lab.dir().display());
         self.words.first().is_some_and(|word| word.contains(program))
@@ -149,7 +150,7 @@ impl Process {
     }
 }
 
-/// Copies the logs of a failed run out of the lab and answers where they are. Keys and data stay behind.
+/// Copies the logs of a failed run out of the lab, and returns their directory. Keys and data stay behind.
 pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
     let label = state::stamp(state::since_epoch()).replace([':', '.'], "-");
     let kept = Path::new(FAILED_LOGS).join(format!("{label}-{}-{what}", lab.name));
@@ -165,7 +166,7 @@ pub fn keep_logs(lab: &Lab, what: &str) -> PathBuf {
     }
     for node in NODES {
         let _ = copy_tree(&lab.disk(node, "var-log"), &kept.join(node.name()));
-        // A virtual machine's disk is not looked into from outside.
+        // A virtual machine's disk cannot be read from outside.
         if host::running(lab, node).is_some() {
             let _ = crate::decisions::keep_unreplayed(lab, node);
         }

@@ -1,4 +1,4 @@
-//! A third etcd, at the client's place on the network: a plain process that nobody but the lab starts and stops.
+//! A third etcd at the client's place on the network: a plain process that only the lab starts and stops.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::tls;
 
 pub const NAME: &str = "guest";
 
-/// Where the others reach it.
+/// Returns the URL at which the other members reach it.
 pub fn peer_url() -> String {
     format!("https://{CLIENT_IP}:2380")
 }
@@ -23,14 +23,14 @@ fn client_url() -> String {
     format!("https://{CLIENT_IP}:2379")
 }
 
-/// It; killed when dropped.
+/// The process, killed when dropped.
 pub struct ThirdVoter {
     lab: Lab,
     child: Child,
 }
 
 impl ThirdVoter {
-    /// Starts it with an empty data dir, as whom the members list already.
+    /// Starts it with an empty data dir, as a member that is already in the members' list.
     pub fn join(lab: &Lab) -> Result<Self> {
         let _ = fs::remove_dir_all(data(lab));
         sh::make_dir(&data(lab))?;
@@ -65,7 +65,7 @@ impl ThirdVoter {
         Ok(Self { lab: lab.clone(), child })
     }
 
-    /// As a power cut ends it.
+    /// Kills it, as a power cut does.
     pub fn kill(mut self) {
         self.end();
     }

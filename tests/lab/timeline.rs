@@ -1,11 +1,11 @@
-//! One story out of many logs: both hosts' syslog, the BMCs, and what the lab did, by time.
+//! One story out of many logs: both hosts' syslog, the BMCs, and the lab's own actions, sorted by time.
 
 use std::fs;
 
 use crate::node::NODES;
 use crate::state::Lab;
 
-/// All lines by time; each begins with its time, then its source.
+/// Returns all lines by time. Each begins with its time and its source.
 pub fn merged(lab: &Lab) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut files = vec![lab.events(), lab.bmc_log()];
@@ -14,7 +14,7 @@ pub fn merged(lab: &Lab) -> Vec<String> {
         // A host that never booted has no log yet.
         lines.extend(fs::read_to_string(file).unwrap_or_default().lines().map(str::to_owned));
     }
-    // Stable, and the stamps sort as text: lines of one source keep their order.
+    // The sort is stable, and the stamps sort as text, so that lines of one source keep their order.
     lines.sort_by(|a, b| a.get(..24).cmp(&b.get(..24)));
     lines
 }

@@ -15,10 +15,10 @@ use crate::node::{CLIENT_IP, NODES, Node};
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// The user of etcd that the alert agent asks as.
+/// The etcd user of the alert agent.
 pub const LOCKS: &str = "locks";
 
-/// The etcd at the client's place on the network.
+/// The name of the etcd at the client's place on the network.
 pub const THIRD_VOTER: &str = "etcd-guest";
 
 /// Makes `ca.crt`, and `NAME.crt` and `NAME.key` for each node's etcd, the client, the alert agent and each BMC.
@@ -32,7 +32,7 @@ pub fn create(lab: &Lab) -> Result<()> {
         authority.issue_into(&dir, &etcd_name(node), etcd_names(node))?;
         authority.issue_into(&dir, &bmc_name(node), vec![node.bmc_ip()])?;
     }
-    // Of the machine that takes the second host's place in some scenarios.
+    // The certificates of the machine that replaces the second host in some scenarios.
     authority.issue_into(&dir, "bmc-node3", vec!["10.98.0.103".to_owned()])?;
     let names = ["10.99.0.3", "127.0.0.1", "localhost", "node3"].map(str::to_owned);
     authority.issue_into(&dir, "etcd-node3", names.to_vec())?;
@@ -45,7 +45,7 @@ pub fn create(lab: &Lab) -> Result<()> {
     authority.issue_into(&dir, "client", vec!["lab-client".to_owned()])
 }
 
-/// etcd dials its peer with the same certificate that it shows.
+/// Returns the names of an etcd certificate, which etcd uses both as a server and as a client of its peer.
 pub fn etcd_names(node: Node) -> Vec<String> {
     let addresses = [node.ip(), node.other_ip(), node.ipv6(), "127.0.0.1".to_owned()];
     [&addresses[..], &["localhost".to_owned(), node.name().to_owned()]].concat()
@@ -59,7 +59,7 @@ pub fn bmc_name(node: Node) -> String {
     format!("bmc-{node}")
 }
 
-/// A CA of a site.
+/// A site's CA.
 pub struct Authority {
     pem: String,
     issuer: Issuer<'static, KeyPair>,
@@ -85,12 +85,12 @@ impl Authority {
         self.issuer.key().serialize_pem()
     }
 
-    /// A certificate and its key, for servers and clients both.
+    /// Issues a certificate and its key, for servers and clients both.
     pub fn issue(&self, name: &str, names: Vec<String>) -> Result<(String, String)> {
         self.issue_with(CertificateParams::new(names)?, name)
     }
 
-    /// The same between two times since the epoch.
+    /// Issues a certificate that is valid between two times since the epoch.
     pub fn issue_for(&self, name: &str, names: Vec<String>, times: Range<Duration>) -> Result<(String, String)> {
         let mut params = CertificateParams::new(names)?;
         params.not_before = date_time_ymd(1970, 1, 1) + times.start;
@@ -113,7 +113,7 @@ impl Authority {
     }
 }
 
-/// A file that only its owner may read, from its first byte on.
+/// Writes a file that only its owner may read, from its first byte on.
 pub fn write_secret(path: &Path, content: &[u8]) -> Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;

@@ -1,5 +1,5 @@
-//! How often Corosync loses its token wrongly: both hosts under full load of processors, disks and network for some time, and then a host that
-//! freezes for a moment, like a machine with stalls of its hardware.
+//! A measurement of wrongly lost Corosync tokens. Both hosts run under full load of processors, disks and network for
+//! some time. Then a host freezes for a moment, like a machine with stalls of its hardware.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
 
-/// Corosync's own count of the tokens that were lost in a whole membership.
+/// Corosync's own count of tokens that were lost in a full membership.
 const LOST: &str = "stats.srp.operational_token_lost";
-/// What Corosync logs once three quarters of the token's time are over without one.
+/// The line that Corosync logs when three quarters of the token's time-out have passed without one.
 const NEARLY: &str = "Token has not been received in";
 const LOOK: Duration = Duration::from_secs(10);
-/// How long a host freezes, in milliseconds.
+/// The times for which a host freezes, in milliseconds.
 const STALLS: [u64; 7] = [250, 500, 700, 900, 1200, 2000, 2800];
-/// Processes that want a processor, on each host.
+/// The number of busy processes on each host.
 const HOGS: usize = 4;
 const SINK: &str = "use IO::Socket::INET; my $s = IO::Socket::INET->new(LocalPort => 5001, Listen => 5, ReuseAddr => 1) or die; \
                     while (my $c = $s->accept) { 1 while sysread($c, my $b, 65536) }";
@@ -28,7 +28,7 @@ const SOURCE: &str = "use IO::Socket::INET; my $b = 'x' x 65536; while (1) { my 
                       PeerPort => 5001); if ($s) { 1 while syswrite($s, $b) } else { sleep 1 } }";
 const WRITE: &str = "while :; do dd if=/dev/zero of=/var/lib/token-load bs=1M count=128 oflag=dsync status=none; done";
 
-/// Loads both hosts for so many minutes, and prints what Corosync counted.
+/// Loads both hosts for so many minutes, and prints Corosync's counts.
 pub fn run(lab: &Lab, wish: Wish, minutes: u64) -> Result<()> {
     teardown::make_room(lab)?;
     let _guard = teardown::AtEnd(lab);
@@ -64,7 +64,7 @@ pub fn run(lab: &Lab, wish: Wish, minutes: u64) -> Result<()> {
     Ok(())
 }
 
-/// What loads a host. It ends with the host at the latest.
+/// Starts the load of a host. It ends with the host at the latest.
 fn start(lab: &Lab, node: Node) -> Result<Vec<Child>> {
     let peer = node.other().ip();
     let mut words: Vec<Vec<&str>> =
@@ -87,13 +87,14 @@ fn count(lab: &Lab, node: Node) -> Result<u64> {
     Ok(number.ok_or_else(|| format!("corosync-cmapctl has no {LOST}: {told}"))??)
 }
 
-/// How often either Corosync logged that its token was late.
+/// Returns the number of times that either Corosync logged a late token.
 fn nearly(lab: &Lab) -> usize {
     let log = |node| std::fs::read_to_string(lab.messages(node)).unwrap_or_default();
     NODES.into_iter().map(|node| log(node).matches(NEARLY).count()).sum()
 }
 
-/// Freezes a host, and prints from when on the token is lost. A host that was fenced for it is waited for.
+/// Freezes a host for growing times, and prints from which one on the token is lost. Waits for a host that is fenced
+/// because of that.
 fn stalls(lab: &Lab) -> Result<()> {
     for millis in STALLS {
         interrupt::check()?;

@@ -1,5 +1,5 @@
-//! A fake of what Two Node OpenShift has on its nodes: etcd's certificates and its pod manifest, kubelet's own etcd
-//! from a static pod, kubelet itself, and the resources as its etcd operator creates them.
+//! A fake of Two Node OpenShift's nodes: etcd's certificates and pod manifest, kubelet's own etcd from a static pod,
+//! kubelet itself, and the resources as OpenShift's etcd operator creates them.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const POD: &str = include_str!("../fixtures/openshift/pod.json");
 const POD_IMAGE: &str = "quay.example.com/openshift/etcd@sha256:1111";
 const STATIC_POD: &str = "static-etcd";
 
-/// The manifest, with the lab's image in it.
+/// Returns the manifest with the lab's image.
 pub fn manifest(lab: &Lab) -> String {
     POD.replace(POD_IMAGE, &image::name(&lab.setting("etcd").unwrap_or_default()))
 }
@@ -65,16 +65,16 @@ pub fn start_static_pods(lab: &Lab) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
 }
 
-/// kubelet ends its etcd, and keeps the dead container, as it does.
+/// Stops kubelet's etcd and keeps the dead container, as kubelet does.
 pub fn end_static_pod(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["podman", "stop", "--time=10", STATIC_POD]).map(drop)
 }
 
-/// The delay of kubelet's start that the etcd operator asks for, and one for scenarios that are about what comes later.
+/// The etcd operator's delay of kubelet's start, and a shorter one for scenarios about later events.
 pub const OPERATORS_DELAY: &str = "15s";
 const SHORT_DELAY: &str = "3s";
 
-/// The resources, by the very commands of the etcd operator; but kubelet is a fake, as the hosts have no systemd.
+/// Creates the resources by the etcd operator's own commands. kubelet is a fake, because the hosts have no systemd.
 pub fn create_resources(lab: &Lab, kubelet_delay: &str) -> Result<()> {
     let map = NODES.map(|node| format!("{node}:{}", node.ip())).join(";");
     let etcd = format!(
@@ -96,14 +96,14 @@ pub fn create_resources(lab: &Lab, kubelet_delay: &str) -> Result<()> {
     Ok(())
 }
 
-/// Two voters under the agent, from blank disks.
+/// Brings up two voters under the agent, from blank disks.
 pub fn up(lab: &Lab) -> Result<()> {
     prepare(lab)?;
     create_resources(lab, SHORT_DELAY)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180)).map(drop)
 }
 
-/// Restarts etcd on a node, as `pcs resource restart` does: a ban, and its end.
+/// Restarts etcd on a node as `pcs resource restart` does, by a ban and its end.
 pub fn restart_etcd(lab: &Lab, node: Node) -> Result<()> {
     pcs::run(lab, node, &["resource", "ban", "etcd-clone", node.name()])?;
     steps::wait_stopped(lab, &[node])?;

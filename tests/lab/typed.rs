@@ -1,4 +1,4 @@
-//! What `tandem status` prints for an operator to type, typed in a shell on the host where it is shown.
+//! The commands that `tandem status` prints for an operator, typed in a shell on the same host.
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// The command of the problem `id`, once `on` names it.
+/// Returns the command of the problem `id`, once `on` reports the problem.
 pub fn command_of(lab: &Lab, on: Node, id: &str) -> Result<String> {
     command_that_begins(lab, on, id, "")
 }
 
-/// The same where `on` may have several problems `id`: the first command that begins so.
+/// Returns the first command with this beginning, for a problem `id` that `on` may report more than once.
 pub fn command_that_begins(lab: &Lab, on: Node, id: &str, begins: &str) -> Result<String> {
     let what = format!("status on {on} has a command '{begins}' for {id}");
     let found = eventually(&what, || find(lab, on, id, begins), |found| matches!(found, Ok(Some(_))))?;
@@ -30,8 +30,8 @@ fn find(lab: &Lab, on: Node, id: &str, begins: &str) -> Result<Option<String>> {
     Ok(commands.find(|command| command.starts_with(begins)).map(str::to_owned))
 }
 
-/// Types a command on `on`, and returns its exit code and what it printed. What follows `ssh NODE` is typed there, as most
-/// of the lab's hosts have no sshd.
+/// Types a command on `on`, and returns its exit code and output. A command that begins with `ssh NODE` is typed on
+/// that node directly, because most of the lab's hosts have no sshd.
 pub fn types(lab: &Lab, on: Node, command: &str) -> Result<(i32, String)> {
     lab.event(&format!("typed on {on}: {command}"));
     let elsewhere = NODES.into_iter().find_map(|node| Some((node, command.strip_prefix(&format!("ssh {node} "))?)));
@@ -39,7 +39,7 @@ pub fn types(lab: &Lab, on: Node, command: &str) -> Result<(i32, String)> {
     host::typed(lab, on, line)
 }
 
-/// Types what `on` prints for the problem `id`, which is gone then.
+/// Types the command that `on` prints for the problem `id`, and checks that the problem is gone afterwards.
 pub fn mends(lab: &Lab, on: Node, id: &str) -> Result<()> {
     let command = command_of(lab, on, id)?;
     println!("   {id}: {command}");

@@ -25,26 +25,26 @@ use crate::state::{self, Lab};
 use crate::teardown;
 use crate::tls;
 
-/// What `up` is asked for.
+/// The options of `up`.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
-    /// What the hosts are made of.
+    /// The kind of hosts.
     pub hosts: host::Kind,
     pub etcd: Version,
-    /// Which Debian the hosts are.
+    /// The Debian release of the hosts.
     pub release: Release,
     pub clone: CloneKind,
-    /// Hosts and Pacemaker only: no fence devices, no etcd.
+    /// True for hosts with Pacemaker only: no fence devices, no etcd.
     pub bare: bool,
-    /// Hosts with nothing but the packages: no cluster.
+    /// The kind of hosts with nothing but the packages, without a cluster.
     pub blank: Option<Blank>,
-    /// Seconds from the power button until a host boots; counts from the first power cut on.
+    /// Seconds from the power button until a host boots, from the first power cut on.
     pub boot_delay: u64,
-    /// Who keeps etcd.
+    /// The agent that manages etcd.
     pub agent: Agent,
-    /// Whether a survivor's etcd is always restarted (`recovery=restart`).
+    /// True if a survivor's etcd is always restarted (`recovery=restart`).
     pub restarts: bool,
-    /// Corosync's token in milliseconds, where it is not the lab's own.
+    /// Corosync's token time-out in milliseconds, if it is not the lab's default.
     pub token: Option<u32>,
 }
 
@@ -65,7 +65,7 @@ impl Default for Wish {
     }
 }
 
-/// Brings it up, or takes away what it had made until it failed.
+/// Brings a lab up. A failure takes down what was made so far.
 pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
     teardown::make_room(lab)?;
     let began = Instant::now();
@@ -80,10 +80,10 @@ pub fn up(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-/// What every lab of that kind is made of, which the machine keeps once it is there.
+/// The parts that all labs of a kind share, and that the machine keeps.
 #[derive(Debug)]
 struct Parts {
-    /// etcd's image.
+    /// The etcd image.
     rootfs: PathBuf,
     /// The tree of packages.
     root: PathBuf,
@@ -102,7 +102,7 @@ fn fetch(wish: Wish) -> Result<Parts> {
     Ok(Parts { rootfs, root })
 }
 
-/// Makes them, and no lab: that takes a minute or two, for which a build beside it has no use.
+/// Makes the parts and no lab, so that a build can run at the same time. It takes a minute or two.
 pub fn fetch_parts(wish: Wish) -> Result<()> {
     check_machine()?;
     fetch(wish).map(drop)
@@ -182,7 +182,7 @@ fn random_key() -> Result<Vec<u8>> {
     Ok(key)
 }
 
-/// Both hosts at the same time: unpacking the image is most of the work.
+/// Imports the image on both hosts at the same time, because unpacking takes most of the time.
 pub fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
     let name = image::name(version.number());
     std::thread::scope(|scope| {
@@ -197,7 +197,7 @@ pub fn import_images(lab: &Lab, rootfs: &Path, version: Version) -> Result<()> {
     })
 }
 
-/// Waits until both see both online.
+/// Waits until both nodes report both as online.
 pub fn wait_online(lab: &Lab) -> Result<()> {
     let online = || NODES.map(|node| cluster::online(lab, node));
     let all = |seen: &[Vec<Node>; 2]| seen.iter().all(|nodes| nodes.len() == NODES.len());

@@ -1,4 +1,4 @@
-//! What a run of writers came to: everything that was answered, against what both nodes hold in the end.
+//! The verdict on a run of writers: everything that was answered, compared with the final stores of both nodes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,24 +15,24 @@ use crate::writer::Writers;
 
 const PAGE: i64 = 2000;
 
-/// From when to when: what a node took in that time, it took alone.
+/// A beginning and an end, between which a node took writes alone.
 pub type Window = (Duration, Duration);
 
-/// Everything that etcd answered in a run.
+/// All answers of etcd in a run.
 #[derive(Clone, Debug, Default)]
 pub struct Records {
     pub writes: Vec<Ack>,
     pub chain: Vec<ChainStep>,
 }
 
-/// What a node holds in the end.
+/// The final contents of a node.
 #[derive(Clone, Debug)]
 pub struct End {
     pub store: Store,
     pub link: Link,
 }
 
-/// What is wrong in a run's records.
+/// The faults in a run's records.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     pub lost: Vec<Ack>,
@@ -41,24 +41,25 @@ pub struct Findings {
 }
 
 impl Records {
-    /// Without what an operator gave up by name.
+    /// Returns the records without those that an operator gave up by name.
     fn kept(&self, (from, to): Window) -> Self {
         self.filtered(|began| !(began > from && began < to))
     }
 
-    /// Until then, what was given up included: that was one history as well, as far as it went.
+    /// Returns the records until the end of the window, including those given up, because they form one history as
+    /// well.
     fn until(&self, (_, to): Window) -> Self {
         self.filtered(|began| began < to)
     }
 
     fn filtered(&self, keep: impl Fn(Duration) -> bool) -> Self {
         let writes = self.writes.iter().filter(|ack| keep(ack.began)).cloned().collect();
-        // Who tried to put a number may be asked for of either history.
+        // Either history may contain a number that was tried without an answer.
         let is_kept = |step: &&ChainStep| keep(step.began) || matches!(step.deed, Deed::Tried { .. });
         Self { writes, chain: self.chain.iter().filter(is_kept).cloned().collect() }
     }
 
-    /// What contradicts itself.
+    /// Returns the contradictions among the answers.
     fn forks(&self) -> Vec<Fork> {
         let mut writes = self.writes.clone();
         writes.extend(chain::writes(&self.chain));
@@ -66,8 +67,8 @@ impl Records {
     }
 }
 
-/// Judges the records. What was given up is not looked for; but what came before it and it, and what came before it and
-/// after it, are one history each.
+/// Judges the records. Writes that were given up need not exist. But the earlier records must form one history with
+/// those given up, and one with the later records.
 pub fn findings(records: &Records, given_up: Option<Window>, ends: &[End]) -> Findings {
     let mut found = Findings::default();
     let mut kept = records.clone();
@@ -94,24 +95,25 @@ fn add<T: PartialEq>(all: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
     }
 }
 
-/// What a run of writers came to.
+/// The result of a run of writers.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     pub acknowledged: usize,
     pub lost: Vec<Ack>,
     pub forks: Vec<Fork>,
-    /// What is wrong with the number that only grows by one.
+    /// The faults of the number that only grows by one.
     pub chain: Vec<String>,
-    /// Whether the stores of both nodes differ.
+    /// True if the stores of both nodes differ.
     pub diverged: bool,
     /// The longest time without an acknowledgement.
     pub gap: Duration,
-    /// Acknowledged writes that an operator gave up by name.
+    /// The number of acknowledged writes that an operator gave up by name.
     pub given_up: usize,
 }
 
 impl Verdict {
-    /// An error that says what is wrong, if anything is: two histories before lost writes, as those follow from them.
+    /// Returns an error that describes the first fault. Two histories come before lost writes, because those follow
+    /// from them.
     pub fn must_be_good(&self) -> Result<()> {
         if let Some(fork) = self.forks.first() {
             let (first, second) = (tell(&fork.first), tell(&fork.second));
@@ -145,12 +147,12 @@ fn tell(ack: &Ack) -> String {
 }
 
 impl Writers {
-    /// Stops, reads everything back from both nodes, and judges. Both must be voters again.
+    /// Stops the writers, reads everything back from both nodes, and judges. Both must be voters again.
     pub fn judge(&mut self) -> Result<Verdict> {
         self.judge_without(None)
     }
 
-    /// As [`Self::judge`], without what an operator gave up by name.
+    /// Judges as [`Self::judge`] does, without the writes that an operator gave up by name.
     pub fn judge_without(&mut self, given_up: Option<Window>) -> Result<Verdict> {
         let mut verdict = self.judge_by(&NODES, given_up)?;
         let [one, two] = etcd::hashes(&self.lab)?;
@@ -158,7 +160,7 @@ impl Writers {
         Ok(verdict)
     }
 
-    /// Stops, reads everything back from these nodes, which serve, and judges.
+    /// Stops the writers, reads everything back from these serving nodes, and judges.
     pub fn judge_by(&mut self, serving: &[Node], given_up: Option<Window>) -> Result<Verdict> {
         let records = Records { writes: self.stop()?, chain: self.chain() };
         let ends = serving.iter().map(|node| self.read_back(*node)).collect::<Result<Vec<End>>>()?;
@@ -200,7 +202,7 @@ async fn read_end(tls: &TlsOptions, node: Node, prefix: &str) -> Result<End> {
         return Err(format!("{node} does not let the chain be read").into());
     };
     let mut keys = BTreeMap::new();
-    // The byte after '/', so that the range ends behind the last key of the prefix.
+    // The byte after `/`, so that the range ends after the last key of the prefix.
     let end = format!("{}0", prefix.trim_end_matches('/'));
     let mut from = prefix.to_owned();
     loop {

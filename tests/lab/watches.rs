@@ -1,5 +1,5 @@
-//! Watches on what the writers write, through one node alone, and whether they have told every acknowledged write: one by
-//! `etcdctl`, which requires that there is a leader, and one that does not.
+//! Watches on the writers' keys, through one node alone, and the check that they reported every acknowledged write. One
+//! uses `etcdctl`, which requires a leader; the other one does not.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,16 +24,16 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::writer::Writers;
 
-/// The key of each write by its revision.
+/// The key of each reported write, by its revision.
 type Told = BTreeMap<i64, String>;
 
-/// What was acknowledged from revision `first` on, and not told.
+/// Returns the writes that were acknowledged from revision `first` on, and not reported.
 fn untold(acknowledged: &[Ack], told: &Told, first: i64) -> Vec<Ack> {
     let later = acknowledged.iter().filter(|ack| ack.said.revision >= first);
     later.filter(|ack| told.get(&ack.said.revision) != Some(&ack.key)).cloned().collect()
 }
 
-/// Waits until nothing is missing of what was acknowledged by now.
+/// Waits until the watch has reported everything that is acknowledged now.
 fn has_told_all(who: &str, writers: &Writers, first: i64, mut told: impl FnMut() -> Result<Told>) -> Result<()> {
     let acknowledged = writers.acknowledged();
     let what = format!("{who} has told every acknowledged write");
@@ -41,14 +41,14 @@ fn has_told_all(who: &str, writers: &Writers, first: i64, mut told: impl FnMut()
     eventually(&what, look, |missing| missing.as_ref().is_ok_and(Vec::is_empty))?.map(drop)
 }
 
-/// `etcdctl watch`. It requires a leader, and may be ended for want of one; then it is begun again behind the last
-/// revision that it told.
+/// A watch by `etcdctl watch`. It requires a leader, and may end without one; then it begins again after the last
+/// revision that it reported.
 pub struct ByEtcdctl {
     etcdctl: Etcdctl,
     prefix: String,
     log: PathBuf,
     first: i64,
-    /// What those told that have ended.
+    /// The reports of watches that have ended.
     told: Told,
     ends: Vec<String>,
     now: Running,
@@ -75,7 +75,7 @@ impl ByEtcdctl {
         Ok(())
     }
 
-    /// All that was told. A watch that has ended is begun again.
+    /// Returns all reports. Starts the watch again if it has ended.
     fn look(&mut self) -> Result<Told> {
         if !self.now.goes_on() {
             let said = self.now.said();
@@ -102,7 +102,7 @@ fn start(etcdctl: &Etcdctl, prefix: &str, from: i64, log: &Path) -> Result<Runni
     etcdctl.start(&["watch", "--prefix", prefix, &format!("--rev={from}"), "--write-out=json"], log)
 }
 
-/// The events in what `etcdctl watch` printed; a line that is half written has none yet.
+/// Parses the events in the output of `etcdctl watch`. An incomplete line has none yet.
 fn events(said: &str) -> Result<Told> {
     let mut told = Told::new();
     let answers = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -117,7 +117,7 @@ fn events(said: &str) -> Result<Told> {
     Ok(told)
 }
 
-/// A watch that does not require a leader: etcd may break the connection, and may not cancel it.
+/// A watch that does not require a leader. etcd may break the connection, but must not cancel the watch.
 pub struct WithoutLeader {
     shared: Arc<Shared>,
     first: i64,
@@ -132,7 +132,7 @@ struct Shared {
 struct State {
     told: Told,
     begun: usize,
-    /// What etcd said when it cancelled it.
+    /// etcd's reasons for a cancelled watch.
     cancelled: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ impl Drop for WithoutLeader {
     }
 }
 
-/// Watches until it is told to stop; a connection that breaks is made anew.
+/// Watches until `stop` is set. A broken connection is made anew.
 async fn follow(shared: &Shared, tls: &TlsOptions, node: Node, prefix: &str, first: i64) {
     while !shared.stop.load(Ordering::SeqCst) {
         let from = shared.state().told.keys().next_back().map_or(first, |last| last + 1);
@@ -192,7 +192,7 @@ async fn follow(shared: &Shared, tls: &TlsOptions, node: Node, prefix: &str, fir
     }
 }
 
-/// Whether the watch goes on.
+/// Records the events of an answer, and returns whether the watch continues.
 fn take(shared: &Shared, answer: &WatchResponse) -> bool {
     let mut state = shared.state();
     if answer.canceled() {

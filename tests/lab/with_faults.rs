@@ -1,4 +1,5 @@
-//! The program as the lab installs it where a check is to fail: built with the feature `lab-faults`, else the same.
+//! The program that the lab installs to make a check fail: it is built with the feature `lab-faults`, and otherwise the
+//! same.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Clients that write to etcd without pause and remember every acknowledgement. [`crate::verdict`] judges them.
+//! Clients that write to etcd without pause, and record every acknowledgement. [`crate::verdict`] judges them.
 
 use std::fs::File;
 use std::io::Write;
@@ -19,22 +19,22 @@ use crate::sh::{self, Result};
 use crate::stalls::{Span, Stalls};
 use crate::state::{self, Lab};
 
-/// How hard a run writes.
+/// The load of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Writers at the same time; each turns to the other endpoint when a write fails.
+    /// The number of parallel writers. Each switches to the other endpoint when a write fails.
     writers: usize,
     /// The pause between a writer's writes.
     between: Duration,
-    /// How often the watch writes to each node.
+    /// The interval at which the watch writes to each node.
     watch_every: Duration,
-    /// How often the chain is read, and goes on, through each node.
+    /// The interval at which the chain is read, and extended, through each node.
     chain_every: Duration,
 }
 
 impl Load {
-    /// For hosts that are slower: without it, all that an emulated core can do goes into the writes, and into a TLS handshake after
-    /// each that fails.
+    /// Returns a load for slower hosts. Without it, an emulated core would spend all its time on the writes, and on a
+    /// TLS handshake after each failed one.
     fn stretched(self) -> Self {
         Self {
             between: sh::patience(self.between),
@@ -45,8 +45,8 @@ impl Load {
     }
 }
 
-/// Writes are nearly always under way, a hundred a second, and yet the machine's cores are left to the clusters: with a pause of 5 ms
-/// etcd and the writers took half a core of a slow machine for each lab.
+/// A load of a hundred writes a second, so that one is nearly always in flight. The machine's cores stay free for the
+/// clusters: with a pause of 5 ms, etcd and the writers took half a core of a slow machine for each lab.
 pub const STEADY: Load = Load {
     writers: 4,
     between: Duration::from_millis(20),
@@ -54,8 +54,9 @@ pub const STEADY: Load = Load {
     chain_every: Duration::from_millis(200),
 };
 
-/// One write after the other: between two of them the newest acknowledged entry is in both logs, and that it is
-/// committed in neither. With several writers the next entry, which carries that word, is nearly always there already.
+/// A load of one write after the other. Between two of them the newest acknowledged entry is in both logs, and
+/// committed in neither. With several writers, the next entry, which carries the commit index, nearly always follows at
+/// once.
 pub const ONE_BY_ONE: Load = Load {
     writers: 1,
     between: Duration::from_millis(10),
@@ -63,7 +64,7 @@ pub const ONE_BY_ONE: Load = Load {
     chain_every: Duration::from_secs(1),
 };
 
-/// Many at the same time, as the clients of a busy API server: entries are always on their way between the members.
+/// A load of many parallel writers, like the clients of a busy API server: entries are always in flight.
 pub const SIXTEEN: Load = Load {
     writers: 16,
     between: Duration::from_millis(20),
@@ -71,16 +72,16 @@ pub const SIXTEEN: Load = Load {
     chain_every: Duration::from_millis(200),
 };
 
-/// How long a few hundred writes may take at the beginning: nothing is measured before they are there.
+/// The limit for the first few hundred writes. Nothing is measured before they are there.
 pub const FIRST_WRITES: Duration = Duration::from_secs(120);
-/// What shows that a node takes writes again, and goes on with it.
+/// The number of writes that show that a node takes writes again.
 const SOME_WRITES: usize = 5;
-/// After this a write counts as failed, and another one is tried through the other endpoint.
+/// The time after which a write counts as failed, and the writer tries another one through the other endpoint.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
-/// A refused connection answers at once: no need to ask a thousand times a second.
+/// The pause after a failure, because a refused connection fails at once and would be retried all the time.
 const AFTER_FAILURE: Duration = Duration::from_millis(50);
 
-/// How much one of the values has that only fill the database, and how many are on their way at once.
+/// The size of a value that only fills the database, and the number of such values in flight.
 const FILLING: usize = 1 << 20;
 const FILLERS: u32 = 4;
 
@@ -114,7 +115,7 @@ async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
     Ok(())
 }
 
-/// Writers, watch and chain under way.
+/// The running writers, watch and chain.
 pub struct Writers {
     pub(crate) lab: Lab,
     shared: Arc<Shared>,
@@ -123,19 +124,19 @@ pub struct Writers {
 }
 
 struct Shared {
-    /// Where the keys of this run live in etcd.
+    /// The prefix of this run's keys in etcd.
     prefix: String,
     began: Instant,
     stop: AtomicBool,
     acks: Mutex<Vec<Ack>>,
     chain: Mutex<Vec<ChainStep>>,
-    /// The records on disk, for whoever looks into a failed run.
+    /// The records on disk, for debugging a failed run.
     acks_file: Mutex<File>,
     chain_file: Mutex<File>,
 }
 
 impl Writers {
-    /// Starts them in the client's place on the network.
+    /// Starts them at the client's place on the network.
     pub fn start(lab: &Lab, load: Load) -> Result<Self> {
         let label = state::since_epoch().as_millis();
         let file = |what: &str| File::create(lab.dir().join(format!("{what}-{label}.tsv")));
@@ -149,7 +150,7 @@ impl Writers {
             chain_file: Mutex::new(file("chain")?),
         });
         let network = File::open(net::client_handle(lab))?;
-        // What a failed connection is made anew with may be another certificate by then.
+        // The credentials are read again for each connection, because a scenario may replace the certificates.
         let with = lab.clone();
         etcd::tls(lab)?;
         let stalls = Stalls::watch(lab.dir().join(format!("stalls-{label}")), shared.began)?;
@@ -161,22 +162,22 @@ impl Writers {
         Ok(Self { lab: lab.clone(), shared, stalls, thread: Some(thread) })
     }
 
-    /// Time since the writers began: the clock of their acknowledgements.
+    /// Returns the time since the writers began, which is the clock of their acknowledgements.
     pub fn now(&self) -> Duration {
         self.shared.began.elapsed()
     }
 
-    /// How many writes were acknowledged.
+    /// Returns the number of acknowledged writes.
     pub fn count(&self) -> usize {
         lock(&self.shared.acks).len()
     }
 
-    /// The first write that began after `moment` and was acknowledged.
+    /// Returns the first write that began after `moment` and was acknowledged.
     pub fn first_after(&self, moment: Duration) -> Option<Ack> {
         lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
     }
 
-    /// Waits until each node has acknowledged some writes that begin from now on: they belong to the proof of a good end.
+    /// Waits until each node has acknowledged some writes that begin from now on, as a part of the proof of a good end.
     pub fn wait_on_each(&self) -> Result<()> {
         let moment = self.now();
         let has_some = |acks: &[Ack], node| {
@@ -188,22 +189,22 @@ impl Writers {
         })
     }
 
-    /// Everything that was acknowledged so far.
+    /// Returns all acknowledged writes so far.
     pub fn acknowledged(&self) -> Vec<Ack> {
         lock(&self.shared.acks).clone()
     }
 
-    /// Everything that became of the chain so far.
+    /// Returns all steps of the chain so far.
     pub fn chain(&self) -> Vec<ChainStep> {
         lock(&self.shared.chain).clone()
     }
 
-    /// What the keys of this run begin with.
+    /// Returns the prefix of this run's keys.
     pub fn prefix(&self) -> &str {
         &self.shared.prefix
     }
 
-    /// Ends the writing and answers all acknowledgements.
+    /// Stops the writers, and returns all acknowledgements.
     pub fn stop(&mut self) -> Result<Vec<Ack>> {
         self.shared.stop.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
@@ -212,12 +213,13 @@ impl Writers {
         Ok(self.acknowledged())
     }
 
-    /// The longest time without an acknowledgement, from the first one until now, and when it began.
+    /// Returns the longest time without an acknowledgement, from the first one until now, and when it began.
     pub fn longest_gap(&self) -> (Duration, Duration) {
         self.longest_beside(&[])
     }
 
-    /// As [`Self::longest_gap`], less what the machine itself stood still: what etcd and its agents kept clients waiting.
+    /// Returns [`Self::longest_gap`] less the machine's own stalls: the time for which etcd and its agents made clients
+    /// wait.
     pub fn longest_wait(&self) -> (Duration, Duration) {
         self.longest_beside(&self.stalls.seen())
     }
@@ -283,8 +285,8 @@ async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
     Ok(())
 }
 
-/// One writer: a write after the other, each until one try is acknowledged, through either endpoint. Each try has a key
-/// of its own: what comes of one that nobody answered says nothing about the one that was acknowledged.
+/// Runs a writer: one write after the other, each until one try is acknowledged, through either endpoint. Each try has
+/// a key of its own, because a try without an answer proves nothing about the acknowledged one.
 async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, between: Duration) {
     let mut endpoint = Endpoint::new(first);
     let mut count = 0_u64;
@@ -304,7 +306,7 @@ async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, betwee
     }
 }
 
-/// The watch: writes through one node alone, so that a node which takes writes on its own is always caught at it.
+/// Runs the watch, which writes through one node alone, so that a node that takes writes on its own is always detected.
 async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let mut endpoint = Endpoint::new(node);
     let mut count = 0_u64;
@@ -318,8 +320,8 @@ async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// The chain goes on through one node alone. Both nodes' clients put the same number, and each takes turns with the
-/// other one: who comes too late is told what is there, and tries again at once.
+/// Extends the chain through one node alone. Both nodes' clients put the same numbers, and compete. The later one
+/// receives the present number, and tries again at once.
 async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);
@@ -357,8 +359,8 @@ async fn look(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// A node and the connection to it, made anew after each failure: a connection to a host without power would
-/// otherwise be waited for long after the host is back.
+/// A node and the connection to it, made anew after each failure. Otherwise a connection to a host without power would
+/// be waited for long after the host is back.
 struct Endpoint {
     node: Node,
     client: Option<Client>,
@@ -369,7 +371,7 @@ impl Endpoint {
         Self { node, client: None }
     }
 
-    /// Whether the write was acknowledged in time; if so it is recorded.
+    /// Writes a key. Records the write and returns true if it was acknowledged in time.
     async fn put(&mut self, shared: &Shared, lab: &Lab, key: &str) -> bool {
         let began = shared.began.elapsed();
         let answer = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), self.try_put(lab, key)).await;
@@ -384,7 +386,7 @@ impl Endpoint {
         etcd::header(answer.header())
     }
 
-    /// The chain's number, read in time and recorded.
+    /// Reads the chain's number in time, and records it.
     async fn look(&mut self, shared: &Shared, lab: &Lab, key: &str) -> Option<Link> {
         let began = shared.began.elapsed();
         let read = async { chain::read(self.client(lab).await?, key).await };
@@ -392,8 +394,8 @@ impl Endpoint {
         self.record(shared, began, deed).1
     }
 
-    /// Puts the number after `known`. Answers whether it is there, and what is; what nobody answered is recorded as
-    /// that.
+    /// Puts the number after `known`. Returns whether it was put, and the present number. A try without an answer is
+    /// recorded as one.
     async fn swap(
         &mut self,
         shared: &Shared,
@@ -427,7 +429,7 @@ impl Endpoint {
     }
 }
 
-/// `cargo lab write`.
+/// Runs `cargo lab write`.
 pub fn by_hand(lab: &Lab, seconds: &str) -> Result<()> {
     let seconds: u64 = seconds.parse().map_err(|_| format!("'{seconds}' is no number of seconds"))?;
     let mut writers = Writers::start(lab, STEADY)?;

@@ -1,4 +1,4 @@
-//! The dashboard: what a Grafana without plug-ins shows, and expressions that Prometheus can read.
+//! The dashboard: its panels work in a Grafana without plug-ins, and Prometheus can parse its expressions.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&fs::read_to_string(shipped("grafana/tandem.json")).unwrap()).unwrap()
 }
 
-/// Every expression, with the panel that has it.
+/// Returns every expression with its panel.
 pub(crate) fn expressions() -> Vec<(String, String)> {
     let dashboard = dashboard();
     let panels = dashboard["panels"].as_array().unwrap().clone();

@@ -1,4 +1,4 @@
-//! A real node_exporter, which reads the file as it does on a machine that is watched.
+//! A real node_exporter, which reads the file as on a monitored machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::{dashboard, metrics_in, metrics_of, pages, rules_file};
 
-/// Ended with the test.
+/// A running node_exporter, which ends with the test.
 struct Exporter {
     child: Child,
     address: String,
@@ -41,7 +41,7 @@ impl Exporter {
         Ok(answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default())
     }
 
-    /// What it serves, once it does.
+    /// Waits for its page, and returns it.
     fn page(&self) -> String {
         let begin = Instant::now();
         loop {
@@ -70,7 +70,7 @@ fn node_exporter_serves_the_file_and_every_metric_that_is_asked_for() {
     let served = exporter.page();
     assert!(served.contains("node_textfile_scrape_error 0"), "{served}");
     assert!(served.contains("node_textfile_mtime_seconds{file="), "{served}");
-    // It writes large numbers in another way, and takes no label and no name away.
+    // It prints large numbers in another format, and drops no label and no name.
     let kept = |line: &&str| line.starts_with("tandem_");
     let names = |page: &str| -> BTreeSet<String> {
         page.lines().filter(kept).map(|line| line.rsplit_once(' ').unwrap().0.to_owned()).collect()
@@ -88,7 +88,7 @@ fn node_exporter_serves_the_file_and_every_metric_that_is_asked_for() {
     let missing: Vec<&String> = asked.iter().filter(|name| !there.contains(*name)).collect();
     assert!(missing.is_empty(), "nobody tells {missing:?}");
 
-    // A file that is replaced is served anew.
+    // A replaced file is served with its new contents.
     tandem::operate::metrics::textfile::write(Some(dir.path()), &pages::named("off").page()).unwrap();
     assert!(exporter.page().contains("tandem_node_online{node=\"node2\"} 0"));
 }

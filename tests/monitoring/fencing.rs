@@ -1,4 +1,4 @@
-//! The two rules about watchdogs, which have metrics of their own.
+//! The two rules about watchdogs, which use separate metrics.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::{promtool, shipped};
 
 const FILE: &str = "prometheus/tandem-fencing.rules.yml";
 
-/// A node with these metrics; after `minute` minutes these alerts fire.
+/// Returns a test: on a node with these metrics, these alerts fire after `minute` minutes.
 fn test(name: &str, metrics: &[(&str, u32)], minute: u64, alerts: &[&str]) -> Value {
     let series: Vec<Value> = metrics
         .iter()

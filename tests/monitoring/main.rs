@@ -1,4 +1,4 @@
-//! Metrics, rules and dashboard against programs that are not ours: Prometheus' own promtool, and a real node_exporter.
+//! Metrics, rules and dashboard against third-party programs: Prometheus' promtool and a real node_exporter.
 //! `tests/monitoring/setup` installs them.
 
 #![expect(clippy::disallowed_methods, reason = "the test starts the programs that it asks")]
@@ -17,7 +17,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a program says, and whether it is content.
+/// Returns a program's output, and whether it succeeded.
 fn ask(program: &str, args: &[&str], input: &str) -> (bool, String) {
     let mut child = Command::new(program)
         .args(args)
@@ -45,19 +45,19 @@ fn rules_file() -> PathBuf {
     shipped("prometheus/tandem.rules.yml")
 }
 
-/// Names of metrics in expressions, and whatever else looks like one.
+/// Returns the names of metrics in expressions, and anything similar.
 fn metrics_in(text: &str) -> BTreeSet<String> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     words.filter(|word| word.starts_with("tandem_") || word.starts_with("node_")).map(str::to_owned).collect()
 }
 
-/// Names of the metrics on a page.
+/// Returns the names of the metrics on a page.
 fn metrics_of(page: &str) -> BTreeSet<String> {
     let lines = page.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split(['{', ' ']).next()).map(str::to_owned).collect()
 }
 
-/// Names that others rely on: OpenShift's, under our prefix, and what goes beyond them.
+/// Names that others rely on: OpenShift's, with Tandem's prefix, and additional ones.
 const NAMES: &[&str] = &[
     "tandem_cluster_healthy",
     "tandem_cluster_in_service",
@@ -120,7 +120,7 @@ fn all_metrics_have_their_names() {
     assert_eq!(metrics_of(&pages::full().page()), expected);
 }
 
-/// `tandem_etcd_{leader,voter}` names two.
+/// Expands `tandem_etcd_{leader,voter}` into two names.
 fn in_full(name: &str) -> Vec<String> {
     let Some((begin, rest)) = name.split_once('{') else { return vec![name.to_owned()] };
     rest.trim_end_matches('}').split(',').map(|end| format!("{begin}{end}")).collect()
@@ -134,7 +134,7 @@ fn every_metric_is_explained() {
     assert_eq!(explained, NAMES.iter().map(|name| (*name).to_owned()).collect());
 }
 
-/// A part of a page that says what it says, whatever else is on it.
+/// Returns the lines of one metric on a page.
 fn lines_of<'a>(page: &'a str, name: &str) -> Vec<&'a str> {
     page.lines().filter(|line| line.split(['{', ' ']).next() == Some(name)).collect()
 }

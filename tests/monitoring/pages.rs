@@ -1,4 +1,4 @@
-//! Pages of metrics: of a healthy cluster, and of what changes it.
+//! Pages of metrics: of a healthy cluster, and of changed ones.
 
 use std::fmt::Write as _;
 use std::time::{Duration, UNIX_EPOCH};
@@ -11,15 +11,15 @@ use tandem::operate::metrics::{self, Extras, FencingTests};
 
 use crate::states::{AT, NODES, configured, each, healthy, node, on, power_off, seen, stop};
 
-/// What a page is made of.
+/// The inputs of a page.
 pub(crate) struct State {
     pub(crate) name: &'static str,
     pub(crate) cluster: Cluster,
     pub(crate) health: Health,
     pub(crate) extras: Extras,
-    /// How many seconds of each minute a processor works; there are two of them on each node.
+    /// The seconds of each minute in which a processor is busy. Each node has two processors.
     pub(crate) work: u64,
-    /// Whether the collectors go on.
+    /// True if the collectors keep running.
     pub(crate) collects: bool,
 }
 
@@ -28,7 +28,7 @@ impl State {
         metrics::render(&self.cluster, &self.health, &conditions::of(&self.cluster), &self.extras)
     }
 
-    /// What Prometheus would have of both nodes for so many minutes, for promtool, whose time begins in 1970.
+    /// Returns Prometheus' series of both nodes for so many minutes. promtool's time begins in 1970.
     pub(crate) fn series(&self, minutes: u64) -> Vec<Value> {
         let mut series = Vec::new();
         for here in NODES {
@@ -84,7 +84,7 @@ fn good() -> State {
     }
 }
 
-/// A line about a test so many days ago.
+/// Returns the record of a test so many days ago.
 fn tested(node: &str, days: u64) -> String {
     let at = UNIX_EPOCH + Duration::from_secs(AT - days * 86_400);
     let at = humantime::format_rfc3339_seconds(at).to_string();
@@ -185,7 +185,7 @@ fn no_kubelet(state: &mut State) {
     seen(&mut state.cluster).resources.retain(|instance| instance.id != "kubelet");
 }
 
-/// Every state that any test asks for, the healthy one first.
+/// Returns every state of the tests, the healthy one first.
 pub(crate) fn all() -> Vec<State> {
     vec![
         good(),
@@ -224,7 +224,7 @@ pub(crate) fn named(name: &str) -> State {
     all().into_iter().find(|state| state.name == name).unwrap_or_else(|| panic!("no state '{name}'"))
 }
 
-/// One with a value of every metric.
+/// Returns a state with a value of every metric.
 pub(crate) fn full() -> State {
     let mut state = named("learner");
     let mut stopped = state.cluster.clone();

@@ -1,4 +1,4 @@
-//! Each rule for Prometheus: when it fires, and that it does not where all is well.
+//! Each rule for Prometheus: the states in which it fires, and that it does not fire in a healthy one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::pages::named;
 use crate::{promtool, rules_file};
 
-/// An alert, its time and severity as they are wanted, a state in which it fires, and minutes from its beginning: until then
-/// it does not, and from then on it does.
+/// An alert, its delay and severity, a state in which it fires, and minutes since the state began: at the first it does
+/// not fire, and at the second it does.
 type Row = (&'static str, &'static str, &'static str, &'static str, [u64; 2]);
 
 const ROWS: &[Row] = &[
@@ -41,7 +41,7 @@ const ROWS: &[Row] = &[
     ("TandemOneNodeCannotCarryBoth", "30m", "warning", "busy", [50, 62]),
 ];
 
-/// Those of one cause, of which one alone is to be told.
+/// Alerts with a common cause, of which only one may fire.
 const SILENT: &[(&str, &str)] = &[
     ("TandemCertificateEnds", "certificate in a week"),
     ("TandemCertificateEndsSoon", "certificate in a month"),
@@ -55,7 +55,7 @@ const SILENT: &[(&str, &str)] = &[
     ("TandemResourceStopped", "no kubelet"),
 ];
 
-/// What each rule of the file says of itself: key to value, its lines alone.
+/// Returns the fields of each rule in the file, as key and value. It reads single lines only.
 fn rules() -> BTreeMap<String, BTreeMap<String, String>> {
     let mut found: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     let mut name = String::new();
@@ -77,7 +77,7 @@ fn expectation(minute: u64, query: &str, is_so: bool) -> Value {
     json!({ "expr": query, "eval_time": format!("{minute}m"), "exp_samples": samples })
 }
 
-/// Tests that promtool runs in one go.
+/// Runs these tests in one call of promtool.
 fn run(tests: &[Value]) {
     let file = json!({ "rule_files": [rules_file()], "evaluation_interval": "1m", "tests": tests });
     let dir = tempfile::tempdir().unwrap();
@@ -141,7 +141,7 @@ fn of_one_cause_one_alert_is_told() {
     run(&tests);
 }
 
-/// As GitHub makes a link of a heading.
+/// Returns the anchor of a heading as GitHub makes it.
 fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
     let kept = kept.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));

@@ -1,5 +1,5 @@
-//! A test that runs in namespaces of its own: this program is started again inside them, for that one test, and everything
-//! in them ends with their first process. Needs root.
+//! A test in namespaces of its own. This program is started again inside them for that one test, and all of its
+//! processes end with their first one. Needs root.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// What tells a test that it runs inside the namespaces already.
+/// The variable that shows a test that it runs inside the namespaces.
 const INSIDE: &str = "TANDEM_INSIDE";
 
-/// Two at once would only slow each other down.
+/// A lock, because two tests at once would only slow each other down.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 #[expect(clippy::disallowed_methods, reason = "the tests start the binary and its surroundings as a user would")]
@@ -18,8 +18,8 @@ pub(crate) fn program(path: impl AsRef<Path>) -> Command {
     Command::new(path.as_ref())
 }
 
-/// Runs `inner` in fresh mount, network, PID and IPC namespaces, for `seconds` at most; `name` is that of the test that
-/// asks, and `module` its module's path.
+/// Runs `inner` in fresh mount, network, PID and IPC namespaces, for `seconds` at most. `name` is the calling test's,
+/// and `module` its module's path.
 pub(crate) fn run(module: &str, name: &str, seconds: u32, inner: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return inner();
@@ -27,7 +27,7 @@ pub(crate) fn run(module: &str, name: &str, seconds: u32, inner: impl FnOnce()) 
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     assert!(nix::unistd::Uid::effective().is_root(), "this test needs root");
     let seconds = seconds.to_string();
-    // The first part is this program's own name.
+    // The first part of the path is this program's own name.
     let name = module.split_once("::").map_or_else(|| name.to_owned(), |(_, module)| format!("{module}::{name}"));
     let output = program("/usr/bin/timeout")
         .args(["-k", "5", &seconds, "unshare", "--mount", "--net", "--pid", "--ipc", "--fork", "--kill-child"])
@@ -40,6 +40,6 @@ pub(crate) fn run(module: &str, name: &str, seconds: u32, inner: impl FnOnce()) 
         .unwrap();
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
-    // A measurement's figures, where the caller asks for output.
+    // The output contains a measurement's figures, which cargo shows on request.
     print!("{text}");
 }

@@ -1,5 +1,5 @@
-//! How large the release binary is, which crates it is made of, and what the action costs that Pacemaker asks for most often without need: it prints
-//! the figures and holds them to their limits. `make package` builds the binary and runs this.
+//! The figures of the release binary: its size, its crates, and the cost of the action that Pacemaker calls most often
+//! without need. The test prints them, and checks their limits. `make package` builds the binary and runs this.
 
 #![expect(clippy::disallowed_methods, reason = "the test starts the binary as Pacemaker would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
 
-/// The budget of what is installed. The figures report the size, so that it grows knowingly; the test fails beyond this.
+/// The limit of the installed size. The figures report the size, so that its growth is a choice; the test fails above
+/// this.
 const LARGEST_BINARY: u64 = 12_000_000;
 const SHOWN_CRATES: usize = 15;
 const SLOWEST_METADATA: Duration = Duration::from_millis(5);
@@ -31,7 +32,7 @@ fn metadata() -> Command {
     command
 }
 
-/// The binary as `make install` installs it. The build leaves the names of functions in it.
+/// Returns the size of the binary as `make install` installs it. The build leaves the functions' names in it.
 fn stripped_size() -> u64 {
     let place = tempfile::tempdir().unwrap();
     let stripped = place.path().join("tandem");
@@ -39,7 +40,8 @@ fn stripped_size() -> u64 {
     std::fs::metadata(stripped).unwrap().len()
 }
 
-/// The crate that wrote a function: the first name in it, as `core` of `<core::option::Option<T> as Clone>::clone`.
+/// Returns the crate of a function: the first name in it. For `<core::option::Option<T> as Clone>::clone` that is
+/// `core`.
 fn crate_of(symbol: &str) -> &str {
     let begin = symbol.trim_start_matches(|c: char| !c.is_ascii_alphabetic() && c != '_');
     let begin = ["dyn ", "mut ", "const "].iter().fold(begin, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
@@ -47,7 +49,8 @@ fn crate_of(symbol: &str) -> &str {
     if begin[end..].starts_with("::") || begin[end..].starts_with('[') { &begin[..end] } else { "(no crate's)" }
 }
 
-/// The bytes of the functions of each crate, the largest first. `nm` reads them from the names in the build's own binary.
+/// Returns the bytes of each crate's functions, the largest first. `nm` reads them from the names in the build's own
+/// binary.
 fn by_crate(listing: &str) -> Vec<(String, u64)> {
     let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
     for line in listing.lines() {
@@ -86,8 +89,8 @@ fn functions_are_counted_for_the_crate_that_wrote_them() {
     assert_eq!(by_crate(listing), rows.map(|(name, bytes)| (name.to_owned(), bytes)));
 }
 
-/// The median counts: the machine does other things, too. The memory is the largest that any child of this test ever
-/// had, what it shared with the test before its own program was loaded included: an upper bound.
+/// The median counts, because the machine has other load. The memory is the largest of any child of this test. It
+/// includes what the child shared with the test before it loaded its own program, so it is an upper bound.
 #[test]
 fn meta_data_is_quick_and_light() {
     let mut times: Vec<Duration> = (0..RUNS)

@@ -1,5 +1,5 @@
-//! What `make package` has made: the files, their modes and owners, what is required, and that nothing runs when a
-//! package is installed. The expected files come from the lists in `ocf/` and from `tandem-generate`.
+//! The results of `make package`: the files, their modes and owners, the requirements, and that installation starts
+//! nothing. The expected files come from the lists in `ocf/` and from `tandem-generate`.
 
 #![expect(clippy::disallowed_methods, reason = "the test asks the tools of the packages")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -17,18 +17,18 @@ use std::process::Command;
 
 /// The packages, each after those that it needs.
 const PACKAGES: [&str; 4] = ["tandem-common", "tandem", "tandem-fencing", "tandem-dropin"];
-/// Those with the script that keeps what Pacemaker needs. The daemons of the other one have nothing to do with it.
+/// Packages with the script that protects what Pacemaker needs. The daemons' package is not concerned.
 const KEPT: [&str; 3] = ["tandem-common", "tandem", "tandem-dropin"];
-/// Those with units of systemd.
+/// Packages with systemd units.
 const WITH_UNITS: [&str; 2] = ["tandem", "tandem-fencing"];
-/// The build of each package, as the file names have it. It counts on where files move from one package to another.
+/// The build of each package, as in the file names. It increases when files move from one package to another.
 const REVISION: &str = "2";
-/// What the packages add to what is installed: their own documentation, named by each distribution.
+/// Directories of the packages' own documentation, which each distribution names differently.
 const DOC_PLACES: &[&str] = &["/usr/share/doc/", "/usr/share/licenses/", "/usr/share/lintian/"];
-/// Mode and owner of everything but links, by whether it is to be run.
+/// Mode and owner of all files except links, for executables and others.
 const FILE: &str = "-rw-r--r-- root";
 const PROGRAM: &str = "-rwxr-xr-x root";
-/// Keys and passwords are to come into it: the one directory that is not open to all.
+/// The only directory that is not readable by all users, because it will contain keys and passwords.
 const CONFIGURATION: &str = "/etc/tandem";
 const CLOSED: &str = "drwx------ root";
 
@@ -43,7 +43,7 @@ fn said(program: &str, args: &[&str]) -> String {
     text
 }
 
-/// The one package whose file name begins and ends so.
+/// Returns the only package with a file name of this beginning and end.
 fn package(begin: &str, end: &str) -> String {
     let dir = root().join("target/packages");
     let entries = fs::read_dir(&dir).unwrap_or_else(|_| panic!("{} is missing: type 'make package'", dir.display()));
@@ -65,7 +65,7 @@ fn deb(name: &str) -> String {
     package(&format!("{name}_"), ".deb")
 }
 
-/// Path to "mode owner", or to "-> target" for a link.
+/// A map from a path to "mode owner", or to "-> target" for a link.
 type Contents = BTreeMap<String, String>;
 
 fn links(list: &str) -> Contents {
@@ -74,7 +74,7 @@ fn links(list: &str) -> Contents {
     rows.map(|(link, target)| (link.to_owned(), format!("-> {target}"))).collect()
 }
 
-/// What is installed as it lies in the tree.
+/// Files that are installed unchanged from the tree.
 const SHIPPED: &[&str] = &[
     "/usr/share/tandem/prometheus/tandem.rules.yml",
     "/usr/share/tandem/prometheus/tandem-fencing.rules.yml",
@@ -83,7 +83,8 @@ const SHIPPED: &[&str] = &[
     "/usr/share/tandem/kubernetes/fencing-agent.yaml",
 ];
 
-/// Returns which package holds what is installed at `path`: common has the binary and its own pages, fencing what has the name of a daemon.
+/// Returns the package that contains the installed `path`. `common` has the binary and its pages, and `fencing` has the
+/// daemons' names.
 fn holder(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap().trim_start_matches('_');
     if ["watchdog-mux", "fencing-agent", "fencing.proto", "tandem-fencing.rules", "watchdog.md"]
@@ -99,7 +100,7 @@ fn holder(path: &str) -> &'static str {
     "tandem"
 }
 
-/// What a package has to hold, besides its documentation.
+/// Returns the contents of a package, without its documentation.
 fn expected(package: &str) -> Contents {
     if package == "tandem-dropin" {
         return links("links-dropin");
@@ -110,7 +111,7 @@ fn expected(package: &str) -> Contents {
     all
 }
 
-/// What `make install` installs, besides documentation.
+/// Returns the files that `make install` installs, without documentation.
 fn installed() -> Contents {
     let mut all = links("links");
     all.extend(links("links-fencing"));
@@ -146,7 +147,8 @@ fn walk(top: &Path, dir: &Path, all: &mut Contents) {
     }
 }
 
-/// Without compression's endings, documentation and directories, which must be open to all and writable by root alone.
+/// Removes suffixes of compression, documentation, and directories, which must be readable by all and writable by root
+/// alone.
 fn comparable(contents: Contents) -> Contents {
     let mut kept = Contents::new();
     for (path, about) in contents {
@@ -183,7 +185,7 @@ fn of_rpm(path: &str) -> Contents {
 fn of_deb(path: &str) -> Contents {
     let entry = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        // By name or by number.
+        // The owner is a name or a number.
         let owner = if ["root/root", "0/0"].contains(&fields[1]) { "root" } else { fields[1] };
         let name = fields[5].trim_start_matches('.').trim_end_matches('/').to_owned();
         let about = fields.get(7).map_or_else(|| format!("{} {owner}", fields[0]), |target| format!("-> {target}"));
@@ -192,7 +194,7 @@ fn of_deb(path: &str) -> Contents {
     said("dpkg-deb", &["--contents", path]).lines().map(entry).collect()
 }
 
-/// What differs, one line each.
+/// Returns the differences, one line each.
 fn difference(expected: &Contents, actual: &Contents) -> String {
     let mut text = String::new();
     for (path, about) in expected {
@@ -215,8 +217,8 @@ fn each_package_holds_what_is_installed_and_nothing_else() {
     }
 }
 
-/// Two scripts, which `tests/program/removal.rs` and `arrival.rs` run: one before a removal, and one after units came. Nothing else runs when a
-/// package comes or goes: none enables a unit, and no upgrade restarts one.
+/// Two scripts exist, which `tests/program/removal.rs` and `arrival.rs` run: one before a removal, and one after units
+/// arrive. Nothing else runs when a package is installed or removed: no unit is enabled, and no upgrade restarts one.
 #[test]
 fn nothing_runs_but_what_keeps_a_package_and_has_systemd_read_its_units() {
     let script = |path: &str| fs::read_to_string(root().join("deb").join(path)).unwrap();
@@ -247,7 +249,7 @@ fn nothing_runs_but_what_keeps_a_package_and_has_systemd_read_its_units() {
 
 #[test]
 fn the_documentation_is_there() {
-    // Where the links of README lead, in the same folder, and those of the daemons' own package.
+    // The links of README lead to files in the same folder, and so do those of the daemons' own package.
     let common = [
         "tandem/README.md",
         "docs/README.md",
@@ -269,7 +271,7 @@ fn the_documentation_is_there() {
     }
 }
 
-/// The program out of each package.
+/// Returns the program in each package.
 fn shipped_programs() -> [(&'static str, Vec<u8>); 2] {
     let unpacked = tempfile::tempdir().unwrap();
     let place = unpacked.path().to_str().unwrap();
@@ -283,7 +285,8 @@ fn shipped_programs() -> [(&'static str, Vec<u8>); 2] {
     [("deb", of_deb), ("rpm", fs::read(unpacked.path().join("of-rpm")).unwrap())]
 }
 
-/// The lab builds a program that can be told to lose writes, to see that its checks can fail. It is not what is shipped.
+/// The lab builds a program that can be told by a switch to lose writes, to test its checks. The packages do not
+/// contain it.
 #[test]
 fn what_is_shipped_has_none_of_the_labs_faults() {
     for (package, program) in shipped_programs() {
@@ -303,7 +306,7 @@ fn what_is_shipped_has_none_of_the_labs_faults() {
     }
 }
 
-/// The definition of the gRPC interface is what its tests are held to, and so are rules and dashboard.
+/// The tests check the definition of the gRPC interface in the tree, and also rules and dashboard.
 #[test]
 fn what_lies_in_the_tree_is_shipped_as_it_is() {
     let unpacked = tempfile::tempdir().unwrap();
@@ -317,7 +320,7 @@ fn what_lies_in_the_tree_is_shipped_as_it_is() {
     }
 }
 
-/// The model and the generator are programs for a checkout: neither they nor their code is in what is shipped.
+/// The model and the generator are programs for a checkout: the packages contain neither them nor their code.
 #[test]
 fn what_is_shipped_has_neither_the_model_nor_the_generator() {
     for (package, program) in shipped_programs() {
@@ -336,7 +339,7 @@ fn what_is_shipped_has_neither_the_model_nor_the_generator() {
     }
 }
 
-/// The build leaves the names of functions in the binary, for the figures; `make install` strips it.
+/// The build leaves the functions' names in the binary, for the figures. `make install` strips it.
 #[test]
 fn what_is_shipped_is_stripped() {
     for (package, program) in shipped_programs() {
@@ -344,7 +347,7 @@ fn what_is_shipped_is_stripped() {
     }
 }
 
-/// Their licences ask for it: who wrote what is linked in, and under which terms.
+/// The licences of the linked libraries require a list of their authors and terms.
 #[test]
 fn the_libraries_that_are_linked_in_are_named() {
     let unpacked = tempfile::tempdir().unwrap();
@@ -359,7 +362,7 @@ fn the_libraries_that_are_linked_in_are_named() {
     ] {
         assert!(text.contains(words), "{words}");
     }
-    // What only builds or tests is not in the binary.
+    // Libraries that only build or test are not in the binary.
     for words in ["\nproptest ", "\nprost-build ", "\nclap_mangen "] {
         assert!(!text.contains(words), "{words}");
     }

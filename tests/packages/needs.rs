@@ -1,4 +1,5 @@
-//! What the packages need: each program that is called, and nothing of a cluster where only the daemons run.
+//! The packages' dependencies: each program that is called, and nothing of a cluster for hosts that only run the
+//! daemons.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::process::Command;
 
 use super::{deb, root, rpm, said};
 
-/// Names of programs in calls such as `run("podman", ...)`.
+/// Collects the names of programs in calls such as `run("podman", ...)`.
 fn called_programs(dir: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -29,7 +30,7 @@ fn called_programs(dir: &Path, found: &mut Vec<String>) {
     found.dedup();
 }
 
-/// Debian's package of a program; its own lists have some programs below `/bin`, whatever `/bin` is by now.
+/// Returns the Debian package of a program. Debian's lists have some programs below `/bin`, even if `/bin` is a link.
 fn owner(program: &str) -> String {
     let paths = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(|dir| format!("{dir}/{program}"));
     let known = paths.iter().find_map(|path| {
@@ -37,14 +38,14 @@ fn owner(program: &str) -> String {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
     });
     let known = known.unwrap_or_else(|| panic!("no package has {program}"));
-    // Of a path that one package took from another, such as the shell's, it tells both before the owner itself.
+    // If a package has diverted a path, as with the shell's, the diversions are listed before the owner.
     let line = known.lines().find(|line| !line.starts_with("diversion by "));
     line.and_then(|line| line.split(':').next())
         .unwrap_or_else(|| panic!("no package has {program}: {known}"))
         .to_owned()
 }
 
-/// Where Debian keeps each program, and the RPM that has it where the names differ.
+/// Checks the Debian package of each program, and the RPM of the same or another name.
 #[test]
 fn what_is_called_is_required() {
     let mut programs = Vec::new();
@@ -52,7 +53,7 @@ fn what_is_called_is_required() {
     assert!(programs.contains(&"podman".to_owned()) && programs.len() > 5, "{programs:?}");
     let depends = said("dpkg-deb", &["--field", &deb("tandem"), "Depends"]);
     let requires = said("rpm", &["--query", "--package", "--requires", &rpm("tandem"), &rpm("tandem-fencing")]);
-    // What a set-up through ssh alone types is recommended: a cluster that is there runs without it.
+    // A program that only a set-up through ssh uses is recommended, because an existing cluster runs without it.
     let recommends = said("dpkg-deb", &["--field", &deb("tandem"), "Recommends"]);
     let recommended = said("rpm", &["--query", "--package", "--recommends", &rpm("tandem")]);
     assert!(
@@ -61,12 +62,12 @@ fn what_is_called_is_required() {
     );
     programs.retain(|program| program != "ssh");
     assert!(programs.contains(&"pcs".to_owned()), "every command that is printed is pcs' own: {programs:?}");
-    // Asked for only where systemd runs, or where a kernel module is named, and then they are there.
+    // These programs are used only with systemd, or for a named kernel module, and exist there.
     let are_there = ["systemctl", "journalctl", "modprobe"];
     for program in programs.into_iter().filter(|program| !are_there.contains(&program.as_str())) {
         let owner = owner(&program);
         let owner = owner.as_str();
-        // No package has to name the essential ones, which every Debian has.
+        // No package has to require the essential packages, which every Debian has.
         let essential = said("dpkg-query", &["--show", "--showformat=${Essential}", owner]) == "yes";
         let named = depends.split(", ").any(|one| one.split(' ').next() == Some(owner));
         assert!(essential || named, "{program}: {owner}: {depends}");
@@ -75,7 +76,7 @@ fn what_is_called_is_required() {
     }
 }
 
-/// A host of a Kubernetes cluster has no cluster of Pacemaker's.
+/// A host of a Kubernetes cluster has no Pacemaker.
 #[test]
 fn the_daemons_need_neither_pacemaker_nor_podman() {
     for name in ["tandem-common", "tandem-fencing"] {

@@ -1,5 +1,5 @@
-//! The packages are installed and removed, each kind in a root of its own with its own database, next to packages that own
-//! the drop-in's places. Those, and one that provides whatever is required, are made here: Debian has no RPMs to try with.
+//! Installation and removal of the packages, each kind in a root of its own with its own database. The test makes
+//! packages that own the drop-in's paths, and one that provides all requirements, because Debian has no RPMs for that.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::process::Command;
 
 use super::{PACKAGES, REVISION, deb, root, rpm, said};
 
-/// The places that the drop-in takes, and the packages that have them today.
+/// The paths of the drop-in, and the packages that own them today.
 const TAKEN: &[(&str, &str, &str)] = &[
     ("resource-agents", "4.18.0", "/usr/lib/ocf/resource.d/heartbeat/podman-etcd"),
     ("fence-agents-redfish", "4.16.0", "/usr/sbin/fence_redfish"),
 ];
 const ORIGINAL: &str = "#!/bin/sh\necho the original\n";
 
-/// A command that may write as root into a root that belongs to whoever runs the test.
+/// Returns a command that may write as root into a root directory that belongs to the test's user.
 fn as_root(program: &str) -> Command {
     if nix::unistd::geteuid().is_root() {
         return Command::new(program);
@@ -24,7 +24,7 @@ fn as_root(program: &str) -> Command {
     command
 }
 
-/// Whether it succeeded, and everything that it said.
+/// Returns whether it succeeded, and all of its output.
 fn outcome(command: &mut Command) -> (bool, String) {
     let output = command.env("LC_ALL", "C").output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -38,12 +38,12 @@ pub(crate) fn write(path: &Path, text: &str, program: bool) {
     fs::set_permissions(path, fs::Permissions::from_mode(if program { 0o755 } else { 0o644 })).unwrap();
 }
 
-/// The place below `root`.
+/// Returns the path below `root`.
 pub(crate) fn at(root: &Path, place: &str) -> PathBuf {
     root.join(place.trim_start_matches('/'))
 }
 
-/// Tandem is in each place and answers there; or the originals are.
+/// Asserts that Tandem is at each path and answers there, or that the originals are.
 fn assert_in_place(root: &Path, tandem: bool) {
     for (_, _, place) in TAKEN {
         let file = at(root, place);
@@ -65,7 +65,7 @@ fn assert_in_place(root: &Path, tandem: bool) {
     }
 }
 
-/// A shell for the scripts of packages, with what it is linked to; what it calls besides is not there, so it finds nobody to
+/// A shell for the packages' scripts, with its libraries. The programs that it calls are missing, so the scripts cannot
 /// ask whether the package is needed.
 const SHELL: &str = "/bin/sh";
 
@@ -78,7 +78,7 @@ fn with_a_shell(root: &Path) {
     }
 }
 
-/// Every file below `dir` but the package manager's own.
+/// Collects every file below `dir`, except the package manager's own.
 pub(crate) fn files(dir: &Path, database: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
@@ -119,7 +119,7 @@ pub(crate) fn made_deb(dir: &Path, name: &str, version: &str, more: &str, place:
     file
 }
 
-/// A root with nothing in it but a shell, for dpkg.
+/// Returns a root for dpkg that contains only a shell.
 pub(crate) fn empty_of_dpkg(scratch: &Path) -> PathBuf {
     let root = scratch.join("root");
     for file in ["info/format", "updates/.keep", "triggers/File", "status", "available"] {
@@ -162,7 +162,7 @@ fn the_debian_packages_come_and_go() {
     must(&["--install", &common]);
     must(&["--install", &tandem]);
     assert_in_place(&root, false);
-    // Whose places it takes, it replaces.
+    // It replaces the packages that own its paths.
     must(&["--install", &dropin]);
     assert_in_place(&root, true);
     for original in &originals {
@@ -179,7 +179,8 @@ fn the_debian_packages_come_and_go() {
     assert_empty(&root, "var/lib/dpkg");
 }
 
-/// One specification for the packages that the RPMs meet: what they require, and what the drop-in conflicts with.
+/// Returns a specification of the other packages: those that the RPMs require, and those that the drop-in conflicts
+/// with.
 fn specification(requires: &str) -> String {
     let provides = requires.lines().filter(|line| !line.starts_with("rpmlib(")).map(|line| line.replace(">=", "="));
     let provides = provides.map(|line| format!("Provides: {line}\n")).collect::<Vec<String>>().concat();
@@ -213,7 +214,7 @@ pub(crate) fn made_rpms(dir: &Path, requires: &str) -> [String; 3] {
     ["machine", TAKEN[0].0, TAKEN[1].0].map(|name| dir.join(format!("{name}.rpm")).to_str().unwrap().to_owned())
 }
 
-/// A root with nothing in it but a shell, for rpm.
+/// Returns a root for rpm that contains only a shell.
 pub(crate) fn empty_of_rpm(scratch: &Path) -> PathBuf {
     let root = scratch.join("root");
     fs::create_dir(&root).unwrap();
@@ -225,7 +226,7 @@ pub(crate) fn in_rpm(root: &Path, words: &[&str]) -> (bool, String) {
     outcome(as_root("rpm").args(["--dbpath", "/var/lib/rpm", "--root"]).arg(root).args(words))
 }
 
-/// Returns what these packages require of others than each other.
+/// Returns the requirements of these packages except each other.
 pub(crate) fn required(rpms: &[&str]) -> String {
     let all = said("rpm", &[&["--query", "--package", "--requires"], rpms].concat());
     all.split_inclusive('\n').filter(|line| !line.starts_with("tandem")).collect()
@@ -267,7 +268,7 @@ fn the_rpms_come_and_go() {
     assert_empty(&root, "var/lib/rpm");
 }
 
-/// The list of every change that Debian's tools know is the same version's.
+/// Debian's changelog has the same version.
 #[test]
 fn debians_list_of_changes_has_this_version() {
     let text = fs::read_to_string(root().join("deb/changelog")).unwrap();

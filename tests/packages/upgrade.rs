@@ -1,5 +1,5 @@
-//! Upgrades from the one package that held all of Tandem up to 0.1.0-1, and the daemons' package where there is no Pacemaker. The old package is
-//! made here, of the files of the new ones.
+//! Upgrades from the single package of Tandem up to 0.1.0-1, and the daemons' package without Pacemaker. The test makes
+//! the old package from the files of the new ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::roots::{
 };
 use super::{deb, root, rpm, said};
 
-/// Of each package one file that an operator would miss.
+/// One file of each package, which an operator would miss.
 const MISSED: [&str; 5] = [
     "/usr/sbin/tandem",
     "/usr/sbin/fence_redfish_rs",
@@ -36,7 +36,7 @@ fn assert_all_there(root: &Path) {
     assert_eq!(program, at(root, "/usr/sbin/tandem").canonicalize().unwrap());
 }
 
-/// The Debian package as it was, with the script that keeps it.
+/// Makes the old Debian package, with the script that protects it.
 fn single_deb(dir: &Path) -> String {
     let tree = tree(dir);
     let depends = provided(&[&deb("tandem-common"), &deb("tandem")]);
@@ -65,11 +65,11 @@ fn dpkg_upgrades_the_single_package_and_the_program_is_never_gone() {
     must(&["--install", &made_deb(scratch.path(), "machine", "1", &format!("Provides: {provides}"), "")]);
     must(&["--install", &single_deb(scratch.path())]);
     assert_all_there(&root);
-    // The binary leaves its old package with it: the new one has to be there before.
+    // The upgrade removes the binary from its old package, so the new package must be installed before.
     let (done, text) = dpkg(&root, &["--install", &tandem]);
     assert!(!done && text.contains("pre-dependency problem"), "{text}");
     assert_all_there(&root);
-    // The daemons' names go over before the newer `tandem` takes them away, too.
+    // The daemons' names also move before the newer `tandem` would remove them.
     for deb in [&common, &fencing, &tandem] {
         must(&["--install", deb]);
         assert_all_there(&root);
@@ -93,13 +93,13 @@ fn dpkg_installs_the_daemons_where_there_is_no_pacemaker() {
     assert!(done, "{text}");
     let output = said(at(&root, "/usr/sbin/fencing-agent").to_str().unwrap(), &["--version"]);
     assert!(output.contains(env!("CARGO_PKG_VERSION")), "{output}");
-    // The links of its documentation lead to guides that are there.
+    // The links of its documentation lead to guides that exist.
     for guide in ["fencing-agent.md", "watchdog.md"] {
         assert!(at(&root, "/usr/share/doc/tandem-fencing").join(guide).canonicalize().is_ok(), "{guide}");
     }
 }
 
-/// The RPM as it was, by a specification with each file of the new ones.
+/// Makes the old RPM, by a specification with each file of the new ones.
 fn single_rpm(dir: &Path) -> String {
     let tree = tree(dir);
     let mut found = Vec::new();

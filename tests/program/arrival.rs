@@ -1,4 +1,5 @@
-//! The script that runs once units of systemd came or changed: it has systemd read them, and starts none. With fakes of systemd's tools.
+//! The script that runs after systemd units are installed or changed: it makes systemd read them, and starts none. It
+//! runs with fakes of systemd's tools.
 
 #![expect(clippy::disallowed_methods, reason = "the test runs the script as a package manager would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -9,7 +10,7 @@ use std::process::Command;
 
 use crate::executable::script;
 
-/// Runs the script in a root of its own with tools that end with `code`, and returns what they were called with.
+/// Runs the script in a root of its own with tools that exit with `code`. Returns their calls.
 fn called(systemd_runs: bool, has_directories: bool, code: i32) -> Vec<String> {
     let root = tempfile::tempdir().unwrap();
     let (log, tmpfiles) = (root.path().join("called"), root.path().join("usr/lib/tmpfiles.d"));
@@ -26,7 +27,7 @@ fn called(systemd_runs: bool, has_directories: bool, code: i32) -> Vec<String> {
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deb/scripts-fencing/postinst");
     let path = format!("{}:{}", root.path().display(), std::env::var("PATH").unwrap_or_default());
-    // dpkg's words; rpm has the number of packages that are there.
+    // These are dpkg's arguments; rpm passes the number of installed packages.
     let done = Command::new(script).args(["configure", ""]).env("PATH", path).env("DPKG_ROOT", root.path()).status();
     assert!(done.unwrap().success());
     fs::read_to_string(log).unwrap_or_default().lines().map(str::to_owned).collect()
@@ -41,7 +42,7 @@ fn units_are_read_anew_and_none_is_started() {
     assert_eq!(called(false, true, 0), [""; 0], "systemd does not run");
 }
 
-/// Both packages that have units run the same script.
+/// Both packages with units have the same script.
 #[test]
 fn each_package_with_units_has_the_script() {
     let deb = Path::new(env!("CARGO_MANIFEST_DIR")).join("deb");

@@ -1,4 +1,4 @@
-//! What others write is printed clean, and nothing that a log is written to keeps an action from its end.
+//! Texts of other programs are printed without control characters, and no log's reader can block an action.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as Pacemaker and a user would")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
-/// Escapes, line breaks, C1, and what turns the direction of a text.
+/// Escapes, line breaks, C1 controls, and characters that change the direction of a text.
 const HOSTILE: &[&str] = &[
     "\u{1b}]0;owned\u{7}",
     "\u{1b}[2J\u{1b}[1;1H",
@@ -29,7 +29,7 @@ fn tandem(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_tandem")).args(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-/// The agent without parameters, which it refuses in a line of its log.
+/// Returns the agent without parameters, which it refuses with a line in its log.
 fn agent(dir: &Path, action: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tandem"));
     command.args(["podman-etcd", action]).env_clear().env("HA_RSCTMP", dir).stdin(Stdio::null());
@@ -102,7 +102,7 @@ fn no_log_file_keeps_an_action_from_its_end_or_leads_elsewhere() {
     assert!(fs::read_to_string(at("file")).unwrap().contains("ERROR: "));
 }
 
-/// Whatever umask the caller had, as a container's supervisor may have none.
+/// This holds for any umask of the caller, such as that of a container's supervisor.
 #[test]
 fn no_other_user_writes_what_is_made() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,7 +125,7 @@ fn no_other_user_writes_what_is_made() {
     );
 }
 
-/// The agent hangs in a full pipe without a reader here.
+/// The agent blocks on a full pipe without a reader.
 #[test]
 fn an_action_that_hangs_ends_itself_before_pacemaker_ends_it() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Which program the binary is, by the name that it is started under.
+//! The dispatch of the binary by the name under which it is started.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -38,7 +38,7 @@ fn in_the_place_of_what_it_replaces_it_is_the_same_program() {
     assert_eq!(started_as("fence_redfish", &["-o", "metadata"]).stdout, own.stdout);
 }
 
-/// As `tandem --list | head -n 0` has it.
+/// A reader that ends early closes the pipe, as in `tandem --list | head -n 0`.
 #[test]
 fn a_reader_that_stops_early_is_no_fault() {
     let calls: [&[&str]; 5] =
@@ -92,7 +92,7 @@ fn the_models_old_name_leads_to_the_new_one() {
     }
 }
 
-/// Where stderr is gone too, the exit code is all that is left.
+/// Without stderr, the exit code is the only report.
 #[test]
 fn a_failure_that_nobody_hears_has_its_code() {
     for (words, code) in [(&["data-dir", "show", "/nowhere"][..], 1), (&["podman-etcd", "no-action"], 3)] {

@@ -1,4 +1,4 @@
-//! `tandem etcdctl`: every word behind it is etcdctl's.
+//! `tandem etcdctl`: every argument after it is etcdctl's.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -6,13 +6,13 @@
 use std::process::{Command, Output};
 
 fn tandem(words: &[&str]) -> Output {
-    // A directory without a CIB, whatever this machine is part of.
+    // The directory has no CIB, even if this machine is part of a cluster.
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cib.xml");
     Command::new(env!("CARGO_BIN_EXE_tandem")).args(words).env("CIB_file", file).output().unwrap()
 }
 
-/// No word is a usage fault of Tandem's, and without a cluster all commands end alike.
+/// No argument is a usage error of Tandem's, and without a cluster all commands end with the same code.
 #[test]
 fn no_word_of_etcdctl_is_refused() {
     let like_others = tandem(&["space"]);

@@ -1,4 +1,4 @@
-//! The alert agent as Pacemaker calls it: many at once, for several recipients, and nothing is lost.
+//! The alert agent as Pacemaker calls it: many calls at once, for several recipients, without a loss.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as Pacemaker does")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tandem::operate::events::deliver::{self, Places, Trust};
 use tandem::records::events::{Event, read};
 
-/// As many alerts, each for two recipients.
+/// The number of alerts, each for two recipients.
 const ALERTS: u64 = 100;
 
-/// The link that the package installs.
+/// Returns the link that the package installs.
 fn agent(dir: &Path) -> PathBuf {
     let folder = dir.join("libexec/tandem");
     std::fs::create_dir_all(&folder).unwrap();
@@ -24,7 +24,7 @@ fn agent(dir: &Path) -> PathBuf {
     link
 }
 
-/// The alert of a monitor that failed a moment ago; a new recipient gets the last hour alone.
+/// Returns the alert of a monitor that failed a moment ago, because a new recipient gets only the last hour.
 fn variables(number: u64) -> Vec<(String, String)> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let fixed = [
@@ -49,8 +49,9 @@ fn call(agent: &Path, events: &Path, number: u64) -> Option<i32> {
     command.status().unwrap().code()
 }
 
-/// Calls the agent for two recipients of each alert, all at once, and waits for their ends. A shell does it: other tests of this
-/// process write programs, which cannot be started while a child that was just made here still has them open.
+/// A script that calls the agent for two recipients of each alert, all at once, and waits for them. It runs in a
+/// separate shell, because other tests of this process write programs. These cannot start while a new child still has
+/// them open for writing.
 const ALL_AT_ONCE: &str = "
 children=
 for number in $(seq 100000 $((99999 + ALERTS))); do
@@ -76,7 +77,7 @@ fn two_hundred_at_once_lose_no_event_and_tell_each_once() {
     assert_eq!((told.len() as u64, causes.len() as u64), (ALERTS, ALERTS));
     let numbers: Vec<u64> = told.iter().map(|event| event.number).collect();
     assert_eq!(numbers, (1..=ALERTS).collect::<Vec<_>>());
-    // On a machine that builds beside this; Pacemaker waits 30 s for each.
+    // The limit is for a busy machine; Pacemaker waits 30 s for each call.
     assert!(took < Duration::from_secs(20), "{took:?}");
     let one = Instant::now();
     assert_eq!(call(&agent, &events, ALERTS), Some(0), "without a recipient");
@@ -113,7 +114,7 @@ fn who_is_called_without_an_alert_says_who_calls_it_and_where_nothing_can_be_kep
     assert_eq!(by_hand.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&by_hand.stderr).contains("pcs alert create id=tandem"));
     assert_eq!(call(&agent, &dir.path().join("no/such/directory"), 1), Some(1));
-    // By its name alone it is nobody.
+    // The name `alert` alone is no program.
     let other = dir.path().join("alert");
     symlink(env!("CARGO_BIN_EXE_tandem"), &other).unwrap();
     let unknown = Command::new(&other).output().unwrap();

@@ -1,4 +1,4 @@
-//! What operators type out of habit, from kubectl, pcs and journalctl.
+//! Arguments that operators type out of habit, from kubectl, pcs and journalctl.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use crate::executable;
 
-/// A `tandem` that knows names without a cluster, and else is the real one.
+/// Installs a `tandem` that knows names without a cluster, and otherwise runs the real one.
 fn with_names(dir: &Path) {
     let file = dir.join("tandem");
     let script = format!(
@@ -20,7 +20,7 @@ fn with_names(dir: &Path) {
     executable::script(&file, &script);
 }
 
-/// Runs `program` where `dir` has Pacemaker's programs and Tandem.
+/// Runs `program` with Pacemaker's programs and Tandem in `dir`.
 fn run(dir: &Path, program: &str, words: &[&str]) -> Output {
     let path = format!("{}:/usr/bin:/bin", dir.display());
     Command::new(program).args(words).current_dir(dir).env("PATH", path).output().unwrap()
@@ -53,7 +53,7 @@ fn o_json_is_json() {
     assert!(output.status.code() == Some(2) && text(&output.stderr).contains("json"), "{}", text(&output.stderr));
 }
 
-/// Each leaves the program to ask a cluster, which is not there: it is no usage fault.
+/// Each command gets as far as querying a cluster that does not exist, so it is no usage error.
 #[test]
 fn status_takes_short_options_and_two_forms() {
     let dir = tempfile::tempdir().unwrap();
@@ -139,7 +139,7 @@ fn without_a_cib_there_are_no_names_and_no_words() {
     }
 }
 
-/// What bash offers for the last of `words`.
+/// Returns bash's completions of the last of `words`.
 fn completed(dir: &Path, words: &[&str]) -> Vec<String> {
     let script = "source <(tandem completion bash)
         COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1))
@@ -188,7 +188,7 @@ fn each_shell_has_the_names_in_its_script() {
     }
 }
 
-/// With `--help` behind it a command is parsed and nothing is done.
+/// With `--help` after it, a command is parsed and not executed.
 #[test]
 fn every_command_of_the_page_next_to_the_rack_exists() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operate/one-page.md")).unwrap();

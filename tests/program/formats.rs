@@ -1,6 +1,6 @@
-//! What outlives a process keeps its form: files and attributes of each release, frozen, are read as they were meant, and
-//! written so. `docs/design/formats.md` lists them. Formats whose types are private are tested beside them, with the same
-//! samples.
+//! The persisted formats: frozen files and attributes of each release are read with their meaning, and written in the
+//! same form. `docs/design/formats.md` lists them. Formats with private types have tests in their own modules, with the
+//! same samples.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -30,7 +30,8 @@ fn sample(name: &str) -> String {
     std::fs::read_to_string(samples().join(name)).unwrap()
 }
 
-/// The sample means `expected`, which is written like the sample; and what a later version adds is no reason to read nothing.
+/// Asserts that the sample means `expected`, which is written like the sample, and that additions of later versions do
+/// not prevent reading.
 fn holds<T: Serialize + DeserializeOwned + PartialEq + Debug>(name: &str, expected: &T) {
     reads(name, expected);
     let written: Value = serde_json::from_str(&sample(name)).unwrap();
@@ -205,7 +206,7 @@ fn what_a_node_knows_of_its_own_machine() {
         routes: pairs("10.98.0.102", "eth1"),
     };
     holds("collected.json", &collected);
-    // What the first version said at least.
+    // This is the minimum that the first version wrote.
     reads("collected-least.json", &Collected { at: 1_795_443_719, tandem: "0.1.0".to_owned(), ..Collected::default() });
 }
 

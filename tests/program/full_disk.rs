@@ -1,5 +1,5 @@
-//! A disk without room. What is written for people (log, decisions, events) changes no action's answer, and no program panics or hangs.
-//! Needs root.
+//! A disk without space. Output for operators (log, decisions, events) changes no action's result, and no program
+//! panics or hangs. Needs root.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use super::killed_agent::{STAGE, agent, etcd_lives, set_the_stage, told};
 use crate::namespaces::{self, program};
 
-/// What an action may take.
+/// The limit for an action.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Mounts a file system at `place` in which no byte is free.
+/// Mounts a file system without a free byte at `place`.
 fn fill(place: &str) {
     fs::create_dir_all(place).unwrap();
     let script = "mount -t tmpfs -o size=64k,nr_inodes=64 tmpfs \"$1\" && cat /dev/zero > \"$1/full\" 2> /dev/null; \
@@ -22,7 +22,7 @@ fn fill(place: &str) {
     assert!(filled.success(), "{place}");
 }
 
-/// Runs an action with its log in `log`, and answers its exit code.
+/// Runs an action with its log in `log`. Returns its exit code.
 fn code(action: &str, log: &str) -> i32 {
     let began = Instant::now();
     let mut command = agent(action, 8);
@@ -61,16 +61,17 @@ fn a_full_disk_changes_no_answer() {
         assert_eq!(codes(&format!("{STAGE}/logs/log")), with_room, "{}", told());
         assert_eq!(fs::metadata(format!("{STAGE}/logs/log")).unwrap().len(), 0, "it is full");
         again();
-        // Where the memory of the boot cannot be written, the stop ends etcd and fails: the node may hold a claim, which a reboot ends.
+        // If the memory of the boot cannot be written, the stop ends etcd and fails: the node may hold a claim, which a
+        // reboot ends.
         fill(&format!("{STAGE}/tmp"));
         assert_eq!((code("start", "/dev/null"), code("stop", "/dev/null")), (1, 1), "{}", told());
         assert!(!etcd_lives(), "{}", told());
         again();
-        // The same of the durable note and the configuration.
+        // The same holds for the durable note and the configuration.
         assert!(program("/bin/umount").arg(format!("{STAGE}/tmp")).status().unwrap().success());
         fill(&format!("{STAGE}/data"));
         assert_eq!((code("start", "/dev/null"), code("stop", "/dev/null")), (1, 0), "{}", told());
-        // The fence agent's trace, and its notes.
+        // The fence agent's trace and notes are on the full disk.
         let fence = |trace: &str| {
             let mut command = program(env!("CARGO_BIN_EXE_tandem"));
             command.args(["fence_redfish_rs", "--action=status", "--ip=192.0.2.9", "--username=u", "--password=p"]);

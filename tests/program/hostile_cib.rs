@@ -1,5 +1,5 @@
-//! A CIB, and answers of Pacemaker's tools, in which each value that Tandem reads is hostile: no subcommand panics, hangs, or prints
-//! what controls a terminal. Needs root.
+//! A CIB, and answers of Pacemaker's tools, with hostile values in all places that Tandem reads. No subcommand panics,
+//! hangs, or prints a terminal's control characters. Needs root.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -13,14 +13,14 @@ use crate::namespaces::{self, program};
 const CIB: &str = include_str!("../fixtures/cib/two-voters.xml");
 const CRM_MON: &str = include_str!("../fixtures/crm_mon/fenced.xml");
 
-/// What XML may hold: line ends, C1 controls, what turns the direction of a text, entities.
+/// Characters that XML may contain: line ends, C1 controls, changes of the text's direction, entities.
 const HOSTILE: &str =
     "x&#10;forged: line&#13;&#9;\u{9b}31m\u{85}\u{202e}evil\u{2066}\u{2028}&lt;a b=&quot;&amp;amp;&#x202e;'";
-/// What JSON in a value may hold in addition: an escape, and the longest number.
+/// Characters that JSON in a value may contain in addition: an escape, and the longest number.
 const HOSTILE_JSON: &str = "{&quot;boot_id&quot;:&quot;\\u001b[2J\\u001b]0;owned\\u0007\\r\\n&quot;,&quot;disk&quot;:&quot;Blank&quot;,\
     &quot;lineage&quot;:{&quot;forks&quot;:18446744073709551615,&quot;by&quot;:&quot;\\u202e\\u001b[31mn&quot;},\
     &quot;claims&quot;:true,&quot;nonce&quot;:18446744073709551615}";
-/// No XML holds this; a reader must refuse all of it.
+/// Characters that XML must not contain, so that a reader must refuse the document.
 const NO_XML: &str = "&#27;[2J\u{1b}]0;owned\u{7}&undefined;";
 
 /// Attributes of nodes and of the cluster that other programs write.
@@ -45,7 +45,7 @@ const WRITTEN: [&str; 19] = [
     "force_new_cluster",
     "restart_no_leave",
 ];
-/// Values that the fixture has.
+/// Values in the fixture.
 const CONFIGURED: [&str; 15] = [
     "node_ip_map",
     "image",
@@ -80,7 +80,7 @@ const COMMANDS: &[&[&str]] = &[
     &["metrics"],
 ];
 
-/// What a subcommand may take, and print.
+/// The limits of a subcommand's time and output.
 const LONGEST: Duration = Duration::from_secs(20);
 const LONGEST_OUTPUT: usize = 256 * 1024;
 
@@ -110,7 +110,7 @@ fn put(name: &str, text: &str) {
     fs::write(format!("{STAGE}/{name}"), text).unwrap();
 }
 
-/// The CIB in which `names` have `value`, of both nodes and of the cluster where it has none yet.
+/// Returns the CIB in which `names` have `value`, on both nodes, and for the cluster if it had no value.
 fn cib_with(names: &[&str], value: &str) -> String {
     names.iter().fold(CIB.to_owned(), |cib, name| with(&cib, name, value))
 }
@@ -135,7 +135,7 @@ fn with(cib: &str, name: &str, value: &str) -> String {
     text
 }
 
-/// Runs one subcommand, and returns what is wrong with its answer.
+/// Runs one subcommand. Returns the fault of its answer.
 fn fault(arguments: &[&str]) -> Option<String> {
     let began = Instant::now();
     let mut command = program("/usr/bin/timeout");
@@ -163,7 +163,7 @@ fn fault(arguments: &[&str]) -> Option<String> {
     None
 }
 
-/// Runs every subcommand, and returns what is wrong with their answers.
+/// Runs every subcommand. Returns the faults of their answers.
 fn faults(what: &str) -> Vec<String> {
     std::thread::scope(|scope| {
         let start = |arguments: &'static &[&str]| (arguments, scope.spawn(|| fault(arguments)));
@@ -182,7 +182,7 @@ fn no_subcommand_passes_on_what_a_writer_of_the_cib_wrote() {
         let mut wrong = Vec::new();
         let mut check_all = |what: &str| wrong.extend(faults(what));
         check_all("nothing hostile");
-        // A wrong map hides what else is wrong with the configuration.
+        // A wrong map hides other faults of the configuration.
         let (map, others) = CONFIGURED.split_at(1);
         for (what, names) in [("what is written", &WRITTEN[..]), ("what is configured", others), ("the map", map)] {
             for (kind, value) in [("hostile", HOSTILE), ("hostile JSON", HOSTILE_JSON)] {
@@ -198,7 +198,7 @@ fn no_subcommand_passes_on_what_a_writer_of_the_cib_wrote() {
         put("cib.xml", &CIB.replace("uname=\"node2\"", &format!("uname=\"{HOSTILE}\"")));
         check_all("a node's name");
         put("cib.xml", CIB);
-        // Each text of crm_mon, and a collector's.
+        // These cases replace each text of crm_mon, and of a collector.
         put("crm_mon.xml", &CRM_MON.replace("node2", HOSTILE).replace("=\"ok\"", &format!("=\"{HOSTILE}\"")));
         check_all("crm_mon");
         put("crm_mon.xml", CRM_MON);

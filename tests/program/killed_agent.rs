@@ -1,8 +1,8 @@
-//! An agent that is killed leaves its podman behind. The real program, with scripts in the place of podman and of
-//! Pacemaker's tools, in mount, network and PID namespaces of their own.
+//! A killed agent leaves its podman behind. The test uses the real program, with scripts in place of podman and
+//! Pacemaker's tools, in mount, network and PID namespaces of its own.
 //!
-//! Needs root. Each test starts this program again inside the namespaces, for itself alone; everything ends with the
-//! namespaces' first process.
+//! Needs root. Each test starts this program again inside the namespaces, for itself alone. All processes end with the
+//! namespaces' first one.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -17,7 +17,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tandem::os::clock::Deadline;
 
-/// Runs `inner` inside fresh namespaces, where the host has an address.
+/// Runs `inner` inside fresh namespaces in which the host has an address.
 pub(super) fn in_namespaces(module: &str, name: &str, inner: fn()) {
     namespaces::run(module, name, 120, || {
         for args in [&["link", "set", "lo", "up"][..], &["address", "add", "192.0.2.1/32", "dev", "lo"]] {
@@ -27,13 +27,13 @@ pub(super) fn in_namespaces(module: &str, name: &str, inner: fn()) {
     });
 }
 
-/// Where the scripts keep what they know, in a file system that only this test sees.
+/// The directory of the scripts' state, in a file system that only this test sees.
 pub(super) const STAGE: &str = "/run/stage";
 
-/// How long a launch takes, in seconds: long enough for everything that is done beside it.
+/// The duration of a launch in seconds, enough for everything that happens meanwhile.
 const LAUNCH_TAKES: u64 = 4;
 
-/// A podman with one container, whose etcd only sleeps.
+/// A podman with one container, in which etcd only sleeps.
 pub(super) const PODMAN: &str = r#"cd /run/stage
 echo "$*" >> asked
 lives() { [ -s pid ] && kill -0 "$(cat pid)" 2> /dev/null && ! grep -q '^State:.Z' "/proc/$(cat pid)/status"; }
@@ -64,7 +64,7 @@ done
 [ -z "$value" ] || printf '%s' "$value" | sed 's/&/\&amp;/g; s/"/\&quot;/g' > "attribute-$name"
 "#;
 
-/// This node alone, and its attributes.
+/// A CIB with this node alone, and its attributes.
 const CIBADMIN: &str = r#"cd /run/stage
 echo '<cib><configuration><crm_config/><nodes><node id="1" uname="node1"/></nodes></configuration><status>'
 echo '<node_state id="1" uname="node1" in_ccm="true" crmd="online" join="member" expected="member">'
@@ -76,7 +76,7 @@ echo '</instance_attributes></transient_attributes></node_state></status></cib>'
 "#;
 
 pub(super) fn script(name: &str, text: &str) {
-    // This directory is the first in which the agent looks.
+    // This directory is the first in the agent's search path.
     let path = Path::new("/usr/sbin").join(name);
     let _ = std::fs::remove_file(&path);
     executable::script(&path, text);
@@ -104,7 +104,7 @@ pub(super) fn set_the_stage() {
     std::fs::copy(env!("CARGO_BIN_EXE_tandem"), "/run/stage/podman-etcd").unwrap();
 }
 
-/// The agent as Pacemaker runs it: the leader of a group of its own.
+/// Returns the agent as Pacemaker runs it: the leader of its own process group.
 pub(super) fn agent(action: &str, timeout_s: u64) -> Command {
     let log = std::fs::File::options().create(true).append(true).open(format!("{STAGE}/log")).unwrap();
     let mut command = program(format!("{STAGE}/podman-etcd"));
@@ -140,7 +140,7 @@ pub(super) fn told() -> String {
     format!("{}\n{}", asked().join("\n"), std::fs::read_to_string(format!("{STAGE}/log")).unwrap_or_default())
 }
 
-/// Waits until podman was asked for it, which is to be soon.
+/// Waits until podman gets this call, within a time limit.
 pub(super) fn await_asked(line: &str) {
     let patience = Deadline::after(Duration::from_secs(20));
     while position_of(line, 0).is_none() {
@@ -156,13 +156,14 @@ pub(super) fn etcd_lives() -> bool {
     kill(Pid::from_raw(pid), None).is_ok() && !status.contains("State:\tZ")
 }
 
-/// As Pacemaker does with an action that takes too long, and with a monitor in whose middle it wants to stop.
+/// Kills the process group, as Pacemaker does with an action that exceeds its time-out, and with a monitor that it
+/// cancels for a stop.
 pub(super) fn kill_group(mut agent: Child) {
     killpg(Pid::from_raw(i32::try_from(agent.id()).unwrap()), Signal::SIGKILL).unwrap();
     agent.wait().unwrap();
 }
 
-/// A start that is killed while its podman launches the container.
+/// Kills a start while its podman launches the container.
 fn start_and_kill() {
     let start = agent("start", 600).spawn().unwrap();
     await_asked("run --detach");
@@ -182,7 +183,7 @@ fn a_stop_is_answered_only_once_what_a_killed_agent_launches_is_over_and_undone(
             let launched_before = position_of("launched", 0).is_some();
             assert_eq!(code, Some(0), "{}", told());
             assert!(!etcd_lives(), "{}", told());
-            // What was under way when the stop was answered would be there by then.
+            // Any launch that was running when the stop returned would be complete now.
             tandem::os::clock::sleep(Duration::from_secs(LAUNCH_TAKES + 1));
             assert!(!etcd_lives(), "an etcd was started after the stop: {}", told());
             assert!(launched_before, "{}", told());
@@ -203,7 +204,7 @@ fn a_start_launches_nothing_beside_what_a_killed_agent_launches() {
         assert_eq!(runs, 1, "{}", told());
         kill_group(again);
         let environment = std::fs::read_to_string(format!("{STAGE}/environment")).unwrap();
-        // Without it podman has conmon in a scope of its own, and etcd's log is not in pacemaker.service's.
+        // Without it podman puts conmon into a scope of its own, and etcd's log is not in pacemaker.service's.
         assert!(environment.lines().any(|line| line == "INVOCATION_ID=pacemaker-1"), "{environment}");
     });
 }
@@ -220,7 +221,8 @@ fn a_probe_does_not_say_that_nothing_runs_while_something_is_launched() {
     });
 }
 
-/// As OpenShift's watcher of certificates does with `podman restart`: systemd forgets the drop-ins with the old scopes.
+/// OpenShift's watcher of certificates uses `podman restart`, after which systemd forgets the drop-ins with the old
+/// scopes.
 #[test]
 fn the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker() {
     in_namespaces(module_path!(), "the_drop_ins_follow_a_container_that_is_restarted_behind_pacemaker", || {

@@ -1,5 +1,5 @@
-//! The program as it is called: by its names, with its actions, by Pacemaker, a package manager or ShellSpec; and what it
-//! prints of itself.
+//! The program as it is called: by its names, with its actions, by Pacemaker, a package manager or ShellSpec. Also the
+//! texts that it prints about itself.
 
 mod arrival;
 mod boundaries;

@@ -1,11 +1,11 @@
-//! The files in `metadata/` are what the binary prints, and fit the schemas that Pacemaker's and pcs' packages bring.
+//! The files in `metadata/` equal the binary's output, and are valid by the schemas of Pacemaker's and pcs' packages.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
 
 use std::path::Path;
 use std::process::Command;
 
-/// Each agent, and how it is asked: the one as OCF has it, the other as the fencing library has it.
+/// Each agent, with its action in OCF's form or in the fencing library's.
 const APPLETS: &[(&str, &[&str])] = &[("podman-etcd", &["meta-data"]), ("fence_redfish_rs", &["-o", "metadata"])];
 
 #[test]
@@ -27,8 +27,8 @@ fn the_committed_metadata_is_what_the_binary_prints() {
     }
 }
 
-/// The resource-agent API 1.1 as pcs reads it, and the DTD that the document names, which adds what is new in 1.1 to the
-/// one of 1.0: Pacemaker takes `reload-agent` and reloadable parameters only from an agent of 1.1.
+/// The schema of the resource-agent API 1.1 that pcs uses, and the DTD that the document names. The DTD adds the news
+/// of 1.1 to that of 1.0, because Pacemaker accepts `reload-agent` and reloadable parameters only from an agent of 1.1.
 const SCHEMAS: &[&[&str]] = &[
     &["--relaxng", "/usr/share/pcs/data/ocf-1.1.rng"],
     &["--dtdvalid", concat!(env!("CARGO_MANIFEST_DIR"), "/metadata/ra-api-1.1.dtd")],

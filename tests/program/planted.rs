@@ -1,5 +1,6 @@
-//! What a taken-over etcd can leave in its data dir, under every name that the agent touches there: the agent, with scripts in the
-//! place of podman and of Pacemaker's tools, neither reads, writes nor waits for it, and ends no process of the host. Needs root.
+//! Files that a compromised etcd can leave in its data dir under every name that the agent uses there. The agent does
+//! not read, write or wait for them, and ends no process of the host. Scripts replace podman and Pacemaker's tools.
+//! Needs root.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -14,7 +15,7 @@ use nix::sys::stat::{Mode, SFlag, mknod};
 use super::killed_agent::{STAGE, agent, set_the_stage, told};
 use crate::namespaces::{self, program};
 
-/// Tandem's own files, those that it writes aside first, and etcd's.
+/// The names of Tandem's own files, their temporary files, and etcd's files.
 const NAMES: [&str; 24] = [
     "tandem",
     "tandem.new",
@@ -41,7 +42,7 @@ const NAMES: [&str; 24] = [
     "member/snap/0000000000000002.snap.db",
     "member/snap/db",
 ];
-/// Those in the agent's own directory, where the container of an earlier version could write.
+/// Names in the agent's own directory, which the container of an earlier version could write.
 const OWN: [&str; 9] = [
     "tandem/config.yaml",
     "tandem/config.new",
@@ -53,14 +54,14 @@ const OWN: [&str; 9] = [
     "tandem/tandem-failed-starts.json",
     "tandem/tandem-failed-starts.new",
 ];
-/// Each action, in an order in which none runs etcd.
+/// The actions, in an order in which none runs etcd.
 const ACTIONS: [&str; 10] =
     ["meta-data", "validate-all", "monitor", "notify", "promote", "demote", "reload-agent", "stop", "start", "stop"];
-/// What the agent may take, with the time that a start has in vain.
+/// The limit for the agent, including a failing start's own limit.
 const LONGEST: Duration = Duration::from_secs(25);
-/// What every other action may take.
+/// The limit for every other action.
 const LONGEST_OF_OTHERS: Duration = Duration::from_secs(12);
-/// In KiB of address space: a file that is read whole would not fit.
+/// The limit of address space in KiB, in which a whole file would not fit.
 const MEMORY: &str = "524288";
 
 type Plant = fn(&Path, &Host);
@@ -70,7 +71,7 @@ const KINDS: [(&str, Plant); 7] = [
     ("a link to what another process has locked", |at, host| symlink(&host.locked, at).unwrap()),
     ("a hard link", |at, host| fs::hard_link(&host.secret, at).unwrap()),
     ("a FIFO", |at, _| nix::unistd::mkfifo(at, Mode::S_IRUSR | Mode::S_IWUSR).unwrap()),
-    // Each open of this device makes a terminal.
+    // Each open of this device creates a terminal.
     ("a device", |at, _| {
         mknod(at, SFlag::S_IFCHR, Mode::S_IRUSR | Mode::S_IWUSR, nix::sys::stat::makedev(5, 2)).unwrap();
     }),
@@ -78,7 +79,7 @@ const KINDS: [(&str, Plant); 7] = [
     ("a directory", |at, _| fs::create_dir(at).unwrap()),
 ];
 
-/// What is not the container's to touch.
+/// Objects of the host that the container must not touch.
 struct Host {
     secret: PathBuf,
     locked: PathBuf,
@@ -100,7 +101,7 @@ impl Host {
         Self { secret, locked, bystander }
     }
 
-    /// Everything that an attack would change.
+    /// Returns all properties that an attack would change.
     fn state(&self) -> Vec<(String, u32, u64, u32)> {
         let state = |path: &PathBuf| {
             let found = fs::metadata(path).unwrap();
@@ -144,7 +145,7 @@ fn terminals() -> usize {
     fs::read_dir("/dev/pts").unwrap().count()
 }
 
-/// Starts that come to the launch, and write to every name that the agent has there.
+/// Runs starts that reach the launch, and write to every name of the agent there.
 fn launches(host: &mut Host, data: &Path, check: &dyn Fn(&mut Host, &str)) {
     for first in [0, 3] {
         refill(false);
@@ -194,7 +195,7 @@ fn no_action_touches_the_host_by_a_name_in_the_data_dir() {
                 run(action, 15, &[("oom", "much")]);
                 check(&mut host, &format!("{action} with a wrong parameter, round {round}"));
             }
-            // The agent's own directory is there, and what is in it was planted.
+            // The agent's own directory exists, and its contents are planted.
             let _ = fs::remove_file(data.join("tandem"));
             let _ = fs::remove_dir_all(data.join("tandem"));
             fs::create_dir(data.join("tandem")).unwrap();

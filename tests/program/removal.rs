@@ -1,5 +1,5 @@
-//! The script that runs before a package is removed: it refuses while Pacemaker needs what is in it, and lets an upgrade
-//! go on. With fakes of Pacemaker's tools, and with the real dpkg in a root of its own.
+//! The script that runs before a package is removed: it refuses while Pacemaker needs the package's files, and permits
+//! an upgrade. It runs with fakes of Pacemaker's tools, and with the real dpkg in a root of its own.
 
 #![expect(clippy::disallowed_methods, reason = "the test runs the script as a package manager would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use crate::executable;
 
-/// The exit code of Pacemaker's tools where nothing in the CIB is what was asked for.
+/// The exit code of Pacemaker's tools if the CIB does not contain the requested object.
 const NOT_THERE: i32 = 105;
 const NO_PACEMAKER: i32 = 102;
 
@@ -19,7 +19,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("deb/scripts/prerm")
 }
 
-/// Fakes of Pacemaker's tool, which ends with `cib` and writes down what it was asked, and for the list of processes.
+/// Makes fakes of Pacemaker's tool, which records its arguments and exits with `cib`, and of the process list.
 fn tools(dir: &Path, cib: i32, pacemaker_runs: bool) -> String {
     let asked = dir.join("asked").display().to_string();
     for (name, text) in [
@@ -45,7 +45,7 @@ fn said(output: &Output) -> String {
 
 #[test]
 fn a_package_that_pacemaker_needs_is_not_removed() {
-    // dpkg's word for it, and rpm's.
+    // These are the arguments of dpkg and of rpm.
     for removal in ["remove", "0"] {
         let (output, dir) = run(&[removal], 0, true);
         assert_eq!(output.status.code(), Some(1), "{removal}");
@@ -87,7 +87,7 @@ fn who_insists_may_remove_it() {
     assert!(command.status().unwrap().success());
 }
 
-/// A package of this name with the script in it and nothing else.
+/// Builds a package of this name that only contains the script.
 fn package(dir: &Path, version: &str) -> PathBuf {
     let tree = dir.join(format!("tree-{version}"));
     let control = tree.join("DEBIAN");

@@ -1,5 +1,5 @@
-//! What agents decided on real hosts, decided again by this build. The records under `tests/fixtures/decisions/lab` are
-//! the lab's own; where a rule has changed on purpose, renew them:
+//! Decisions of agents on real hosts, decided again by this build. The lab made the records under
+//! `tests/fixtures/decisions/lab`. If a rule has changed on purpose, renew them with
 //! `LAB_KEEP_DECISIONS=$PWD/tests/fixtures/decisions/lab cargo lab run both_powered_off_and_on
 //! graceful_stop_and_return_follower left_behind node_failure_leader`.
 
@@ -12,7 +12,7 @@ use std::process::Command;
 use tandem::decide::{Effect, Next, RunMode};
 use tandem::records::decision_log::{self, Entry};
 
-/// The records and where they are.
+/// Returns the records with their paths.
 fn recorded() -> Vec<(PathBuf, Vec<Entry>)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/decisions/lab");
     let paths = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path());
@@ -74,7 +74,7 @@ fn the_command_shows_the_first_difference_and_counts_what_was_cut_short() {
     let said = String::from_utf8(command.stdout).unwrap();
     assert!(!command.status.success());
     assert!(said.starts_with(&format!("{}: ", entries.len())), "{said}");
-    // In words, and as it is in the file: words leave details out, and what differs may be one of them.
+    // The output has words and the file's form, because words omit details, and the difference may be in one of them.
     let effect = ["advances the commit index to the end of its log", "\"advance_commit\""];
     for words in ["recorded\n", effect[0], effect[1], "now\n", "1 differ", "1 records were cut short"] {
         assert!(said.contains(words), "no '{words}' in:\n{said}");

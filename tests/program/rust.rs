@@ -1,4 +1,4 @@
-//! `make setup` looks for Rust before it installs anything else, and installs it where it is missing.
+//! `make setup` checks for Rust before it installs anything else, and installs Rust if it is missing.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the scripts as make does")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -9,16 +9,16 @@ use std::process::{Command, Output};
 
 use crate::executable;
 
-/// What Debian 12 has.
+/// The version in Debian 12.
 const OLD: &str = "1.63.0";
 
-/// A machine of fakes: each program writes down that it was called.
+/// A machine of fakes. Each program records its calls.
 struct Machine {
     dir: tempfile::TempDir,
 }
 
 impl Machine {
-    /// One with Debian 12's cargo, without a package of rustup, and with the user's `id`.
+    /// Returns a machine with Debian 12's cargo, without a package of rustup, and with the user id `id`.
     fn new(id: u32) -> Self {
         let machine = Self { dir: tempfile::tempdir().unwrap() };
         fs::create_dir_all(machine.home().join("bin")).unwrap();
@@ -44,7 +44,7 @@ impl Machine {
         executable::script(&self.path("bin").join(name), script);
     }
 
-    /// A script that puts a cargo into the user's home.
+    /// Returns a script that installs a cargo into the user's home.
     fn installs(&self, version: &str) -> String {
         let cargo = self.home().join("bin/cargo").display().to_string();
         format!("printf '#!/bin/sh\\necho cargo {version}\\n' > {cargo}; chmod 755 {cargo}")

@@ -1,4 +1,4 @@
-//! What SECURITY.md promises about the program itself: no shell, a small environment for its children, no core dump.
+//! The promises of SECURITY.md about the program itself: no shell, a small environment for its children, no core dump.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a user would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -15,14 +15,14 @@ use tandem::adapters::command::Programs;
 
 use crate::tree::{root, rust_files};
 
-/// Every file of the program, and its text.
+/// Returns every file of the program with its text.
 fn sources() -> Vec<(PathBuf, String)> {
     let files = rust_files(&root().join("src"));
     assert!(files.len() > 50);
     files.into_iter().map(|path| (path.clone(), fs::read_to_string(&path).unwrap())).collect()
 }
 
-/// What a module's own tests start is not what the product starts.
+/// Returns the product's part of a file. Programs that a module's own tests start do not count.
 fn product<'a>(path: &Path, text: &'a str) -> &'a str {
     if path.ends_with("tests.rs") { "" } else { text.split("#[cfg(test)]").next().unwrap() }
 }
@@ -50,7 +50,7 @@ fn one_place_starts_programs() {
         let text = product(&path, &text);
         let expected = usize::from(path.ends_with("src/adapters/command.rs"));
         assert_eq!(starts(text), expected, "{} starts programs by itself", path.display());
-        // The lint sees every other spelling; only that place may silence it, and those that its other rules point to.
+        // The lint finds every other spelling. Only that place may silence it, and those that its other rules name.
         let silenced = text.matches("disallowed_methods").count();
         let others = ["src/os/clock.rs", "src/os/logging.rs", "src/fence/process.rs", "src/os/daemon.rs"];
         let may = silenced <= expected || others.iter().any(|other| path.ends_with(other));
@@ -60,7 +60,7 @@ fn one_place_starts_programs() {
 
 #[test]
 fn a_child_gets_a_small_environment() {
-    // This test's own environment holds much more: cargo's, the user's, perhaps credentials.
+    // This test's own environment contains much more: variables of cargo and of the user, perhaps credentials.
     assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO_")));
     let output = Programs::default().run::<&str>("env", &[], Duration::from_secs(10)).unwrap();
     let allowed = ["PATH", "HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG"];
@@ -71,15 +71,16 @@ fn a_child_gets_a_small_environment() {
     assert!(output.stdout.contains("PATH=/usr/sbin:/usr/bin:/sbin:/bin\n"), "{}", output.stdout);
 }
 
-/// The kernel gives `/proc/PID` of a process that may be dumped to its user, and of one that may not to root. Started as
-/// another user where the test is root, so that the two differ.
+/// The kernel assigns `/proc/PID` of a dumpable process to its user, and of a non-dumpable one to root. If the test is
+/// root, the program runs as another user, so that the two differ.
 #[test]
 fn a_crash_leaves_no_memory_behind() {
     const NOBODY: u32 = 65_534;
     let dir = tempfile::tempdir().unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let binary = dir.path().join("fence_redfish_rs");
-    // By another process: what this one writes is open in whatever program another test starts just then, and busy.
+    // Another process writes the file. A file that this process writes would be open in any program that another test
+    // starts at that moment.
     assert!(Command::new("cp").arg(env!("CARGO_BIN_EXE_tandem")).arg(&binary).status().unwrap().success());
     let mut command = Command::new(&binary);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());

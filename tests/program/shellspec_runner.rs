@@ -1,5 +1,5 @@
-//! The small runner in `shellspec/` fails where ShellSpec would, and refuses what it does not understand: a word that it
-//! passed over would be a promise that nobody tests.
+//! The small runner in `shellspec/` fails if ShellSpec would, and refuses what it does not understand, because an
+//! ignored directive would be an untested promise.
 
 #![expect(clippy::disallowed_methods, reason = "the test starts the runner as a user would")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What the runner ends with and says of a file that holds `text`.
+/// Returns the runner's exit code and output for a file that contains `text`.
 fn run(text: &str) -> (Option<i32>, String) {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("one_spec.sh");
@@ -23,7 +23,7 @@ fn run(text: &str) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// An example with these lines.
+/// Returns an example with these lines.
 fn example(lines: &str) -> String {
     format!("Describe 'it'\n  says() {{ echo hello; return 3; }}\n  It 'works'\n    {lines}\n  End\nEnd\n")
 }

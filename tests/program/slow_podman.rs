@@ -1,4 +1,4 @@
-//! A podman that answers, and takes its time: the agent learns how long, and does not end what goes on. As in `killed_agent`.
+//! A slow podman: the agent learns its speed, and does not end a running call. The set-up is that of `killed_agent`.
 //!
 //! Needs root.
 
@@ -10,16 +10,16 @@ use crate::killed_agent::{
     PODMAN, STAGE, agent, await_asked, etcd_lives, in_namespaces, kill_group, position_of, script, set_the_stage, told,
 };
 
-/// How long podman is waited for on a quick machine.
+/// Seconds that the agent waits for podman on a quick machine.
 const GIVEN_UP_AFTER_S: u64 = 8;
 
-/// Longer than that.
+/// Seconds of this podman's answers, which is longer.
 const SLOW_S: u64 = 9;
 
-/// What the agent and a busy machine may add to podman's time: far from all that the action has.
+/// Seconds that the agent and a busy machine may add to podman's time, far less than the action's limit.
 const BESIDES_S: u64 = 6;
 
-/// Longer than an earlier action is waited for there.
+/// Seconds of a launch, longer than the wait for an earlier action.
 const LAUNCH_S: u64 = 14;
 
 #[test]
@@ -32,13 +32,13 @@ fn a_podman_that_is_slow_to_answer_is_waited_for_the_next_time() {
             (agent("monitor", 25).status().unwrap().code(), began.elapsed().as_secs())
         };
         let after = |podmans_s: u64, took_s| (podmans_s..podmans_s + BESIDES_S).contains(&took_s);
-        // What it cannot tell from one that hangs it does not call stopped.
+        // The agent does not report stopped as long as it cannot distinguish podman from one that hangs.
         let (code, took_s) = probe();
         assert!(code == Some(1) && after(GIVEN_UP_AFTER_S, took_s), "{code:?} after {took_s} s: {}", told());
         assert!(told().contains(&format!("no answer within {GIVEN_UP_AFTER_S}.0 s")), "{}", told());
         let (code, took_s) = probe();
         assert!(code == Some(7) && after(SLOW_S, took_s), "{code:?} after {took_s} s: {}", told());
-        // It is known now, and a slow moment is no reason to give up again.
+        // The speed is known now, so a slow answer does not make the agent give up again.
         assert_eq!(probe().0, Some(7), "{}", told());
     });
 }

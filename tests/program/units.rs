@@ -1,4 +1,4 @@
-//! systemd's own tool finds nothing wrong with the units, and what they may do does not grow.
+//! systemd's own tool finds no fault in the units, and their permissions do not grow.
 
 #![expect(clippy::disallowed_methods, reason = "the test asks systemd's own tool")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
@@ -9,8 +9,8 @@ use std::process::Command;
 
 use crate::tree::root;
 
-/// The exposure, in tenths, that `systemd-analyze security` reckons for each service: ten is a root that may do all. Debian 12's
-/// and 13's differ by a tenth or two.
+/// The limit of `systemd-analyze security`'s exposure score for each service, in tenths; 100 is an unrestricted root.
+/// Debian 12 and 13 differ by a tenth or two.
 const EXPOSURE: [(&str, u32); 4] = [
     ("tandem-collect.service", 25),
     ("tandem-certs.service", 25),
@@ -29,7 +29,7 @@ fn analyze(arguments: &[&str], files: &[PathBuf]) -> (bool, String) {
     (output.status.success(), text)
 }
 
-/// The units, with the program where it lies now.
+/// Returns the units, with the program's present path.
 fn units(directory: &std::path::Path, change: impl Fn(&str) -> String) -> Vec<PathBuf> {
     let mut made = Vec::new();
     for entry in fs::read_dir(root().join("systemd")).unwrap() {
@@ -56,7 +56,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     let files = units(dir.path(), str::to_owned);
     let (done, said) = analyze(&["verify", "--man=no"], &files);
     assert!(done && said.trim().is_empty(), "{said}");
-    // The check is worth something.
+    // The check itself must find faults.
     for (good, bad) in
         [("ProtectHome=yes", "ProtectHome=perhaps"), ("NoNewPriv", "NewPriv"), ("ExecStart=/", "ExecStart=/no")]
     {
@@ -77,7 +77,7 @@ fn what_the_services_may_do_does_not_grow() {
     }
 }
 
-/// A unit that feeds a device has these lines, and its device and its turn.
+/// Asserts that a unit that feeds a device has these lines, and its device and priority.
 fn keeps(unit: &str, lines: &[&str]) {
     let text = fs::read_to_string(root().join("systemd").join(unit)).unwrap();
     for line in
@@ -91,14 +91,15 @@ fn keeps(unit: &str, lines: &[&str]) {
     );
 }
 
-/// What an upgrade or a crash must not do to a device that runs, and what a reset must not wait for.
+/// An upgrade or a crash must not stop a running device, and a reset must not be delayed.
 #[test]
 fn the_multiplexers_unit_keeps_its_promises() {
     let lines = ["Restart=no", "TimeoutStopSec=infinity", "SendSIGKILL=no", "KillMode=process"];
     keeps("watchdog-mux.service", &lines);
 }
 
-/// A crash is followed by a start that feeds at its first contact with a quorum, within the time-out; a loop is not held back.
+/// A crash is followed by a start that feeds at its first contact with a quorum, within the time-out. Repeated starts
+/// are not limited.
 #[test]
 fn the_fencing_agents_unit_keeps_its_promises() {
     keeps("fencing-agent.service", &["Restart=always", "RestartSec=1", "StartLimitIntervalSec=0"]);

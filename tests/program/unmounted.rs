@@ -1,5 +1,5 @@
-//! A data disk that is not mounted: the agent, with scripts in the place of podman and of Pacemaker's tools, launches nothing on its
-//! empty mount point. Needs root, as `killed_agent` does.
+//! A data disk that is not mounted. The agent, with scripts in place of podman and Pacemaker's tools, launches nothing
+//! on the empty mount point. Needs root, as `killed_agent` does.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -15,7 +15,7 @@ fn shell(text: &str) {
     assert!(program("/bin/sh").args(["-c", text]).status().unwrap().success(), "{text}");
 }
 
-/// Starts etcd until it is launched and `is_over` holds, and stops it.
+/// Starts etcd, waits until it is launched and `is_over` holds, and stops it.
 fn start_and_stop(from: usize, is_over: fn() -> bool) {
     let start = agent("start", 600).spawn().unwrap();
     let patience = Deadline::after(Duration::from_secs(20));

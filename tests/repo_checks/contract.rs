@@ -1,4 +1,4 @@
-//! Every test that `tests/contract.md` names exists, and every line says why where it names none.
+//! Every test that `tests/contract.md` names exists, and every line without one gives a reason.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -56,7 +56,7 @@ fn what_openshift_looks_for_and_does_not_find_has_its_line() {
             Found::Everywhere | Found::OnTheSecond | Found::Nowhere => {}
         }
     }
-    // What is looked for in Pacemaker's log is a line of the contract, whether kept or not.
+    // Every text that OpenShift greps in Pacemaker's log is in a line of the contract, kept or not.
     let in_the_log = |look: &&crate::greps::Look| look.command.starts_with("LOG") && look.found != Found::Nowhere;
     for look in LOOKS.iter().filter(in_the_log) {
         let words = look.command.split('\'').nth(1).unwrap();

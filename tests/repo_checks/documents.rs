@@ -1,4 +1,4 @@
-//! The documents lead where they say: links and headings, files and folders (those that comments name, too), make's targets,
+//! The references in documents are valid: links and headings, files and folders (also in comments), make's targets,
 //! tests and the lab's commands.
 
 #![expect(clippy::disallowed_methods, reason = "a test runs the script that installs the documents")]
@@ -10,12 +10,12 @@ use std::process::Command;
 
 use crate::tree::{below, of_kind, root};
 
-/// What paths in the text begin with; a word that begins otherwise is no path of this tree.
+/// The beginnings of paths in a text. A word with another beginning is no path of this tree.
 const TOP: &[&str] =
     &["src/", "tests/", "ocf/", "rpm/", "deb/", "metadata/", "shellspec/", "fuzz/", "docs/", ".ci/", ".cargo/"];
-/// How the names of sources and documents end; what ends otherwise may be a file of some machine.
+/// The suffixes of sources and documents. A name with another suffix may be a file of some machine.
 const KINDS: &[&str] = &["rs", "md", "toml", "scn", "trace", "sh", "mk", "spec"];
-/// Names of files with capitals in them.
+/// The file names with capitals.
 const CAPITALS: &[&str] =
     &["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "Cargo.toml", "Cargo.lock", "SOURCE.txt"];
 
@@ -23,7 +23,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Every document, and its text.
+/// Returns every document with its text.
 fn documents() -> Vec<(PathBuf, String)> {
     let is_ours = |path: &PathBuf| !path.iter().any(|part| part == "fixtures");
     let paths = of_kind(root(), "md").into_iter().filter(is_ours);
@@ -32,7 +32,7 @@ fn documents() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// The text without its blocks of code.
+/// Returns the text without its blocks of code.
 fn prose(text: &str) -> String {
     let mut inside = false;
     let mut kept = String::new();
@@ -47,7 +47,7 @@ fn prose(text: &str) -> String {
     kept
 }
 
-/// What stands between backticks in the prose, and every line of the blocks of code.
+/// Returns the code spans of the prose, and every line of the blocks of code.
 fn code(text: &str) -> Vec<String> {
     let prose = prose(text);
     let inline = prose.split('`').skip(1).step_by(2).map(|words| words.replace('\n', " "));
@@ -63,7 +63,7 @@ fn code(text: &str) -> Vec<String> {
     lines
 }
 
-/// The name that a heading gets, as forges make it: small letters, blanks to hyphens, no other signs.
+/// Returns the anchor of a heading as forges make it: lower case, blanks to hyphens, and no other signs.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
@@ -75,7 +75,7 @@ fn anchors(text: &str) -> Vec<String> {
     headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
 }
 
-/// The targets of `[words](target)`.
+/// Returns the targets of `[words](target)`.
 fn links(text: &str) -> Vec<String> {
     let prose = prose(text);
     prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()).map(str::to_owned).collect()
@@ -100,7 +100,7 @@ fn every_link_leads_somewhere() {
     assert!(count > 10, "{count} links");
 }
 
-/// The packages install what `rpm/documents` writes: links lead to what is installed there.
+/// The packages install the output of `rpm/documents`: links lead to files that are installed there.
 #[test]
 fn every_link_of_an_installed_document_leads_to_an_installed_one() {
     let place = tempfile::tempdir().unwrap();
@@ -121,7 +121,7 @@ fn every_link_of_an_installed_document_leads_to_an_installed_one() {
     assert!(count > 50, "{count} links");
 }
 
-/// The comments of every other file: what it has in lines that begin as comments do.
+/// Returns the comments of every other file: the lines that begin as comments do.
 fn comments() -> Vec<(PathBuf, String)> {
     let is_comment = |line: &&str| line.starts_with("//") || line.starts_with('#') && !line.starts_with("#[");
     let text = |path: PathBuf| {
@@ -133,13 +133,13 @@ fn comments() -> Vec<(PathBuf, String)> {
     sources.filter(|path| !path.iter().any(|part| part == "fixtures")).filter_map(text).collect()
 }
 
-/// Whether it begins with a folder of this tree.
+/// Returns whether the word begins with a folder of this tree.
 fn begins_here(word: &str) -> bool {
     TOP.iter().any(|top| word.starts_with(top))
 }
 
-/// The words of a text that are written as paths of this tree: by their first folder, or, with `names`, as the name of a source or
-/// a document alone. Those with capitals that no file has are to be filled in.
+/// Returns the words of a text that are paths of this tree: with its first folder or, if `names`, also a mere name of a
+/// source or document. Words with capitals that no file has are placeholders.
 fn paths(text: &str, names: bool) -> impl Iterator<Item = &str> {
     let between = |c: char| c.is_whitespace() || "`()[]\"'|,;:".contains(c);
     let words = text.split(between).map(|word| word.trim_end_matches(['.', '/']));
@@ -156,7 +156,7 @@ fn paths(text: &str, names: bool) -> impl Iterator<Item = &str> {
 #[test]
 fn every_path_in_the_text_is_there() {
     let files = below(root());
-    // A name without its first folder is the end of some path: the text says in which folder.
+    // A name without its first folder is the end of some path, and the text gives the folder.
     let is_there = |word: &str, text: &Path| {
         root().join(word).exists()
             || text.parent().unwrap().join(word).exists()
@@ -178,7 +178,7 @@ fn every_path_in_the_text_is_there() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// The word that follows `command ` in each line of code that begins with it.
+/// Returns the word after `command ` in each line of code that begins with it.
 fn words_after<'a>(lines: &'a [String], command: &str) -> Vec<&'a str> {
     let rests = lines.iter().filter_map(|line| line.strip_prefix(command));
     let words = rests.filter_map(|rest| rest.split_whitespace().next());
@@ -195,7 +195,7 @@ fn every_command_in_the_text_is_one() {
         let lines = code(&text);
         let here = path.display();
         for target in words_after(&lines, "make ") {
-            // A variable's value may stand before the target.
+            // A variable's value may precede the target.
             if !target.contains('=') && !makefile.contains(&format!("\n{target}:")) {
                 unknown.push(format!("{here}: make {target}"));
             }

@@ -1,8 +1,9 @@
-//! Words that CONTRIBUTING's rules for English replace: each wing has so many in its prose, and the counts only fall.
+//! Words that CONTRIBUTING's rules for English replace. Each wing has a number of them in its prose, and these counts
+//! only fall.
 //!
-//! Prose is comments in Rust and the paragraphs of Markdown. Code between backticks, blocks of code and strings do not count,
-//! because programs print strings and scripts of users read them. `english.txt` has the counts. `TANDEM_BLESS=1` writes them
-//! again, and refuses a total that rises. A single row may rise with it, because files move between wings.
+//! Prose is comments in Rust and the paragraphs of Markdown. Code between backticks, blocks of code and strings do not
+//! count, because programs print strings and scripts of users read them. `english.txt` has the counts. `TANDEM_BLESS=1`
+//! writes them again, and refuses a total that rises. A single row may rise with it, because files move between wings.
 
 #![allow(clippy::unwrap_used, reason = "a failure ends the test")]
 
@@ -15,7 +16,7 @@ use crate::tree::{of_kind, root, rust_files};
 
 const TABLE: &str = "tests/repo_checks/english.txt";
 
-/// The rules that are counted, each with what it replaces. A phrase is one word or several in a row.
+/// The rules that are counted, each with the words that it replaces. A phrase is one word or several in a row.
 const RULES: [(&str, &[&str]); 2] = [
     ("name the actor", &["who", "whoever", "whom", "whose", "somebody", "nobody", "anybody", "everybody"]),
     (
@@ -46,7 +47,7 @@ const RULES: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// What a wing has of each rule's words: `FILE:LINE: PHRASE`, the file that changed last first.
+/// The words of each rule in a wing, as `FILE:LINE: PHRASE`, with the file that changed last first.
 type Found = [Vec<String>; 2];
 type Rows = BTreeMap<String, [usize; 2]>;
 
@@ -79,7 +80,7 @@ fn prose(is_rust: bool, text: &str) -> String {
     kept.split("\n\n").map(without_code).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Returns a paragraph without what its backticks quote.
+/// Returns a paragraph without its code spans.
 fn without_code(paragraph: &str) -> String {
     let pieces = paragraph.split('`').enumerate();
     pieces
@@ -134,7 +135,7 @@ fn rows(table: &str) -> Rows {
     lines.map(row).collect()
 }
 
-/// Returns what is wrong: counts above their row, and rows above their count.
+/// Returns the faults: counts above their row, and rows above their count.
 fn judge(rows: &Rows, found: &BTreeMap<String, Found>) -> Vec<String> {
     let mut wrong = Vec::new();
     let nothing = Found::default();
@@ -159,7 +160,7 @@ fn judge(rows: &Rows, found: &BTreeMap<String, Found>) -> Vec<String> {
     wrong
 }
 
-/// Returns the table with the counts of `found`, or why it may not be written.
+/// Returns the table with the counts of `found`, or the reason why it must not be written.
 fn blessed(table: &str, found: &BTreeMap<String, Found>) -> Result<String, String> {
     let old = rows(table);
     let new: Rows = found.iter().map(|(wing, places)| (wing.clone(), [places[0].len(), places[1].len()])).collect();

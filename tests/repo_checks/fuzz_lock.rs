@@ -1,5 +1,5 @@
-//! The fuzzers are a package of their own with a lock file of its own, which only their build renews: CI has none, so this
-//! tells when a dependency has come or gone.
+//! The fuzzers are a separate package with a lock file of its own, which only their build renews. CI does not build
+//! them, so this test detects added and removed dependencies.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,7 +11,7 @@ fn text(file: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
 }
 
-/// The names in `[dependencies]` of the package's own manifest.
+/// Returns the names in `[dependencies]` of the package's own manifest.
 fn wanted() -> BTreeSet<String> {
     let manifest = text("Cargo.toml");
     let lines = manifest.lines().skip_while(|line| *line != "[dependencies]").skip(1);
@@ -19,7 +19,7 @@ fn wanted() -> BTreeSet<String> {
     lines.filter_map(|line| Some(line.split_once(" = ")?.0.to_owned())).filter(|name| !name.starts_with('#')).collect()
 }
 
-/// The names that the fuzzers' lock file has below this package; a version may follow a name.
+/// Returns the dependencies of this package in the fuzzers' lock file. A version may follow a name.
 fn locked() -> BTreeSet<String> {
     let lock = text("fuzz/Cargo.lock");
     let package = lock.split("[[package]]").find(|package| package.contains("name = \"tandem\"\n")).unwrap();

@@ -1,5 +1,5 @@
-//! `tests/scenarios/README.md` maps every situation of the catalogue to what tests it. Here: no number is missing, and
-//! everything that it names exists.
+//! `tests/scenarios/README.md` maps every situation of the catalogue to its tests. These checks find a missing number,
+//! and a name that does not exist.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -9,19 +9,19 @@ use std::path::Path;
 
 use crate::tree::{root, rust_files};
 
-/// How many situations the catalogue has.
+/// The number of situations in the catalogue.
 const SITUATIONS: usize = 128;
-/// What a row says that names no test.
+/// The beginnings of a row that names no test.
 const WITHOUT_A_TEST: [&str; 2] = ["cannot occur: ", "open: "];
 
 struct Row {
     number: usize,
-    /// What stands in the last column.
+    /// The text of the last column.
     cover: String,
 }
 
 impl Row {
-    /// The words in backticks.
+    /// Returns the words in backticks.
     fn names(&self) -> impl Iterator<Item = &str> {
         self.cover.split('`').skip(1).step_by(2)
     }
@@ -39,7 +39,7 @@ fn rows() -> Vec<Row> {
     cells.filter_map(row).collect()
 }
 
-/// The names of all test functions: those that follow a `#[test]`, attributes in between.
+/// Returns the names of all test functions: those that follow a `#[test]`, with attributes in between.
 fn test_functions(dir: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for path in rust_files(dir) {
@@ -69,7 +69,7 @@ fn every_situation_of_the_catalogue_has_its_row() {
     assert_eq!(numbers, (1..=SITUATIONS).collect::<Vec<_>>());
 }
 
-/// The names of the scenarios of the model, and the situations that their first lines say they are about.
+/// Returns the names of the model's scenarios, and the situations that their first lines name.
 fn scenarios_of_the_model() -> Vec<(String, Vec<usize>)> {
     let files = fs::read_dir(root().join("tests/scenarios")).unwrap().map(|file| file.unwrap().path());
     let scenarios = files.filter(|path| path.extension().is_some_and(|extension| extension == "scn"));

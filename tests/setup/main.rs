@@ -1,5 +1,5 @@
-//! The commands of `tandem setup` for each kind of described cluster, from nothing but the packages, and what it refuses.
-//! That these commands make what was described is shown by `tests/setup_real`, with pcs itself.
+//! The commands of `tandem setup` for each kind of described cluster, on hosts with nothing but the packages, and its
+//! refusals. `tests/setup_real` shows with pcs itself that these commands make the described cluster.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use tandem::operate::setup::step::State;
 use variants::{all, blank, commands, typed};
 
-/// One file for each; `TANDEM_BLESS=1` writes them anew, to be read.
+/// There is one file for each. `TANDEM_BLESS=1` renews them; read the difference.
 #[test]
 fn the_commands_from_blank_are_as_they_were_read() {
     for variant in all() {

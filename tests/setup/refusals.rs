@@ -1,4 +1,4 @@
-//! What is there and was not made by setup is refused, with what to type; and what could not be asked is never taken for nothing.
+//! Setup refuses objects that it did not make, and names a command. It never treats an unknown fact as absent.
 
 use tandem::adapters::pacemaker::seen::{Failure, Instance};
 use tandem::base::Fact;
@@ -32,7 +32,7 @@ fn step<'a>(steps: &'a [SetupStep], id: &str) -> &'a SetupStep {
     steps.iter().find(|step| step.id == id).unwrap_or_else(|| panic!("no step {id} in {steps:#?}"))
 }
 
-/// The sentence of a step that is refused.
+/// Returns the sentence of a refused step.
 fn refusal(variant: &Variant, facts: &ClusterFacts, id: &str) -> String {
     match &step(&variant.steps(facts), id).state {
         State::Refused(why) => why.clone(),
@@ -96,7 +96,7 @@ fn access_is_had_once_pcs_knows_both_where_they_are() {
     for hosts in [&NODES[..1], &[NODES[0], ("node2", "10.99.0.7")], &[]] {
         assert_eq!(to_do(&variant, &with(hosts), "host-auth").len(), 1, "{hosts:?}");
     }
-    // The token is gone once the cluster is there.
+    // The token is gone once the cluster exists.
     assert!(to_do(&variant, &facts(&ours(), EMPTY, &variant), "host-auth").is_empty());
 }
 

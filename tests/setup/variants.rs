@@ -1,4 +1,4 @@
-//! Described clusters, one for each way in which one can be described, and what a look at them tells.
+//! Described clusters, one for each kind of description, and the facts that an observation of them returns.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tandem::operate::setup::description::{Bmc, Certificates, Clone, Description,
 use tandem::operate::setup::step::{SetupStep, State};
 use tandem::operate::setup::{cluster, openshift};
 
-/// Where the commands are typed.
+/// The node on which the commands are typed.
 pub(crate) const ON: &str = "node1";
 
-/// A described cluster, and which platform's words make it.
+/// A described cluster, and the platform that makes it.
 #[derive(std::clone::Clone)]
 pub(crate) struct Variant {
     pub(crate) name: &'static str,
@@ -63,7 +63,7 @@ const BMC2: [(&str, &str); 4] = [
     ("system_uuid", "4c4c4544-0042-3010-8052-b4c04f4c5832"),
 ];
 
-/// What a description has that says no more than it must.
+/// Returns the minimal description.
 pub(crate) fn promotable() -> Variant {
     let description = Description {
         cluster: "tandem".to_owned(),
@@ -83,7 +83,7 @@ pub(crate) fn promotable() -> Variant {
     Variant { name: "promotable", description, is_openshift: false }
 }
 
-/// One of each kind.
+/// Returns one variant of each kind.
 pub(crate) fn all() -> Vec<Variant> {
     let mut plain = Variant { name: "plain", ..promotable() };
     plain.description.clone = Clone::Plain;
@@ -121,7 +121,7 @@ pub(crate) fn all() -> Vec<Variant> {
     vec![promotable(), plain, ipv6, certificates, openshift]
 }
 
-/// Nothing is there but the packages.
+/// Returns the facts of hosts with nothing but the packages.
 pub(crate) fn blank() -> ClusterFacts {
     ClusterFacts {
         pcs: Fact::Known("0.11.5".to_owned()),
@@ -134,7 +134,7 @@ pub(crate) fn blank() -> ClusterFacts {
     }
 }
 
-/// A cluster that runs on both nodes, with this CIB, in which every fence device that is configured is well.
+/// Returns the facts of a cluster that runs on both nodes, with this CIB, and with healthy fence devices.
 pub(crate) fn facts(corosync_conf: &str, cib: &str, variant: &Variant) -> ClusterFacts {
     let node = |name: &str| ClusterNode { name: name.to_owned(), online: true, ..ClusterNode::default() };
     let runs = |id: String| Instance { id, active: true, role: "Started".to_owned(), ..Instance::default() };
@@ -153,7 +153,7 @@ pub(crate) fn facts(corosync_conf: &str, cib: &str, variant: &Variant) -> Cluste
     }
 }
 
-/// The commands that are to do, in their order.
+/// Returns the commands that are to be run, in order.
 pub(crate) fn commands(steps: &[SetupStep]) -> Vec<Vec<String>> {
     let actions = steps.iter().flat_map(|step| match &step.state {
         State::ToDo(actions) => actions.as_slice(),
@@ -169,7 +169,7 @@ pub(crate) fn words(action: &Action) -> Vec<String> {
     }
 }
 
-/// As a shell takes them.
+/// Quotes words for a shell.
 pub(crate) fn typed(words: &[String]) -> String {
     let quoted = |word: &String| {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=@%+,[]".contains(letter);

@@ -1,4 +1,4 @@
-//! From nothing to what was described, and from each place on the way.
+//! From blank hosts to the described cluster, and from each intermediate state.
 
 use tandem::operate::setup::step::{SetupStep, State};
 
@@ -9,7 +9,7 @@ fn is_done(steps: &[SetupStep]) -> bool {
     steps.iter().all(|step| step.state == State::Done)
 }
 
-/// The commands from blank; those about a running cluster first, which files do not show.
+/// Returns the commands from blank. Those about a running cluster, which files do not show, come first.
 fn from_blank(variant: &Variant) -> Vec<Vec<String>> {
     commands(&variant.steps(&blank()))
 }
@@ -33,7 +33,7 @@ fn inner_prefixes() {
         workshop.run(&all[0]);
         workshop.run(&all[1]);
         for (done, next) in all.iter().enumerate().skip(2) {
-            // What is left is what comes from there on, in the same words: so whoever goes on from here ends where this ends. To
+            // The remaining commands are the same ones, so a run that continues from here ends in the same state. The
             // wait for devices is left out once they run.
             let waits = |words: &&Vec<String>| words[0] == "crm_resource";
             let left: Vec<String> = commands(&variant.steps(&workshop.facts(&variant)))
@@ -60,7 +60,7 @@ fn inner_openshift() {
     must_be_what_the_operator_makes(&all().into_iter().find(|variant| variant.is_openshift).unwrap());
 }
 
-/// The words of the etcd operator, one after the other as it types them; the password is its own way.
+/// Runs the etcd operator's commands, one after the other as it types them. Only the password is handled differently.
 pub(crate) fn must_be_what_the_operator_makes(variant: &Variant) {
     let operators = Workshop::blank("operators");
     for line in [

@@ -1,7 +1,9 @@
-//! The commands of `tandem setup`, done by pcs itself on files: from nothing, and from each place at which they may have been cut off, they
-//! make the cluster that was described; and what somebody changed is seen, and changed back by the commands of `--change`.
+//! The commands of `tandem setup`, executed by pcs itself on files. They make the described cluster from blank hosts
+//! and from each state in which a run may have been interrupted. A later change is detected, and the commands of
+//! `--change` revert it.
 //!
-//! Needs root and the packages pcs and pacemaker-cli-utils; both agents are put in their places in mount namespaces of the tests' own.
+//! Needs root and the packages pcs and pacemaker-cli-utils. Both agents are installed in mount namespaces of the tests'
+//! own.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

@@ -1,4 +1,4 @@
-//! On OpenShift: what its API tells, from a fake of it, and what is made of that.
+//! OpenShift: the answers of a fake of its API, and the resulting description.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ use crate::workshop::in_namespaces;
 
 const ROOM: &str = "/run/setup";
 
-/// An API with these jobs, and a Secret for each node; a kubeconfig for it.
+/// Starts an API with these jobs, and a Secret for each node. Returns a kubeconfig for it.
 fn api(name: &str, jobs: &[&str]) -> PathBuf {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
@@ -41,7 +41,7 @@ fn api(name: &str, jobs: &[&str]) -> PathBuf {
     kubeconfig(name, &server)
 }
 
-/// As `oc` shows it.
+/// Returns a Secret as `oc` shows it.
 fn secret_of(number: &str) -> String {
     let encode = |text: &str| STANDARD.encode(text);
     json!({ "data": {
@@ -70,7 +70,7 @@ fn what_the_api_tells_makes_what_the_operator_makes() {
     in_namespaces(module_path!(), "what_the_api_tells_makes_what_the_operator_makes", || {
         up();
         let mut variant = all().into_iter().find(|variant| variant.is_openshift).unwrap();
-        // Whatever FILE says of these.
+        // These values in FILE do not matter.
         "warehouse".clone_into(&mut variant.description.cluster);
         variant.description.clone = Clone::Promotable;
         for node in &mut variant.description.nodes {
@@ -83,7 +83,7 @@ fn what_the_api_tells_makes_what_the_operator_makes() {
     });
 }
 
-/// The command itself, which asks before it looks at anything else.
+/// The command itself asks the API before it checks anything else.
 #[test]
 fn the_command_is_refused_while_the_operator_has_jobs_and_changes_nothing() {
     let name = "the_command_is_refused_while_the_operator_has_jobs_and_changes_nothing";
@@ -107,7 +107,7 @@ fn the_command_is_refused_while_the_operator_has_jobs_and_changes_nothing() {
                 "by its jobs tnf-setup-job, tnf-auth-job-1: leave it to that",
             ),
             (PathBuf::from("/nonexistent"), "whether the etcd operator sets this cluster up itself is not known"),
-            // It has gone on, and found that this is none of the example's machines.
+            // It continued, and found that this is none of the example's machines.
             (api("none", &[]), "this machine is neither node1 (192.0.2.1) nor node2 (192.0.2.2)"),
         ] {
             let (code, said) = with(&kubeconfig);

@@ -1,4 +1,4 @@
-//! What somebody changed is seen, value by value, and the commands of `--change` change it back, and nothing else.
+//! Manual changes are detected value by value, and the commands of `--change` revert them, and nothing else.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use tandem::operate::setup::step::{Difference, SetupStep, State};
 use crate::variants::{Variant, all, blank, commands, words};
 use crate::workshop::{Workshop, in_namespaces};
 
-/// What is typed to change something; then what is shown: whose, what is there, what is described.
+/// A typed change, and the reported differences: the object, its present value, and the described one.
 type Change = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
 
 const FENCING: &[Change] = &[
@@ -110,7 +110,7 @@ fn differing(steps: &[SetupStep]) -> Vec<&Difference> {
     differences.flatten().collect()
 }
 
-/// The commands of `--change`.
+/// Returns the commands of `--change`.
 fn changes(steps: &[SetupStep]) -> Vec<Vec<String>> {
     let actions = steps.iter().filter_map(|step| match &step.state {
         State::Differs { actions, .. } => Some(actions),
@@ -173,7 +173,7 @@ fn what_only_some_descriptions_say_is_compared_too() {
     });
 }
 
-/// Spelt otherwise it is the same, and what an operator added is his own.
+/// Another spelling is no difference, and additions of the operator stay.
 #[test]
 fn what_means_the_same_and_what_was_added_is_left_alone() {
     in_namespaces(module_path!(), "what_means_the_same_and_what_was_added_is_left_alone", || {
@@ -199,7 +199,7 @@ fn what_means_the_same_and_what_was_added_is_left_alone() {
     });
 }
 
-/// What is not there is to do, and not a difference; both may be true of one step.
+/// A missing object is to be made, and is no difference. One step may have both.
 #[test]
 fn what_was_taken_away_is_made_again() {
     in_namespaces(module_path!(), "what_was_taken_away_is_made_again", || {

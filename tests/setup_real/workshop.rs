@@ -1,4 +1,4 @@
-//! pcs, and the files that it works on instead of a cluster.
+//! pcs, and the files on which it works instead of a cluster.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use crate::namespaces::{self, program};
 use crate::variants::{Variant, facts, typed};
 use tandem::operate::setup::cluster::ClusterFacts;
 
-/// Runs `inner` where both agents are installed.
+/// Runs `inner` in namespaces in which both agents are installed.
 pub(crate) fn in_namespaces(module: &str, name: &str, inner: fn()) {
     for needed in ["/usr/sbin/pcs", "/usr/sbin/cibadmin"] {
         assert!(Path::new(needed).is_file(), "{needed} is missing: install pcs and pacemaker-cli-utils");
@@ -49,14 +49,14 @@ fn shell(script: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A CIB and a corosync.conf of their own.
+/// A CIB and a `corosync.conf`.
 pub(crate) struct Workshop {
     cib: PathBuf,
     corosync_conf: PathBuf,
 }
 
 impl Workshop {
-    /// Nothing is configured.
+    /// Returns a workshop in which nothing is configured.
     pub(crate) fn blank(name: &str) -> Self {
         let workshop = Self {
             cib: PathBuf::from(format!("{ROOM}/{name}.xml")),
@@ -68,7 +68,7 @@ impl Workshop {
         workshop
     }
 
-    /// Another one, as this one is now.
+    /// Returns a copy of this one.
     pub(crate) fn copy(&self, name: &str) -> Self {
         let copy = Self::blank(name);
         std::fs::copy(&self.cib, &copy.cib).unwrap();
@@ -84,12 +84,12 @@ impl Workshop {
         std::fs::read_to_string(&self.corosync_conf).unwrap()
     }
 
-    /// What a look at a cluster tells that has these.
+    /// Returns the facts that an observation of a cluster with these files returns.
     pub(crate) fn facts(&self, variant: &Variant) -> ClusterFacts {
         facts(&self.corosync_conf(), &self.cib(), variant)
     }
 
-    /// What the CIB says, whatever the order in which it was said, attributes too; an empty set says nothing.
+    /// Returns the CIB's lines in a canonical order, with sorted attributes and without empty sets.
     pub(crate) fn said(&self) -> Vec<String> {
         let xml = self.cib();
         let is_frame = |line: &&str| {
@@ -106,7 +106,7 @@ impl Workshop {
         lines
     }
 
-    /// Does a command on the files. pcs must have nothing to complain of: a warning is of words that a later release takes no more.
+    /// Runs a command on the files. A warning of pcs is a failure, because a later release will refuse the command.
     pub(crate) fn run(&self, words: &[String]) {
         let said = self.try_run(words).unwrap_or_else(|said| panic!("'{}': {said}", typed(words)));
         assert!(!said.contains("Warning"), "'{}': {said}", typed(words));
@@ -115,7 +115,7 @@ impl Workshop {
     fn try_run(&self, words: &[String]) -> Result<String, String> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let arguments = match words.as_slice() {
-            // There is nobody to wait for, and no pcsd.
+            // There is no cluster to wait for, and no pcsd.
             ["crm_resource", "--wait", ..] | ["pcs", "host", "auth", ..] => return Ok(String::new()),
             ["pcs", "cluster", rest @ ..] => {
                 let live = |word: &&str| !matches!(*word, "--start" | "--enable") && !word.starts_with("--wait");
@@ -127,7 +127,7 @@ impl Workshop {
             ["pcs", rest @ ..] => {
                 let mut arguments = vec!["-f", self.cib.to_str().unwrap()];
                 arguments.extend(rest);
-                // No systemd is asked here for what it knows of its units.
+                // pcs cannot ask systemd for its units here.
                 if rest.contains(&"systemd:kubelet") || rest.starts_with(&["resource", "update", "kubelet"]) {
                     arguments.push("--force");
                 }
@@ -137,7 +137,8 @@ impl Workshop {
         };
         let output = program("/usr/sbin/pcs").args(arguments).stdin(Stdio::null()).output().unwrap();
         let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        // Nobody has authenticated the nodes here, none of them runs, and there is no systemd that knows kubelet's operations.
+        // The nodes are not authenticated here, none of them runs, and systemd is missing, which would know kubelet's
+        // operations.
         let of_the_room =
             ["known-hosts file", "init system", "systemd:kubelet", "node existence", "is not a valid operation name"];
         let lines = said.lines().filter(|line| !of_the_room.iter().any(|words| line.contains(words)));
@@ -145,7 +146,7 @@ impl Workshop {
         if output.status.success() { Ok(said) } else { Err(said) }
     }
 
-    /// As [`run`](Self::run), of a command as it is typed.
+    /// Runs a typed command as [`run`](Self::run) does.
     pub(crate) fn type_in(&self, line: &str) {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         if let Err(said) = self.try_run(&words) {

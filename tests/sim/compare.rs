@@ -29,7 +29,7 @@ fn figures(name: &str, strategy: Strategy) -> Figures {
     play(script, strategy).2
 }
 
-/// What an operator accepted by name is no loss of Tandem's.
+/// A loss that an operator accepted by name is no loss of Tandem's.
 #[test]
 fn tandem_loses_nothing_and_never_has_two_writers() {
     for script in scripts() {
@@ -46,7 +46,7 @@ fn the_shell_agent_loses_what_was_acknowledged() {
     assert_eq!(figures(BOTH, Strategy::Tandem).lost, 0);
 }
 
-/// Its log's end counts, as that of any Raft leader does.
+/// The end of its log counts, as for any Raft leader.
 #[test]
 fn a_secondary_continues_for_a_primary_that_failed_and_keeps_its_log() {
     for strategy in CONTROLLERS {
@@ -63,7 +63,7 @@ fn a_secondary_stands_still_only_where_its_detector_reports_a_partition() {
     }
 }
 
-/// A detector that knows the links of its own node has the primary stand still there.
+/// A detector that knows its own node's links stops the primary there.
 #[test]
 fn a_primary_without_users_keeps_its_history_unless_it_knows_of_that() {
     for (strategy, loses) in [(Strategy::ActiveActive, true), (RIGHT, false), (WRONG, false), (OFF, true)] {
@@ -93,7 +93,7 @@ fn a_node_of_a_new_pair_begins_alone_under_a_controller_only() {
     }
 }
 
-/// What the peer took alone is gone with it.
+/// Writes that the peer took while it ran standalone are lost with it.
 #[test]
 fn a_controller_continues_from_data_of_earlier_and_tandem_asks_for_that() {
     for strategy in CONTROLLERS {
@@ -103,7 +103,7 @@ fn a_controller_continues_from_data_of_earlier_and_tandem_asks_for_that() {
     assert_eq!(figures(RETURNS, Strategy::Tandem).manual, 1);
 }
 
-/// `TANDEM_BLESS=1` writes it anew: read the difference.
+/// `TANDEM_BLESS=1` renews it; read the difference.
 #[test]
 fn the_table_is_the_one_that_was_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/compare.txt");

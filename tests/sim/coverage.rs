@@ -1,6 +1,6 @@
-//! What the searches of every day and the scenarios reach of all that can happen and be decided: a move, an effect, a
-//! rule or a refusal that none of them reaches is not tested by the model at all. Whatever is not reached stands here
-//! with its reason, and a new variant does not compile until it has its place.
+//! The coverage of the daily searches and the scenarios: a move, an effect, a rule or a refusal that none of them
+//! reaches is not tested by the model at all. Each one that is not reached is listed here with its reason, and a new
+//! variant does not compile until it has its place.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -18,7 +18,7 @@ use tandem::sim::pacemaker::Begin;
 use tandem::sim::search::Limits;
 use tandem::sim::{Bounds, Sim, scenario, story};
 
-/// The variants of an enum: those that are reached, and why others are not.
+/// Lists the variants of an enum: those that are reached, and the reasons why others are not.
 macro_rules! variants {
     ($name:ident, $all:ident, $what:ident: $($variant:ident $(not because $why:literal)?,)*) => {
         fn $name(what: &$what) -> &'static str {
@@ -213,7 +213,7 @@ variants! { name_of_health, HEALTHS, Health:
     Stopped,
 }
 
-/// What was reached.
+/// The moves and decisions that were reached.
 #[derive(Default)]
 struct Reached {
     kinds: u128,
@@ -221,7 +221,7 @@ struct Reached {
 }
 
 impl Reached {
-    /// Adds what was decided.
+    /// Adds the decisions of a simulation.
     fn add(&mut self, sim: &Sim) {
         for reason in (0..sim.said.len()).filter_map(|id| sim.said.get(id.try_into().unwrap()).as_ref()) {
             let name = match reason {
@@ -266,7 +266,7 @@ impl Reached {
         }
     }
 
-    /// The names of the moves whose kind is among them.
+    /// Adds the names of the moves of the reached kinds.
     fn add_moves(&mut self) {
         for what in moves::all().into_iter().filter(|what| self.kinds & (1 << what.kind()) != 0) {
             self.names.insert(("move", name_of_move(&what)));
@@ -277,7 +277,7 @@ impl Reached {
     }
 }
 
-/// What is wrong with a list: what is not reached and should be, and what is reached and has a reason why not.
+/// Returns the faults of a list: variants that should be reached, and reached ones with a reason against it.
 fn wrong(reached: &Reached, kind: &'static str, list: &[(&'static str, &'static str)]) -> Vec<String> {
     let is_wrong =
         |(name, why): &&(&'static str, &'static str)| why.is_empty() != reached.names.contains(&(kind, *name));
@@ -326,7 +326,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A kind is a bit of a word, and no two moves that differ by more than the node and the moment share it.
+/// A kind is a bit of a word. Only moves that differ in the node or the moment share it.
 #[test]
 fn every_move_has_a_kind_of_its_own() {
     let all = moves::all();

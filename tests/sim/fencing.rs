@@ -1,4 +1,4 @@
-//! A network of fencing agents: what must hold in each run, and the broken rules that a run catches.
+//! A network of fencing agents: the properties of every run, and the broken rules that a run catches.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn options(members: usize, seed: u64) -> Options {
     Options { members, seed, minutes: MINUTES, loss: 0, delay, faults: true, mutant: Mutant::None }
 }
 
-/// Runs a network; what must not happen ends the test with the command that shows it.
+/// Runs a network. A violation fails the test with the command that reproduces it.
 fn holds(options: &Options) -> Outcome {
     let found = run(options);
     let Options { members, seed, minutes, loss, delay, .. } = options;
@@ -72,7 +72,7 @@ fn each_broken_rule_is_caught() {
     for seed in 1..=8 {
         assert_eq!(run(&base(seed)).fault, None, "without a broken rule, seed {seed}");
     }
-    // One that passes on another's suspicion is seen in one run of twenty-four.
+    // The mutant that passes on another member's suspicion is caught in one run of twenty-four.
     let seeds = 1..=64;
     for (name, mutant) in ALL {
         let words = expected.iter().find(|(known, _)| *known == name).map(|(_, words)| *words).unwrap();
@@ -84,7 +84,7 @@ fn each_broken_rule_is_caught() {
     }
 }
 
-/// How many members each of two hundred seeds has.
+/// Returns the number of members for each of two hundred seeds.
 fn members_of(seed: u64) -> usize {
     [3, 4, 5, 6, 7, 10, 15, 20][usize::try_from(seed % 8).unwrap_or_default()]
 }
@@ -101,7 +101,7 @@ fn no_majority_is_unfed_under_loss_and_delay_in_two_hundred_seeds() {
 #[ignore = "minutes; nightly"]
 fn none_is_lost_to_loss_in_two_hundred_seeds() {
     for seed in 1..=200 {
-        // With faults, a member that is there is not lost; without any, none at all is.
+        // With faults, no present member is reported as lost; without faults, no member at all is.
         holds(&Options { loss: 5, ..options(members_of(seed), seed) });
         let found = holds(&Options { loss: 5, faults: false, ..options(members_of(seed), seed) });
         assert_eq!((found.left, found.resets), (0, 0), "seed {seed}");
@@ -116,7 +116,8 @@ fn minorities_are_unfed_in_two_hundred_seeds() {
     }
 }
 
-/// Each number of members up to 40, and from there on every fourth one: a run of a hundred takes as long as all up to 20.
+/// The test runs each number of members up to 40, and then every fourth one. A run of a hundred takes as long as all up
+/// to 20.
 #[test]
 #[ignore = "minutes; nightly"]
 fn minorities_are_unfed_from_three_to_a_hundred_members() {

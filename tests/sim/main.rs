@@ -1,4 +1,5 @@
-//! The model: its scenarios, its searches, what they reach, the rules that they would miss, and the comparison of strategies.
+//! The model: its scenarios, its searches and their coverage, the mutants that they must catch, and the comparison of
+//! strategies.
 
 mod compare;
 mod coverage;

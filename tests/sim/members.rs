@@ -1,4 +1,4 @@
-//! The rules of members: no order of two tools breaks what must hold, and each broken rule is caught.
+//! The rules of members: no order of two tools violates an invariant, and each broken rule is caught.
 
 use tandem::sim::members::mutant::{ALL, Mutant};
 use tandem::sim::members::{Outcome, check};

@@ -1,4 +1,4 @@
-//! Broken rules must be caught: a checker that finds nothing wrong with them proves nothing.
+//! Mutants must be caught: a checker that finds no fault in a broken rule proves nothing.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn from_blank() -> Bounds {
     Bounds { blank: true, writes: 0, ..bounds(1) }
 }
 
-/// What a search finds wrong: a violation first, else a dead state.
+/// Returns the fault that a search finds: a violation first, else a dead state.
 fn wrong(mutant: Mutant, bounds: Bounds) -> Option<String> {
     let limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: true, threads: 1 };
     let outcome = check(&mut Sim::new(bounds, mutant), limits);
@@ -62,7 +62,7 @@ fn one_fault_is_enough_to_catch() {
     assert_caught(&alone, Bounds { unblocks: true, ..bounds(1) });
 }
 
-/// Where one node is to lead, it leads in the end.
+/// With a primary, that node leads in the end.
 #[test]
 fn with_a_primary_leadership_goes_back_to_it_and_to_no_other() {
     let primary = Bounds { primary: Some(0), cuts_users: true, ..bounds(1) };
@@ -74,7 +74,7 @@ fn with_a_primary_leadership_goes_back_to_it_and_to_no_other() {
         ("lead-never-given-back", "dead"),
     ];
     assert_caught(&caught, primary);
-    // Between two atomic steps nothing is on its way from one etcd to the other.
+    // The steps must be fine: between two atomic ones no message is in flight from one etcd to the other.
     let fine = Bounds { fine: true, ..Bounds { faults: 0, ..primary } };
     assert_caught(&[("laggard-is-to-lead", "lacks entries")], fine);
 }
@@ -89,7 +89,7 @@ fn where_only_etcds_network_parts_the_primary_leads() {
     assert_caught(&caught, parted);
 }
 
-/// Where both nodes ran standalone and their parameters agree, the primary's history continues without a person.
+/// If both nodes ran standalone and their parameters agree, the primary's history continues without an operator.
 #[test]
 fn a_history_is_given_up_for_a_parameter_only_where_both_nodes_name_the_other() {
     let kept = Bounds { primary: Some(0), two_histories: true, ..bounds(1) };
@@ -105,13 +105,13 @@ fn a_history_is_given_up_for_a_parameter_only_where_both_nodes_name_the_other() 
 #[test]
 fn from_blank_nodes_one_fault_is_enough_to_catch() {
     assert_caught(&[("both-bootstrap", ""), ("data-moved-aside-early", "does not serve")], from_blank());
-    // A learner whose only voter loses its disk holds nothing that may be forced.
+    // If a learner's only voter loses its disk, the learner has nothing that may be forced.
     let disks = Bounds { disks: true, ..from_blank() };
     assert_eq!(wrong(Mutant::None, disks), None);
     assert_caught(&[("learner-counts-as-voter", "no voter's")], disks);
 }
 
-/// Every probe and every stop publishes the record, too, so it takes much until a start is the only one who does.
+/// Every probe and every stop publishes the record, too, so only a long run makes a start the only publisher.
 #[test]
 fn with_one_fault_of_every_kind_the_last_is_caught() {
     let bounds = Bounds { operators: true, disks: true, unblocks: true, slow_fencing: true, ..bounds(1) };
@@ -122,7 +122,7 @@ fn with_one_fault_of_every_kind_the_last_is_caught() {
 #[test]
 fn whole_searches_catch() {
     assert_eq!(wrong(Mutant::None, from_blank()), None);
-    // Who lost its disk knows of no fork, and waits for ever for one of its own to be seen.
+    // A node that lost its disk then knows of no fork, and waits for ever for one of its own.
     assert_caught(&[("forks-ignored", "dead")], Bounds { disks: true, ..bounds(1) });
     let operators = Bounds { operators: true, ..bounds(2) };
     assert_eq!(wrong(Mutant::None, operators), None);
@@ -136,7 +136,7 @@ fn whole_searches_catch() {
     assert_caught(&[("departed-counts-as-voter", "no voter's")], disks);
 }
 
-/// A third voter outside of the pair: its majority is left alone, whoever is lost.
+/// A third voter is outside of the pair: the agents do not touch its majority, whichever member is lost.
 #[test]
 fn a_third_voter_is_left_to_raft() {
     let third_voter = Bounds { third_voter: true, ..bounds(2) };
@@ -147,7 +147,7 @@ fn a_third_voter_is_left_to_raft() {
     assert_caught(&[("called-off-for-three-counts", "dead")], third_voter);
 }
 
-/// Who cannot read the CIB once does not know that its claim is gone.
+/// An agent that fails to read the CIB once does not know that its claim is gone.
 #[test]
 fn a_voter_is_not_forgotten_for_a_cib_that_does_not_answer() {
     let hidden = Bounds { hides: true, ..bounds(1) };
@@ -155,7 +155,7 @@ fn a_voter_is_not_forgotten_for_a_cib_that_does_not_answer() {
     assert_caught(&[("unseen-claim-forgotten", "its agent is to forget it")], hidden);
 }
 
-/// Pacemaker bans a node whose starts have failed too often, until somebody cleans up.
+/// Pacemaker bans a node after too many failed starts, until an operator cleans up.
 #[test]
 fn refusals_end_where_failures_add_up() {
     let counted = Bounds { threshold: 3, ..bounds(1) };
@@ -163,7 +163,8 @@ fn refusals_end_where_failures_add_up() {
     assert_caught(&[("failures-add-up", "dead")], counted);
 }
 
-/// A vote proxy that gives up leaves a leader without a follower, and each time it is believed one more cluster is announced.
+/// A vote proxy that gives up leaves a leader without a follower. Each time that this leader is believed, one more
+/// cluster is announced.
 #[test]
 fn an_abandoned_leader_is_not_believed() {
     let counted = Bounds { operators: true, counts_forks: true, ..bounds(1) };
@@ -171,28 +172,28 @@ fn an_abandoned_leader_is_not_believed() {
     assert_caught(&[("abandoned-leader-believed", "5 new clusters were announced, and there were 1 faults")], counted);
 }
 
-/// An operator in a partition gives up a node that serves, where the command does not ask that node's BMC.
+/// An operator in a partition gives up a node that serves, and the command does not ask that node's BMC.
 #[test]
 fn a_word_in_a_partition_is_held_to_what_the_bmc_says() {
     let partition = Bounds { operators: true, ..bounds(2) };
     assert_caught(&[("bmc-not-asked", "has its peer fenced, which serves")], partition);
 }
 
-/// What no data has any more is missed only by the position that the leader published.
+/// If no data dir has a write any more, only the position that the leader published reveals the loss.
 #[test]
 fn a_disk_that_was_put_back_is_noticed_by_what_was_reached() {
     let put_back = Bounds { operators: true, puts_back: true, counts_forks: true, ..bounds(1) };
     assert_caught(&[("reached-ignored", "acknowledged write w1 is lost")], put_back);
 }
 
-/// An etcd of another cluster answers at the peer's address, and has taken this node for its learner.
+/// An etcd of another cluster answers at the peer's address, and has added this node as its learner.
 #[test]
 fn an_etcd_of_another_cluster_is_not_joined() {
     let hidden = Bounds { hides: true, ..bounds(2) };
     assert_caught(&[("stranger-believed", "its data is to be backed up")], hidden);
 }
 
-/// An empty mount point passes for a blank data dir.
+/// An empty mount point looks like a blank data dir.
 #[test]
 fn a_disk_that_is_not_mounted_is_no_blank_one() {
     let unmounted = Bounds { unmounts: true, ..bounds(1) };
@@ -200,7 +201,7 @@ fn a_disk_that_is_not_mounted_is_no_blank_one() {
     assert_caught(&[("mount-not-checked", "where the disk of its data is not mounted")], unmounted);
 }
 
-/// Two nodes hold a history each, and an operator chooses one of them, or nobody does.
+/// Each of two nodes holds a history. An operator chooses one of them, or does not choose.
 #[test]
 fn two_histories_are_told_apart_and_kept() {
     let parted = Bounds { chooses: true, ..bounds(1) };
@@ -212,14 +213,14 @@ fn two_histories_are_told_apart_and_kept() {
     assert_caught(&caught, parted);
 }
 
-/// An agent is killed while podman starts etcd for it, and Pacemaker stops what it takes for failed.
+/// An agent is killed while podman starts etcd for it, and Pacemaker stops the resource that it considers failed.
 #[test]
 fn a_launch_that_is_not_waited_for_starts_etcd_after_its_stop() {
     let caught = [("launch-ignored", "etcd starts after its stop was answered")];
     assert_caught(&caught, Bounds { stacks: false, ..bounds(2) });
 }
 
-/// Data that looks whole, or that is gone: the peer of who holds it is not to wait for its vote.
+/// Some data looks whole and is not, or is gone. Its node's peer must not wait for its vote.
 #[test]
 fn a_vote_that_never_comes_is_not_waited_for() {
     let damaged = Bounds { damage: true, ..bounds(1) };
@@ -228,7 +229,7 @@ fn a_vote_that_never_comes_is_not_waited_for() {
     assert_caught(&[("vote-that-is-gone-awaited", "dead")], Bounds { disks: true, ..from_blank() });
 }
 
-/// What the first ways below were found by.
+/// These searches found the first ways below.
 #[test]
 #[ignore = "a minute: `make sim-deep` runs it"]
 fn deep_searches_catch() {
@@ -242,8 +243,8 @@ fn deep_searches_catch() {
     assert_caught(&[("outdated-word-stands", "new clusters were announced, and there were 2 faults")], counted);
 }
 
-/// Ways that are too long for a search of every day, or take three faults. Each is played with its rule broken, and has no
-/// place with the rule.
+/// Ways that are too long for a daily search, or take three faults. Each is played with its rule broken, and is
+/// impossible with the rule.
 #[test]
 fn what_is_long_or_takes_three_faults_is_played() {
     let ways = [
@@ -304,7 +305,7 @@ fn what_is_long_or_takes_three_faults_is_played() {
     }
 }
 
-/// By its name, or as itself.
+/// A mutant is named, or used as a variant.
 #[test]
 fn every_broken_rule_is_caught_above_or_below() {
     let tests = include_str!("mutants.rs");
@@ -316,14 +317,16 @@ fn every_broken_rule_is_caught_above_or_below() {
     assert_eq!(missing, Vec::<&&str>::new());
 }
 
-/// No rule brings back what a sole voter acknowledged and had not on its disk: such releases of etcd are no choice.
+/// No rule restores a write that a sole voter acknowledged without having it on disk. Such releases of etcd are not
+/// supported.
 #[test]
 fn what_a_sole_voter_acknowledges_before_it_syncs_is_lost_with_its_power() {
     let found = wrong(Mutant::None, Bounds { acks_before_sync: true, operators: true, ..bounds(2) });
     assert!(found.is_some_and(|found| found.contains("acknowledged write w1 is lost")));
 }
 
-/// A node whose Pacemaker ended in good order is expected to be gone, and its etcd runs: its word alone confirms nothing.
+/// Pacemaker expects a node to be gone whose Pacemaker ended in good order, while its etcd runs. Its state alone
+/// confirms nothing.
 #[test]
 fn a_node_in_maintenance_is_not_passed_over() {
     let scenario = include_str!("../scenarios/pacemaker-ends-in-maintenance-and-comes-back.scn");
@@ -338,7 +341,7 @@ fn a_node_in_maintenance_is_not_passed_over() {
     assert!(result(Mutant::None).contains("cannot happen here"));
 }
 
-/// What follows in the scenario of a stale announcement where its last word is not awaited.
+/// The moves after the scenario of a stale announcement if its final confirmation is not awaited.
 const CARRIED_OUT_TOO_LATE: &str = "
     agent on node2 acts
     agent on node2 decides
@@ -362,7 +365,7 @@ const CARRIED_OUT_TOO_LATE: &str = "
     etcd on node1 asks for votes
 ";
 
-/// Three faults are too many for a search of every day, so the way is written down.
+/// Three faults are too many for a daily search, so the way is written down.
 #[test]
 fn a_stale_announcement_costs_a_write_where_its_last_word_is_not_awaited() {
     let scenario = include_str!("../scenarios/announcement-is-stale-when-it-is-carried-out.scn");
@@ -371,6 +374,6 @@ fn a_stale_announcement_costs_a_write_where_its_last_word_is_not_awaited() {
     let result = |mutant| story::tell(&mut Sim::new(Bounds::for_scenarios(), mutant), &trace).1;
     let lost = result(Mutant::LastWordNotAwaited).unwrap_err().0;
     assert!(lost.contains("acknowledged write w2 is lost"), "{lost}");
-    // With the rule the first of these moves has to wait for the membership.
+    // With the rule, the first of these moves has to wait for the membership.
     assert!(result(Mutant::None).unwrap_err().0.contains("cannot happen here"));
 }

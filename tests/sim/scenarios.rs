@@ -1,4 +1,4 @@
-//! Every scenario replays to its golden trace, byte by byte, and breaks no invariant on the way.
+//! Every scenario replays to its golden trace, byte by byte, and violates no invariant.
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The search searches itself: what is reached at random must be among what it found, however it tells states apart and
-//! however many threads it has.
+//! The search checks itself: states that a random run reaches must be among those that it found, for each way to
+//! distinguish states and each number of threads.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use tandem::sim::{Bounds, Sim, agent, etcd, initial_states, moves, pacemaker};
 
 const LIMITS: Limits = Limits { states: 4_000_000, time: Duration::from_secs(600), stop_at_first: false, threads: 1 };
 
-/// A number that looks random and depends on `seed` only.
+/// Returns a pseudo-random number that depends on `seed` only.
 fn random(seed: &mut u64, below: usize) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     usize::try_from(*seed >> 33).unwrap_or_default() % below
 }
 
-/// Runs of `length` moves each, every one of them chosen among all that can happen; the first of them tend to be calm, so
-/// that faults come everywhere.
+/// Returns runs of `length` moves, each chosen among all possible ones. The first moves tend to be calm, so that faults
+/// come everywhere.
 fn random_runs(sim: &mut Sim, count: usize, length: usize) -> Vec<Trace> {
     let mut seed = 7;
     let mut runs = Vec::new();
@@ -64,7 +64,7 @@ fn searched(bounds: Bounds, threads: usize) -> Outcome {
     check(&mut Sim::new(bounds, Mutant::None), Limits { threads, ..LIMITS })
 }
 
-/// Without what the reduction drops there are more states, and nothing else is found in them.
+/// Asserts that without the reduction there are more states, and the verdict is the same.
 fn assert_same_verdict(faults: u8) {
     let reduced = searched(Bounds::of_search(faults), 2);
     let whole = searched(Bounds { keeps_dead: true, ..Bounds::of_search(faults) }, 2);
@@ -112,7 +112,7 @@ fn two_faults_are_survived() {
     assert_eq!((outcome.violations, outcome.dead, outcome.cut_short), (0, 0, None));
 }
 
-/// Shows `visit` every state of a search, also those that do not last.
+/// Calls `visit` with every state of a search, including those that do not last.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
     let root = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
     let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
@@ -131,7 +131,7 @@ fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
     }
 }
 
-/// What is asked before a step must be what comes of trying it.
+/// The check before a step must agree with the result of the step.
 #[test]
 fn a_state_passes_where_a_step_that_does_not_last_can_be_taken() {
     let bounds = Bounds { disks: true, unblocks: true, slow_fencing: true, ..Bounds::of_search(1) };
@@ -180,7 +180,7 @@ fn two_faults_hold_as_much() {
     assert_same_verdict(2);
 }
 
-/// Some of its states have no way back: the leader published its position for a promotion, and lost its power before it.
+/// Some of its states are dead: the leader published its position for a promotion, and lost its power before that.
 #[test]
 #[ignore = "ten minutes: `make sim-deep` runs it"]
 fn two_faults_with_disks_that_are_put_back_lose_nothing() {

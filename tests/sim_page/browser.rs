@@ -1,4 +1,5 @@
-//! A headless Chromium, driven by its DevTools protocol over a pair of pipes: nothing of it listens on the network.
+//! A headless Chromium, controlled by its DevTools protocol over a pair of pipes, so that it does not listen on the
+//! network.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -6,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// One page in a browser of its own.
+/// A page in a browser of its own.
 #[derive(Debug)]
 pub struct Browser {
     child: Child,
@@ -14,18 +15,18 @@ pub struct Browser {
     from: BufReader<ChildStdout>,
     session: String,
     last_id: u64,
-    /// What the page or the browser complained about, and every address that was asked for.
+    /// Complaints of the page or the browser, and every requested address.
     pub complaints: Vec<String>,
     pub requests: Vec<String>,
     _profile: tempfile::TempDir,
 }
 
 impl Browser {
-    /// Starts one; `tests/sim_page/setup` installs it.
+    /// Starts a browser, which `tests/sim_page/setup` installs.
     #[expect(clippy::disallowed_methods, reason = "a test starts the browser that it looks with")]
     pub fn start() -> Self {
         let profile = tempfile::tempdir().unwrap();
-        // It speaks on descriptors 3 and 4.
+        // It uses descriptors 3 and 4.
         let mut child = Command::new("sh")
             .args(["-c", "exec chromium \"$@\" 3<&0 4>&1 >/dev/null 2>/dev/null", "sh"])
             .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
@@ -57,7 +58,7 @@ impl Browser {
         browser
     }
 
-    /// Calls a method and answers its result; what happens meanwhile is noted.
+    /// Calls a method, and returns its result. Events that arrive meanwhile are recorded.
     pub fn call(&mut self, method: &str, params: &Value) -> Value {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });
@@ -93,26 +94,26 @@ impl Browser {
         message
     }
 
-    /// Opens a file and waits until it is there.
+    /// Opens a file, and waits until it is loaded.
     pub fn open(&mut self, file: &Path) {
         self.call("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
         while self.next()["method"] != json!("Page.loadEventFired") {}
     }
 
-    /// A screen of this size; `touch` makes it a phone's.
+    /// Sets a screen of this size. `touch` makes it a phone's.
     pub fn screen(&mut self, width: u32, height: u32, touch: bool) {
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": touch });
         self.call("Emulation.setDeviceMetricsOverride", &metrics);
         self.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": touch }));
     }
 
-    /// Light or dark.
+    /// Sets the colour scheme, light or dark.
     pub fn scheme(&mut self, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", &json!({ "features": features }));
     }
 
-    /// What an expression of the page's own language comes to.
+    /// Returns the value of a JavaScript expression in the page.
     pub fn ask(&mut self, expression: &str) -> Value {
         let answer = self.call("Runtime.evaluate", &json!({ "expression": expression, "returnByValue": true }));
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
@@ -136,7 +137,7 @@ impl Browser {
         }
     }
 
-    /// Writes what is to be seen as a picture.
+    /// Writes a screenshot.
     pub fn picture(&mut self, to: &Path) {
         use base64::Engine;
         let data = self.call("Page.captureScreenshot", &json!({ "format": "png" }));

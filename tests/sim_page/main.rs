@@ -1,5 +1,5 @@
-//! The pages that `tandem-sim run --html` writes, in a real browser: `tests/sim_page/setup` installs it, and
-//! `cargo test --test sim_page` looks. The pictures are left in `target/sim_page`.
+//! The pages of `tandem-sim run --html` in a real browser, which `tests/sim_page/setup` installs. Run the tests with
+//! `cargo test --test sim_page`. The pictures are left in `target/sim_page`.
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "a test program: a panic is how it fails, nothing is exported")]
 
@@ -22,19 +22,19 @@ const SCENARIOS: [&str; 4] = [
 const PHONE: (u32, u32) = (360, 740);
 const DESKTOP: (u32, u32) = (1280, 900);
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
-/// Contrast that normal text needs, by the Web Content Accessibility Guidelines (AA).
+/// The contrast that normal text needs, by the Web Content Accessibility Guidelines (AA).
 const CONTRAST: f64 = 4.5;
 
-/// Where an element that has a reason is, and what the reason says.
+/// The position of an element with a reason, and the text of the reason.
 const FIRST_REASON: &str = "(() => { const e = document.querySelector('.event[tabindex]'); \
     e.scrollIntoView({block: 'center'}); const r = e.querySelector('.what').getBoundingClientRect(); \
     return { x: r.x + 8, y: r.y + r.height / 2, text: e.querySelector('.why').textContent }; })()";
-/// The reasons that are to be seen.
+/// The visible reasons.
 const SHOWN: &str = "[...document.querySelectorAll('.why')].filter(e => e.offsetHeight > 0).map(e => e.textContent)";
-/// Whether anything that is shown sticks out of the screen to the side.
+/// The distance by which a visible element exceeds the right edge of the screen.
 const OVERFLOW: &str = "Math.max(document.documentElement.scrollWidth, ...[...document.querySelectorAll('.why, td, li')]\
     .filter(e => e.offsetHeight > 0).map(e => e.getBoundingClientRect().right)) - window.innerWidth";
-/// The least contrast between a text and what is behind it.
+/// The least contrast between a text and its background.
 const LEAST_CONTRAST: &str = "(() => { \
     const light = c => { const v = c.match(/[0-9.]+/g).slice(0, 3).map(x => x / 255) \
         .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); \
@@ -51,7 +51,7 @@ fn pictures() -> PathBuf {
     dir
 }
 
-/// The page of a scenario of `tests/scenarios`, in a file.
+/// Writes the page of a scenario of `tests/scenarios` to a file, and returns the path.
 fn written(name: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/scenarios/{name}.scn"));
     let trace = scenario::parse(&fs::read_to_string(source).unwrap()).unwrap();
@@ -61,7 +61,7 @@ fn written(name: &str) -> PathBuf {
     file
 }
 
-/// Exactly the reason that is asked for is to be seen, and nothing sticks out.
+/// Asserts that exactly the requested reason is visible, and that nothing exceeds the screen.
 fn shows(browser: &mut Browser, how: &str, wanted: &str) {
     assert_eq!(browser.ask(SHOWN), serde_json::json!([wanted]), "{how}");
     assert!(browser.ask(OVERFLOW).as_f64().unwrap() <= 0.0, "{how}: a reason sticks out of the screen");
@@ -113,7 +113,7 @@ fn a_reason_is_shown_to_pointer_keyboard_and_finger() {
     browser.open(&file);
     let (x, y, reason) = first_reason(&mut browser);
     browser.tap(x, y);
-    // The browser makes of it what a finger does, in its own time.
+    // The browser converts it into the effect of a tap, in its own time.
     let patience = std::time::Instant::now();
     while browser.ask(SHOWN) == serde_json::json!([]) && patience.elapsed() < PATIENCE {
         std::thread::yield_now();

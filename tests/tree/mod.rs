@@ -9,7 +9,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every file and folder below `dir`, sorted, without what is built and git's own.
+/// Returns every file and folder below `dir`, sorted, without build results and git's own files.
 pub(crate) fn below(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_owned()];
@@ -29,13 +29,13 @@ pub(crate) fn below(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every file below `dir` whose name ends so.
+/// Returns every file below `dir` with this extension.
 pub(crate) fn of_kind(dir: &Path, extension: &str) -> Vec<PathBuf> {
     let is_one = |path: &PathBuf| path.is_file() && path.extension().is_some_and(|found| found == extension);
     below(dir).into_iter().filter(is_one).collect()
 }
 
-/// Every Rust file below `dir`, tests included.
+/// Returns every Rust file below `dir`, including tests.
 pub(crate) fn rust_files(dir: &Path) -> Vec<PathBuf> {
     of_kind(dir, "rs")
 }

@@ -1,4 +1,4 @@
-//! Clients: they come and leave, die, fall silent, write without pause, and are too many.
+//! Clients: they connect and leave, die, go silent, write without pause, and are too many.
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use nix::sys::signal::Signal;
 
 use crate::{Mux, Place, eventually, leave, mode, seconds, text};
 
-/// The calls of Proxmox's HA services, in their language.
+/// The calls of Proxmox's HA services, in Perl as there.
 const PERL: &str = r#"
 use strict; use warnings; use IO::Socket::UNIX; use Socket;
 my ($path, $word) = @ARGV;
@@ -92,7 +92,7 @@ fn a_client_that_is_killed_ends_feeding_for_good() {
     ));
     assert!(died.elapsed() < seconds(5));
     mux.must_starve();
-    // Neither another client, a new one nor SIGTERM feeds it again, or disarms it.
+    // Another client, a new client or SIGTERM does not feed it again, or disarm it.
     leave(other);
     let mut late = mux.connect();
     assert_eq!(late.read(&mut said).unwrap(), 0, "it is served");
@@ -105,7 +105,7 @@ fn a_client_that_is_killed_ends_feeding_for_good() {
     assert_eq!(status.status.code(), Some(3));
     assert!(text(&status.stdout).starts_with("not fed: perl (pid "), "{}", text(&status.stdout));
     assert!(text(&mux.place().asked(&["metrics"]).stdout).contains("\ntandem_watchdog_mux_fed 0\n"));
-    // A new start does not save the machine, and does not hide why it resets.
+    // A new start does not save the machine, and does not hide the reason of the reset.
     let place = mux.kill();
     let again = place.asked(&["run", "--device", &place.path("watchdog").display().to_string()]);
     assert_eq!(again.status.code(), Some(1));
@@ -135,7 +135,7 @@ fn a_silent_client_is_named_and_then_ends_feeding() {
     assert!(mux.place().marker().is_dir());
 }
 
-/// The core has the same for two minutes; this shows that the thread that feeds is not held up by traffic.
+/// The core's own test covers two minutes. This one shows that traffic does not delay the thread that feeds.
 #[test]
 fn five_clients_at_twenty_hertz_do_not_change_the_pace() {
     let mut mux = Place::new().start(&["--client-timeout", "3s"]);

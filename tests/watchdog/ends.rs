@@ -1,4 +1,4 @@
-//! How it ends: by SIGTERM with clients, by a kill, and where it is held up itself.
+//! The ends of the multiplexer: by SIGTERM with clients, by a kill, and after a delay of its own process.
 
 use std::io::{Read, Write};
 use std::thread::sleep;
@@ -78,7 +78,8 @@ fn one_that_was_killed_without_clients_leaves_nothing_in_the_way() {
     mux.must_end_disarmed();
 }
 
-/// The whole process is stopped for longer than a client's time, and the client is alive. Other nodes may have counted on the reset.
+/// The whole process is stopped for longer than a client's time-out, while the client is alive. Other nodes may have
+/// relied on the reset.
 #[test]
 fn one_that_was_held_up_beyond_a_clients_time_does_not_feed_again() {
     let mut mux = Place::new().start(&["--client-timeout", "3s"]);

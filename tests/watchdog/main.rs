@@ -1,5 +1,5 @@
-//! `watchdog-mux` with a FIFO in the place of the device: the test reads each byte that feeds it. A machine resets where bytes stop
-//! without a `V`.
+//! `watchdog-mux` with a FIFO in place of the device, from which the test reads each feed. A machine would reset if the
+//! bytes stop without a `V`.
 
 #![expect(clippy::disallowed_methods, reason = "the tests start the binary as a service manager would")]
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
@@ -22,7 +22,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::Pid;
 
-/// How long something that has to happen is waited for on a busy machine.
+/// The limit for an expected event, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn command() -> Command {
@@ -35,7 +35,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Waits until `is_so`, and fails with `what` where it never is.
+/// Waits until `is_so`. Fails with `what` if it never is.
 fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     while !is_so() {
@@ -44,7 +44,7 @@ fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A place with a FIFO as device, and the files of the multiplexer.
+/// A directory with a FIFO as the device, and the files of the multiplexer.
 struct Place {
     dir: tempfile::TempDir,
     device: File,
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-/// A multiplexer that runs.
+/// A running multiplexer.
 struct Mux {
     place: Option<Place>,
     child: Child,
@@ -121,7 +121,7 @@ impl Mux {
         bytes
     }
 
-    /// Waits until it is fed no more, and fails if a `V` is among the last bytes.
+    /// Waits until it is no longer fed. Fails if a `V` is among the last bytes.
     fn must_starve(&mut self) {
         eventually("it is fed on and on", || {
             let found = self.bytes();
@@ -133,7 +133,7 @@ impl Mux {
         assert_eq!(self.bytes(), b"", "fed again: {}", self.place().log());
     }
 
-    /// Waits for another byte, and fails if it is none that feeds.
+    /// Waits for another byte. Fails if that does not feed.
     fn must_be_fed(&mut self) {
         self.bytes();
         let mut found = Vec::new();
@@ -144,7 +144,7 @@ impl Mux {
         assert!(found.iter().all(|byte| *byte == 0), "{found:?}");
     }
 
-    /// Fails unless the bytes since `began` feed, one for each second.
+    /// Fails unless the bytes since `began` are feeds, one for each second.
     fn must_have_been_fed_since(&mut self, began: Instant) {
         let bytes = self.bytes();
         let passed = usize::try_from(began.elapsed().as_secs()).unwrap();
@@ -156,7 +156,7 @@ impl Mux {
         UnixStream::connect(self.place().socket()).unwrap()
     }
 
-    /// Connects a client, and returns once it is served.
+    /// Connects a client. Returns once the client is served.
     fn client(&self) -> UnixStream {
         let mut client = self.connect();
         client.write_all(b"\0").unwrap();
@@ -172,7 +172,7 @@ impl Mux {
         eventually(&format!("not logged: {words}"), || self.place().log().contains(words));
     }
 
-    /// The code it ends with.
+    /// Returns its exit code.
     fn code(&mut self) -> Option<i32> {
         let mut ended = None;
         eventually("it does not end", || {
@@ -186,7 +186,7 @@ impl Mux {
         self.child.try_wait().unwrap().is_some()
     }
 
-    /// Fails unless it ends in order: 0, `V` as the last byte, and no file left.
+    /// Fails unless it ends in good order: with code 0, `V` as the last byte, and no file left.
     fn must_end_disarmed(mut self) {
         assert_eq!(self.code(), Some(0), "{}", self.place().log());
         let bytes = self.bytes();
@@ -197,7 +197,7 @@ impl Mux {
         }
     }
 
-    /// Kills it, and returns its place.
+    /// Kills it. Returns its directory.
     fn kill(mut self) -> Place {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -212,7 +212,7 @@ impl Drop for Mux {
     }
 }
 
-/// Leaves in order.
+/// Leaves in good order.
 fn leave(mut client: UnixStream) {
     client.write_all(b"V").unwrap();
 }
@@ -221,7 +221,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The mode of a file, without its kind.
+/// Returns the mode of a file, without its kind.
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt;
     fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777

@@ -1,4 +1,4 @@
-//! What is refused, with what to type; and a second multiplexer, which must not disturb the first.
+//! Refusals with their commands, and a second multiplexer, which must not disturb the first.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 use crate::{Place, command, text};
 
-/// The sentence with which a start in `place` is refused.
+/// Returns the sentence with which a start in `place` is refused.
 fn refused(place: &Place, options: &[&str]) -> String {
     let device = place.path("watchdog").display().to_string();
     let words: Vec<&str> = ["run", "--device", &device].into_iter().chain(options.iter().copied()).collect();
@@ -20,7 +20,7 @@ fn refused(place: &Place, options: &[&str]) -> String {
     errors[0].to_owned()
 }
 
-/// A check that connected would make a client, and its end would reset the machine.
+/// A check by a connection would make a client, and the end of that client would reset the machine.
 #[test]
 fn a_second_one_is_refused_and_the_first_is_not_disturbed() {
     let mut mux = Place::new().start(&["--client-timeout", "3s"]);

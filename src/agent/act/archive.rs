@@ -1,5 +1,5 @@
-//! What is kept of a container that another one replaces: the container itself, stopped and with its logs, and what it
-//! was configured with. For whoever looks for a fault; a failure keeps nobody from starting etcd.
+//! The records of a replaced container: the container itself, stopped and with its logs, and its configuration. They
+//! help the operator to debug. A failure here does not prevent a start of etcd.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -12,7 +12,7 @@ use crate::agent::resource::deployment::SAVED_MANIFEST;
 use crate::os::clock;
 use crate::records::own_dir;
 
-/// The configuration of the container that was replaced last, beside the present one.
+/// The configuration of the container that was replaced last, next to the present one.
 pub(super) const CONFIGURATION: &str = "config-previous.tar.gz";
 
 /// Keeps the container as `<name>-previous`.
@@ -28,7 +28,7 @@ pub(super) fn keep_previous(context: &Context) {
     }
 }
 
-/// The registry's credentials are not part of it: they have no place in a backup.
+/// Archives the configuration, without the registry's credentials, which do not belong in a backup.
 pub(super) fn keep_configuration(context: &Context) -> std::io::Result<()> {
     let location = &context.params.config_location;
     let texts = [(SAVED_MANIFEST, context.saved_manifest()), (config::FILE, context.config_text())];
@@ -36,7 +36,7 @@ pub(super) fn keep_configuration(context: &Context) -> std::io::Result<()> {
     if texts.is_empty() {
         return Ok(());
     }
-    // This process writes into a file that it has made itself: a name in this directory can lead anywhere.
+    // The process writes to a file that it has created itself, because a name in this directory can lead anywhere.
     own_dir::replace_and_link(&context.open(location)?, CONFIGURATION, |file| {
         let mut archive = Builder::new(GzEncoder::new(file, Compression::default()));
         for (name, text) in texts {

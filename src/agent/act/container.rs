@@ -1,5 +1,5 @@
-//! Starts etcd's container from a configuration that says how: the one that is there where it would be made alike, else a
-//! new one, and the old one is kept beside it.
+//! Starts etcd's container with a new configuration. It starts the existing container if a new one would be made the
+//! same way. Otherwise it makes a new one, and keeps the old one.
 
 use std::io::Write as _;
 
@@ -17,14 +17,14 @@ use crate::decide::plan::RunMode;
 use crate::os::clock::Deadline;
 use crate::records::{data_mount, own_dir};
 
-/// The label that says what a container was made from.
+/// The label with a fingerprint of the image and options of a container.
 const LABEL: &str = "tandem.made-from";
 
 /// Writes the configuration for `mode` and runs the container.
 pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     let (params, programs) = (&context.params, &context.programs);
     make_directories(context)?;
-    // Both ask podman, and each question takes a tenth of a second.
+    // Both query podman, and each query takes a tenth of a second.
     let (image, there) = std::thread::scope(|scope| {
         let there = scope.spawn(|| podman::inspect(programs, &params.name));
         (image::have(context), there.join())
@@ -63,7 +63,8 @@ pub(super) fn run(context: &Context, mode: &RunMode) -> Result<(), Error> {
     Ok(())
 }
 
-/// Starts the container that is there, where that `serves`, or makes one from `options`. Answers whether it was there.
+/// Starts the existing container if it `serves`, or makes one from `options`. Returns whether it started the existing
+/// one.
 fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadline) -> Result<bool, Error> {
     let starts_again = serves && start_again(context, deadline)?;
     if !starts_again {
@@ -72,8 +73,8 @@ fn launch(context: &Context, serves: bool, options: &[String], deadline: Deadlin
     Ok(starts_again)
 }
 
-/// Starts the container that is there. Answers false where its storage is damaged: then it is made anew, as nothing of
-/// etcd's is stored in it.
+/// Starts the existing container. Returns false if its storage is damaged. Then it is made anew, because it stores
+/// nothing of etcd's.
 fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     let (name, programs) = (&context.params.name, &context.programs);
     match podman::start(programs, &context.container_lock, name, deadline) {
@@ -86,8 +87,8 @@ fn start_again(context: &Context, deadline: Deadline) -> Result<bool, Error> {
     }
 }
 
-/// Takes the force out of the configuration. One text is read and judged, and nothing else is written back: the container can put
-/// another file in its place at any moment.
+/// Removes `force-new-cluster` from the configuration. It judges and writes back the same text, because the container
+/// can put another file in its place at any moment.
 pub(super) fn settle_config(context: &Context) -> Result<(), Error> {
     let text = context.config_text().map_err(|source| Error::file(&context.config_path(), source))?;
     if config::forces_new_cluster(&text) { write_config(context, &config::settled(&text)) } else { Ok(()) }
@@ -107,13 +108,14 @@ fn make_directories(context: &Context) -> Result<(), Error> {
         .map_err(|source| Error::file(&data_dir.join(own_dir::NAME), source))
 }
 
-/// Whether the container that is there would be made alike: from the same image and options and, on OpenShift, from a
-/// manifest that differs in its version only. One without our label is the shell agent's: its manifest alone tells.
+/// Returns whether a new container would be made the same way: from the same image and options and, on OpenShift, from
+/// a manifest that differs only in its version. A container without our label is the shell agent's, and is judged by
+/// its manifest alone.
 ///
-/// One that podman calls alive while none of its processes lives is started by no podman; it is made anew.
+/// A container that podman reports as alive without a live process cannot be started, and is made anew.
 ///
-/// One that podman made and did not start was left by a podman that was killed meanwhile: the runtime may know it, and then
-/// refuses each start of it ("container with given ID already exists").
+/// A container that was made and never started was left by a podman that was killed in between. The runtime may know
+/// it, and then refuses each start ("container with given ID already exists").
 fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
     if container.state.was_never_started() || container.is_stuck() {
         return false;
@@ -124,7 +126,7 @@ fn serves(context: &Context, container: &Inspected, made_from: &str) -> bool {
     label.is_none_or(|label| label == made_from) && are_alike(&saved, &manifest.text)
 }
 
-/// The copy that the container is compared with at its next start.
+/// Saves a copy of the manifest, with which the next start compares the container.
 fn save_manifest(context: &Context) -> Result<(), Error> {
     let Some(manifest) = &context.deployment.manifest else { return Ok(()) };
     let is_saved = context.saved_manifest().is_ok_and(|saved| saved == manifest.text);
@@ -161,8 +163,8 @@ fn fingerprint(image: &str, options: &[String]) -> String {
     format!("{first:016x}")
 }
 
-/// The options that every container of etcd has. etcd needs no capability but the one to read a key, or to write a data dir, of another
-/// user; `run_opts` follow these, and can add what an image of an operator's own needs.
+/// The options of every container of etcd. etcd needs only the capability to read a key, or to write a data dir, of
+/// another user. `run_opts` follow these, and can add the needs of an operator's own image.
 const ALWAYS: [&str; 6] = [
     "--replace",
     "--network=host",
@@ -171,10 +173,10 @@ const ALWAYS: [&str; 6] = [
     "--cap-drop=all",
     "--cap-add=DAC_OVERRIDE",
 ];
-/// The ports below which a listener needs one capability more.
+/// The limit below which a listener's port needs an additional capability.
 const PRIVILEGED_PORTS: u16 = 1024;
 
-/// What follows `podman run --detach`, for a container of `image`.
+/// Returns the arguments after `podman run --detach` for a container of `image`.
 fn options(context: &Context, image: &str) -> Vec<String> {
     let (params, deployment) = (&context.params, &context.deployment);
     let mut options: Vec<String> = ALWAYS.map(str::to_owned).to_vec();
@@ -192,7 +194,7 @@ fn options(context: &Context, image: &str) -> Vec<String> {
     options.extend(deployment.environment.iter().map(|(name, value)| format!("--env={name}={value}")));
     options.extend(params.run_opts.iter().cloned());
     if params.run_cmd.is_empty() {
-        // Whether the image has an entry point or not.
+        // The option makes an image with an entry point and one without work the same.
         options.push("--entrypoint=etcd".to_owned());
     }
     options.push(image.to_owned());

@@ -1,5 +1,5 @@
-//! Drop-ins for the container's systemd scopes: at a shutdown of the machine, systemd stops Pacemaker, and with it etcd
-//! in good order, before it ends the container.
+//! Drop-ins for the container's systemd scopes. At a shutdown of the machine, they make systemd stop Pacemaker, and
+//! with it etcd in good order, before it ends the container.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,8 +13,8 @@ const TRANSIENT: &str = "/run/systemd/transient";
 const TEXT: &str = "[Unit]\nBefore=pacemaker.service\n";
 const RELOAD_TAKES: Duration = Duration::from_secs(20);
 
-/// Writes them for the container `id`, after each start, be it ours or somebody else's: systemd forgets the scopes of a
-/// container that stops. Without them etcd runs as well, so a failure is only told.
+/// Writes the drop-ins for the container `id` after each start, by the agent or by another program, because systemd
+/// forgets the scopes of a stopped container. etcd also runs without them, so a failure is only logged.
 pub(crate) fn write(context: &Context, id: &str) {
     if !context.params.drop_in_dependency {
         return;
@@ -33,7 +33,8 @@ pub(crate) fn write(context: &Context, id: &str) {
 fn write_below(directory: &Path, id: &str) -> std::io::Result<()> {
     for scope in [format!("libpod-{id}.scope.d"), format!("libpod-conmon-{id}.scope.d")] {
         let directory = directory.join(scope);
-        // Whatever the agent's umask is: systemd warns of a drop-in that not all users may read.
+        // The mode does not depend on the agent's umask, because systemd warns about a drop-in that not all users can
+        // read.
         state_file::replace(&directory.join("dep.conf"), TEXT.as_bytes(), 0o644)?;
     }
     Ok(())

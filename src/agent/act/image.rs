@@ -1,4 +1,4 @@
-//! The image that etcd runs from: here or pulled, and which etcd it holds.
+//! The image that etcd runs from: its presence on this node, its pull, and the version of etcd in it.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::agent::resource::context::Context;
 use crate::agent::resource::params;
 use crate::records::image_versions;
 
-/// What is assumed where an image does not report its release: the one line that knows the fewest new names and is in support.
+/// The version that is assumed for an image that does not report one: the supported release with the fewest settings.
 const ASSUMED: Version = Version { minor: 5, patch: u32::MAX };
-/// How long is pulled at most where etcd runs, or can start from the image of its last container: no other action of this node's agent
-/// runs meanwhile, and the peer of a member that is down takes no writes.
+/// The limit of a pull while etcd runs, or can start from the image of its last container. During a pull no other
+/// action of this node's agent runs, and the peer of a member that is down takes no writes.
 const PULLS_BRIEFLY: Duration = Duration::from_secs(8);
 
 /// An image on this node.
@@ -25,7 +25,7 @@ pub(super) struct Image {
     pub version: Version,
 }
 
-/// The image, pulled where it is not here.
+/// Returns the image, and pulls it if this node lacks it.
 pub(super) fn have(context: &Context) -> Result<Image, Error> {
     let (image, programs) = (&context.deployment.image, &context.programs);
     let id = match here(context)? {
@@ -36,14 +36,14 @@ pub(super) fn have(context: &Context) -> Result<Image, Error> {
     Ok(Image { name: image.clone(), id, version })
 }
 
-/// Returns the id of the image, where this node has it.
+/// Returns the id of the image if this node has it.
 fn here(context: &Context) -> Result<Option<String>, Error> {
     let image = &context.deployment.image;
     params::image_fits(image).map_err(|invalid| Error::Unusable(invalid.sentence))?;
     Ok(podman::image_id(&context.programs, image, Question::Podman)?)
 }
 
-/// Returns how long a start pulls: all of its time only where there is no other image.
+/// Returns the limit of a start's pull: the whole time of the start only if there is no other image.
 fn start_pulls(context: &Context) -> Duration {
     let left = context.deadline.left();
     let there = podman::inspect(&context.programs, &context.params.name).ok().flatten();
@@ -61,7 +61,7 @@ fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
     }
     log::info!("pulling {image}");
     podman::pull(programs, image, &params.authfile, within).map_err(|error| {
-        // podman's own words are long, and Pacemaker cuts an exit reason after 127 characters.
+        // podman's own message is long, and Pacemaker cuts an exit reason after 127 characters.
         log::error!("{error}");
         Error::Unusable(format!("image {image} is not here and cannot be pulled: type 'podman pull {image}'"))
     })?;
@@ -69,8 +69,8 @@ fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
         .ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
 }
 
-/// Returns the image of the container that is there, where the parameters name one that this node cannot have: etcd starts again
-/// from what it ran from. `why` is returned where there is none either.
+/// Returns the image of the existing container if this node cannot get the one in the parameters, so that etcd starts
+/// again from its last image. Returns `why` if there is no such image, either.
 pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Error) -> Result<Image, Error> {
     let Some(container) = there.filter(|container| may_be_the_last(context, container)) else { return Err(why) };
     let (id, name) = (&container.image, &container.image_name);
@@ -82,14 +82,15 @@ pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Err
     Ok(Image { name: name.clone(), id: id.clone(), version })
 }
 
-/// Returns whether the image of a container replaces one that is missing. On OpenShift its etcd operator's manifest names the image.
+/// Returns whether the image of a container may replace a missing one. On OpenShift the etcd operator's manifest
+/// determines the image.
 fn may_be_the_last(context: &Context, container: &Inspected) -> bool {
     let is_named = !container.image.is_empty() && !container.image_name.is_empty();
     is_named && context.deployment.manifest.is_none() && !container.state.was_never_started()
 }
 
-/// Gets the image of the next start while etcd runs on: pulls it in a part of this action's time, and asks which etcd it holds. What
-/// fails is no failure of the etcd that runs: a monitor publishes that the image is not here.
+/// Prepares the image of the next start while etcd runs: pulls it in a part of this action's time, and determines its
+/// version of etcd. A failure is no failure of the running etcd: a monitor publishes that the image is missing.
 pub(super) fn prepare(context: &Context) {
     let within = briefly(context.deadline.left());
     let image = &context.deployment.image;
@@ -148,7 +149,7 @@ mod tests {
 
     const MISSING: &str = "case $5 in 1) echo 1;; *) echo 'Error: no such image' >&2; exit 125;; esac";
 
-    /// An etcd that was killed comes back while the parameters name an image that does not exist.
+    /// A killed etcd comes back although the parameters name an image that does not exist.
     #[test]
     fn an_image_that_cannot_be_had_is_replaced_by_that_of_the_last_container() {
         let dir = tempfile::tempdir().unwrap();
@@ -165,7 +166,7 @@ mod tests {
         assert!(of_the_last(&context, Some(&gone), why()).is_err(), "that image was removed");
     }
 
-    /// The peer of a member that was killed takes no writes until it is back.
+    /// The peer of a killed member takes no writes until the member is back.
     #[test]
     fn a_start_pulls_for_long_only_where_there_is_no_other_image() {
         let pulls = |script: &str| {
@@ -190,7 +191,7 @@ mod tests {
         assert!(!asked.exists());
     }
 
-    /// Pacemaker restarts etcd where `reload-agent` fails.
+    /// Pacemaker restarts etcd if `reload-agent` fails.
     #[test]
     fn a_reload_pulls_and_a_pull_that_fails_fails_nothing() {
         let dir = tempfile::tempdir().unwrap();

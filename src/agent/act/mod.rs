@@ -1,4 +1,4 @@
-//! Performs effects: one match, in order, and no decision.
+//! Performs effects: a single match, in order, and without decisions.
 
 mod archive;
 mod container;
@@ -29,7 +29,7 @@ use crate::decide::plan::{Effect, Via};
 use crate::records::failed_starts;
 use crate::records::state_file;
 
-/// An effect that failed: the round ends with it.
+/// A failed effect, which ends its round.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
@@ -47,7 +47,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether podman's time was over.
+    /// Returns whether podman exceeded its time-out.
     fn is_too_late(&self) -> bool {
         matches!(self, Self::Podman(error) if error.is_too_late())
     }
@@ -57,7 +57,7 @@ impl Error {
     }
 }
 
-/// Sets what `node` shows of itself for people and for other programs.
+/// Sets the attributes of `node` that are for operators and other programs.
 fn show(programs: &Programs, node: &str, effect: &Effect) -> Result<(), pacemaker::Error> {
     match effect {
         Effect::SetAlarm(alarm) => attributes::show_alarm(programs, node, alarm.as_deref()),
@@ -136,7 +136,8 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
     }
 }
 
-/// Publishes the record. One of data that no etcd has open gets its last revision; one that claims is awaited by a recovery, and gets none.
+/// Publishes the record. If no etcd has the data open, it gets the last revision. A record with a claim gets none,
+/// because a recovery waits for it.
 fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     let mut record = record.clone();
     let is_at_rest = || data_dir::is_open(context.data_dir()).is_ok_and(|is_open| !is_open);
@@ -146,7 +147,7 @@ fn publish(context: &Context, record: &PublishedState) -> Result<(), Error> {
     Ok(attributes::publish_record(&context.programs, &context.me.name, &record)?)
 }
 
-/// Changes etcd's members, in the time that such a change has here.
+/// Changes etcd's members, within the time-out of such a change on this machine.
 fn members(
     context: &Context,
     via: Via,
@@ -157,7 +158,8 @@ fn members(
     Ok(context.programs.pace().within(Question::Members, ask, client::Error::is_too_late)?)
 }
 
-/// Nothing is begun beside another agent, or beside the podman that a killed one left behind.
+/// Takes the lock on the container. Fails while another agent's action, or the podman of a killed agent, still holds
+/// it.
 fn own_turn(context: &Context) -> Result<(), Error> {
     match context.container_lock.take() {
         Fact::Known(true) => Err(Error::Unusable("an earlier action still starts or ends the container".to_owned())),
@@ -182,7 +184,7 @@ where
     state_file::write(path, value).map_err(|source| Error::file(path, source))
 }
 
-/// Counts a start that failed. A start that is not counted is only tried once more.
+/// Counts a failed start. If the count cannot be written, the start is only tried once more.
 fn note_failed_start(context: &Context, failed: &FailedStarts) -> Result<(), Error> {
     let dir = context.data_dir();
     log::warn!("etcd exited during startup, {} times in a row: {}", failed.count, failed.last_words);

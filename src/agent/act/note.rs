@@ -1,4 +1,4 @@
-//! The durable note, and what a history that is given up keeps of it.
+//! The durable note, and the part of it that is kept in a history that is given up.
 
 use std::time::Duration;
 
@@ -10,10 +10,12 @@ use crate::decide::evidence::DurableState;
 use crate::records::kept_history::KeptHistory;
 use crate::records::own_dir;
 
-/// How long etcd has for its revision. It answers that without a leader, and a recovery waits for no more than this.
+/// The time-out of the query for etcd's revision. etcd answers it without a leader, and a recovery must not wait
+/// longer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Writes the note. One that begins a time alone gets the newest revision that this node knows.
+/// Writes the note. If it begins a time in which the node runs standalone, it gets the newest revision that this node
+/// knows.
 pub(super) fn write(context: &Context, note: &DurableState) -> Result<(), Error> {
     let dir = context.data_dir();
     let mut note = note.clone();
@@ -27,7 +29,7 @@ pub(super) fn write(context: &Context, note: &DurableState) -> Result<(), Error>
     Ok(())
 }
 
-/// Returns the newest revision of the data: by its etcd where that runs, as it writes its database then.
+/// Returns the newest revision of the data. A running etcd is asked, because it may be writing its database.
 fn newest_revision(context: &Context) -> Option<u64> {
     match data_dir::is_open(context.data_dir()) {
         Ok(false) => data_dir::revision(context.data_dir()),
@@ -37,7 +39,7 @@ fn newest_revision(context: &Context) -> Option<u64> {
     .filter(|revision| *revision > 0)
 }
 
-/// Moves this node's data aside to where nothing deletes it, with what its note has of it inside.
+/// Moves this node's data to a place in which nothing deletes it, with the related part of its note.
 pub(super) fn move_history_aside(context: &Context) -> Result<(), Error> {
     let note = own_dir::read::<DurableState>(context.data_dir(), own_dir::NOTE).known().cloned().unwrap_or_default();
     let kept = KeptHistory::of(note, context.peer.as_ref().map(|peer| peer.name.clone()));
@@ -80,7 +82,7 @@ mod tests {
         (dir, context)
     }
 
-    /// It is for people, so a record that a recovery awaits goes without it.
+    /// The revision is for operators, so a record for which a recovery waits omits it.
     #[test]
     fn a_record_of_data_at_rest_has_its_last_revision() {
         let scratch = tempfile::tempdir().unwrap();

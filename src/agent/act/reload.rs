@@ -1,11 +1,11 @@
-//! `reload-agent`: what a running etcd itself can take of the parameters that changed. The next action reads the rest.
+//! `reload-agent`: the parameters that a running etcd can adopt. The next action reads the others.
 
 use super::image;
 use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
 
-/// Applies it. A score that the kernel does not let this process set is no reason to restart etcd, which would run with the
-/// same score then.
+/// Applies the parameters. An OOM score that the kernel does not let this process set is no reason to restart etcd,
+/// which would run with the same score then.
 pub fn reload(context: &Context) {
     let Some(process) = process::remembered(&context.process_path) else { return };
     image::prepare(context);

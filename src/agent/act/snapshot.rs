@@ -1,5 +1,5 @@
-//! Copies of the database, where administrators of the shell agent look for them: `snapshot-YYYYMMDD-HHMMSS.db`. The data
-//! that was backed up is never written again, so a second name for its file is a copy that costs nothing.
+//! Copies of the database where administrators of the shell agent expect them: `snapshot-YYYYMMDD-HHMMSS.db`. The copy
+//! is a hard link, which costs nothing, because backed-up data is never written again.
 
 use std::io;
 use std::path::Path;
@@ -11,8 +11,8 @@ use crate::os::clock;
 const PREFIX: &str = "snapshot-";
 const SUFFIX: &str = ".db";
 
-/// Keeps the database of the data dir `aside` in the directory for backups, and the newest of such copies, as many as backups are
-/// kept. No failure keeps a node from joining.
+/// Keeps the database of the data dir `aside` in the directory for backups, with as many of the newest such copies as
+/// backups. A failure does not prevent a join.
 pub(super) fn keep(context: &Context, aside: &Path) {
     let (keep, location) = (context.params.max_backups, &context.params.backup_location);
     if keep == 0 {
@@ -35,7 +35,7 @@ fn copy(aside: &Dir, directory: &Dir) -> io::Result<String> {
     let stamp: String = clock::utc_stamp().replace('T', "-").trim_end_matches('Z').to_owned();
     let name = format!("{PREFIX}{stamp}{SUFFIX}");
     let mut database = aside.file("snap/db")?;
-    // Another file system knows no second name.
+    // A hard link is impossible across file systems.
     directory.link(&database, &name).or_else(|_| {
         let mut made = directory.create_new(&name)?;
         io::copy(&mut database, &mut made).map(drop)
@@ -69,7 +69,7 @@ mod tests {
         super::keep(&context, aside);
     }
 
-    /// A member's data are moved aside as the container left them.
+    /// A member's data is moved aside as the container left it.
     #[test]
     fn a_database_that_is_a_link_is_not_copied() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

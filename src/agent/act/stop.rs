@@ -1,5 +1,5 @@
-//! Ends etcd: its process itself where it is known, as podman needs several tenths of a second for the same signals;
-//! podman where it is not, and whoever holds the data in the end.
+//! Ends etcd: its process directly if that is known, because podman needs several tenths of a second for the same
+//! signals. Otherwise podman ends it, and in the end any process that holds the data is ended.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(super) fn stop(context: &Context, grace: Duration) -> Result<(), Error> {
     if !process::end_remembered(&context.process_path, grace) {
         podman::stop_surely(&context.programs, &context.container_lock, &context.params.name, grace);
     }
-    // kubelet's own etcd is not ours to end.
+    // kubelet's own etcd is not the agent's to end.
     if process::a_pod_has_open(context.data_dir()) {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! What a taken-over etcd leaves under the names that the agent writes to in the data dir.
+//! Files that a compromised etcd leaves under the names that the agent writes in the data dir.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use crate::agent::resource::context::Context;
 
 const FORCED: &str = "name: \"node1\"\nforce-new-cluster: true\n";
 
-/// A node with its configuration in the data dir, which is the default.
+/// Returns a node with its configuration in the data dir, which is the default.
 fn node(data_dir: &Path) -> Context {
     let place = data_dir.display().to_string();
     let files = [("trusted_ca_file", "/c/ca.crt"), ("cert_file", "/c/etcd.crt"), ("key_file", "/c/etcd.key")];
@@ -46,7 +46,7 @@ fn the_archive_holds_what_the_container_was_configured_with() {
     assert_eq!(archived(&context), expected);
 }
 
-/// A taken-over etcd may make any of these names a link to a file of the host.
+/// A compromised etcd may make any of these names a link to a file of the host.
 #[test]
 fn no_name_in_the_data_dir_leads_to_a_file_of_the_host() {
     type Plant = fn(&Path, &Path);
@@ -82,7 +82,7 @@ fn no_name_in_the_data_dir_leads_to_a_file_of_the_host() {
     }
 }
 
-/// A FIFO in their place keeps no action waiting, and a file without end costs no memory.
+/// A FIFO under these names must not block an action, and a file without end must not cost memory.
 #[test]
 fn what_has_no_end_is_refused_at_once() {
     let dir = tempfile::tempdir().unwrap();

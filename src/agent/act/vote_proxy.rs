@@ -1,4 +1,4 @@
-//! Casts the vote of a member that is off, and says how long each step took.
+//! Casts the vote of a member that is off, and logs the duration of each step.
 
 use super::Error;
 use crate::adapters::etcd::blocking;
@@ -8,7 +8,8 @@ use crate::agent::resource::context::Context;
 use crate::decide::plan::DeadVote;
 use crate::os::clock::Deadline;
 
-/// A vote that is not cast, or in vain, is no failure: the next look finds no leader, and the restart follows.
+/// Runs the vote proxy. A failure is no failure of the action: the next observation finds no leader, and the restart
+/// follows.
 pub(super) fn vote_proxy(context: &Context, vote: &DeadVote) -> Result<(), Error> {
     let DeadVote { dead, member_id, cluster_id, term, applied } = *vote;
     let wish = Wish { cluster_id, me: member_id, dead, term, applied };
@@ -28,7 +29,7 @@ pub(super) fn vote_proxy(context: &Context, vote: &DeadVote) -> Result<(), Error
         }
     }
     context.probe_own_etcd(Question::Proof, blocking::confirmed_read)?;
-    // etcd writes down that the removal is committed with the next entry of its log: before that a kill would bring the dead voter
-    // back. A write would be refused where the database is full.
+    // etcd records that the removal is committed with the next entry of its log. Without that entry, a kill would bring
+    // the dead voter back. A query for alarms makes one, which even a full database accepts.
     Ok(context.probe_own_etcd(Question::Proof, blocking::committed_entry)?)
 }

@@ -1,4 +1,4 @@
-//! Whether etcd's container runs: a look at its process first, podman only where that says nothing.
+//! Observes whether etcd's container runs: by its process first, and by podman only if that is inconclusive.
 
 use crate::adapters::etcd::{config, log_line};
 use crate::adapters::podman::process;
@@ -7,7 +7,7 @@ use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{Container, Etcd, Found};
 
-/// The exit code of a Go program that breaks down.
+/// The exit code of a Go program that panics.
 const BREAKDOWN: i32 = 2;
 
 pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fact<bool>) -> Fact<Container> {
@@ -17,20 +17,20 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
     if process::remembered(&context.process_path).is_some() {
         return known(true);
     }
-    // podman is busy for a while with what is left of a container that a stop has ended.
+    // podman is busy for a while with the remains of a container that a stop has ended.
     if process::was_ended(&context.process_path) && own_etcd.is_absent() && *data_in_use == Fact::Known(false) {
         return known(false);
     }
-    // An etcd that kubelet runs may answer on our ports, with our data.
+    // An etcd of kubelet's may answer on our ports, with our data.
     let answers = own_etcd.known().is_some() && !process::a_pod_has_open(context.data_dir());
     let container = match podman::inspect(&context.programs, &context.params.name) {
         Ok(container) => container,
-        // Whoever answers or holds the data is an etcd, also where podman does not answer.
+        // A process that answers or holds the data is an etcd, even if podman does not answer.
         Err(_) if answers || *data_in_use == Fact::Known(true) => return known(true),
         Err(error) => return Fact::Unknown(error.to_string()),
     };
     if let Some((container, pid)) = container.as_ref().and_then(|container| Some((container, container.alive()?))) {
-        // Started before this boot's record of it, as by the shell agent, or restarted behind Pacemaker.
+        // It was started before this boot's record of it, as by the shell agent, or restarted behind Pacemaker.
         let found = Some(Found { id: container.id.clone(), pid });
         return Fact::Known(Container { running: true, found, forces_new_cluster, ..Container::default() });
     }
@@ -43,7 +43,7 @@ pub(super) fn observe(context: &Context, own_etcd: &Fact<Etcd>, data_in_use: &Fa
     }
 }
 
-/// A container that does not run, with what etcd said last.
+/// Describes a container that does not run, with etcd's last log lines.
 fn ended(context: &Context, state: &State, forces_new_cluster: bool) -> Container {
     let log = podman::last_words(&context.programs, &context.params.name).unwrap_or_default();
     let broke_down = state.exit_code == BREAKDOWN && log_line::breaks_down_over_its_data(&log);
@@ -79,14 +79,15 @@ mod tests {
         Context::of_test(dir, &[&files[..], &more].concat())
     }
 
-    /// A process as a container without control groups has it: with a root directory of its own, which needs root.
+    /// Starts a process that looks like one in a container without control groups: with a root directory of its own,
+    /// which needs root.
     fn contained() -> std::process::Child {
         let child = std::process::Command::new("chroot").args(["/usr", "/bin/sleep", "100"]).spawn().unwrap();
         crate::os::clock::sleep(Duration::from_millis(300));
         child
     }
 
-    /// As after somebody else's `podman restart`.
+    /// This is the state after another program's `podman restart`.
     #[test]
     fn another_process_of_the_container_is_found_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();
@@ -115,7 +116,7 @@ mod tests {
         }
     }
 
-    /// `tandem explain` looks as the agent does, and changes nothing.
+    /// `tandem explain` observes as the agent does, and changes nothing.
     #[test]
     fn a_container_that_only_podman_knows_is_found_and_not_written_down() {
         let dir = tempfile::tempdir().unwrap();
@@ -148,7 +149,7 @@ mod tests {
         let found = found.known().unwrap();
         assert_eq!(found.exit.as_deref(), Some("exit code 2: panic: freepages"));
         assert_eq!((found.running, found.broke_down_at.as_deref()), (false, Some("2026-11-22T10:00:00Z")));
-        // Another exit code is etcd's own decision to end.
+        // With another exit code, etcd exited by its own decision.
         context.programs = fake_program(dir.path(), "podman", &script.replace(r#""ExitCode":2"#, r#""ExitCode":1"#));
         let found = observe(&context, &Fact::Absent, &Fact::Known(false));
         assert_eq!(found.known().unwrap().broke_down_at, None);

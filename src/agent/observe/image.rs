@@ -1,5 +1,5 @@
-//! The image that etcd runs from, and the one that the parameters name. podman is asked only where this node has not published yet
-//! that they are one.
+//! Observes the image that etcd runs from, and the one in the parameters. It queries podman only while this node has
+//! not published that both are the same.
 
 use crate::adapters::pace::Question;
 use crate::adapters::podman::{self, Error};
@@ -9,7 +9,7 @@ use crate::base::Fact;
 use crate::decide::evidence::{Cib, Etcd, NextImage, RunningImage};
 use crate::records::image_versions;
 
-/// Asks in a monitor of an etcd with a leader: no recovery waits for it.
+/// Observes only in a monitor of an etcd with a leader, so that no recovery waits for it.
 pub(super) fn observe(context: &Context, own: &Fact<Etcd>, cib: &Fact<Cib>) -> Fact<RunningImage> {
     let has_a_leader = own.known().is_some_and(|etcd| etcd.leader.is_some());
     let Some(cib) = cib.known().filter(|_| context.is_monitor && has_a_leader) else { return Fact::NotAsked };
@@ -27,7 +27,7 @@ pub(super) fn observe(context: &Context, own: &Fact<Etcd>, cib: &Fact<Cib>) -> F
 fn ask(context: &Context) -> Result<Option<RunningImage>, Error> {
     let (programs, named) = (&context.programs, &context.deployment.image);
     let Some(container) = podman::inspect(programs, &context.params.name)? else { return Ok(None) };
-    // podman has no names where the container's storage is damaged.
+    // podman reports no names if the container's storage is damaged.
     if container.image.is_empty() || container.image_name.is_empty() {
         return Ok(None);
     }
@@ -50,7 +50,7 @@ mod tests {
 
     const NEW: &str = "etcd:new";
 
-    /// podman on a node with a container of `etcd:old` and the images that are listed.
+    /// Runs [`ask`] with a podman that has a container of `etcd:old` and the listed images.
     fn ask_where(images: &str, named: &str) -> Option<RunningImage> {
         let dir = tempfile::tempdir().unwrap();
         let state = r#"{"Running":true,"Status":"running","ExitCode":0,"Pid":1}"#;

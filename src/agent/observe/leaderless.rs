@@ -1,4 +1,4 @@
-//! What our etcd tells without a leader: its client port tells its term, its peer port the rest.
+//! The state of our etcd without a leader: its client port reports its term, its peer port the rest.
 
 use crate::adapters::etcd::client::{Answer, Error};
 use crate::adapters::etcd::peer;
@@ -7,9 +7,10 @@ use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, Leaderless, PeerNode, Recovery};
 
-/// Asks etcd where a vote proxy may vote, which is while Pacemaker says that the peer is off, and where etcd ran as a voter in this boot. Others
-/// may vote with it by now, although this boot does not remember that yet: a voter that waits for a majority is not taken for one that
-/// hangs, and an announcement names the voter that this node continues without.
+/// Queries etcd if a vote proxy may run, which requires that Pacemaker reports the peer as off. Also queries it if etcd
+/// ran as a voter in this boot. Its cluster may have more voters now, although this boot does not remember that yet. So
+/// a voter that waits for a majority does not count as one that hangs. An announcement names the voter without which
+/// this node continues.
 pub(super) fn observe(context: &Context, own: &Answer, cib: &Fact<Cib>, memory: &Fact<BootState>) -> Fact<Leaderless> {
     let is_off = cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
     let is_led = own.etcd.known().is_some_and(|etcd| etcd.leader.is_some());

@@ -1,4 +1,4 @@
-//! Facts of this node besides its etcd and its data: its address, what stands in the way of a start, OpenShift's view.
+//! Facts of this node other than its etcd and its data: its address, obstacles of a start, and OpenShift's view.
 
 use crate::adapters::data_dir;
 use crate::adapters::etcd::{blocking, config};
@@ -12,9 +12,9 @@ use crate::decide::evidence::{Etcd, Local, Obstacle};
 use crate::os::proc;
 use crate::records::failed_starts;
 
-/// What etcd listens on besides, on OpenShift: HTTP for clients, and metrics.
+/// The additional ports of etcd on OpenShift: HTTP for clients, and metrics.
 const OPENSHIFT_PORTS: [u16; 2] = [2381, 9978];
-/// `OCF_CHECK_LEVEL` from which a majority has to confirm a read, and from which it has to take a write.
+/// The levels of `OCF_CHECK_LEVEL` from which a majority has to confirm a read, and to take a write.
 const READ_LEVEL: u32 = 10;
 const WRITE_LEVEL: u32 = 20;
 
@@ -32,7 +32,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
     }
 }
 
-/// What the configuration of the etcd that runs says of its address, where that is not what it would say now.
+/// Returns the address in the configuration of the running etcd, if the configuration would contain another one now.
 fn runs_elsewhere(context: &Context) -> Option<String> {
     let text = context.config_text().ok()?;
     config::address(&text).filter(|ip| *ip != context.own_ip).map(|ip| ip.to_string())
@@ -48,12 +48,12 @@ fn obstacle(context: &Context) -> Option<Obstacle> {
     ours.find(|port| taken.contains(port)).map(Obstacle::PortTaken)
 }
 
-/// The checks that an operator asked for besides: with what they failed.
+/// Runs the additional checks that the operator requested. Returns the failure of one, if there is one.
 fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     if !context.is_monitor {
         return None;
     }
-    // Without a leader nothing can be confirmed, and what is to be done about that is decided elsewhere.
+    // Without a leader no majority can confirm anything, and other rules react to that.
     let serves = own.known().is_some_and(Etcd::is_voter_with_leader);
     if serves && context.check_level >= READ_LEVEL {
         if let Err(error) = context.probe_own_etcd(Question::Check, blocking::confirmed_read) {
@@ -72,8 +72,8 @@ fn failed_check(context: &Context, own: &Fact<Etcd>) -> Option<String> {
     podman::exec(&context.programs, &context.params.name, command).err().map(|error| format!("monitor_cmd: {error}"))
 }
 
-/// Whether the Machine of the node whose membership is in question is being deleted: on a voter that has no second one,
-/// the peer's; on a node that is to join, its own. Everybody else need not ask.
+/// Returns whether the Machine of a node with a pending change of membership is being deleted. For a voter without a
+/// second one that is the peer's Machine, and for a node that is to join its own. Other nodes need not ask.
 fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, peer: &Fact<Etcd>) -> Fact<bool> {
     if context.deployment.manifest.is_none() {
         return Fact::NotAsked;
@@ -83,7 +83,7 @@ fn machine_is_deleted(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
     let node = match &context.peer {
         Some(peer) if lacks_a_voter => &peer.name,
         Some(_) if is_stopped && serves(peer) => &context.me.name,
-        // A learner of a promotable clone asks to be promoted itself.
+        // A learner of a promotable clone requests its own promotion.
         Some(_) if context.promotable && own.known().is_some_and(|etcd| etcd.is_learner) => &context.me.name,
         _ => return Fact::NotAsked,
     };

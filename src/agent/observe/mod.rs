@@ -1,4 +1,4 @@
-//! Gathers the facts of one round: all I/O, each source within its own time, and no decision.
+//! Gathers the facts of one round: all I/O, each source within its own time-out, and no decision.
 
 mod container;
 mod image;
@@ -20,11 +20,11 @@ use crate::decide::timing::LAUNCH_NEEDS_MS;
 use crate::os::clock::{self, Deadline};
 use crate::records::{data_mount, own_dir, state_file};
 
-/// A look that takes less leaves no wait without several of them.
+/// The duration from which on observations count as slow. A shorter one leaves time for several of them in any wait.
 const SLOW_LOOK: Duration = Duration::from_secs(1);
 
-/// Gathers everything that a decision may rest on. `launching` is whether another action holds the lock on the container.
-/// The caller asks for the lock first, so that no other action changes the container meanwhile.
+/// Gathers all evidence of a decision. `launching` is true if another action holds the lock on the container. The
+/// caller takes the lock first, so that no other action changes the container meanwhile.
 pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     let began = context.deadline.elapsed();
     let boot_memory = state_file::read(&context.memory_path);
@@ -37,10 +37,10 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     let is_stopped = match &container {
         Fact::Known(container) => !container.running,
         Fact::Absent => true,
-        // podman does not answer; what nobody holds open can be read all the same.
+        // podman does not answer. Data that no process holds open can still be read.
         Fact::Unknown(_) | Fact::NotAsked => data_in_use == Fact::Known(false) && own_etcd.is_absent(),
     };
-    // Only a node that is to join a serving peer needs room, and its backups are walked through for that.
+    // Only a node that is to join a serving peer needs space, for which the backups are scanned.
     let may_join = is_stopped && peer_etcd.known().is_some_and(Etcd::is_voter_with_leader);
     let disk = if is_stopped { disk(context) } else { Fact::NotAsked };
     let leading = leading(context, &boot_memory);
@@ -77,7 +77,7 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
     }
 }
 
-/// Returns which node is to lead, where a parameter names one, and for how long a hand-over has been due.
+/// Returns the node that is to lead, if a parameter names one, and for how long a hand-over has been due.
 fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leading>> {
     let wanted = Some(&context.params.leading).filter(|leading| leading.is_wanted())?;
     let boot_s = u32::try_from(clock::boot_nanoseconds() / 1_000_000_000).unwrap_or(u32::MAX);
@@ -95,7 +95,7 @@ fn leading(context: &Context, boot_memory: &Fact<BootState>) -> Option<Box<Leadi
     }))
 }
 
-/// How long things take here, as far as a decision needs to know.
+/// Returns the durations on this machine, as far as a decision needs them.
 fn pace(context: &Context, began: Duration, unanswered: u64) -> Pace {
     let look = context.deadline.elapsed().saturating_sub(began);
     let pace = context.programs.pace();
@@ -112,7 +112,7 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The sources that can make us wait are asked side by side.
+/// Queries the sources that can block, in parallel.
 fn living_sources(context: &Context, boot_memory: &Fact<BootState>) -> (Answer, Answer, Fact<Cib>) {
     std::thread::scope(|scope| {
         let own = scope.spawn(|| own_etcd(context));
@@ -132,7 +132,7 @@ fn own_etcd(context: &Context) -> Answer {
     ask(context, Question::OwnEtcd, &context.own_endpoint)
 }
 
-/// A machine that is off, and a port on which nobody listens, tell nothing of how long an answer takes.
+/// Queries an etcd. A machine that is off, and a port without a listener, show nothing about the time of an answer.
 fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     let pace = context.programs.pace();
     let asked = Deadline::after(pace.limit(question));
@@ -145,13 +145,13 @@ fn ask(context: &Context, question: Question, endpoint: &Endpoint) -> Answer {
     answer
 }
 
-/// How many looks in a row had no time for the answer, if this one had not.
+/// Returns the number of consecutive observations in which the answer came too late, if it did now.
 fn unanswered(context: &Context, question: Question, answer: &Answer) -> u64 {
     if answer.is_too_late { context.programs.pace().unanswered(question) } else { 0 }
 }
 
-/// Whether our etcd follows the peer's and seems to lack something of it. A new voter is remembered once it has what its
-/// leader had, and under writes a leader that was asked later always has more.
+/// Returns whether our etcd follows the peer's and seems to lack some of its entries. A new voter is remembered once it
+/// has the entries that its leader had. Under writes, a leader that was queried later always has more.
 fn is_behind(own: &Fact<Etcd>, peer: &Fact<Etcd>) -> bool {
     let (Some(own), Some(peer)) = (own.known(), peer.known()) else { return false };
     !own.is_learner && own.leader == Some(peer.member_id) && own.index < peer.index
@@ -165,8 +165,9 @@ fn voter_of_this_boot<'a>(context: &Context, boot_memory: &'a Fact<BootState>) -
     boot_memory.known().filter(|memory| memory.boot_id == context.boot_id)?.voter.as_ref()
 }
 
-/// A machine that is off does not even refuse: asking it costs each round of a recovery its whole time-out. Where
-/// Pacemaker says that it has left the membership, its etcd is not asked; nothing it says could be acted on.
+/// Queries the peer's etcd, unless Pacemaker reports that its node has left the membership. A machine that is off does
+/// not even refuse, so that the query would cost each round of a recovery its whole time-out. No answer of it could be
+/// acted on.
 fn peer_etcd(context: &Context, cib: &Fact<Cib>) -> Answer {
     let Some(endpoint) = &context.peer_endpoint else { return Fact::Absent.into() };
     if cib.known().is_some_and(Cib::peer_is_beyond_asking) {
@@ -205,7 +206,7 @@ fn ask_for_the_cib(context: &Context) -> Fact<Cib> {
     }
 }
 
-/// Whether an etcd of ours has the data open; one that kubelet runs is none.
+/// Returns whether an etcd of the agent has the data open. One of kubelet's does not count.
 fn data_in_use(context: &Context) -> Fact<bool> {
     match data_dir::is_open(context.data_dir()) {
         Ok(open) => Fact::Known(open && !process::a_pod_has_open(context.data_dir())),
@@ -258,7 +259,7 @@ mod tests {
         assert!(matches!(disk(&context), Fact::Known(DataDir::Broken { .. })), "there is something to read");
     }
 
-    /// Under writes, whoever is asked first always lacks something of the other.
+    /// Under writes, the member that is queried first always lacks some entries of the other.
     #[test]
     fn a_follower_that_was_asked_before_its_leader_is_asked_again() {
         let etcd = |member_id: u64, index: u64| Etcd {
@@ -305,13 +306,13 @@ mod tests {
         let address = silent.local_addr().unwrap().to_string();
         let (answer, has_more) = asked(address, minute);
         assert!(matches!(answer.etcd, Fact::Unknown(_)) && has_more, "{answer:?}");
-        // Bound, so that nobody else takes the port meanwhile, and nobody listens.
+        // The port is bound without a listener, so that no other program takes it meanwhile.
         let nobody = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         nobody.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
         let address = nobody.local_addr().unwrap().as_socket().unwrap().to_string();
         let (answer, has_more) = asked(address, minute);
         assert!(answer.etcd.is_absent() && !has_more, "{answer:?}");
-        // Linux drops what wants to connect beyond a full queue, as the network does with what is for a machine that is off.
+        // Linux drops connection attempts beyond a full queue, as the network drops packets for a machine that is off.
         let full = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         full.bind(&std::net::SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
         full.listen(0).unwrap();

@@ -1,13 +1,13 @@
-//! The actions with their times, as the meta-data advertises them, and how much of a time an action may use.
+//! The actions with their time-outs, as the meta-data advertises them, and the usable part of a time-out.
 
 use std::time::Duration;
 
 use crate::adapters::ocf::metadata::Action;
 use crate::decide::Request;
 
-/// The actions, with the times that Pacemaker uses where nobody sets others. A stop that overruns is answered with
-/// fencing, so it ends well inside its time; a crash is found by monitors, and most of them are cheap
-/// (`recent_monitor`). Pacemaker wants another interval for each role.
+/// The actions, with the time-outs that Pacemaker uses by default. Pacemaker fences a node when a stop times out, so a
+/// stop ends well inside its time-out. Monitors detect a crash, and most of them are cheap (`recent_monitor`).
+/// Pacemaker requires a different interval for each role.
 pub const ACTIONS: &[Action] = &[
     Action::once("start", 600),
     Action::once("stop", 90),
@@ -21,23 +21,23 @@ pub const ACTIONS: &[Action] = &[
     Action::once("meta-data", 5),
 ];
 
-/// What Pacemaker itself gives an action that the meta-data does not name.
+/// The time-out that Pacemaker itself gives to an action without one in the meta-data.
 pub const PACEMAKERS_DEFAULT_S: u32 = 20;
 
-/// Kept of an action's time: its answer must be there before Pacemaker ends it.
+/// The part of an action's time that is reserved for its answer, which must precede Pacemaker's kill.
 const FOR_THE_ANSWER: Duration = Duration::from_secs(2);
 
-/// The time that the meta-data advertises for a request.
+/// Returns the advertised time-out of a request.
 pub fn advertised_timeout(request: Request) -> Duration {
-    // A probe is a monitor to Pacemaker.
+    // Pacemaker treats a probe as a monitor.
     let name = if request == Request::Probe { Request::Monitor } else { request }.to_string();
     let advertised =
         ACTIONS.iter().find(|entry| entry.name == name).map_or(PACEMAKERS_DEFAULT_S, |entry| entry.timeout_s);
     Duration::from_secs(u64::from(advertised))
 }
 
-/// How much of an action's time may pass until its answer is known, on a machine where an answer was seen to take so long: of a
-/// short time, not all is kept.
+/// Returns the time within an action's time-out until which its answer must be known. `answer_takes` is the measured
+/// duration of an answer on this machine. Of a short time-out, only a part is reserved.
 pub fn budget(timeout: Duration, answer_takes: Duration) -> Duration {
     timeout.saturating_sub(FOR_THE_ANSWER.max(answer_takes).min(timeout / 4))
 }

@@ -1,4 +1,4 @@
-//! Who we are in this call: the node, its peer, where their etcds are, and where our files lie.
+//! The context of a call: the node, its peer, their etcds, and the places of the agent's files.
 
 use std::io;
 use std::net::IpAddr;
@@ -25,10 +25,10 @@ use crate::os::clock::{self, Deadline};
 use crate::os::proc;
 use crate::records::{data_mount, decision_log, own_dir, state_file};
 
-/// A question to an etcd, with the time that it has.
+/// A query of an etcd with its time-out.
 pub type Probe = fn(&Endpoint, &Credentials, Duration) -> Result<(), client::Error>;
 
-/// What every round of one action shares.
+/// The data that all rounds of an action share.
 #[derive(Debug)]
 pub struct Context {
     pub resource: String,
@@ -48,23 +48,23 @@ pub struct Context {
     pub data_mount_path: PathBuf,
     /// The lock on the container; an operator's command only observes it.
     pub container_lock: ContainerLock,
-    /// Whether this is a recurring monitor: only that one runs an operator's own check.
+    /// True for a recurring monitor, the only action that runs the operator's own check.
     pub is_monitor: bool,
-    /// How closely a monitor is to look (`OCF_CHECK_LEVEL`).
+    /// The depth of a monitor (`OCF_CHECK_LEVEL`).
     pub check_level: u32,
     pub deadline: Deadline,
-    /// Where decisions are recorded; an operator's look records none.
+    /// The directory of recorded decisions. An operator's command records none.
     pub decisions: Option<PathBuf>,
-    /// Where events are told, by the actions that record decisions.
+    /// The directory of events, for the actions that record decisions.
     pub events: Option<PathBuf>,
-    /// What podman and Pacemaker's tools are run with.
+    /// The means to run podman and Pacemaker's tools.
     pub programs: Programs,
     pub budget: Duration,
     pub own_ip: IpAddr,
 }
 
 impl Context {
-    /// Finds out who we are, for an action that ends at `deadline`.
+    /// Determines the context of an action that ends at `deadline`.
     pub fn new(
         env: &Env,
         params: Params,
@@ -104,12 +104,12 @@ impl Context {
         })
     }
 
-    /// What the agent asks etcd with.
+    /// Returns the credentials for the agent's queries of etcd.
     pub fn credentials(&self) -> &Credentials {
         &self.deployment.credentials
     }
 
-    /// Where our etcd's peers reach it, and what they ask it with.
+    /// Returns the peer URL of our etcd, and the credentials of its peers.
     pub fn peer_place(&self) -> Place {
         Place { url: self.me.peer_url.clone(), credentials: self.deployment.peer_credentials.clone() }
     }
@@ -124,12 +124,11 @@ impl Context {
         }
     }
 
-    /// etcd's data dir.
     pub fn data_dir(&self) -> &Path {
         &self.deployment.data_dir
     }
 
-    /// What etcd's configuration says besides how to start, for an etcd of `version`.
+    /// Returns the contents of etcd's configuration, except how to start, for an etcd of `version`.
     pub fn settings(&self, version: Version) -> Settings {
         let (params, deployment) = (&self.params, &self.deployment);
         Settings {
@@ -154,19 +153,19 @@ impl Context {
         }
     }
 
-    /// etcd's configuration file.
+    /// Returns the path of etcd's configuration file.
     pub fn config_path(&self) -> PathBuf {
         self.params.config_location.join(config::FILE)
     }
 
-    /// Reads etcd's configuration, as it is now.
+    /// Reads etcd's present configuration.
     pub fn config_text(&self) -> io::Result<String> {
         self.configured(config::FILE, config::LIMIT)
     }
 
-    /// Reads the copy of the manifest that the container was made from.
+    /// Reads the copy of the manifest from which the container was made.
     pub fn saved_manifest(&self) -> io::Result<String> {
-        // External tests delete the name that the shell agent gives it, to have the container made anew.
+        // External tests delete the name that the shell agent gives to it, so that the container is made anew.
         self.open(&self.params.config_location)?.stat(SAVED_MANIFEST)?;
         self.configured(SAVED_MANIFEST, SIZE_LIMIT)
     }
@@ -175,18 +174,18 @@ impl Context {
         own_dir::text(&self.open(&self.params.config_location)?, file, limit)
     }
 
-    /// Opens a directory that a parameter names.
+    /// Opens a directory in a parameter's value.
     pub fn open(&self, directory: &Path) -> io::Result<Dir> {
         directories::open(self.data_dir(), directory)
     }
 
-    /// As [`Context::open`], after making what is missing of it.
+    /// Opens a directory as [`Context::open`] does, after making the missing part of it.
     pub fn make(&self, directory: &Path) -> io::Result<Dir> {
         directories::make(self.data_dir(), directory)
     }
 }
 
-/// Returns this node's name, as Pacemaker has it.
+/// Returns this node's name in Pacemaker.
 pub fn local_name(env: &Env, programs: &Programs) -> Result<String, Invalid> {
     match env.on_node() {
         Some(name) => Ok(name.to_owned()),
@@ -211,7 +210,7 @@ fn address(node: &NodeIp, params: &Params) -> NodeAddress {
     }
 }
 
-/// The etcd at this address.
+/// Returns the endpoint of the etcd at this address.
 pub fn endpoint(ip: IpAddr, port: u16) -> Endpoint {
     let address = host_and_port(ip, port);
     Endpoint { url: format!("https://{address}"), address }
@@ -221,8 +220,8 @@ fn host_and_port(ip: IpAddr, port: u16) -> String {
     std::net::SocketAddr::new(ip, port).to_string()
 }
 
-/// This boot of this machine. The kernel's own id, and the start of process 1, which differs where several machines
-/// share a kernel.
+/// Returns an id of this boot: the kernel's own id, and the start of process 1, which differs if several machines share
+/// a kernel.
 pub fn boot_id() -> String {
     let start = proc::stat(1).map(|init| init.started.to_string()).unwrap_or_default();
     format!("{}-{start}", proc::boot_id())
@@ -230,7 +229,7 @@ pub fn boot_id() -> String {
 
 #[cfg(test)]
 impl Context {
-    /// Who a test is: node1 of two nodes, with its volatile files in `dir` and these parameters.
+    /// Returns the context of a test: node1 of two nodes, with its volatile files in `dir` and these parameters.
     pub(crate) fn of_test(dir: &Path, parameters: &[(&str, &str)]) -> Self {
         let own = [("node_ip_map", "node1:192.0.2.1;node2:192.0.2.2"), ("CRM_meta_on_node", "node1")];
         let pairs = own.iter().chain(parameters);

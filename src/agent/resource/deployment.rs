@@ -1,4 +1,4 @@
-//! What etcd is run from: image, certificates, data dir and settings, from the parameters or from a pod manifest.
+//! The deployment of etcd: image, certificates, data dir and settings, from the parameters or from a pod manifest.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,38 +11,38 @@ use crate::adapters::openshift::manifest::{self, CLIENT_VARIABLES, Manifest};
 use crate::os::beneath::Dir;
 use crate::records::own_dir;
 
-/// The data dir where nobody names another.
+/// The default data dir.
 const DATA_DIR: &str = "/var/lib/etcd";
-/// The copy of the manifest that the container was made from, next to etcd's configuration.
+/// The copy of the manifest from which the container was made, next to etcd's configuration.
 pub const SAVED_MANIFEST: &str = "pod.yaml";
-/// How much of a long path fits in a sentence that Pacemaker keeps whole.
+/// The part of a long path that fits in a sentence without a cut by Pacemaker.
 const LONGEST_PATH: usize = 48;
 
-/// What etcd is run from.
+/// The parts from which etcd is run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
     pub image: String,
     pub data_dir: PathBuf,
-    /// The certificates, as etcd finds them in its container.
+    /// The paths of the certificates inside the container.
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer: Pair,
-    /// What the agent asks etcd with, on this node.
+    /// The credentials of the agent for etcd, as paths on this node.
     pub credentials: Credentials,
-    /// What our etcd asks other members with, on this node.
+    /// The credentials of our etcd for other members, as paths on this node.
     pub peer_credentials: Credentials,
-    /// The certificates' files on this node, each with what names it.
+    /// The certificates' files on this node, each with its kind.
     pub files: Vec<(&'static str, PathBuf)>,
     pub mounts: Vec<Mount>,
-    /// What etcd's client finds in the container's environment.
+    /// The environment of etcd's client in the container.
     pub environment: Vec<(String, String)>,
-    /// The first of a name counts.
+    /// The settings, of which the first with a name counts.
     pub settings: Vec<Setting>,
-    /// The pod manifest; `None` outside OpenShift.
+    /// The pod manifest. `None` outside OpenShift.
     pub manifest: Option<Manifest>,
 }
 
-/// A directory of this node in the container.
+/// A directory of this node that is mounted in the container.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mount {
     pub on_the_node: PathBuf,
@@ -50,17 +50,17 @@ pub struct Mount {
     pub read_only: bool,
 }
 
-/// Which manifest will do.
+/// The acceptable manifests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manifests {
-    /// The one that is configured: a container is to be made from it.
+    /// Only the configured one, because a container will be made from it.
     Current,
-    /// Where it is gone, the copy that the container was made from.
+    /// If it is missing, the copy from which the container was made.
     CurrentOrSaved,
 }
 
 impl Deployment {
-    /// What `params` say for `node`.
+    /// Resolves `params` for `node`.
     pub fn resolve(params: &Params, node: &str, manifests: Manifests) -> Result<Self, Invalid> {
         match &params.source {
             Source::Parameters { image, certificates } => Ok(Self::from_parameters(params, image, certificates)),
@@ -91,8 +91,9 @@ impl Deployment {
             ("client_key_file", client.key.clone()),
         ];
         let data_dir = params.data_dir.clone().unwrap_or_else(|| PathBuf::from(DATA_DIR));
-        // The directories, and not the files: etcd reads a renewed file by its path at the next handshake, and a mount of the file would
-        // show it the old one for good. `validate` warns of a secret of others in there.
+        // The directories are mounted, and not the files: etcd reads a renewed file by its path at the next handshake.
+        // A mount of the file would show it the old one for good. `validate` warns about other programs' secrets in
+        // there.
         let directories: BTreeSet<&Path> = [trusted_ca_file, &server.cert, &server.key, &peer.cert, &peer.key]
             .into_iter()
             .filter_map(|file| file.parent())
@@ -130,7 +131,8 @@ impl Deployment {
             |pair: &Pair| Pair { cert: manifest.on_the_node(&pair.cert), key: manifest.on_the_node(&pair.key) };
         let (ca_here, server_here, peer_here) =
             (manifest.on_the_node(&trusted_ca_file), on_the_node(&server), on_the_node(&peer));
-        // The manifest is in there, too: what the container could write to it, the agent would do as root.
+        // The directory also contains the manifest: if the container could write it, the agent would execute it as
+        // root.
         let certificates =
             Mount { on_the_node: certificates_here, inside: PathBuf::from(manifest::CERTS_INSIDE), read_only: true };
         let mut settings = params.etcd_settings.clone();
@@ -158,15 +160,16 @@ impl Deployment {
     }
 }
 
-/// A path of the manifest, as a parameter would have to be one: podman separates the parts of a mount by colons.
+/// Checks that a path of the manifest can be mounted, as for a parameter: podman separates the parts of a mount by
+/// colons.
 fn mountable(name: &'static str, path: &Path) -> Result<PathBuf, manifest::Error> {
     let text = path.to_string_lossy();
     let is_one = path.is_absolute() && !text.contains([':', '\n', '\0']);
     is_one.then(|| path.to_owned()).ok_or(manifest::Error::NoPath(name))
 }
 
-/// Reads the copy of the manifest. The manifest names the data dir, so that this can check the last part of the path alone. What
-/// is no manifest is refused, and its text is in no sentence.
+/// Reads the copy of the manifest. The manifest names the data dir, which is unknown until then, so only the last part
+/// of the path is opened without following links. A text that is no manifest is refused, and no sentence contains it.
 fn saved(params: &Params, node: &str) -> Result<Manifest, manifest::Error> {
     let text = Dir::open(&params.config_location)
         .and_then(|location| own_dir::text(&location, SAVED_MANIFEST, manifest::SIZE_LIMIT));
@@ -185,8 +188,8 @@ fn same_place(directory: &Path, read_only: bool) -> Mount {
     Mount { on_the_node: directory.to_owned(), inside: directory.to_owned(), read_only }
 }
 
-/// Adds the directory of etcd's configuration, where it is not in the container by another mount. What is the agent's own in a
-/// directory that the container writes to is mounted over itself, read-only.
+/// Adds the directory of etcd's configuration if no other mount contains it. The agent's own directory inside a
+/// directory that the container writes is mounted over itself, read-only.
 fn with_configuration(mut mounts: Vec<Mount>, params: &Params, data_dir: &Path) -> Vec<Mount> {
     let location = &params.config_location;
     if !mounts.iter().any(|mount| location.starts_with(&mount.inside) && mount.inside == mount.on_the_node) {
@@ -198,13 +201,13 @@ fn with_configuration(mut mounts: Vec<Mount>, params: &Params, data_dir: &Path) 
     mounts
 }
 
-/// `etcdctl` in the container needs no options.
+/// Returns the environment with which `etcdctl` in the container needs no options.
 fn client_environment(trusted_ca_file: &Path, pair: &Pair) -> Vec<(String, String)> {
     let values = [trusted_ca_file, &pair.cert, &pair.key].map(|path| path.display().to_string());
     CLIENT_VARIABLES.map(str::to_owned).into_iter().zip(values).collect()
 }
 
-/// The manifest can be put right at any moment, by an operator of one kind or the other.
+/// Returns the error for an unusable manifest, which an operator or OpenShift's etcd operator can repair at any moment.
 fn unusable(path: &Path, error: &manifest::Error) -> Invalid {
     let name = shortened(path);
     let remedy = if is_openshift(path) {
@@ -215,9 +218,9 @@ fn unusable(path: &Path, error: &manifest::Error) -> Invalid {
     Invalid::for_now(format!("pod manifest {name} {error}: {remedy}"))
 }
 
-/// Whether OpenShift's files are on this node, so that the manifest may appear.
+/// Returns whether OpenShift's files are on this node, so that the manifest may still appear.
 pub fn is_openshift(manifest: &Path) -> bool {
-    // The directory right below /etc, or wherever else the manifest is said to be.
+    // This is the directory right below `/etc`, or the top of another configured path.
     let top: PathBuf = manifest.components().take(3).collect();
     top.is_dir()
 }

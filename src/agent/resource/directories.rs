@@ -1,5 +1,5 @@
-//! The directories that the parameters name, opened so that the container leads the agent nowhere else. It writes to the data dir:
-//! a directory beneath that one is found without following a link.
+//! Opens the directories in the parameters so that the container cannot redirect the agent. The container writes to the
+//! data dir, so directories below that are opened without following links.
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::os::beneath::Dir;
 
-/// Opens `directory`, where `data_dir` is etcd's.
+/// Opens `directory`, where `data_dir` is etcd's data dir.
 pub(super) fn open(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     match directory.strip_prefix(data_dir) {
         Ok(beneath) => Dir::open(data_dir)?.below(beneath),
@@ -15,7 +15,8 @@ pub(super) fn open(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     }
 }
 
-/// As [`open`], after making what is missing of it, for root alone: etcd wants its data dir to itself.
+/// Opens a directory as [`open`] does, after making the missing part of it for root alone, because etcd requires a
+/// private data dir.
 pub(super) fn make(data_dir: &Path, directory: &Path) -> io::Result<Dir> {
     match directory.strip_prefix(data_dir) {
         Ok(beneath) if !beneath.as_os_str().is_empty() => make_path(data_dir)?.make_below(beneath),

@@ -1,5 +1,5 @@
-//! The resource as it is configured on this node: parameters, what etcd is run from, who this node and its peer are, and
-//! the actions with their times. Below what observes and acts, which all of them share.
+//! The resource as it is configured on this node: parameters, deployment, this node and its peer, and the actions with
+//! their time-outs. The modules that observe and act both use it.
 
 pub mod actions;
 pub mod context;

@@ -1,4 +1,4 @@
-//! The agent's parameters: one table, from which they are parsed and described, and the sentences for wrong ones.
+//! The agent's parameters: a table that describes and parses them, and the sentences for wrong ones.
 
 pub mod leading;
 mod read;
@@ -28,12 +28,13 @@ use table::{
 };
 pub use table::{DEFAULT_KUBECONFIG, PARAMETERS};
 
-/// The value of `image` that takes the image from the pod manifest.
+/// The value of `image` that selects the image of the pod manifest.
 const IMAGE_OF_THE_MANIFEST: &str = "default";
-/// systemd makes this directory where it runs.
+/// The directory that exists where systemd runs.
 pub const SYSTEMD_RUNS: &str = "/run/systemd/system";
-/// Where one of these is there, `drop_in_dependency` is on by default: systemd would end the container of its own, beside
-/// Pacemaker, and etcd would be gone before it has left its cluster. The files are the shell agent's way to say so.
+/// The paths of which one enables `drop_in_dependency` by default. Without drop-ins, systemd would end the container in
+/// parallel with Pacemaker, and etcd would be gone before it has left its cluster. The files are the shell agent's
+/// switches for that.
 const DROP_IN_SWITCHES: &[&str] = &[SYSTEMD_RUNS, "/etc/sysconfig/podman_drop_in", "/etc/default/podman_drop_in"];
 
 /// The parameters, parsed.
@@ -65,10 +66,10 @@ pub struct Params {
     pub leading: Leading,
 }
 
-/// Where image, certificates and settings come from.
+/// The source of image, certificates and settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A pod manifest of OpenShift; the image may be another one.
+    /// A pod manifest of OpenShift, possibly with another image.
     Manifest { path: PathBuf, image: Option<String> },
     /// The parameters alone.
     Parameters { image: String, certificates: Certificates },
@@ -80,7 +81,7 @@ pub struct Certificates {
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer: Pair,
-    /// What the agent asks etcd with.
+    /// The certificate and key with which the agent queries etcd.
     pub client: Pair,
 }
 
@@ -91,7 +92,7 @@ pub struct NodeIp {
     pub ip: IpAddr,
 }
 
-/// A wrong parameter: the exit code that fits it, and what to type instead.
+/// A wrong parameter: its exit code, and a sentence with what to type instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
 pub struct Invalid {
@@ -100,48 +101,48 @@ pub struct Invalid {
 }
 
 impl Invalid {
-    /// A value that can fit no node.
+    /// Returns the error for a value that fits no node.
     fn everywhere(sentence: impl Into<String>) -> Self {
         Self::with(Code::Configured, sentence)
     }
 
-    /// A value that does not fit this node.
+    /// Returns the error for a value that does not fit this node.
     pub fn here(sentence: impl Into<String>) -> Self {
         Self::with(Code::Args, sentence)
     }
 
-    /// A sentence may repeat a value, which must not become a line of its own.
+    /// Makes an error with a one-line sentence, because it may repeat a value with line breaks.
     fn with(code: Code, sentence: impl Into<String>) -> Self {
         let sentence: String = sentence.into();
         Self { code, sentence: printable::one_line(&sentence).into_owned() }
     }
 
-    /// What can be put right at any moment: worth another try.
+    /// Returns the error for a fault that can be repaired at any moment, so that a retry makes sense.
     pub fn for_now(sentence: impl Into<String>) -> Self {
         Self::with(Code::Generic, sentence)
     }
 }
 
-/// The container's name: what a stop and a probe need, even where all else is wrong.
+/// Returns the container's name, which a stop and a probe need even if all other parameters are wrong.
 pub fn container_name(env: &Env) -> String {
     text(env, &NAME).unwrap_or_default().to_owned()
 }
 
-/// The directory of etcd's configuration, which a stop looks into even where all else is wrong.
+/// Returns the directory of etcd's configuration, which a stop reads even if all other parameters are wrong.
 pub fn config_location(env: &Env) -> PathBuf {
     PathBuf::from(text(env, &CONFIG_LOCATION).unwrap_or_default())
 }
 
-/// The parameter that gives how many backups are kept.
+/// The name of the parameter for the number of backups.
 pub const BACKUPS: &str = MAX_BACKUP_SNAPSHOTS.name;
 
-/// Returns whether a value of [`BACKUPS`] is the 0 that counts as 1.
+/// Returns whether a value of [`BACKUPS`] is 0, which counts as 1.
 pub fn keeps_no_backup(value: &str) -> bool {
     value.trim().parse::<u64>() == Ok(0)
 }
 
-/// Returns what a check of the parameters refuses, and what every action of an existing resource works with: an etcd that runs is
-/// not stopped for it.
+/// Returns the fault that a check of the parameters refuses, and that the actions of an existing resource tolerate,
+/// because a running etcd must not be stopped for it.
 pub fn outdated(env: &Env) -> Option<Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
     image.and_then(|image| image_fits(image).err()).or_else(|| no_backup(env)).or_else(|| no_primary(env))
@@ -163,14 +164,14 @@ fn no_backup(env: &Env) -> Option<Invalid> {
 
 /// Reads the parameters from the environment.
 pub fn parse(env: &Env) -> Result<Params, Invalid> {
-    // Not used, but a wrong one is no less wrong.
+    // The parameter has no effect, and a wrong value is still a fault.
     let _: bool = value(env, &REUSE)?;
     let params = parse_each(env)?;
     fit_together(&params)?;
     Ok(params)
 }
 
-/// Each by itself.
+/// Parses each parameter by itself.
 fn parse_each(env: &Env) -> Result<Params, Invalid> {
     let nodes = node_ip_map(text(env, &NODE_IP_MAP)?)?;
     Ok(Params {
@@ -201,7 +202,8 @@ fn parse_each(env: &Env) -> Result<Params, Invalid> {
     })
 }
 
-/// What holds of several parameters. Settings of a pod manifest go with those of the parameters, and are looked at with it.
+/// Checks the parameters against each other. With a pod manifest, its settings are checked together with those of the
+/// parameters.
 fn fit_together(params: &Params) -> Result<(), Invalid> {
     if params.client_port == params.peer_port {
         return Err(Invalid::everywhere(format!(
@@ -215,13 +217,13 @@ fn fit_together(params: &Params) -> Result<(), Invalid> {
     }
 }
 
-/// Whether etcd takes `settings` beside each other and the ports.
+/// Checks whether etcd accepts `settings` together with each other and the ports.
 pub fn settings_fit(params: &Params, settings: &[Setting]) -> Result<(), Invalid> {
     let taken = [("client_port", params.client_port), ("peer_port", params.peer_port)];
     settings::fit_together(settings, &taken).map_err(|why| Invalid::everywhere(format!("etcd_settings: {why}")))
 }
 
-/// The certificates decide: where they are given, nothing of OpenShift is read.
+/// Returns the source. If certificates are given, nothing of OpenShift is read.
 fn source(env: &Env) -> Result<Source, Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
     let (Some(certificates), image) = (certificates(env)?, image) else {

@@ -1,5 +1,5 @@
-//! What follows a round: each function here observes it, and changes neither the round nor the action's answer.
-//! A panic in one of them is a line of the log.
+//! Observers of a finished round, which change neither the round nor the action's answer. A panic in one of them is
+//! only logged.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use crate::os::isolated::isolated;
 use crate::records::decision_log::{self, Entry};
 use crate::records::events::own::{self, GivenUp};
 
-/// The observers of one action's rounds, and what they keep from one to the next.
+/// The observers of an action's rounds, and their state between rounds.
 pub(super) struct Watch<'a> {
     context: &'a Context,
     request: Request,
-    /// The reason that was logged last: a wait of many rounds is one line.
+    /// The last logged reason, so that a wait of many rounds is one line.
     pub(super) last_because: Option<Reason>,
-    /// Whether the round has something that was not logged before.
+    /// True if the round has something that was not logged before.
     is_news: bool,
     spent: Spent,
 }
 
-/// Where the time of a recovery went, since it was announced.
+/// The time of a recovery since its announcement, by its use.
 #[derive(Default)]
 struct Spent {
     looking: Duration,
@@ -52,7 +52,7 @@ impl<'a> Watch<'a> {
         isolated("log", || self.is_news |= self.log(plan));
     }
 
-    /// Observes it after its last effect, or after the one that failed.
+    /// Observes a round after its last effect, or after the one that failed.
     pub(super) fn finished(&mut self, round: &Round) {
         isolated("times", || self.count(round));
         isolated("log", || warn_of_a_machine(&round.evidence, &round.decision.plan));
@@ -72,7 +72,8 @@ impl<'a> Watch<'a> {
         isolated("events", || self.last_because.iter().for_each(|because| self.tell_refusal(because)));
     }
 
-    /// Counts from the announcement on, and logs the sums at the end. Fencing, and what was waited for before it, are not the agent's.
+    /// Sums the times from the announcement on, and logs the sums at the end. Fencing and the waits before it are not
+    /// the agent's time.
     fn count(&mut self, round: &Round) {
         let plan = &round.decision.plan;
         if matches!(plan.because, Reason::Step(ReasonStep::AnnounceGoingOnAlone { .. })) {
@@ -92,8 +93,8 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// A recovery that each action leaves to the next one would never be begun. A notification that is about something else says
-    /// nothing of it.
+    /// Counts a recovery that each action leaves to the next one, because it would never begin. A notification about
+    /// another event does not reset the count.
     fn count_postponed(&self, because: &Reason) {
         let is_postponed = *because == Reason::Waiting(Wait::MoreTime);
         if is_postponed || self.request == Request::Monitor {
@@ -101,7 +102,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// A record that cannot be kept must not keep etcd from being kept.
+    /// Records the decision. A failure to record must not affect etcd.
     fn record(&self, round: &Round) {
         let outcome = round.performed.as_ref().map_or_else(ToString::to_string, |()| "done".to_owned());
         let Some(directory) = &self.context.decisions else { return };
@@ -112,7 +113,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Makes events of what was changed by the effects that were performed, and of a refusal.
+    /// Makes events of the performed effects, and of a refusal.
     fn tell(&self, round: &Round) {
         let Some(directory) = &self.context.events else { return };
         let Round { evidence, decision, done, .. } = round;
@@ -129,7 +130,7 @@ impl<'a> Watch<'a> {
                 own::tell(directory, evidence.own_etcd.known().map(|etcd| own::of_leader(node, etcd)));
             }
         }
-        // Who was alone has something to write down where there are two voters again: that it remembers it.
+        // The former sole voter has an effect when there are two voters again: it remembers the new voter.
         if *done > 0 {
             let was_sole =
                 evidence.boot_state().and_then(|memory| memory.voter.as_ref()).is_some_and(|voter| voter.sole);
@@ -155,7 +156,7 @@ impl<'a> Watch<'a> {
         }
         let quiet = plan.effects.is_empty()
             && match &plan.because {
-                // That a notification changes nothing is to be read where etcd lacks a leader.
+                // The log should show that a notification changes nothing while etcd lacks a leader.
                 Reason::Running(
                     Health::LeaderlessPeerNotConfirmed { .. } | Health::LeaderlessPeerKeepsItsClaim { .. },
                 ) => self.request != Request::Notify,
@@ -184,8 +185,9 @@ fn given_up(context: &Context) -> GivenUp {
     GivenUp { path: path.display().to_string(), fork: kept.alone_revision, last, kept: kept.kept }
 }
 
-/// Writes down the process of an etcd that only podman has shown so far, so that the next round finds it in /proc. The
-/// observer does not write it, because an operator's command observes, too. After a `podman restart` its scopes are new.
+/// Records the process of an etcd that so far only podman has shown, so that the next round finds it in `/proc`. The
+/// observation does not record it, because an operator's command observes, too. After a `podman restart` its scopes are
+/// new.
 fn remember(context: &Context, container: &Fact<Container>) {
     let Some(found) = container.known().and_then(|container| container.found.as_ref()) else { return };
     process::remember(&context.process_path, found.pid);
@@ -194,8 +196,8 @@ fn remember(context: &Context, container: &Fact<Container>) {
     }
 }
 
-/// A node that may be on its way out is added all the same, see `Evidence::machine_is_deleted`; told when it is added, as
-/// what cannot be asked is asked with every monitor.
+/// Logs that a node is added although its machine could not be asked for, see `Evidence::machine_is_deleted`. It logs
+/// only at the addition, because every monitor would repeat it.
 fn warn_of_a_machine(evidence: &Evidence, plan: &Plan) {
     let adds = plan.effects.iter().any(|effect| matches!(effect, Effect::AddLearner { .. }));
     if let Fact::Unknown(why) = &evidence.local.machine_is_deleted
@@ -211,7 +213,7 @@ mod tests {
     use super::*;
     use crate::decide::evidence::Found;
 
-    /// As after somebody else's `podman restart`.
+    /// This is the state after another program's `podman restart`.
     #[test]
     fn another_process_of_the_container_is_remembered_in_the_place_of_the_one_that_is_gone() {
         let dir = tempfile::tempdir().unwrap();

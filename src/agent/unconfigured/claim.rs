@@ -1,4 +1,5 @@
-//! The claim to run standalone, which a final stop gives up: while it lasts, only fencing lets the other node continue alone.
+//! The claim to run standalone, which a final stop gives up. While it lasts, only fencing lets the other node run
+//! standalone.
 
 use std::path::PathBuf;
 
@@ -10,10 +11,11 @@ use crate::base::Fact;
 use crate::decide::evidence::{BootState, Cib, PeerNode, PublishedState};
 use crate::records::state_file;
 
-/// Gives up what this node claims, as a final stop with parameters does. etcd is gone by now, so no failure changes the answer.
+/// Gives up this node's claim, as a final stop with parameters does. etcd has ended already, so no failure changes the
+/// answer.
 pub(in crate::agent) fn give_up_the_claim(env: &Env, programs: &Programs) {
     let Err(why) = give_up(env, programs) else { return };
-    // A node without a memory has run no voter since its boot, so it claims nothing that Pacemaker has not forgotten, too.
+    // A node without a memory has run no voter since its boot, so it has no claim that Pacemaker would still have.
     match state_file::read::<BootState>(&memory_path(env)) {
         Fact::Absent => log::debug!("whether this node claims to run standalone was not read: {why}"),
         _ => log::warn!("this node's claim to run standalone stays, and the other node may wait for this one: {why}"),
@@ -30,7 +32,7 @@ fn give_up(env: &Env, programs: &Programs) -> Result<(), String> {
     if keeps_it(env, &node, &cib) {
         return Ok(());
     }
-    // The memory first: this node must not count on a claim that the other one sees given up.
+    // The memory comes first, because this node must not rely on a claim that the other one sees given up.
     forget_the_voter(env)?;
     match cib.own_record {
         Some(record) if record.claims => {
@@ -41,8 +43,8 @@ fn give_up(env: &Env, programs: &Programs) -> Result<(), String> {
     }
 }
 
-/// Returns whether the claim stays, as it does for a stop with parameters: a start follows, or the other node cannot see that it is
-/// given up.
+/// Returns whether the claim stays, as for a stop with parameters: a start follows, or the other node cannot see that
+/// the claim is given up.
 fn keeps_it(env: &Env, node: &str, cib: &Cib) -> bool {
     let restarts = env.notify().is_some_and(|notify| notify.start.contains(node));
     restarts || cib.others.restart_no_leave || matches!(cib.peer_machine(), PeerNode::Down | PeerNode::Lost)
@@ -69,7 +71,7 @@ mod tests {
     const MEMORY: &str = r#"{"boot_id":"b","voter":{"cluster_id":1,"member_id":2,"lineage":{"forks":0,"by":""},"sole":false},
         "promoted":true,"start_failures":2}"#;
 
-    /// A CIB in which node1 claims, with node2 in the membership or not.
+    /// Returns a CIB in which node1 has a claim, with node2 in the membership or not.
     fn cib_of(record: &str, peer_is_in: bool, more: &str) -> String {
         let record = record.replace('"', "&quot;");
         let crmd = if peer_is_in { "online" } else { "offline" };
@@ -103,7 +105,7 @@ mod tests {
             state_file::memory_path(self.dir.path(), "etcd")
         }
 
-        /// A stop with a wrong parameter, in a transition that starts `start` again.
+        /// Runs a stop with a wrong parameter, in a transition that starts `start` again.
         fn stop(&self, start: &str) {
             let place = self.dir.path().display().to_string();
             let pairs = [
@@ -117,7 +119,7 @@ mod tests {
             give_up_the_claim(&env, &self.programs);
         }
 
-        /// What was published, but for questions.
+        /// Returns the published values, without queries.
         fn published(&self) -> Vec<String> {
             let typed = std::fs::read_to_string(self.dir.path().join("typed")).unwrap_or_default();
             typed.lines().filter(|line| line.contains("--update")).map(str::to_owned).collect()
@@ -134,7 +136,7 @@ mod tests {
         serde_json::to_string(&serde_json::from_str::<PublishedState>(RECORD).unwrap()).unwrap()
     }
 
-    /// Else the other node waits for a claim that nothing gives up any more.
+    /// Otherwise the other node would wait for a claim that nothing gives up any more.
     #[test]
     fn a_final_stop_with_wrong_parameters_gives_its_claim_up() {
         let claims = claims();
@@ -156,7 +158,7 @@ mod tests {
             [(cib_of(&claims, true, ""), "node1"), (cib_of(&claims, false, ""), ""), (cib_of(&claims, true, flag), "")]
         {
             let node = Node::with(&cib);
-            // What is set live is what counts.
+            // The live value counts.
             let live = format!(
                 "echo \"$@\" >> {}; case \"$*\" in *restart_no_leave*) echo 'name=\"restart_no_leave\" host=\"node1\" value=\"true\"';; esac",
                 node.dir.path().join("typed").display()
@@ -167,7 +169,7 @@ mod tests {
         }
     }
 
-    /// etcd is gone: the stop has succeeded, and what could not be done is in the log.
+    /// etcd is gone, so the stop has succeeded, and its failures are in the log.
     #[test]
     fn what_cannot_be_read_or_written_changes_no_stop() {
         let node = Node::with("<cib");

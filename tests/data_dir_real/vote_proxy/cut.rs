@@ -1,5 +1,5 @@
-//! What the vote proxy cannot know: whether the other node stands in, too. Shown on purpose, so that nobody takes the module
-//! for safe by itself: the exclusion comes from confirmed fencing and from the rules in `src/decide`.
+//! A limit of the vote proxy: it cannot know whether the other node runs one, too. The test shows that the module alone
+//! is not safe. The exclusion comes from confirmed fencing and from the rules in `src/decide`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::proxy::Proxy;
 use crate::each_version;
 use crate::etcd::{Etcd, Place, Version};
 
-/// A member that the other one reaches through a proxy only; and where it really listens.
+/// Returns a member that the other one reaches only through a proxy, with the address where it really listens.
 fn behind_a_proxy(version: &Version, root: &std::path::Path, name: &str) -> (Place, String, Proxy) {
     let mut place = Place::new(version, root, name);
     let listens = place.peer_url.clone();

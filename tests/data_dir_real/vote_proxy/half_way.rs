@@ -13,7 +13,7 @@ use super::pair::{Pair, Survivor, WITHIN, Writers, borrowed};
 use crate::each_version;
 use crate::etcd::{Etcd, Version, until};
 
-/// Where a vote proxy may have come to its end.
+/// The steps after which a vote proxy may end.
 const STEPS: [ProxyStep; 7] = [
     ProxyStep::Look,
     ProxyStep::Attach,
@@ -24,7 +24,8 @@ const STEPS: [ProxyStep; 7] = [
     ProxyStep::Remove,
 ];
 
-/// A pair of which one is killed under writers, and a vote proxy that ends after `step`; with what was acknowledged by then.
+/// Starts a pair, kills one under writers, and ends a vote proxy after `step`. Returns the writes that were
+/// acknowledged until then.
 fn ended_after(step: ProxyStep, version: &Version, root: &Path) -> (Survivor, Etcd, BTreeSet<String>) {
     let (survivor, mut dead) = Pair::start(version, root).split(true);
     let writers = Writers::start(&[(&survivor.etcd, "a"), (&dead, "b")]);
@@ -59,7 +60,8 @@ fn a_second_vote_proxy_finishes_what_a_first_one_began() {
     });
 }
 
-/// Killed before the next write, our etcd may wait for the dead member's vote once more; and gets it once more.
+/// If our etcd is killed before the next write, it may wait for the dead member's vote once more. Then another vote
+/// proxy casts it.
 #[test]
 fn a_survivor_that_is_killed_at_once_is_helped_by_another_vote_proxy() {
     each_version(|version, root| {
@@ -73,7 +75,7 @@ fn a_survivor_that_is_killed_at_once_is_helped_by_another_vote_proxy() {
         until("its peer port", || peer::look(&survivor.place, WITHIN).ok());
         let voters = survivor.voters();
         println!("etcd {}: {} voters after a kill right after the take-over", version.number, voters.len());
-        // Or it applies the removal by itself after we looked, and has no stream for the dead member any more.
+        // Or it applies the removal by itself after the observation, and no longer has a stream for the dead member.
         if voters.len() == 2 && survivor.try_vote_proxy().is_err() {
             until("it to be the only voter", || (survivor.voters() == [survivor.me]).then_some(()));
         }
@@ -100,7 +102,7 @@ fn the_restart_as_a_cluster_of_one_is_always_left() {
     });
 }
 
-/// It was no death: the member was frozen, and is there again after some step.
+/// The member was not dead but frozen, and wakes up after some step.
 #[test]
 fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() {
     each_version(|version, root| {
@@ -132,7 +134,7 @@ fn a_member_that_wakes_up_has_its_seat_back_and_nothing_is_granted_after_that() 
     });
 }
 
-/// Its node was not fenced at all, and starts it anew while the vote proxy is attached.
+/// The member's node was not fenced at all, and restarts it while the vote proxy is attached.
 #[test]
 fn a_member_that_is_started_again_has_its_seat_back() {
     each_version(|version, root| {
@@ -142,7 +144,7 @@ fn a_member_that_is_started_again_has_its_seat_back() {
         clock::sleep(Duration::from_millis(1500));
         let mut again = None;
         let wish = {
-            // Elections in vain move the term.
+            // Failed elections increase the term.
             let moved = peer::vote_proxy(&survivor.place, &Wish { term: 0, ..survivor.wish() }, WITHIN).unwrap_err();
             Wish { term: moved.moved_to.unwrap(), ..survivor.wish() }
         };

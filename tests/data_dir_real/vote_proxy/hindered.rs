@@ -1,5 +1,6 @@
-//! A survivor with a trouble of its own while the vote proxy comes: no room for a write, a long queue of entries that it has not
-//! applied, a disk that is slow to sync. The vote proxy takes over or gives up in its time; what was acknowledged is there.
+//! A survivor with a problem of its own while the vote proxy runs: no space for a write, a long queue of unapplied
+//! entries, or a disk that is slow to sync. The vote proxy takes over or gives up in time, and acknowledged writes are
+//! kept.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
@@ -13,14 +14,14 @@ use super::pair::{Pair, Survivor, WITHIN};
 use crate::each_version;
 use crate::etcd::{Asker, Etcd, until};
 
-/// How long the pair is without one of its members before the vote proxy comes.
+/// The time for which the pair lacks one of its members before the vote proxy runs.
 const ALONE: Duration = Duration::from_millis(1500);
-/// The smallest room for data that soon is too small.
+/// The smallest quota, which is soon exceeded.
 const QUOTA: &str = "4194304";
-/// Beyond its own limit a vote proxy still has to be told that its time is over.
+/// The limit for a vote proxy, which includes the time in which it notices that its own limit has passed.
 const IN_TIME: Duration = Duration::from_secs(5);
 
-/// Stands in once, with the looks anew that a caller has; how it ended, and that it ended in its time.
+/// Runs a vote proxy with a caller's retries. Returns its result, and asserts that it ended in time.
 fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
     let one = |wish: &_| {
         let began = Instant::now();
@@ -31,7 +32,7 @@ fn bounded(survivor: &Survivor) -> Result<Taken, GivenUp> {
     survivor.looking_anew(one)
 }
 
-/// Writes until etcd has no room; what it acknowledged.
+/// Writes until etcd has no space. Returns the acknowledged keys.
 fn fill(etcd: &Etcd) -> BTreeSet<String> {
     let mut asker = etcd.client();
     let mut acknowledged = BTreeSet::new();
@@ -62,7 +63,7 @@ fn an_etcd_without_room_is_taken_over_and_says_so_still() {
         let refused = asker.put("w/after", vec![1]).unwrap_err().to_string();
         assert!(refused.contains("database space exceeded"), "{refused}");
         survivor.has_all(&acknowledged);
-        // It says so still, for whoever disarms it.
+        // The alarm is still there for the operator to disarm.
         survivor.writes_its_log();
         let Asker { runtime, client } = &mut asker;
         let alarms = runtime.block_on(client.alarm(AlarmAction::Get, AlarmType::None, None)).unwrap();
@@ -72,11 +73,12 @@ fn an_etcd_without_room_is_taken_over_and_says_so_still() {
     });
 }
 
-/// How many writes are on their way at once, and what each weighs.
+/// The number of writes in flight, and the size of each.
 const IN_FLIGHT: usize = 3000;
 const WEIGHT: usize = 20_000;
 
-/// Sends all of them at once to `etcd`, ends `dead` in the middle, and tells which were acknowledged, in the end.
+/// Sends all writes at once to `etcd`, and ends `dead` in the middle. The thread returns the keys that were finally
+/// acknowledged.
 fn burst(etcd: &Etcd, dead: &mut Etcd) -> std::thread::JoinHandle<BTreeSet<String>> {
     let url = etcd.place.client_url.clone();
     let (began, begun) = std::sync::mpsc::channel();
@@ -129,7 +131,7 @@ fn a_long_queue_of_entries_is_taken_along() {
     });
 }
 
-/// strace, which lets every sync of a process take its time; ended with it.
+/// An strace that delays every sync of a process, and ends when dropped.
 struct SlowSyncs(Child);
 
 impl SlowSyncs {
@@ -163,8 +165,8 @@ impl Drop for SlowSyncs {
     }
 }
 
-/// etcd answers nobody before its log is on the disk: within its three seconds the vote proxy cannot end. It gives up, and what it
-/// began is finished by the next one, or by a start: here by both, one after the other.
+/// etcd answers only after its log is on the disk, so the vote proxy cannot complete within three seconds. It gives up,
+/// and the next one, or a start, completes its work: here both, one after the other.
 #[test]
 fn a_disk_that_syncs_in_three_seconds_is_not_waited_for() {
     each_version(|version, root| {

@@ -1,4 +1,4 @@
-//! A pair of etcds, writers on both, and the vote proxy for one of them.
+//! A pair of etcds with writers on both, and the vote proxy for one of them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,12 +15,12 @@ use tandem::os::clock;
 use crate::auth;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
-/// What an action gives a vote proxy.
+/// The time that an action gives to a vote proxy.
 pub(crate) const WITHIN: Duration = Duration::from_secs(3);
-/// How often the caller looks anew after the term has moved: without pre-vote it does at each election in vain.
+/// The number of a caller's retries after the term has moved. Without pre-vote every failed election moves it.
 const LOOKS: u32 = 5;
 
-/// Two voters, each of which knows the other over TLS.
+/// Two voters that authenticate each other by TLS.
 pub(crate) struct Pair {
     pub(crate) leader: Etcd,
     pub(crate) follower: Etcd,
@@ -29,7 +29,7 @@ pub(crate) struct Pair {
     pub(crate) more: Vec<String>,
 }
 
-/// The arguments by which etcd's peers know each other.
+/// Returns the arguments for TLS between the peers.
 fn peer_tls(credentials: &Credentials) -> Vec<String> {
     let file = |path: &Path| path.display().to_string();
     let Credentials { trusted_ca_file, cert_file, key_file } = credentials;
@@ -50,7 +50,7 @@ fn peer_tls(credentials: &Credentials) -> Vec<String> {
     .to_vec()
 }
 
-/// A place for a member that its peers reach over TLS.
+/// Returns a place for a member with a TLS peer URL.
 pub(crate) fn place(version: &Version, root: &Path, name: &str) -> Place {
     let mut place = Place::new(version, root, name);
     place.peer_url = place.peer_url.replace("http://", "https://");
@@ -66,7 +66,7 @@ impl Pair {
         Self::start_with(version, root, &[])
     }
 
-    /// The same, with these arguments besides.
+    /// Starts a pair with these additional arguments.
     pub(crate) fn start_with(version: &Version, root: &Path, besides: &[&str]) -> Self {
         let (credentials, _) = auth::certificates(root);
         let mut more = peer_tls(&credentials);
@@ -77,7 +77,7 @@ impl Pair {
         Self { leader, follower, credentials, more }
     }
 
-    /// The one that lives, and the one that dies.
+    /// Returns the member that survives, and the one that dies.
     pub(crate) fn split(self, leader_dies: bool) -> (Survivor, Etcd) {
         let Self { leader, follower, credentials, more } = self;
         let (etcd, dead) = if leader_dies { (follower, leader) } else { (leader, follower) };
@@ -87,7 +87,7 @@ impl Pair {
     }
 }
 
-/// The leader first.
+/// Returns both, the leader first.
 pub(crate) fn in_order(mut one: Etcd, mut two: Etcd) -> (Etcd, Etcd) {
     let leader = one.wait().status().unwrap().leader();
     let second = two.wait().status().unwrap().header().unwrap().member_id();
@@ -98,7 +98,7 @@ pub(crate) fn own_id(etcd: &Etcd) -> u64 {
     etcd.client().status().unwrap().header().unwrap().member_id()
 }
 
-/// An etcd whose peer dies.
+/// An etcd that loses its peer.
 pub(crate) struct Survivor {
     pub(crate) etcd: Etcd,
     pub(crate) place: peer::Place,
@@ -110,13 +110,13 @@ pub(crate) struct Survivor {
 impl Survivor {
     pub(crate) fn wish(&self) -> Wish {
         let seen = peer::look(&self.place, WITHIN).unwrap();
-        // With auth on, nobody is told the term without a user.
+        // With auth on, etcd reports the term only to a known user.
         let status = self.etcd.client().status();
         let (term, applied) = status.map_or((0, 0), |status| (status.raft_term(), status.raft_applied_index()));
         Wish { cluster_id: seen.cluster_id, me: self.me, dead: self.dead, term, applied }
     }
 
-    /// Stands in, with the looks anew that a caller has.
+    /// Runs the vote proxy with a caller's retries.
     pub(crate) fn vote_proxy(&self) -> Taken {
         self.try_vote_proxy().unwrap_or_else(|error| panic!("{error}"))
     }
@@ -125,7 +125,7 @@ impl Survivor {
         self.looking_anew(|wish| peer::vote_proxy(&self.place, wish, WITHIN))
     }
 
-    /// Stands in up to the end of `step`.
+    /// Runs the vote proxy up to the end of `step`.
     pub(crate) fn vote_proxy_up_to(&self, step: ProxyStep) -> GivenUp {
         let ended = self.looking_anew(|wish| self.up_to(wish, step)).unwrap_err();
         assert!(ended.step == step && ended.why.starts_with("ended here"), "{ended}");
@@ -136,7 +136,7 @@ impl Survivor {
         peer::vote_proxy_while(&self.place, wish, WITHIN, &mut |step| step != last)
     }
 
-    /// Tries again in the term that our etcd answers; the dead member really is dead here.
+    /// Retries with the term that our etcd reports. That is safe here because the dead member really is dead.
     pub(crate) fn looking_anew(&self, attempt: impl Fn(&Wish) -> Result<Taken, GivenUp>) -> Result<Taken, GivenUp> {
         let mut wish = self.wish();
         let mut outcome = attempt(&wish);
@@ -153,20 +153,20 @@ impl Survivor {
         members.iter().filter(|member| !member.is_learner).map(|member| member.id).collect()
     }
 
-    /// Has something written to its log that needs no room; what was decided before is on its disk then.
+    /// Writes to its log without needing space, which syncs earlier decisions to its disk.
     pub(crate) fn writes_its_log(&self) {
         let Asker { runtime, client } = &mut self.etcd.client();
         runtime.block_on(client.alarm(AlarmAction::Get, AlarmType::None, None)).unwrap();
     }
 
-    /// Kills it, and starts it as it is started every day.
+    /// Kills it, and starts it normally.
     pub(crate) fn restart(&mut self) {
         self.etcd.kill();
         self.etcd = self.etcd.place.run(&borrowed(&self.more));
         self.etcd.wait();
     }
 
-    /// That each of these keys is there.
+    /// Asserts that all of these keys exist.
     pub(crate) fn has_all(&mut self, acknowledged: &BTreeSet<String>) {
         let keys: BTreeSet<String> = self.etcd.wait().keys("w/").into_iter().collect();
         let lost: Vec<&String> = acknowledged.difference(&keys).collect();
@@ -174,10 +174,10 @@ impl Survivor {
     }
 }
 
-/// Acknowledged keys, and when.
+/// Acknowledged keys with their times.
 type Acknowledged = Vec<(Instant, String)>;
 
-/// Threads that write to an etcd each, one key after the other.
+/// Threads that each write to an etcd, one key after the other.
 pub(crate) struct Writers {
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Acknowledged>>,

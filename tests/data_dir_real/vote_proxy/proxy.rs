@@ -1,11 +1,11 @@
-//! A way between two members that can be cut.
+//! A connection between two members that can be cut.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Passes connections on to an address, until it is cut.
+/// A proxy that forwards connections to an address until it is cut.
 pub(crate) struct Proxy {
     pub(crate) address: String,
     is_cut: Arc<AtomicBool>,

@@ -1,4 +1,4 @@
-//! A whole take-over: what it takes, and what clients notice.
+//! A complete take-over: its duration, and its effects on clients.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use crate::each_version;
 use crate::etcd::{Asker, Etcd, Place, Version};
 
 const LEASE_S: i64 = 30;
-/// How long the dead member's node is being fenced.
+/// The time that fencing of the dead member's node takes.
 const FENCED: Duration = Duration::from_millis(2500);
-/// Nobody is to wait longer than this for a write, on a machine that has other things to do.
+/// The longest acceptable time of a write, on a busy machine.
 const AT_MOST: Duration = Duration::from_secs(2);
 
-/// Waits until `revision` has come on the watch, and counts its events.
+/// Waits until the watch has reported `revision`. Returns the number of its events.
 fn count(asker: &mut Asker, stream: &mut etcd_client::WatchStream, revision: i64) -> usize {
     let counting = async {
         let mut seen = 0;
@@ -44,7 +44,7 @@ struct Client {
 }
 
 impl Client {
-    /// One with a lease and a watch, on the etcd that will survive.
+    /// Returns a client with a lease and a watch, on the etcd that will survive.
     fn of(etcd: &Etcd) -> Self {
         let mut asker = etcd.client();
         let lease = asker.runtime.block_on(asker.client.lease_grant(LEASE_S, None)).unwrap().id();
@@ -56,7 +56,7 @@ impl Client {
         Self { asker, lease, stream, since }
     }
 
-    /// That the lease lives, and that the watch has brought every write.
+    /// Asserts that the lease is alive, and that the watch has reported every write.
     fn has_noticed_nothing(&mut self) {
         let Self { asker, lease, stream, since } = self;
         let options = LeaseTimeToLiveOptions::new();
@@ -108,7 +108,7 @@ fn a_survivor_that_led_goes_on_and_nothing_is_lost() {
     each_version(|version, root| take_over(version, Pair::start(version, root), false));
 }
 
-/// Fencing may be done before the old leader has noticed anything: it leads still when the vote proxy comes.
+/// Fencing may end before the old leader has noticed anything: then it still leads when the vote proxy runs.
 #[test]
 fn a_survivor_that_still_leads_goes_on() {
     each_version(|version, root| {

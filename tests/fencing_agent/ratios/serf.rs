@@ -10,9 +10,9 @@ use crate::executable;
 use crate::namespaces::program;
 
 const SERF: &str = "target/fencing/serf/usr/bin/serf";
-/// The agents have 7946, which is serf's own, too.
+/// The port of serf here, because the agents use 7946, which is serf's default, too.
 const PORT: u16 = 7947;
-/// What serf runs at each event: a line for each node that it names.
+/// The script that serf runs at each event: it writes a line for each node in the event.
 const HANDLER: &str =
     "at=$EPOCHREALTIME\nwhile read -r name rest; do echo \"$at $SERF_EVENT $name\"; done >> \"$HEARD\"";
 
@@ -45,12 +45,12 @@ impl Serfs {
         let children = cluster.nodes.iter().zip(&files).map(start).collect();
         let names = cluster.nodes.iter().map(|node| node.name.clone()).collect();
         let serfs = Self { children, files, names };
-        // `serf join` succeeds with one answer, and a serf that starts later is not joined.
+        // `serf join` succeeds with a single answer, and does not join a serf that starts later.
         eventually("serf does not start", || serfs.join() && seen_from(&serfs.names[0]) == serfs.names.len());
         serfs
     }
 
-    /// Has the first one join all others: after a cut each would wait for its next attempt.
+    /// Makes the first host join all others. Otherwise each would wait for its next attempt after a cut.
     pub(super) fn join(&self) -> bool {
         let mut join = program("nsenter");
         join.arg("--net=/run/netns/n1").arg(serf()).args(["join", "-replay=false"]);
@@ -89,7 +89,7 @@ impl Drop for Serfs {
     }
 }
 
-/// Returns how many hosts the serf of this node sees.
+/// Returns the number of hosts that this node's serf reports as alive.
 fn seen_from(name: &str) -> usize {
     let mut members = program("nsenter");
     members.arg(format!("--net=/run/netns/{name}")).arg(serf()).args(["members", "-status=alive"]);

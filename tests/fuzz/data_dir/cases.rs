@@ -1,5 +1,5 @@
-//! Turns any bytes into a data dir: mostly a sound one at first, with right checksums so that everything behind them
-//! is reached, then damaged. proptest and cargo-fuzz both feed it.
+//! Conversion of any bytes into a data dir. Mostly it is sound at first, with valid checksums, so that the readers
+//! reach everything, and is then damaged. proptest and cargo-fuzz both use it.
 
 use tandem::adapters::data_dir::MemoryDir;
 
@@ -7,10 +7,10 @@ use crate::writer::{
     ADD, Changed, ME, Message, OTHER, PEER, Writer, database, database_of_keys, learner, member, promotion, snapshot,
 };
 
-/// Files stay below this, so that millions of cases take minutes.
+/// The limit of a file's size, so that millions of cases take minutes.
 const LARGEST: usize = 64 * 1024;
 
-/// The bytes of a case, taken as one choice after the other; zeros when they are used up.
+/// The bytes of a case, consumed as one choice after the other. They are followed by zeros.
 struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {
@@ -24,7 +24,7 @@ impl<'a> Choices<'a> {
         head
     }
 
-    /// Mostly small, at times huge.
+    /// Returns a number, mostly small and sometimes huge.
     fn number(&mut self) -> u64 {
         match self.byte() {
             255 => {
@@ -67,12 +67,12 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// The data dir that `input` stands for.
+/// Returns the data dir that `input` encodes.
 pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
     let mut choices = Choices(input);
     let mode = choices.byte();
     if mode % 16 == 15 {
-        // Nothing but the bytes themselves.
+        // This mode uses the bytes themselves.
         let name = format!("{:016x}-{:016x}.wal", 0, 0);
         let (database, wal) = choices.0.split_at(choices.0.len() / 4);
         return MemoryDir { wals: vec![(name, wal.to_vec())], snaps: Vec::new(), database: database.to_vec() };
@@ -86,7 +86,7 @@ pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
     let mut dir = MemoryDir::default();
     while !choices.0.is_empty() && writer.tail().len() < LARGEST {
         let kind = choices.byte() % 16;
-        // Half of the cases have nothing in them that etcd would never write, so that they get far.
+        // Half of the cases contain nothing that etcd would not write, so that they get far.
         let kind = if mode & 16 == 0 { SOUND[usize::from(kind)] } else { kind };
         step(kind, &mut choices, &mut writer, &mut dir);
     }
@@ -103,10 +103,10 @@ pub(crate) fn data_dir(input: &[u8]) -> MemoryDir {
     dir
 }
 
-/// The kinds of steps that etcd takes itself.
+/// The kinds of steps that etcd itself takes.
 const SOUND: [u8; 16] = [0, 1, 2, 0, 4, 5, 6, 7, 8, 8, 10, 11, 0, 5, 0, 15];
 
-/// One thing that etcd, or something worse, would append.
+/// Appends one step of etcd's, or a worse one.
 fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut MemoryDir) {
     let next = writer.index.wrapping_add(1);
     match kind {
@@ -139,7 +139,7 @@ fn step(kind: u8, choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut Memo
     }
 }
 
-/// A database of changes with revisions that mostly rise.
+/// Returns a database of changes with mostly increasing revisions.
 fn keys(choices: &mut Choices<'_>) -> Vec<u8> {
     let mut revision = 0_u64;
     let count = choices.below(12);
@@ -168,7 +168,7 @@ fn add_snapshot(choices: &mut Choices<'_>, writer: &mut Writer, dir: &mut Memory
     dir.snaps.push((name, bytes));
 }
 
-/// Damages a file in one place.
+/// Damages a file at one place.
 fn spoil(choices: &mut Choices<'_>, bytes: &mut Vec<u8>) {
     let at = choices.below(bytes.len());
     let count = choices.below(600).min(bytes.len() - at);
@@ -187,8 +187,8 @@ fn spoil(choices: &mut Choices<'_>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Walks through the changes of keys, which rise, and through the requests of the log. Returns how many changes there were, where
-/// all of them can be read.
+/// Walks through the changes of keys, which must increase, and through the requests of the log. Returns the number of
+/// changes if all of them can be read.
 pub(crate) fn walk(dir: &MemoryDir) -> Option<usize> {
     let _ = dir.above();
     let mut changes = dir.changes().ok()?;

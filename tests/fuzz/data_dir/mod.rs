@@ -1,7 +1,7 @@
-//! The readers of what other programs wrote get everything that can be there: no panic, no hang, no memory beyond what
-//! is read, and never a history that contradicts itself.
+//! The readers of other programs' files survive all inputs: no panic, no hang, no memory beyond the input, and no
+//! history that contradicts itself.
 //!
-//! `TANDEM_FUZZ_CASES` sets the number of cases for each property; a plain run does a share that CI can afford.
+//! `TANDEM_FUZZ_CASES` sets the number of cases for each property. A plain run does a share that CI can afford.
 
 mod cases;
 
@@ -15,10 +15,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use tandem::adapters::data_dir::{self, DataDir, History, MemoryDir};
 
-/// What one case may take; a thousand times what it does take.
+/// The limit for one case: a thousand times its usual duration.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Cases where nothing else is asked for.
+/// Returns the number of cases, `few` by default.
 fn cases(few: u32) -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(few, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
@@ -45,7 +45,7 @@ fn assert_consistent(history: &History) {
     assert!(!(history.has_left && history.is_voter()), "{history:?}");
 }
 
-/// Counts how cases come out, so that a generator that no longer reaches anything is noticed.
+/// A count of the cases' outcomes, which reveals a generator that no longer reaches anything.
 #[derive(Default)]
 struct Tally {
     all: Cell<u64>,
@@ -81,7 +81,7 @@ fn reading_is_bounded_and_consistent() {
     readable.assert_share(5);
 }
 
-/// Every change of a key is read once, whatever the pages lead to, and every request of the log.
+/// Every change of a key, and every request of the log, is read once, even if pages refer to each other in a circle.
 #[test]
 fn keys_are_walked_once() {
     let walked = Tally::default();
@@ -107,7 +107,7 @@ fn write(dir: &MemoryDir, to: &Path) {
     }
 }
 
-/// The WAL files of a data dir on disk.
+/// Returns the WAL files of a data dir on disk.
 fn wals(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let paths = fs::read_dir(dir.join("member/wal")).unwrap().map(|entry| entry.unwrap().path());
     let mut wals: Vec<_> = paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect();

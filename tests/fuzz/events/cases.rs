@@ -1,11 +1,11 @@
-//! What every file of events must leave true, whatever is in it. proptest and cargo-fuzz both feed it.
+//! Properties that every file of events must satisfy, with any contents. proptest and cargo-fuzz both use them.
 
 use std::path::Path;
 
 use tandem::records::events::read::{Follower, all};
 use tandem::records::events::{Event, FILES, Repeat, Type, append, reason};
 
-/// Reads `input` as both files of events in `directory`, prints it, and adds an event.
+/// Reads `input` as both files of events in `directory`, prints the events, and adds one.
 pub(crate) fn file(directory: &Path, input: &[u8]) {
     for name in FILES {
         std::fs::write(directory.join(name), input).unwrap();

@@ -1,4 +1,5 @@
-//! The files of events, which Pacemaker's user writes, too: no panic, no hang, and no more memory than the file justifies.
+//! The files of events, which Pacemaker's user also writes: no panic, no hang, and no more memory than the file
+//! justifies.
 
 mod cases;
 
@@ -6,16 +7,16 @@ use proptest::prelude::*;
 
 use crate::allocation;
 
-/// An event in memory, with its copies while both files are brought in order, per byte of its line.
+/// The memory of an event, with its copies while both files are sorted, per byte of its line.
 const FACTOR: usize = 24;
-/// What is read at a time of each file, and the lock.
+/// The memory for each file's read buffer, and for the lock.
 const CONSTANT: usize = 1024 * 1024;
 
 fn cases() -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(500, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
 
-/// A line that is an event, or nearly.
+/// Returns a line that is an event, or almost one.
 fn line() -> impl Strategy<Value = String> {
     let number = prop_oneof![0_u64..5, Just(1 << 53), Just(u64::MAX), any::<u64>()];
     let text = prop_oneof![Just("Test".to_owned()), any::<String>(), Just("\u{1b}[2J\u{202e}\r\n".to_owned())];
@@ -37,7 +38,7 @@ proptest! {
     fn any_lines_are_read_and_added_to(lines in prop::collection::vec(line(), 0..40), cut in any::<prop::sample::Index>()) {
         let directory = tempfile::tempdir().unwrap();
         let mut input = lines.join("\n").into_bytes();
-        // A loss of power, in the middle of a letter as well.
+        // Power may fail in the middle of a file, even of a character.
         input.truncate(cut.index(input.len() + 1));
         let (peak, ()) = allocation::peak(|| cases::file(directory.path(), &input));
         prop_assert!(peak <= CONSTANT + FACTOR * input.len(), "{peak} bytes for {}", input.len());

@@ -1,4 +1,4 @@
-//! What every input from outside must leave true, whatever it is. proptest and cargo-fuzz both feed it.
+//! Properties that every external input must satisfy. proptest and cargo-fuzz both use them.
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use tandem::fence::input::{from_arguments, from_lines};
 use tandem::os::secret::Scrubber;
 use tandem::os::uuid;
 
-/// Options on standard input.
+/// Checks options on standard input.
 pub(crate) fn lines(input: &[u8]) {
     let given = from_lines(input);
     let kept: usize = given.values.values().map(|value| value.bytes().len()).sum();
@@ -25,7 +25,7 @@ pub(crate) fn lines(input: &[u8]) {
     }
 }
 
-/// Options on the command line.
+/// Checks options on the command line.
 pub(crate) fn words(words: &[OsString]) {
     match from_arguments(words) {
         Ok(given) => drop(Config::read(Action::Off, &given, Environment::default())),
@@ -33,7 +33,7 @@ pub(crate) fn words(words: &[OsString]) {
     }
 }
 
-/// The body of an answer, wherever it may be read.
+/// Checks the body of an answer with all of its readers.
 pub(crate) fn body(body: &[u8]) {
     let said = complaint::read(body);
     drop((
@@ -57,13 +57,13 @@ pub(crate) fn body(body: &[u8]) {
     }
 }
 
-/// An address, a link or a fingerprint.
+/// Checks a text as an address, a link or a fingerprint.
 pub(crate) fn text(text: &str) {
     drop((Address::parse(text, 443), tls::parse_fingerprints(text), uuid::same(text, text)));
     let Ok(bmc) = Address::parse("bmc.example", 443) else { return };
     let from = Location { port: 443, path: "/redfish/v1/Systems".into() };
     for place in [bmc.follow(&from, text).ok(), bmc.here(&from, text)].into_iter().flatten() {
-        // What may be followed can be sent, and stays here.
+        // A link that may be followed is a valid URI of the same host.
         assert!(place.path.starts_with('/') && place.path.bytes().all(|byte| byte.is_ascii_graphic()), "{place:?}");
         let uri = format!("{}{}", bmc.origin(place.port), place.path).parse::<ureq::http::Uri>();
         assert_eq!(uri.ok().as_ref().and_then(|uri| uri.host()), Some("bmc.example"), "{place:?}");

@@ -1,6 +1,6 @@
-//! Whatever comes in from outside: no panic, no hang, and no more memory than the input justifies.
+//! External inputs of the fence agent: no panic, no hang, and no more memory than the input justifies.
 //!
-//! `TANDEM_FUZZ_CASES` sets the number of cases for each property; a plain run does a share that CI can afford.
+//! `TANDEM_FUZZ_CASES` sets the number of cases for each property. A plain run does a share that CI can afford.
 
 mod cases;
 
@@ -12,12 +12,12 @@ use crate::allocation;
 use proptest::prelude::*;
 use tandem::fence::options::rows;
 
-/// One input may take this much of a CPU's time at most; a parser that is worse than linear shows here.
+/// The limit of CPU time for one input, which reveals a parser that is worse than linear.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A JSON document in memory: an object of one small member takes the most for what it is, about a hundred times its text.
+/// The memory of a JSON document per byte: an object of one small member takes about a hundred times its text.
 const FACTOR: usize = 120;
-/// The tables of options, and what a message needs.
+/// The memory for the tables of options, and for a message.
 const CONSTANT: usize = 512 * 1024;
 
 /// Returns the CPU time of this thread: other tests and builds on the machine do not count.
@@ -33,7 +33,7 @@ fn bounded(size: usize, parse: impl FnOnce()) {
     assert!(peak <= CONSTANT + FACTOR * size, "{peak} bytes for an input of {size}");
 }
 
-/// Names that mean something, mixed with ones that do not.
+/// Returns known names, mixed with unknown ones.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let known: Vec<&'static str> = rows().flat_map(|row| [Some(row.name), row.old]).flatten().collect();
     prop_oneof![
@@ -156,7 +156,7 @@ proptest! {
     }
 }
 
-/// The largest inputs that are let in at all, of the kinds that would show what is worse than linear.
+/// The largest accepted inputs, of the kinds that reveal a worse than linear parser.
 #[test]
 fn the_largest_inputs() {
     let large = 256 * 1024;

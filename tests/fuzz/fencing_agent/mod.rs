@@ -1,5 +1,5 @@
-//! What other members send, once the seal is opened, and what an operator or a controller writes: no panic, no hang, and no more memory than
-//! the input justifies.
+//! Inputs from other members, after decryption, and from operators or controllers: no panic, no hang, and no more
+//! memory than the input justifies.
 
 mod cases;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::allocation;
 
 const EXAMPLE: &str = include_str!("../../../src/fencing_agent/config/example.toml");
-/// What an agent of three members is, with foca's buffers.
+/// The memory of an agent of three members, with foca's buffers.
 const CONSTANT: usize = 1024 * 1024;
 const FACTOR: usize = 256;
 
@@ -16,7 +16,7 @@ fn count() -> u32 {
     std::env::var("TANDEM_FUZZ_CASES").map_or(1_000, |cases| cases.parse().expect("TANDEM_FUZZ_CASES is a number"))
 }
 
-/// A datagram that is one of a member, or nearly: the sender, version, kind, and the number of the start.
+/// Returns a member's datagram, or almost one: sender, version, kind, and the number of the start.
 fn datagram() -> impl Strategy<Value = Vec<u8>> {
     let head = (any::<u8>(), prop_oneof![9 => Just(1_u8), 1 => any::<u8>()], 0_u8..6, 0_u64..4);
     let body = prop_oneof![
@@ -28,7 +28,7 @@ fn datagram() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// The example with a part cut out, written over or doubled.
+/// Returns the example with a part that is deleted, overwritten or doubled.
 fn configuration() -> impl Strategy<Value = String> {
     let words = prop_oneof![
         any::<String>(),

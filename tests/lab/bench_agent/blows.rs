@@ -1,4 +1,4 @@
-//! What is done to the hosts, and the times that are taken.
+//! The blows: what the bench does to the hosts, and the times that it measures.
 
 use std::time::Duration;
 
@@ -14,18 +14,18 @@ use crate::state::{self, Lab};
 use crate::story::{Story, StoryStep};
 use crate::writer::{STEADY, Writers};
 
-/// How long the bench waits for a node's return: twice the shell agent's power cut at its slowest.
+/// The longest time that the bench waits for a node's return: twice the slowest power cut of the shell agent.
 const LIMIT: Duration = Duration::from_secs(240);
-/// The same for a crash, after which there is no fencing and no boot to wait for.
+/// The same limit for a crash of etcd, which needs neither fencing nor a boot.
 pub(super) const CRASH_LIMIT: Duration = Duration::from_secs(120);
-/// No lost node boots by itself: its return is measured on its own.
+/// The boot delay that keeps a lost node off, because its return is measured separately.
 const NEVER: &str = "86400";
-/// How often the members are asked whether they are two voters.
+/// The interval at which the bench asks the members whether they are two voters.
 const POLL: Duration = Duration::from_millis(100);
-/// What Pacemaker logs when it calls either agent.
+/// The line that Pacemaker logs when it calls either agent.
 const START: &str = "Requesting local execution of start operation for etcd";
 
-/// A run's writers, with its beginning on the hosts' clock.
+/// A run's writers, and the beginning of the run on the hosts' clock.
 pub(super) struct Run<'a> {
     lab: &'a Lab,
     writers: Writers,
@@ -33,7 +33,7 @@ pub(super) struct Run<'a> {
     leader: Node,
 }
 
-/// Every other run strikes the leader.
+/// Returns the node to strike: the leader in every other run.
 fn victim(leader: Node, run: u32) -> Node {
     if run.is_multiple_of(2) { leader } else { leader.other() }
 }
@@ -42,12 +42,12 @@ pub(super) fn power_cut(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
     lost(lab, run, sheet, power::cut, &OF_A_CUT)
 }
 
-/// The machine is on, as its BMC reports, and nothing runs on it any more.
+/// Hangs a node: its BMC reports power on, and no process on it runs any more.
 pub(super) fn node_hung(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
     lost(lab, run, sheet, host::namespaces::hang, &OF_A_HANG)
 }
 
-/// The figures of a node that is lost: the whole outage, and when each part of it is over.
+/// The figures of a lost node: the whole outage, and the end of each part of it.
 struct OfALoss {
     whole: Figure,
     parts: [(StoryStep, Figure); 3],
@@ -170,17 +170,17 @@ impl<'a> Run<'a> {
         Ok(Self { lab, writers, began, leader })
     }
 
-    /// The moment, as the writers count.
+    /// Returns the current time on the writers' clock.
     pub(super) fn now(&self) -> Duration {
         self.writers.now()
     }
 
-    /// The longest time since `from` without an acknowledged write, in seconds.
+    /// Returns the longest time since `from` without an acknowledged write, in seconds.
     pub(super) fn longest_gap(&self, from: Duration) -> f64 {
         history::longest_gap(&self.writers.acknowledged(), from, self.writers.now()).0.as_secs_f64()
     }
 
-    /// When the first write that began after `moment` was acknowledged.
+    /// Returns the time at which the first write that began after `moment` was acknowledged.
     pub(super) fn first_write(&self, moment: Duration) -> Result<Duration> {
         self.first_write_within(moment, LIMIT)
     }
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// When Pacemaker first asked for a start on `node` after `moment`.
+    /// Returns the time at which Pacemaker first requested a start on `node` after `moment`.
     fn start_of(&self, node: Node, moment: Duration) -> Result<Duration> {
         sh::wait_for("the agent's start", LIMIT, POLL, || {
             let log = std::fs::read_to_string(self.lab.messages(node)).unwrap_or_default();
@@ -206,7 +206,7 @@ impl<'a> Run<'a> {
         Ok(self.writers.now())
     }
 
-    /// From the agent's start on `node`, asked for after `moment`, to two voters.
+    /// Returns the time from the agent's start on `node`, requested after `moment`, to two voters.
     fn returned(&self, node: Node, moment: Duration) -> Result<Duration> {
         let start = self.start_of(node, moment)?;
         Ok(self.two_voters()?.saturating_sub(start))

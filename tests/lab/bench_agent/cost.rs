@@ -1,4 +1,4 @@
-//! What one call of `monitor` costs on a healthy voter: programs executed, and CPU time by the kernel's accounting.
+//! The cost of one `monitor` on a healthy voter: the programs executed, and the CPU time by the kernel's accounting.
 
 use super::table::{Figure, Sheet};
 use crate::agent_call;
@@ -14,7 +14,7 @@ const TRACE: &str = "/tmp/monitor.trace";
 pub(super) fn measure(lab: &Lab, times: usize, sheet: &mut Sheet) -> Result<()> {
     let call = agent_call::monitor(lab, NODE, 0)?;
     for _ in 0..times {
-        // What runs inside the container is not in it.
+        // The time does not include processes inside the container.
         let cpu = || cpu::of(lab, NODE, &call).map(|time| time.as_secs_f64() * 1000.0);
         forget_the_last(lab)?;
         sheet.add(Figure::MonitorCpu, cpu()?);
@@ -29,12 +29,12 @@ pub(super) fn measure(lab: &Lab, times: usize, sheet: &mut Sheet) -> Result<()> 
     Ok(())
 }
 
-/// The next monitor is a whole one.
+/// Removes the record of the last monitor, so that the next one runs in full.
 fn forget_the_last(lab: &Lab) -> Result<()> {
     host::must(lab, NODE, &["rm", "-f", "/run/resource-agents/podman-etcd-etcd-monitor.json"]).map(drop)
 }
 
-/// Counts what `execve` began. The agent itself is one of them; `env` and the wrapper around jq are the lab's.
+/// Counts the successful calls of `execve`. The agent is one of them; `env` and the wrapper around jq are the lab's.
 fn programs(trace: &str) -> f64 {
     let begun = trace.lines().filter(|line| line.contains("execve(") && line.ends_with("= 0"));
     let wrapper = |line: &&str| ["bin/jq\"", "bin/env\""].iter().any(|program| line.contains(program));

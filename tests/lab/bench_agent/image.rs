@@ -1,4 +1,4 @@
-//! Another image for both members: one after the other by `tandem upgrade`, and both at once as Pacemaker restarts them.
+//! A new image for both members: one after the other by `tandem upgrade`, or both at once as Pacemaker restarts them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::scenarios::image_changes;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// Time in which a gap that has begun ends, or shows.
+/// The time after which a gap in the writes has begun and is measurable, or has ended.
 const SETTLES: Duration = Duration::from_secs(5);
 
 pub(super) fn changed(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
@@ -32,10 +32,10 @@ pub(super) fn changed(lab: &Lab, run: u32, sheet: &mut Sheet) -> Result<()> {
     let other = if is_shell && run.is_multiple_of(2) { next } else { own.as_str() };
     pcs::run(lab, NODES[0], &["resource", "update", cluster::ETCD, &format!("image={other}")])?;
     if !is_shell {
-        // The shell agent's meta-data has Pacemaker restart both for the parameter alone.
+        // The shell agent's meta-data makes Pacemaker restart both members when this parameter changes.
         host::must(lab, NODES[0], &["crm_resource", "--restart", "--resource", cluster::ETCD_CLONE])?;
     }
-    // Pacemaker begins meanwhile.
+    // Pacemaker starts the restarts during this pause.
     std::thread::sleep(SETTLES);
     this.first_write(this.now())?;
     this.two_voters()?;

@@ -1,5 +1,5 @@
-//! Tandem and the shell agent side by side: the same lab, fence devices and time-outs, one agent after the other, and
-//! the median of each figure.
+//! The bench compares Tandem with the shell agent: same lab, fence devices and time-outs, one agent after the other. It
+//! prints the median of each figure.
 
 mod blows;
 mod cost;
@@ -18,7 +18,7 @@ use crate::up::{self, Wish};
 use crate::writer;
 use table::{Figure, Sheet};
 
-/// What is struck, in this order.
+/// A blow, which the bench strikes in the order of the table.
 type Blow = fn(&Lab, u32, &mut Sheet) -> Result<()>;
 
 const BLOWS: &[(&str, Blow)] = &[
@@ -29,17 +29,17 @@ const BLOWS: &[(&str, Blow)] = &[
     ("image", image::changed),
     ("both-cut", blows::both_cut),
 ];
-/// How often `monitor` is called for its cost.
+/// The number of measured `monitor` calls.
 const MONITORS: usize = 9;
-/// The shell agent reads its member id anew in a monitor some time after its promotion, every 30 s; a stop before that
-/// removes a member that is not there any more. That is known and not what is measured here.
+/// The time that the shell agent needs after a promotion to read its member id in a monitor, which runs every 30 s. A
+/// stop before that removes a member that no longer exists. That fault is known, and the bench does not measure it.
 const SHELL_SETTLES: Duration = Duration::from_secs(40);
 
-/// The agent that is measured.
+/// The agent that the bench measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contestant {
     Shell,
-    /// Tandem with `recovery=restart`: only a power cut tells it from the other one.
+    /// Tandem with `recovery=restart`. It differs from `VoteProxy` only in a power cut.
     Restart,
     VoteProxy,
 }
@@ -64,28 +64,28 @@ impl Contestant {
         if self == Self::Shell { Agent::Shell } else { Agent::Tandem }
     }
 
-    /// Whether it differs from the others where this blow is struck.
+    /// Returns whether this contestant can differ from the others under this blow.
     fn is_struck_by(self, blow: &str) -> bool {
         self != Self::Restart || blow == "power-cut"
     }
 }
 
-/// What the bench is asked for.
+/// The options of a run of the bench.
 #[derive(Clone, Debug)]
 pub struct Bench {
     pub contestants: Vec<Contestant>,
-    /// How much the database holds at the beginning.
+    /// The size of the database at the beginning.
     pub megabytes: u32,
-    /// How often each blow is struck.
+    /// The number of runs of each blow.
     pub runs: u32,
-    /// Only this blow.
+    /// The only blow to strike, if one is given.
     pub only: Option<String>,
-    /// Whether Tandem's fence devices race, and have no delay. The shell agent's devices keep their delays.
+    /// True if Tandem's fence devices race, and have no delay. The shell agent's devices keep their delays.
     pub race: bool,
 }
 
 impl Bench {
-    /// Returns how long a node's loss may cost at most, in seconds.
+    /// Returns the target for the outage after the loss of a node, in seconds.
     fn loss_target(&self, token: Option<u32>) -> f64 {
         match (self.race, token) {
             (true, Some(..=1000)) => 4.0,
@@ -95,7 +95,7 @@ impl Bench {
     }
 }
 
-/// Measures the agents that are asked for, one after the other.
+/// Measures the requested agents, one after the other.
 pub fn run(lab: &Lab, wish: Wish, bench: &Bench) -> Result<()> {
     let blows: Vec<_> = BLOWS.iter().filter(|(name, _)| bench.only.as_ref().is_none_or(|only| only == name)).collect();
     if blows.is_empty() {
@@ -158,7 +158,7 @@ fn measure(lab: &Lab, wish: Wish, contestant: Contestant, blows: &[&(&str, Blow)
     Ok(sheet)
 }
 
-/// How many processes want a processor, by the mean of the last minute.
+/// Returns the number of processes that wait for a processor, as a mean of the last minute.
 fn load() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)

@@ -1,10 +1,10 @@
-//! The figures, what they should be, and the table.
+//! The figures of the bench, their targets, and the printed table.
 
 use std::collections::BTreeMap;
 
 use super::Contestant;
 
-/// What is measured, in the table's order.
+/// The measured figures, in the table's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Figure {
     CutToWrite,
@@ -58,7 +58,7 @@ const FIGURES: [Figure; 23] = [
     Figure::Load,
 ];
 
-/// The targets were set against the shell agent as it was measured once: 114 s from power cut to write, 410 ms of CPU.
+/// The targets derive from one measurement of the shell agent: 114 s from power cut to write, 410 ms of CPU.
 pub(super) const LOSS_TO_WRITE_S: f64 = 114.0 / 5.0;
 const MONITOR_CPU_MS: f64 = 410.0 / 15.0;
 
@@ -87,7 +87,7 @@ impl Figure {
         }
     }
 
-    /// At most this, where there is a target.
+    /// Returns the target for the median, if the figure has one.
     fn target(self) -> Option<f64> {
         Some(match self {
             Self::FencedToWrite => 0.6,
@@ -97,7 +97,7 @@ impl Figure {
             Self::MonitorCpu => MONITOR_CPU_MS,
             Self::Lost | Self::Failed => 0.0,
             Self::ShortMonitorCpu => MONITOR_CPU_MS / 5.0,
-            // Theirs depends on the token and the race: [`Sheet::target`].
+            // Their targets depend on the token and the race: see [`Sheet::target`].
             Self::CutToWrite
             | Self::HungToWrite
             | Self::CutToLost
@@ -112,7 +112,7 @@ impl Figure {
         })
     }
 
-    /// At most this in every run, where the median alone says too little.
+    /// Returns the limit for each single run, for figures that need more than a limit of the median.
     fn most(self) -> Option<f64> {
         (self == Self::FencedToWrite).then_some(1.0)
     }
@@ -125,19 +125,19 @@ impl Figure {
         }
     }
 
-    /// Counted over all runs, where the others have a median.
+    /// Returns whether the figure is a sum over all runs. The other figures are medians.
     fn is_sum(self) -> bool {
         matches!(self, Self::Lost | Self::Failed)
     }
 }
 
-/// One contestant's figures.
+/// The figures of one contestant.
 pub(super) struct Sheet {
     pub(super) of: Contestant,
     values: BTreeMap<Figure, Vec<f64>>,
-    /// What was added since [`Self::newest`] was last asked.
+    /// The figures added since the last call of [`Self::newest`].
     newest: Vec<Figure>,
-    /// The target of a lost node's whole outage, in seconds.
+    /// The target for the whole outage of a lost node, in seconds.
     loss_target: f64,
 }
 
@@ -158,12 +158,12 @@ impl Sheet {
         self.newest.push(figure);
     }
 
-    /// Within the time that the bench waits, it did not come.
+    /// Adds infinity, because the event did not occur within the time that the bench waits.
     pub(super) fn add_never(&mut self, figure: Figure) {
         self.add(figure, f64::INFINITY);
     }
 
-    /// What was added since this was last asked.
+    /// Returns the figures added since the last call, as text.
     pub(super) fn newest(&mut self) -> String {
         let last = |figure: &Figure| self.values.get(figure).and_then(|values| values.last()).copied().unwrap_or(0.0);
         let words: Vec<String> = self.newest.iter().map(|figure| format!("{figure:?} {:.2}", last(figure))).collect();
@@ -194,7 +194,7 @@ impl Sheet {
         }
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
-        // A run that never came to it has no figure, and shows as the greatest.
+        // A run without this event has no figure, and is shown as the greatest one.
         let most = if never > 0 { "never".to_owned() } else { format!("{most:.digits$}") };
         format!("{value:.digits$} ({least:.digits$}-{most})")
     }
@@ -205,13 +205,13 @@ impl Sheet {
             || self.value(figure).zip(self.target(figure)).is_some_and(|(value, target)| value > target)
     }
 
-    /// How many figures are above their target.
+    /// Returns the number of figures above their target.
     pub(super) fn missed(&self) -> usize {
         FIGURES.iter().filter(|figure| self.misses(**figure)).count()
     }
 }
 
-/// Median (least-most) for each contestant, beside the target.
+/// Prints the median, the least and the greatest value for each contestant, next to the target.
 pub(super) fn print(sheets: &[Sheet]) {
     let heads: Vec<String> = sheets.iter().map(|sheet| format!("{:>22}", sheet.of.word())).collect();
     println!();

@@ -1,5 +1,5 @@
-//! The one account of each BMC: its password, which whoever has it may change, and the lock after three refusals in a row, where a
-//! scenario asks for it.
+//! The account of each BMC. Any client with its password may change the password. A scenario can enable a lock after
+//! three refusals in a row.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,34 +11,34 @@ use crate::sh::Result;
 use crate::state::Lab;
 
 const SERVICE: &str = "/redfish/v1/AccountService";
-/// Refusals in a row until nobody is let in any more.
+/// The number of refusals in a row after which the account is locked.
 const LOCKED_AFTER: usize = 3;
-/// One login is counted after the other.
+/// A lock that makes the BMC count one login after the other.
 static COUNTING: Mutex<()> = Mutex::new(());
 
 fn name_of(what: &str, node: Node) -> String {
     format!("bmc-{what}-{node}")
 }
 
-/// The password that a BMC accepts.
+/// Returns the password that a BMC accepts.
 pub fn password(lab: &Lab, node: Node) -> String {
     lab.setting(&name_of("password", node)).unwrap_or_else(|| BMC_PASSWORD.to_owned())
 }
 
-/// As an administrator sets it at the BMC's own page.
+/// Sets the password as an administrator does on the BMC's own page.
 pub fn set_password(lab: &Lab, node: Node, password: &str) -> Result<()> {
     lab.set(&name_of("password", node), password)
 }
 
-/// Further accounts that a BMC may have.
+/// The names of further accounts that a BMC can have.
 pub const USERS: [&str; 2] = ["fencer", "other"];
 
-/// Gives one of [`USERS`] this password; the other accounts stay.
+/// Gives one of [`USERS`] this password. The other accounts stay.
 pub fn set_account(lab: &Lab, node: Node, user: &str, password: &str) -> Result<()> {
     lab.set(&name_of(user, node), &format!("{user}:{password}"))
 }
 
-/// From now on the account is locked after three refusals in a row, or is not any more. It begins without one.
+/// Enables or disables the lock after three refusals in a row. It is off at first.
 pub fn set_locks(lab: &Lab, node: Node, locks: bool) -> Result<()> {
     lab.set(&name_of("refused", node), "0")?;
     lab.set(&name_of("locks", node), if locks { "yes" } else { "no" })
@@ -53,13 +53,13 @@ fn refused(lab: &Lab, node: Node) -> usize {
     lab.setting(&name_of("refused", node)).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// Whether who sends this is let in; a refusal is counted.
+/// Returns whether the BMC accepts the credentials of a request. Counts a refusal.
 pub(super) fn lets_in(lab: &Lab, node: Node, request: &Request) -> bool {
     let shows = |account: &str| request.authorization == format!("Basic {}", base64(account.as_bytes()));
     is_right(lab, node, shows)
 }
 
-/// As [`lets_in`], for a login by user and password.
+/// Returns whether the BMC accepts a login by user and password. Counts a refusal, as [`lets_in`] does.
 pub(super) fn knows(lab: &Lab, node: Node, user: &str, password: &str) -> bool {
     is_right(lab, node, |account| account == format!("{user}:{password}"))
 }
@@ -76,7 +76,7 @@ fn is_right(lab: &Lab, node: Node, shows: impl Fn(&str) -> bool) -> bool {
     is_right
 }
 
-/// The account service, where the request is for it.
+/// Answers a request for the account service. Returns `None` for any other request.
 pub(super) fn answer(lab: &Lab, node: Node, request: &Request, path: &str) -> Option<Reply> {
     let (list, own) = (format!("{SERVICE}/Accounts"), format!("{SERVICE}/Accounts/1"));
     let link = |uri: &str| json!({ "@odata.id": uri });

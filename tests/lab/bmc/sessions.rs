@@ -1,4 +1,5 @@
-//! The sessions of each BMC: each login opens one, and each client with a login sees all of them. A BMC keeps them while its host is off.
+//! The sessions of each BMC. Each login opens one, each client with a login sees all, and they survive a power cut of
+//! the host.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -11,7 +12,7 @@ use crate::state::Lab;
 
 const SERVICE: &str = "/redfish/v1/SessionService";
 const LIST: &str = "/redfish/v1/SessionService/Sessions";
-/// Some BMCs have no more than these.
+/// The limit of sessions that some BMCs have.
 const MOST: usize = 16;
 static SESSIONS: Mutex<Vec<Session>> = Mutex::new(Vec::new());
 
@@ -28,7 +29,7 @@ fn setting(node: Node) -> String {
     format!("bmc-sessions-{node}")
 }
 
-/// Has a BMC take sessions, or not any more. It takes them at first.
+/// Sets whether a BMC offers sessions. It does at first.
 pub fn set_taken(lab: &Lab, node: Node, taken: bool) -> Result<()> {
     lab.set(&setting(node), if taken { "yes" } else { "no" })
 }
@@ -43,7 +44,7 @@ pub(super) fn lets_in(node: Node, request: &Request) -> bool {
     sessions.iter().any(|session| session.of == node && session.token == request.token)
 }
 
-/// The session service, where the request is for it. A login needs no other credentials than those in its body.
+/// Answers a request for the session service. A login needs no credentials other than those in its body.
 pub(super) fn answer(lab: &Lab, node: Node, request: &Request, path: &str) -> Option<Reply> {
     if !path.starts_with(SERVICE) || !are_taken(lab, node) {
         return None;
@@ -72,7 +73,7 @@ pub(super) fn answer(lab: &Lab, node: Node, request: &Request, path: &str) -> Op
     })
 }
 
-/// Whether a request is a login.
+/// Returns whether a request is a login.
 pub(super) fn is_login(request: &Request, path: &str) -> bool {
     request.method == "POST" && path == LIST
 }

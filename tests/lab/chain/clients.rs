@@ -1,11 +1,11 @@
-//! The clients of the chain: one that puts the next number through each node alone, one that reads it there.
+//! The clients of the chain: one puts the next number through each node alone, one reads it there.
 
 use etcd_client::{Client, Compare, CompareOp, KeyValue, Txn, TxnOp, TxnOpResponse};
 
 use super::{Deed, Link};
 use crate::etcd;
 
-/// Where the number is, below a run's prefix.
+/// The key of the number, below a run's prefix.
 pub const KEY: &str = "chain";
 
 /// Reads the number, linearizably.
@@ -14,7 +14,7 @@ pub async fn read(client: &mut Client, key: &str) -> Option<Deed> {
     Some(Deed::Read { link: link(answer.kvs())?, said: etcd::header(answer.header())? })
 }
 
-/// Puts the next number after `known`, if that is still the one that is there; else answers what is.
+/// Puts the next number after `known` if etcd still holds `known`. Otherwise returns the number that etcd holds.
 pub async fn swap(client: &mut Client, key: &str, known: &Link, author: &str) -> Option<Deed> {
     let number = known.number + 1;
     let unchanged = Compare::mod_revision(key, CompareOp::Equal, known.revision);

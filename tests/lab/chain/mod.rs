@@ -1,5 +1,5 @@
-//! A number in etcd that only ever grows by one, each time under a compare on the revision of the one before: whoever
-//! reads an old one, or puts the next one onto an old one, is found. Pure checks on records, no I/O.
+//! The chain: a number in etcd that only grows by one, each time under a compare on the revision of the number before.
+//! The checks find a stale read, and a number put on a stale one. They are pure: they check records, and do no I/O.
 
 mod clients;
 
@@ -10,23 +10,24 @@ use crate::history::{Ack, Header};
 use crate::node::Node;
 pub use clients::{KEY, read, swap};
 
-/// One value of the number.
+/// A value of the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub number: u64,
-    /// Who put it there, and by which try: two nodes that run standalone put the same number, and even at one revision.
+    /// The client and its try. They identify the write, because two nodes that run standalone can put the same number
+    /// at one revision.
     pub author: String,
-    /// Of its change.
+    /// The revision of the change.
     pub revision: i64,
 }
 
 impl Link {
-    /// What is there before the first one.
+    /// Returns the value before the first write.
     pub fn none() -> Self {
         Self { number: 0, author: "nobody".to_owned(), revision: 0 }
     }
 
-    /// As it stands in etcd.
+    /// Returns the text of the value in etcd.
     fn text(number: u64, author: &str) -> String {
         format!("{number} {author}")
     }
@@ -43,18 +44,18 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// What came of one question.
+/// The result of one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// The next number is there: acknowledged. `onto` is the revision that was compared.
+    /// etcd acknowledged the next number. `onto` is the revision that was compared.
     Swapped { link: Link, onto: i64, said: Header },
-    /// Nobody answered: the next number may be there, or may come yet.
+    /// etcd did not answer: the next number may exist, or may appear later.
     Tried { number: u64, author: String },
-    /// A linearizable read, or what a refused swap was told.
+    /// A linearizable read, or the value that a refused swap returned.
     Read { link: Link, said: Header },
 }
 
-/// One question, and when. Times count from the beginning of the run.
+/// A question with its times, which count from the beginning of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainStep {
     pub began: Duration,
@@ -64,7 +65,7 @@ pub struct ChainStep {
 }
 
 impl ChainStep {
-    /// The number that etcd answered with.
+    /// Returns the number in etcd's answer.
     fn link(&self) -> Option<&Link> {
         match &self.deed {
             Deed::Swapped { link, .. } | Deed::Read { link, .. } => Some(link),
@@ -81,7 +82,7 @@ impl ChainStep {
     }
 }
 
-/// The acknowledged swaps, as the writes that they are.
+/// Returns the acknowledged swaps as writes.
 pub fn writes(steps: &[ChainStep]) -> Vec<Ack> {
     let write = |step: &ChainStep| match &step.deed {
         Deed::Swapped { link, said, .. } => Some(step.answer(format!("the chain's {}", link.number), *said)),
@@ -90,7 +91,7 @@ pub fn writes(steps: &[ChainStep]) -> Vec<Ack> {
     steps.iter().filter_map(write).collect()
 }
 
-/// The reads: where the whole store was when they were answered.
+/// Returns the reads, each with the revision of the whole store at its answer.
 pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
     let read = |step: &ChainStep| match &step.deed {
         Deed::Read { link, said } => Some(step.answer(format!("a read of the chain's {}", link.number), *said)),
@@ -99,10 +100,10 @@ pub fn reads(steps: &[ChainStep]) -> Vec<Ack> {
     steps.iter().filter_map(read).collect()
 }
 
-/// What is wrong with the chain, in words; nothing where each question was answered as by one etcd. `end` is what the
-/// store holds afterwards, where that is known.
+/// Returns the faults of the chain as text. The list is empty if all answers fit one etcd. `end` is the value in the
+/// store afterwards, if known.
 ///
-/// As every number is put once, and by a name of its own, this is all that a register can get wrong.
+/// These are all faults that a register can have, because each number is put once and under a unique name.
 pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
     let mut found = Vec::new();
     let links = by_number(steps, end, &mut found);
@@ -115,7 +116,7 @@ pub fn faults(steps: &[ChainStep], end: Option<&Link>) -> Vec<String> {
     found
 }
 
-/// Each number that was seen or acknowledged. There is one of each, or an update was lost.
+/// Returns each number that was seen or acknowledged. Two values for one number mean a lost update.
 fn by_number<'a>(steps: &'a [ChainStep], end: Option<&'a Link>, found: &mut Vec<String>) -> BTreeMap<u64, &'a Link> {
     let mut links: BTreeMap<u64, &Link> = BTreeMap::new();
     for link in steps.iter().filter_map(ChainStep::link).chain(end) {
@@ -133,7 +134,7 @@ fn falling(links: &BTreeMap<u64, &Link>) -> Vec<String> {
     wrong.map(|(lower, higher)| format!("the chain's revisions fall: {lower}, then {higher}")).collect()
 }
 
-/// Numbers with their authors, as they were tried: acknowledged or not.
+/// Returns the numbers that were tried, with their authors, acknowledged or not.
 fn tried(steps: &[ChainStep]) -> BTreeSet<(u64, &str)> {
     let tried = steps.iter().filter_map(|step| match &step.deed {
         Deed::Swapped { link, .. } => Some((link.number, link.author.as_str())),
@@ -150,7 +151,7 @@ fn strangers(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     unknown.map(|link| format!("nobody wrote {link}, which is there")).collect()
 }
 
-/// The numbers that nobody tried to put, below one that is there.
+/// Finds numbers that no client tried to put, below one that exists.
 fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let tried: BTreeSet<u64> = tried(steps).into_iter().map(|(number, _)| number).collect();
     let highest = links.keys().next_back().copied().unwrap_or(0);
@@ -158,7 +159,7 @@ fn holes(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     missing.map(|number| format!("the chain has a hole: nobody put {number}, and it goes on to {highest}")).collect()
 }
 
-/// Swaps that were not put onto the number before theirs.
+/// Finds swaps that were not put onto the number before theirs.
 fn misplaced(steps: &[ChainStep], links: &BTreeMap<u64, &Link>) -> Vec<String> {
     let wrong = steps.iter().filter_map(|step| {
         let Deed::Swapped { link, onto, .. } = &step.deed else { return None };
@@ -175,7 +176,8 @@ fn unknown_in_the_end(steps: &[ChainStep], end: Option<&Link>) -> Option<String>
     (highest.number > end.number).then(|| format!("an update was lost: {highest}, and the store ends with {end}"))
 }
 
-/// Answers from the past: a read that sees less than was answered before it began, a swap that puts no more.
+/// Finds stale answers: reads that see less than was answered before they began, and swaps that do not raise the
+/// number.
 fn stale(steps: &[ChainStep]) -> Vec<String> {
     let mut found = Vec::new();
     let mut by_begin: Vec<(&ChainStep, &Link)> = steps.iter().filter_map(|step| Some((step, step.link()?))).collect();

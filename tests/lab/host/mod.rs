@@ -1,4 +1,4 @@
-//! A host from outside, whatever it is made of: switch it on, run programs in it, look at what it left.
+//! A host as seen from outside, of any kind: switches it on, runs programs in it, and reads its files.
 
 pub mod namespaces;
 pub mod vm;
@@ -12,10 +12,10 @@ use crate::proc::Record;
 use crate::sh::{self, Output, Result};
 use crate::state::Lab;
 
-/// What the lab's hosts are made of.
+/// The kind of the lab's hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Namespaces of this machine: quick, with its kernel, its programs and its page cache.
+    /// Namespaces of this machine: fast, with the machine's kernel, programs and page cache.
     Namespaces,
     /// Virtual machines: slow, with a kernel, an init and a disk of their own.
     Vm,
@@ -29,45 +29,47 @@ impl Kind {
         }
     }
 
-    /// Of a lab that is up.
+    /// Returns the kind of a running lab.
     pub fn of(lab: &Lab) -> Self {
         if lab.setting("hosts").as_deref() == Some(Self::Vm.word()) { Self::Vm } else { Self::Namespaces }
     }
 }
 
-/// What every kind of host can do. Its pid 1, or what stands for that on this machine, is in [`Lab::init_record`].
+/// The operations of every kind of host. Its pid 1, or the process that represents it on this machine, is in
+/// [`Lab::init_record`].
 trait Host {
-    /// What is to be done once before the hosts get their disks.
+    /// Prepares the machine once, before the hosts get their disks.
     fn prepare(&self, lab: &Lab) -> Result<()>;
 
-    /// Its disks, before its first boot.
+    /// Makes its disks, before its first boot.
     fn make_disks(&self, lab: &Lab, node: Node, authkey: &[u8]) -> Result<()>;
 
-    /// Plugs it in and switches it on.
+    /// Connects its network and boots it.
     fn boot(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// Makes sure that its cables are dead.
+    /// Takes its network links down.
     fn deaden(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// After its pid 1 was killed: waits until nothing of it runs.
+    /// Waits until no process of the host runs, after its pid 1 was killed.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// Takes away what a host that is off holds on this machine, but for its disks.
+    /// Removes the resources of a host that is off from this machine, except its disks.
     fn unplug(&self, lab: &Lab, node: Node);
 
-    /// What [`Host::unplug`] would have taken away.
+    /// Returns the resources that [`Host::unplug`] should have removed.
     fn remains(&self, lab: &Lab, node: Node) -> Vec<String>;
 
-    /// Runs `words` on the host; it runs.
+    /// Returns a command that runs `words` on the running host.
     fn command(&self, lab: &Lab, node: Node, words: &[&str]) -> Result<Command>;
 
-    /// Waits until programs can be run on it.
+    /// Waits until the host can run programs.
     fn wait_booted(&self, lab: &Lab, node: Node) -> Result<()>;
 
-    /// Brings a container image into its podman.
+    /// Imports a container image into the host's podman.
     fn import_image(&self, lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()>;
 
-    /// Moves files off it, and answers what they held. A program that writes one just now has it open, or makes a new one.
+    /// Moves files off the host, and returns their contents. A program that writes one at that moment keeps it open, or
+    /// makes a new one.
     fn take_files(&self, lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>>;
 }
 
@@ -78,7 +80,7 @@ fn of(lab: &Lab) -> &'static dyn Host {
     }
 }
 
-/// The record of the host's pid 1, if the host runs.
+/// Returns the record of the host's pid 1 if the host runs.
 pub fn running(lab: &Lab, node: Node) -> Option<Record> {
     Record::load(&lab.init_record(node)).filter(Record::alive)
 }
@@ -91,27 +93,28 @@ pub fn make_disks(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
     of(lab).make_disks(lab, node, authkey)
 }
 
-/// Switches it on, from the disks that it had when it was switched off.
+/// Boots the host from the disks that it had when it was switched off.
 pub fn boot(lab: &Lab, node: Node) -> Result<()> {
-    // What the last power cut left goes now: at that time nothing may keep the cut waiting.
+    // Removes the remains of the last power cut now, because a power cut itself must not be delayed.
     of(lab).unplug(lab, node);
     of(lab).boot(lab, node)
 }
 
-/// Cuts its power. The cables go dead first: otherwise the dying kernel would send FINs, and peers would learn at once
-/// what a real power cut never tells them. Answers whether there was anything to cut.
+/// Cuts the host's power, and returns whether the host ran. The links go down first: otherwise the dying kernel would
+/// send FINs, and peers would notice at once, which a real power cut never lets them.
 pub fn cut(lab: &Lab, node: Node) -> Result<bool> {
     of(lab).deaden(lab, node)?;
     let running = running(lab, node);
     if let Some(init) = running {
         init.kill()?;
     }
-    // Off means that nothing runs any more: that is what fencing relies on.
+    // Fencing relies on it that no process runs on a host that is off.
     of(lab).ended(lab, node)?;
     Ok(running.is_some())
 }
 
-/// Takes away what it holds on this machine, but for its disks. For teardown: errors are found as [`remains`].
+/// Removes the host's resources from this machine, except its disks, for a teardown. [`remains`] finds what it failed
+/// to remove.
 pub fn remove(lab: &Lab, node: Node) {
     if let Some(init) = Record::load(&lab.init_record(node)) {
         let _ = init.kill();
@@ -120,12 +123,12 @@ pub fn remove(lab: &Lab, node: Node) {
     of(lab).unplug(lab, node);
 }
 
-/// What of it is still on this machine.
+/// Returns the resources of the host that are still on this machine.
 pub fn remains(lab: &Lab, node: Node) -> Vec<String> {
     of(lab).remains(lab, node)
 }
 
-/// `program args` inside the host, in an environment without the machine's proxies.
+/// Returns a command that runs `words` inside the host, without the machine's proxy settings in its environment.
 pub fn command(lab: &Lab, node: Node, words: &[&str]) -> Result<Command> {
     if running(lab, node).is_none() {
         return Err(format!("{node} is switched off; type 'cargo lab on {node}'").into());
@@ -137,17 +140,17 @@ pub fn wait_booted(lab: &Lab, node: Node) -> Result<()> {
     of(lab).wait_booted(lab, node)
 }
 
-/// Brings a container image into the host's podman.
+/// Imports a container image into the host's podman.
 pub fn import_image(lab: &Lab, node: Node, tar: &Path, name: &str) -> Result<()> {
     of(lab).import_image(lab, node, tar, name)
 }
 
-/// Runs a program in the host and answers what it said, whatever its exit code.
+/// Runs a program in the host, and returns its output, whatever its exit code.
 pub fn output(lab: &Lab, node: Node, words: &[&str]) -> Result<Output> {
     sh::output(&mut command(lab, node, words)?)
 }
 
-/// Runs a program in the host; a non-zero exit code is an error.
+/// Runs a program in the host. A non-zero exit code is an error.
 pub fn must(lab: &Lab, node: Node, words: &[&str]) -> Result<String> {
     let done = output(lab, node, words)?;
     if done.ok {
@@ -156,25 +159,25 @@ pub fn must(lab: &Lab, node: Node, words: &[&str]) -> Result<String> {
     Err(format!("on {node}: '{}' failed: {}", words.join(" "), done.text().trim()).into())
 }
 
-/// What a program on the host says, or why it says nothing: for messages, and for looking again and again.
+/// Returns the output of a program on the host, or the error's text: for messages, and for repeated checks.
 pub fn said(lab: &Lab, node: Node, words: &[&str]) -> String {
     output(lab, node, words).map_or_else(|error| error.to_string(), |done| done.text())
 }
 
-/// What a shell on the host says to a line that is typed, both of its outputs, and the exit code: for what answers by it.
+/// Runs a typed line in a shell on the host. Returns its exit code, and both of its outputs as one text.
 pub fn typed(lab: &Lab, node: Node, line: &str) -> Result<(i32, String)> {
     let text = output(lab, node, &["sh", "-c", &format!("{{ {line}; }} 2>&1; echo \"code $?\"")])?.text();
     let (said, code) = text.trim_end().rsplit_once("code ").ok_or_else(|| format!("no exit code: {text}"))?;
     Ok((code.parse()?, said.trim().to_owned()))
 }
 
-/// Writes a file on the host, its directory included.
+/// Writes a file on the host, and makes its directory.
 pub fn put(lab: &Lab, node: Node, path: &str, content: &str) -> Result<()> {
     let mut command = command(lab, node, &["sh", "-c", "mkdir -p \"${0%/*}\" && cat > \"$0\"", path])?;
     sh::feed(&mut command, content).map(drop)
 }
 
-/// Runs a program in the host that reads `file`, which lies outside of what the host sees, from its standard input.
+/// Runs a program in the host with `file` as its standard input. The file is outside of the host's own file system.
 pub fn feed(lab: &Lab, node: Node, words: &[&str], file: &Path) -> Result<()> {
     let input = File::open(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let done = command(lab, node, words)?.stdin(input).output()?;
@@ -185,7 +188,7 @@ pub fn feed(lab: &Lab, node: Node, words: &[&str], file: &Path) -> Result<()> {
     Err(format!("{node} does not take {}: {complaint}", file.display()).into())
 }
 
-/// A host that runs and answers; for questions that either can answer.
+/// Returns a running host, for questions that either host can answer.
 pub fn any_running(lab: &Lab) -> Result<Node> {
     NODES
         .into_iter()
@@ -193,8 +196,8 @@ pub fn any_running(lab: &Lab) -> Result<Node> {
         .ok_or_else(|| "both nodes are switched off; type 'cargo lab on node1'".into())
 }
 
-/// Takes the files of `dir`, below `/var/lib`, whose names begin with `prefix` off the host, and answers what they held, the
-/// longest name first.
+/// Moves the files of `dir`, below `/var/lib`, whose names begin with `prefix` off the host. Returns their contents,
+/// the longest name first.
 pub fn take_files(lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>> {
     of(lab).take_files(lab, node, dir, prefix)
 }

@@ -1,4 +1,4 @@
-//! A host of namespaces on this machine: they share its kernel and its programs.
+//! A host of namespaces on this machine. Its hosts share the machine's kernel and programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,8 @@ impl Host for Namespaces {
         if net::host_handle(lab, node).exists() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// Killing pid 1 has ended every process of the host already, but for a host whose record a crash of the lab has lost,
-    /// and for programs that `exec` brought in.
+    /// Kills the processes that survived the death of pid 1: those of a host whose record was lost in a crash of the
+    /// lab, and programs that `exec` started.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         let cgroup = cgroup(lab, node)?;
         let _ = fs::write(cgroup.join("cgroup.kill"), "1");
@@ -61,7 +61,7 @@ impl Host for Namespaces {
         cgroup.map(|cgroup| format!("cgroup {}", cgroup.display())).into_iter().collect()
     }
 
-    /// In all its namespaces and in its cgroup.
+    /// Enters all namespaces of the host, and its cgroup.
     fn command(&self, lab: &Lab, node: Node, words: &[&str]) -> Result<Command> {
         let init = running(lab, node).ok_or_else(|| format!("{node} has ended"))?;
         let leaf = cgroup(lab, node)?.join("init/cgroup.procs");
@@ -89,7 +89,7 @@ impl Host for Namespaces {
         feed(lab, node, &["podman", "import", "--quiet", "-", name], tar)
     }
 
-    /// From its disk, also while it is off.
+    /// Takes the files from the host's disk, even while the host is off.
     fn take_files(&self, lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>> {
         let entries = fs::read_dir(lab.disk(node, "var-lib").join(dir)).into_iter().flatten().flatten();
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
@@ -107,7 +107,7 @@ impl Host for Namespaces {
     }
 }
 
-/// Runs `work` while every process of the host is frozen, as on a machine of which an image is made.
+/// Runs `work` while every process of the host is frozen, like the moment of a snapshot of a machine.
 pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Result<T> {
     let cgroup = cgroup(lab, node)?;
     let freeze = |word: &str| sh::write(&cgroup.join("cgroup.freeze"), word);
@@ -122,17 +122,19 @@ pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Res
     done
 }
 
-/// Freezes every process of the host. Its BMC still reports On, as for a machine with a kernel that hangs, and only the power button ends that.
+/// Freezes every process of the host. Its BMC still reports On, as for a machine whose kernel hangs, and only a power
+/// cycle ends that.
 pub fn hang(lab: &Lab, node: Node) -> Result<()> {
     sh::write(&cgroup(lab, node)?.join("cgroup.freeze"), "1")
 }
 
-/// The host's own cgroup: its processes and containers live below it and it is easy to find what is left.
+/// Returns the host's own cgroup. All its processes and containers are below it, so that leftovers are easy to find.
 pub fn cgroup(lab: &Lab, node: Node) -> Result<PathBuf> {
     Ok(cgroup_root()?.join(format!("tandem-lab-{}-{node}", lab.name)))
 }
 
-/// Where the machine mounts the unified cgroup hierarchy: at the root of the tree, or beside the old controllers.
+/// Returns the mount point of the unified cgroup hierarchy: the root of the tree, or a directory next to the old
+/// controllers.
 fn cgroup_root() -> Result<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mounts")?;
     let mount = mounts.lines().find_map(|line| {
@@ -145,7 +147,7 @@ fn cgroup_root() -> Result<PathBuf> {
 
 /// Boots the host's pid 1 in namespaces of its own. Its network must be plugged in already.
 ///
-/// A process of its own does it ([`boot`]), since new namespaces take hold of whoever asks for them.
+/// A separate process does it ([`boot`]), because new namespaces also apply to the process that creates them.
 fn start(lab: &Lab, node: Node) -> Result<()> {
     let log = fs::OpenOptions::new().append(true).create(true).open(lab.node_dir(node).join("boot.log"))?;
     let status = Command::new("/proc/self/exe")
@@ -165,12 +167,12 @@ fn start(lab: &Lab, node: Node) -> Result<()> {
     Err(format!("{node} does not boot: {}", said.lines().last().unwrap_or("it said nothing")).into())
 }
 
-/// The hidden command behind [`start`].
+/// Runs as the hidden command behind [`start`].
 pub fn boot(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::setsid()?;
     let cgroup = cgroup(lab, node)?;
-    // Processes must not live in a cgroup that has children with controllers: pid 1 and all else go into `init`,
-    // containers beside it.
+    // Processes must not be in a cgroup that has children with controllers. So pid 1 and the other processes go into
+    // `init`, and containers into cgroups next to it.
     let leaf = cgroup.join("init");
     sh::make_dir(&leaf)?;
     let me = std::process::id().to_string();
@@ -185,7 +187,7 @@ pub fn boot(lab: &Lab, node: Node) -> Result<()> {
             | CloneFlags::CLONE_NEWPID,
     )?;
     sh::write(&leaf.join("cgroup.procs"), &me)?;
-    // The new pid 1 shares our mounts and is about to replace /proc and /var/lib: it waits until its record is there.
+    // The new pid 1 shares our mounts, and will replace `/proc` and `/var/lib`. So it waits until its record exists.
     let _ = fs::remove_file(lab.init_record(node));
     let init = Command::new("/proc/self/exe")
         .args(["--name", &lab.name, "host-init", node.name()])
@@ -194,7 +196,7 @@ pub fn boot(lab: &Lab, node: Node) -> Result<()> {
     Record::of(init.id())?.save(&lab.init_record(node))
 }
 
-/// Removes the host's cgroups, leaves first. They are empty once its processes are gone.
+/// Removes the host's cgroups, leaves first. They are empty once the host's processes are gone.
 fn remove_cgroup(lab: &Lab, node: Node) {
     if let Ok(top) = cgroup(lab, node) {
         sh::wait_for_quietly(Duration::from_secs(3), Duration::from_millis(50), || {

@@ -1,4 +1,4 @@
-//! What one run does, drawn from its seed: the same seed is the same run, as far as two machines can repeat anything.
+//! The draw of a run from its seed. The same seed gives the same run, as far as two machines can repeat it.
 
 mod swap;
 
@@ -9,14 +9,14 @@ use crate::random::Random;
 use crate::sh::{self, Result};
 pub use swap::{Both, Copied, NotMounted, Outage, PutBack, Return, Swap, draws_every_swap};
 
-/// A node by what it is when the run begins.
+/// A node by its role at the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     Leader,
     Follower,
 }
 
-/// The kinds of runs, by the names that `--kind` takes.
+/// The kinds of runs, by the names that `--kind` accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     LeaderCut,
@@ -70,7 +70,7 @@ impl Kind {
         })
     }
 
-    /// Whether it needs nothing but the machines' power.
+    /// Returns whether the kind only needs control of the machines' power.
     fn is_for_vms(self) -> bool {
         match self {
             Self::LeaderCut | Self::FollowerCut | Self::BothCut | Self::SurvivorKilled => true,
@@ -84,7 +84,7 @@ impl Kind {
         }
     }
 
-    /// Refuses a kind that virtual machines do not have.
+    /// Refuses a kind that virtual machines do not support.
     pub fn check_for_vms(self) -> Result<()> {
         if self.is_for_vms() {
             return Ok(());
@@ -94,35 +94,35 @@ impl Kind {
     }
 }
 
-/// How two nodes that were both cut come back.
+/// The return of two nodes that were both cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Back {
-    /// Both are switched on, `first` that much earlier.
+    /// Both are switched on, `first` earlier by `apart`.
     Both { first: Role, apart: Duration },
-    /// Only this one, which is to refuse; then the other one too.
+    /// Only this one is switched on, and has to refuse; then the other one, too.
     OneThenTheOther(Role),
-    /// Only this one, which is to refuse; then an operator gives the other one up by name.
+    /// Only this one is switched on, and has to refuse; then an operator gives the other one up by name.
     OneByConfirmation(Role),
 }
 
-/// Both nodes are asked to shut down, which hangs, and then they lose each other.
+/// A run in which both nodes get a shutdown that hangs, and then lose each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShutDown {
     pub first: Role,
-    /// From the one's being asked to the other's.
+    /// The time between the two shutdowns.
     pub apart: Duration,
-    /// From there to the end of the network between them.
+    /// The time from the second shutdown to the partition.
     pub parted: Duration,
-    /// Whether the BMCs can be reached meanwhile.
+    /// True if the BMCs stay reachable meanwhile.
     pub bmcs: bool,
     pub lasts: Duration,
 }
 
-/// How Pacemaker ends on a node that lives on.
+/// The end of Pacemaker on a node that stays up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// In good order, and its node in maintenance. For a while its cable may be out as well. The maintenance is over
-    /// before the other node is back, or after.
+    /// In good order, with its node in maintenance. The node's cable may be out for a while as well. The maintenance
+    /// ends before or after the other node is back.
     Maintenance {
         cable: Option<Duration>,
         over_alone: bool,
@@ -130,78 +130,81 @@ pub enum End {
     Killed,
 }
 
-/// Pacemaker ends on one node while etcd goes on; the other node loses power; Pacemaker comes back in the same boot.
+/// A run in which Pacemaker ends on one node while etcd continues, and the other node loses power. Pacemaker returns in
+/// the same boot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacemakerEnds {
-    /// The node that Pacemaker leaves.
+    /// The node on which Pacemaker ends.
     pub left: Role,
     pub end: End,
-    /// From there to the other node's power cut.
+    /// The time from there to the other node's power cut.
     pub after: Duration,
-    /// Whether an operator grants the node quorum that is alone then.
+    /// True if an operator then grants quorum to the remaining node.
     pub unblocked: bool,
-    /// How long the other node stays off.
+    /// The time for which the other node stays off.
     pub away: Duration,
 }
 
-/// One node loses power, and the agent on the other one is killed in the middle of its recovery.
+/// A run in which one node loses power, and the agent on the other one is killed in the middle of its recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentKilled {
     pub victim: Role,
-    /// From the first word of the recovery.
+    /// The time from the recovery's first log line to the kill.
     pub after: Duration,
-    /// How much longer podman takes to launch etcd.
+    /// The additional time that podman takes to launch etcd.
     pub slow: Duration,
-    /// Whether etcd is to stop on that node then.
+    /// True if etcd is stopped on that node afterwards.
     pub stopped: bool,
 }
 
-/// What happens in a run.
+/// The blow of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blow {
     /// One node loses power.
     Cut(Role),
-    /// Both lose power, `first` that much earlier.
+    /// Both lose power, `first` earlier by `apart`.
     Both {
         first: Role,
         apart: Duration,
         back: Back,
     },
-    /// One node loses power, and a moment later the other one's etcd gets SIGKILL.
+    /// One node loses power, and a moment later the other node's etcd gets SIGKILL.
     SurvivorKilled {
         victim: Role,
         after: Duration,
     },
-    /// One node loses power and etcd's disk with it.
+    /// One node loses power, and etcd's disk with it.
     Disk(Role),
     /// Both lose power at once, and one of them etcd's disk with it.
     BothAndDisk(Role),
     ShutDown(ShutDown),
     PacemakerEnds(PacemakerEnds),
     AgentKilled(AgentKilled),
-    /// A node boots with another data dir than it left. No series draws this by itself.
+    /// A node boots with another data dir than it left. Only an explicit `--kind` draws this.
     Swap(Swap),
 }
 
-/// A run, drawn.
+/// A drawn run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Draw {
     pub seed: u64,
     pub kind: Kind,
-    /// How long the writers are at work before the blow.
+    /// The time for which the writers work before the blow.
     pub before: Duration,
-    /// From the power button until a host boots.
+    /// Seconds from the power button to the boot of a host.
     pub boot_delay: u64,
     pub blow: Blow,
 }
 
-/// In seconds. Who is fenced while the other node still counts it as a member of the same cluster hears of that with the next membership,
-/// after the token's timeout and the consensus (6.6 s): a node that is back by then takes it for itself, and its Pacemaker ends for good
-/// ("allegedly just fenced"). No machine boots as fast as that.
+/// The least boot delay of a fenced node, in seconds. If the other node still counts it as a member, it hears of its
+/// own fencing with the next membership. That takes the token's time-out and the consensus (6.6 s). A node that is back
+/// before then takes the message for itself, and its Pacemaker ends for good ("allegedly just fenced"). No real machine
+/// boots that fast.
 const HEARS_OF_ITS_OWN_FENCING: u64 = 8;
 
 impl Draw {
-    /// `only` fixes the kind; `confirms` says whether an operator can be asked (the shell agent knows no such word).
+    /// Draws a run. `only` fixes the kind. `confirms` is false for the shell agent, which has no confirmation by an
+    /// operator.
     pub fn new(seed: u64, only: Option<Kind>, confirms: bool) -> Self {
         let mut random = Random::new(seed);
         let drawn = match random.below(20) {
@@ -211,14 +214,14 @@ impl Draw {
             13..17 => Kind::SurvivorKilled,
             _ => Kind::DiskLost,
         };
-        // Drawn apart from the others: their seeds mean what they always meant, but for one in four.
+        // These kinds come from a separate draw, so that most older seeds keep their meaning; one in four changes.
         let unclean = match Random::new(!seed).below(12) {
             0 => Some(Kind::ShutDown),
             1 => Some(Kind::PacemakerEnds),
             2 => Some(Kind::AgentKilled),
             _ => None,
         };
-        // The shell agent says other words when it recovers.
+        // The shell agent logs other lines when it recovers.
         let kind = only.or(unclean.filter(|_| confirms)).unwrap_or(drawn);
         let before = random.up_to(Duration::from_secs(3));
         let boot_delay = random.below(7) + if kind == Kind::ShutDown { HEARS_OF_ITS_OWN_FENCING } else { 0 };
@@ -228,7 +231,7 @@ impl Draw {
             Kind::BothCut => both(&mut random, confirms),
             Kind::SurvivorKilled => Blow::SurvivorKilled {
                 victim: Role::drawn(&mut random),
-                // From the cut itself to some time after the recovery.
+                // From the moment of the cut to some time after the recovery.
                 after: if random.below(2) == 0 { Duration::ZERO } else { random.up_to(Duration::from_secs(14)) },
             },
             Kind::DiskLost if random.below(2) == 0 => Blow::Disk(Role::drawn(&mut random)),
@@ -243,15 +246,15 @@ impl Draw {
         Self { seed, kind, before, boot_delay, blow }
     }
 
-    /// As [`Draw::new`] draws it, for virtual machines: their power alone is cut, since nothing else is within the lab's
-    /// reach, and everything lies as far apart as they are slow.
+    /// Draws a run for virtual machines as [`Draw::new`] does. Only kinds that cut their power are possible, because
+    /// the lab controls nothing else there. All times are stretched by the machines' slowness.
     pub fn for_vms(seed: u64, only: Option<Kind>) -> Self {
         let drawn = Self::new(seed, only, true);
         let draw = if drawn.kind.is_for_vms() { drawn } else { Self::new(seed, Some(Kind::BothCut), true) };
         Self { before: sh::patience(draw.before), boot_delay: 0, blow: draw.blow.stretched(), ..draw }
     }
 
-    /// What happens, in words.
+    /// Describes the blow.
     pub fn words(&self) -> String {
         match self.blow {
             Blow::Cut(role) => format!("{} cut", role.word()),
@@ -278,10 +281,11 @@ impl Draw {
 }
 
 impl Blow {
-    /// What programs call an error in the course of it, and rightly.
+    /// Returns the errors that programs rightly log during this blow.
     pub fn errors(self) -> &'static [&'static str] {
         match self {
-            // The BMC of the node that is given up is out of reach: of its fence device, and of Pacemaker, which tries to fence it.
+            // The BMC of the node that is given up is unreachable: for its fence device, and for Pacemaker, which tries
+            // to fence it.
             Self::Both { back: Back::OneByConfirmation(_), .. } => {
                 &[JOINS_NOBODY, GOES_SECOND, "no route to it", "Operation 'reboot'"]
             }
@@ -354,7 +358,7 @@ impl AgentKilled {
     }
 }
 
-/// The stops have begun or not when the network goes, and a monitor or two come while it is away.
+/// Draws a shutdown. The partition comes before or after the stops have begun, and lasts for a monitor or two.
 fn shut_down(random: &mut Random) -> ShutDown {
     ShutDown {
         first: Role::drawn(random),
@@ -365,11 +369,12 @@ fn shut_down(random: &mut Random) -> ShutDown {
     }
 }
 
-/// Half of them in maintenance; who was killed is fenced within seconds, unless the other one loses power before.
+/// Draws the end of Pacemaker. Half of the draws use maintenance. A killed Pacemaker's node is fenced within seconds,
+/// unless the other node loses power first.
 fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
     let left = Role::drawn(random);
     let end = if random.below(2) == 0 {
-        // From nothing to what a node needs to run standalone and take writes.
+        // From no time at all to the time in which a node runs standalone and takes writes.
         let cable = (random.below(2) == 0).then(|| Duration::from_secs(4) + random.up_to(Duration::from_secs(14)));
         End::Maintenance { cable, over_alone: random.below(3) > 0 }
     } else {
@@ -384,15 +389,15 @@ fn pacemaker_ends(random: &mut Random) -> PacemakerEnds {
     }
 }
 
-/// A recovery takes a second; with a slow podman, most of that is the launch.
+/// Draws a kill of the agent. A recovery takes a second; with a slow podman, most of that is the launch.
 fn agent_killed(random: &mut Random) -> AgentKilled {
     let slow = if random.below(2) == 0 { Duration::ZERO } else { random.up_to(Duration::from_secs(8)) };
     let victim = Role::drawn(random);
     AgentKilled { victim, after: random.up_to(Duration::from_millis(900) + slow), slow, stopped: random.below(2) == 0 }
 }
 
-/// Half of them within the first seconds, in which nobody has noticed anything; half of them spread over detection,
-/// fencing, recovery and the first life alone.
+/// Draws two power cuts. In half of the draws they are seconds apart, before any node has noticed. The other half
+/// spreads over detection, fencing, recovery and the first time in which a node runs standalone.
 fn both(random: &mut Random, confirms: bool) -> Blow {
     let longest = if random.below(2) == 0 { Duration::from_secs(3) } else { Duration::from_secs(14) };
     let first = Role::drawn(random);

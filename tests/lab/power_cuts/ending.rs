@@ -1,5 +1,5 @@
-//! How a run ends in which a data dir was swapped: both nodes vote and hold every acknowledged write, or a node refuses in
-//! words that name what resolves it, and no disk has lost one.
+//! The end of a run in which a data dir was swapped. Both nodes vote and hold every acknowledged write, or a node
+//! refuses. Then its reason names what resolves it, and no disk has lost a write.
 
 use std::time::{Duration, Instant};
 
@@ -15,14 +15,14 @@ use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// Two healthy nodes are two voters within this time, or refuse.
+/// The time in which two healthy nodes become two voters, or refuse.
 const LIMIT: Duration = Duration::from_secs(180);
-/// The answers of a pair are final once they have been the same for so long.
+/// The time after which the answers of a pair are final if they do not change.
 const SETTLED: Duration = Duration::from_secs(30);
-/// The same where a node waits, as its log gets a line less often.
+/// The same time while a node waits, because its log gets lines less often.
 const SETTLED_WHILE_WAITING: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_secs(1);
-/// The attribute by which an operator chooses the data to keep.
+/// The attribute with which an operator chooses the data to keep.
 const CHOICE: &str = "etcd_primary";
 
 /// The answers of both nodes.
@@ -31,7 +31,7 @@ struct Standing {
     serving: Vec<Node>,
     /// The exit reasons of nodes on which Pacemaker has not started etcd.
     refusing: Vec<(Node, String)>,
-    /// The last words in the agent's log on any other node.
+    /// The last line of the agent's log on each other node.
     waiting: Vec<(Node, String)>,
 }
 
@@ -52,7 +52,7 @@ impl Standing {
         standing
     }
 
-    /// Returns the time after which answers that stay the same do not change any more.
+    /// Returns the time after which answers that stay the same are final.
     fn settles_within(&self) -> Duration {
         if self.waiting.is_empty() { SETTLED } else { SETTLED_WHILE_WAITING }
     }
@@ -65,7 +65,7 @@ impl Standing {
     }
 }
 
-/// Returns the exit reason of etcd on `node`, as Pacemaker on `by` keeps it.
+/// Returns the exit reason of etcd on `node`, as Pacemaker on `by` reports it.
 pub(super) fn refusal(lab: &Lab, by: Node, node: Node) -> Option<String> {
     let failures = cluster::failures(lab, by).into_iter();
     let mut of_etcd = failures.filter(|failure| failure.is_on(node) && failure.action.starts_with(cluster::ETCD));
@@ -80,13 +80,13 @@ fn last_words(lab: &Lab, node: Node) -> String {
     line.split_once("]: ").map_or(line, |(_, words)| words).to_owned()
 }
 
-/// Fails unless the words of a refusal name a command or a node.
+/// Fails unless the reason of a refusal names a command or a node.
 pub(super) fn must_name_something(node: Node, reason: &str) -> Result<()> {
     let names = reason.matches('\'').count() >= 2 || NODES.iter().any(|other| reason.contains(other.name()));
     if names { Ok(()) } else { Err(format!("{node} refuses and names nothing to do: {reason}").into()) }
 }
 
-/// Waits until both nodes are voters, or answer the same for a while. Returns nothing for two voters.
+/// Waits until both nodes are voters, or their answers stay the same for a while. Returns `None` for two voters.
 fn settle(lab: &Lab) -> Result<Option<Standing>> {
     let began = Instant::now();
     let (mut last, mut since) = (Standing::default(), began);
@@ -127,7 +127,7 @@ pub(super) fn judge(mut scene: Scene<'_>, holder: &Holder) -> Result<Outcome> {
         lost: verdict.lost.len(),
         given_up: 0,
         gap: verdict.gap,
-        // A lost write explains more than a node without words.
+        // A lost write is the more important fault than a node without a reason.
         wrong: verdict.must_be_good().err().map(|error| error.to_string()).or(wrong),
         ending: Some(Ending { both_vote: false, words }),
     })
@@ -141,7 +141,7 @@ fn served(scene: Scene<'_>, words: String) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Fails where no disk has the log that held everything, or a node does not serve and has no exit reason that names something.
+/// Fails if no disk has the log that held everything, or if a node does not serve and its exit reason names nothing.
 fn faults(lab: &Lab, standing: &Standing, holder: &Holder) -> Result<()> {
     if standing.serving.is_empty() {
         is_on_a_disk(lab, holder)?;
@@ -149,7 +149,8 @@ fn faults(lab: &Lab, standing: &Standing, holder: &Holder) -> Result<()> {
     for (node, reason) in &standing.refusing {
         must_name_something(*node, reason)?;
     }
-    // A voter waits for the vote of a node that refuses: the words there resolve both, unless they ask for this node.
+    // A voter waits for the vote of a node that refuses. The reason there resolves both, unless it asks for this very
+    // node.
     let is_resolved = |waiting: Node| {
         let asks_for_it = format!("start {waiting}");
         standing.refusing.iter().any(|(_, reason)| !reason.contains(&asks_for_it))
@@ -184,7 +185,7 @@ fn choose(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, host::any_running(lab)?, &words).map(drop)
 }
 
-/// Judges a node that serves alone with a swapped data dir: it has to hold every write that was acknowledged before.
+/// Judges a node that serves alone with a swapped data dir: it must hold every write that was acknowledged before.
 pub(super) fn serves_alone(scene: &mut Scene<'_>, node: Node, acknowledged: &[Ack]) -> Result<Option<Outcome>> {
     let end = scene.writers.read_back(node)?;
     let lost = history::lost(acknowledged, &end.store).len();

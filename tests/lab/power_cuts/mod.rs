@@ -1,5 +1,5 @@
-//! Power cuts at random moments under sixteen writers: whatever is cut, killed or lost, every acknowledged write must be
-//! there afterwards, wherever one voter's disk survived. Every run is drawn from a seed that it prints.
+//! Power cuts at random moments under sixteen writers. Every acknowledged write must exist afterwards if one voter's
+//! disk survived. Each run is drawn from a seed that it prints.
 
 mod draw;
 mod ending;
@@ -26,32 +26,32 @@ pub use draw::{Kind, draws_every_swap};
 pub use newest::tells_logs_apart;
 use summary::Summary;
 
-/// What a series of runs is asked for.
+/// The options of a series of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Series {
     pub runs: u64,
-    /// The first run's; each run after it takes the next number. Drawn from the clock where it is not given.
+    /// The seed of the first run; each later run takes the next number. If it is not given, the clock determines it.
     pub seed: Option<u64>,
-    /// Only runs of this kind.
+    /// The only kind of runs, if one is given.
     pub kind: Option<Kind>,
 }
 
-/// What one run came to, where nothing stood in its way.
+/// The result of a completed run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub acknowledged: usize,
     pub lost: usize,
-    /// Writes that an operator gave up by name.
+    /// The number of writes that an operator gave up by name.
     pub given_up: usize,
     /// The longest time without an acknowledged write.
     pub gap: std::time::Duration,
-    /// What is wrong, if anything is.
+    /// The fault, if there is one.
     pub wrong: Option<String>,
-    /// How a run ended in which a data dir was swapped.
+    /// The end of a run in which a data dir was swapped.
     pub ending: Option<Ending>,
 }
 
-/// Whether both nodes vote in the end, and what each answers.
+/// The final state: whether both nodes vote, and the answer of each.
 #[derive(Clone, Debug)]
 pub struct Ending {
     pub both_vote: bool,
@@ -64,7 +64,7 @@ impl Outcome {
     }
 }
 
-/// Runs the series; goes on after a failure, and fails at the end if there was one.
+/// Runs the series. It continues after a failure, and fails at the end if there was one.
 pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
     if wish.hosts == host::Kind::Vm {
         series.kind.map_or(Ok(()), Kind::check_for_vms)?;
@@ -91,7 +91,7 @@ pub fn run(lab: &Lab, wish: Wish, series: Series) -> Result<()> {
             println!("         logs: {}", kept.display());
         }
         if !outcome.leaves_two_voters() && lab.exists() {
-            // No later run begins with two different stores, or with a node that refuses.
+            // So no later run begins with two different stores, or with a node that refuses.
             teardown::down(lab);
         }
         summary.add(&draw, outcome);

@@ -1,4 +1,4 @@
-//! The log that holds every acknowledged write, and whether a disk still has it.
+//! The log that holds every acknowledged write, and the search for it on the disks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::node::NODES;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// The files of etcd's log, each without the zeros that it is filled up with. etcd only appends to them.
+/// The files of etcd's log, each without the zeros that pad it. etcd only appends to them.
 #[derive(Debug)]
 pub(super) struct Log(BTreeMap<String, Vec<u8>>);
 
@@ -28,7 +28,7 @@ impl Log {
         Ok(Self(files))
     }
 
-    /// Returns whether this log begins with all that `other` has.
+    /// Returns whether this log begins with all of `other`.
     fn continues(&self, other: &Self) -> bool {
         let has = |(name, bytes): (&String, &Vec<u8>)| self.0.get(name).is_some_and(|own| own.starts_with(bytes));
         other.0.iter().all(has)
@@ -51,7 +51,7 @@ impl Log {
     }
 }
 
-/// Returns whether a log that etcd appended to counts as the older one's, and no other does. For the lab's own checks.
+/// Returns whether exactly the logs that etcd appended to count as continuing an older one. For the lab's self-test.
 pub fn tells_logs_apart() -> bool {
     let log =
         |files: &[(&str, &[u8])]| Log(files.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect());

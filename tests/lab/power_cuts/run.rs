@@ -1,4 +1,4 @@
-//! One run: write, strike, wait for two voters, read everything back.
+//! A run: write, strike, wait for two voters, and read everything back.
 
 use std::time::Duration;
 
@@ -20,17 +20,17 @@ use crate::verdict::Window;
 use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
 pub(super) const RETURN_LIMIT: Duration = Duration::from_secs(240);
-/// Long enough for a node that would wrongly run standalone to do so.
+/// The time for which a node that booted alone is observed, enough for it to wrongly run standalone.
 const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
-/// What a node says that begins to.
+/// The log lines of a node that begins to run standalone.
 const SERVES_ALONE: [&str; 3] = ["announcing that it runs standalone", ": running standalone", "forcing a new cluster"];
 
-/// What a run is about.
+/// The parts of a run.
 pub(super) struct Scene<'a> {
     pub(super) lab: &'a Lab,
     leader: Node,
     pub(super) writers: Writers,
-    /// From when on, and until when, writes were taken by a node that an operator gave up afterwards.
+    /// The time in which a node took writes that an operator gave up afterwards.
     given_up: Option<Window>,
 }
 
@@ -75,7 +75,7 @@ impl Scene<'_> {
             }
             Blow::SurvivorKilled { victim, after } => {
                 let survivor = self.node(victim).other();
-                // Looked up beforehand: the blows must come together where nothing lies between them.
+                // The process id is read in advance, because the two blows may have to come without a pause.
                 let pid = etcd::pid(self.lab, survivor).ok_or("no etcd runs on the survivor")?;
                 power::cut(self.lab, self.node(victim))?;
                 std::thread::sleep(after);
@@ -104,7 +104,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Cuts one, then the other. Answers from when to when the second one was alone.
+    /// Cuts one node, then the other. Returns the time in which the second one was alone.
     fn cut_both(&self, first: Role, apart: Duration) -> Result<Window> {
         let (first, second) = (self.node(first), self.node(first).other());
         power::cut(self.lab, first)?;
@@ -112,7 +112,7 @@ impl Scene<'_> {
         std::thread::sleep(apart);
         power::cut(self.lab, second)?;
         let to = self.writers.now();
-        // Fencing may have pressed the first one's button, and a BMC does what it was asked even then.
+        // The fence agent may have pressed the first one's button, and a BMC executes that even now.
         std::thread::sleep(Duration::from_secs(1));
         power::cut(self.lab, first)?;
         Ok((from, to))
@@ -120,7 +120,7 @@ impl Scene<'_> {
 
     fn kill(&self, survivor: Node, after: Duration, pid: &str) -> Result<()> {
         if after > Duration::ZERO {
-            // It may be another process by now, or none for a moment: a recovery is under way.
+            // It may be another process now, or none for a moment, because a recovery is running.
             let _ = etcd::kill(self.lab, survivor);
             return Ok(());
         }
@@ -135,7 +135,7 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Fencing switches the lost node on again; a person does so where it has not.
+    /// Waits for the recovery. The fence agent switches the lost node on again; otherwise the lab does.
     pub(super) fn on_after_recovery(&self, role: Role) -> Result<()> {
         let cut_at = self.writers.now();
         sh::wait_for("an acknowledged write after the power cut", RETURN_LIMIT, Duration::from_millis(50), || {
@@ -151,7 +151,7 @@ impl Scene<'_> {
     fn back(&mut self, back: Back, cut_first: Role, alone: (Duration, Duration)) -> Result<()> {
         match back {
             Back::Both { first, apart } => {
-                // Whoever presses the buttons does not wait for a boot.
+                // Both buttons are pressed without waiting for a boot.
                 self.lab.set("boot-delay", "0")?;
                 self.on(first)?;
                 std::thread::sleep(apart);
@@ -178,7 +178,8 @@ impl Scene<'_> {
                     return Err(format!("{stays}, which was cut second and has voted until then, is declined").into());
                 }
                 bmc::set_mode(self.lab, lost, "ok")?;
-                // Pacemaker has given up on a device whose BMC was away; who mends the BMC says so.
+                // Pacemaker has given up on a device with an unreachable BMC. After the repair of the BMC, an operator
+                // cleans it up.
                 let device = cluster::fence_device(lost);
                 host::must(self.lab, stays, &["crm_resource", "--cleanup", "--resource", &device])?;
                 self.on(role.other())
@@ -190,7 +191,7 @@ impl Scene<'_> {
         self.writers.first_after(from).is_some_and(|ack| ack.ended < to)
     }
 
-    /// A node that boots alone after both were cut does not serve: its peer may hold more than it does.
+    /// Checks that a node that boots alone after both were cut does not serve, because its peer may have more data.
     pub(super) fn on_alone(&self, node: Node) -> Result<()> {
         let from = steps::log_length(self.lab, node);
         power::on(self.lab, node)?;
@@ -204,7 +205,7 @@ impl Scene<'_> {
             }
             std::thread::sleep(Duration::from_millis(300));
         }
-        // It has not begun to, either.
+        // It must not have begun to run standalone, either.
         let said = steps::said(self.lab, node, from);
         match said.lines().find(|line| SERVES_ALONE.iter().any(|words| line.contains(words))) {
             None => Ok(()),
@@ -212,8 +213,9 @@ impl Scene<'_> {
         }
     }
 
-    /// The operator's confirmation, in the words that `tandem confirm-recovery` asks for. Answers false where it is
-    /// declined, as the node's data is a learner's, or none: it had been fenced, and was joining when the second power cut came.
+    /// Confirms as an operator, in the form that `tandem confirm-recovery` asks for. Returns false if the command
+    /// declines because the node has a learner's data or none: the node had been fenced, and was joining when the
+    /// second power cut came.
     fn confirm(&self, stays: Node, lost: Node) -> Result<bool> {
         let script = |flag: &str| format!("printf '{lost}\\nyes\\n{lost}\\n' | tandem confirm-recovery {flag}");
         let mut output = host::output(self.lab, stays, &["sh", "-c", &script("")])?;
@@ -250,10 +252,10 @@ impl Scene<'_> {
     }
 }
 
-/// Why a node that was joining is not gone on with.
+/// The reasons why the command declines a node that was joining.
 const DECLINED: [&str; 2] = ["a learner's", "holds no data to go on with"];
 
-/// Nothing in Pacemaker needs a human.
+/// Checks that no failure in Pacemaker needs an operator.
 fn clean(lab: &Lab) -> Result<()> {
     let complaints = cluster::wait_clean(lab)?;
     for node in NODES {

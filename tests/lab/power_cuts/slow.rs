@@ -1,4 +1,4 @@
-//! What makes a shutdown or a launch of etcd last, so that something else can happen meanwhile.
+//! Means to make a shutdown or a launch of etcd slow, so that another event can occur meanwhile.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 
 const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
-/// Its stop lasts as long as this is there; a boot begins without.
+/// The file that makes the service's stop last as long as the file exists. A boot removes it.
 const HOLD: &str = "/run/lab-hold";
 const SLOW: &str = r#"#!/bin/sh
 runs=/run/lab-slow-runs
@@ -30,10 +30,10 @@ END
     ;;
 esac
 "#;
-/// Found before the real one in every search.
+/// The path that every search finds before the real podman.
 const PODMAN: &str = "/usr/sbin/podman";
 
-/// A service on both nodes that stops before etcd does.
+/// Adds a service on both nodes that stops before etcd does.
 pub(super) fn add_service(lab: &Lab) -> Result<()> {
     for node in NODES {
         host::put(lab, node, AGENT, SLOW)?;
@@ -53,17 +53,17 @@ pub(super) fn remove_service(lab: &Lab) -> Result<()> {
     pcs::run(lab, by, &["resource", "delete", "slow"])
 }
 
-/// From now on its stop does not end.
+/// Makes the service's stop hang until [`release`].
 pub(super) fn hold(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["touch", HOLD]).map(drop)
 }
 
-/// A host that is off, or just goes off, holds nothing.
+/// Ends the hang. A host that is off, or about to be off, has none.
 pub(super) fn release(lab: &Lab, node: Node) {
     let _ = host::output(lab, node, &["rm", "-f", HOLD]);
 }
 
-/// podman takes that much longer to launch a container.
+/// Makes podman take that much longer to launch a container.
 pub(super) fn podman(lab: &Lab, node: Node, by: Duration) -> Result<()> {
     let seconds = by.as_secs_f64();
     let script = format!("#!/bin/sh\ncase $1 in run|start) sleep {seconds:.1} ;; esac\nexec /usr/bin/podman \"$@\"\n");

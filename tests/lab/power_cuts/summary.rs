@@ -1,4 +1,4 @@
-//! What a series of power cuts came to.
+//! The results of a series of power cuts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::sh::Result;
 pub(super) struct Summary {
     by_kind: BTreeMap<Kind, Vec<Outcome>>,
     failed_seeds: Vec<u64>,
-    /// The runs in which a data dir was swapped, each with what happened and how it ended.
+    /// The runs in which a data dir was swapped, each with its blow and its end.
     endings: Vec<String>,
 }
 
-/// One run's result.
+/// Describes a run's result in one line.
 pub(super) fn line(outcome: &Outcome) -> String {
     let given_up =
         if outcome.given_up > 0 { format!(", {} given up by name", outcome.given_up) } else { String::new() };
@@ -64,7 +64,7 @@ impl Summary {
         outcomes.filter_map(|(kind, outcome)| Some(report::failure(kind.name(), outcome.wrong.as_deref()?))).collect()
     }
 
-    /// An error if a run failed, with the seeds that show it.
+    /// Returns an error if a run failed, with the seeds that reproduce it.
     pub(super) fn verdict(&self) -> Result<()> {
         let runs: usize = self.by_kind.values().map(Vec::len).sum();
         let failed = self.failed_seeds.len();

@@ -26,9 +26,9 @@ use crate::state::Lab;
 const AWAY: u64 = 36_000;
 /// The directories of Tandem, Pacemaker and Corosync below `/var/lib`.
 const STATE: [&str; 3] = ["tandem", "pacemaker", "corosync"];
-/// Fencing of the node that is off, with its delays, and two starts of etcd.
+/// The limit for a node that serves alone: fencing of the node that is off, with its delays, and two starts of etcd.
 const ALONE_LIMIT: Duration = Duration::from_secs(60);
-/// A node that may serve while the other one lacks its disk does so within this time.
+/// The time in which a node serves if it may do so while the other one lacks its disk.
 const SOME_TIME: Duration = Duration::from_secs(120);
 
 /// The node and the log by which the end of a run is judged.
@@ -36,7 +36,7 @@ const SOME_TIME: Duration = Duration::from_secs(120);
 pub(super) struct Holder {
     /// The node that holds every acknowledged write on its disk.
     pub(super) node: Node,
-    /// Its log as it was when both nodes were off last; nothing where this node has served all the time.
+    /// Its log when both nodes were last off. `None` if this node has served all the time.
     pub(super) log: Option<Log>,
 }
 
@@ -149,9 +149,9 @@ impl Scene<'_> {
         self.come_back(node, next)
     }
 
-    /// Waits until a write is acknowledged, and returns false where the node refuses and no node serves. The node refuses without its disk where it
-    /// knows the mount, also from an earlier run. The other node serves meanwhile, unless both went off before it ran standalone: then it
-    /// waits for this one.
+    /// Waits until a write is acknowledged. Returns false if the node refuses and no node serves. The node refuses
+    /// without its disk if it knows the mount, even from an earlier run. Meanwhile the other node serves, unless both
+    /// went off before it ran standalone: then it waits for this one.
     fn serves_or_refuses(&self, node: Node) -> Result<bool> {
         let Err(why) = self.wait_write_within(self.writers.now(), SOME_TIME) else { return Ok(true) };
         crate::interrupt::check()?;
@@ -167,7 +167,7 @@ impl Scene<'_> {
         })
     }
 
-    /// Gives etcd a disk of its own and starts it from there: its node knows the mount from then on.
+    /// Gives etcd a disk of its own, and starts it there, so that the node knows the mount from then on.
     fn start_from_own_disk(&self, node: Node) -> Result<()> {
         let lab = self.lab;
         lab.set("boot-delay", &AWAY.to_string())?;
@@ -188,8 +188,8 @@ impl Scene<'_> {
         self.wait_write_within(moment, RETURN_LIMIT)
     }
 
-    /// Switches the node off, and keeps it off though fencing presses its button. Remembers the log of the other node where it
-    /// goes off as well.
+    /// Switches the node off, and keeps it off even if its button is pressed for fencing. Stores the log of the other
+    /// node if that goes off as well.
     fn go_off(&self, node: Node, outage: Outage, holder: &mut Holder) -> Result<()> {
         let lab = self.lab;
         lab.set("boot-delay", &AWAY.to_string())?;
@@ -199,7 +199,7 @@ impl Scene<'_> {
             Some(Both { apart, .. }) => {
                 std::thread::sleep(apart);
                 off(lab, node.other(), outage.in_good_order)?;
-                // Fencing may have pressed a button already, and the BMC obeys a moment later.
+                // The fence agent may have pressed a button already, and the BMC executes that a moment later.
                 std::thread::sleep(Duration::from_secs(1));
                 power::cut(lab, node.other())?;
                 holder.log = Some(Log::of(&disks::data_dir(lab, node.other()).join("member"))?);
@@ -231,14 +231,15 @@ impl Scene<'_> {
         }
     }
 
-    /// Boots the node without the other one. Returns the outcome of the run where the node serves and lacks an acknowledged write.
+    /// Boots the node without the other one. Returns the outcome of the run if the node serves and lacks an
+    /// acknowledged write.
     fn alone(&mut self, node: Node, quorum: bool) -> Result<Option<Outcome>> {
         if !quorum {
             self.lab.set("boot-delay", "0")?;
             return self.on_alone(node).map(|()| None);
         }
         let acknowledged = self.writers.acknowledged();
-        // Fencing presses the button of the other node, which stays off.
+        // The fence agent presses the button of the other node, which stays off.
         steps::on(self.lab, node, AWAY)?;
         steps::wait_pacemaker(self.lab, node)?;
         steps::grant_quorum(self.lab, node)?;
@@ -249,7 +250,7 @@ impl Scene<'_> {
         let answer = sh::wait_for("it to serve or refuse", ALONE_LIMIT, Duration::from_millis(500), answers);
         crate::interrupt::check()?;
         match answer {
-            // Its etcd may wait for the vote of the other node, and does not serve meanwhile.
+            // Its etcd may wait for the other node's vote, and does not serve meanwhile.
             Err(_) => Ok(None),
             Ok(Some(reason)) => {
                 self.lab.event(&format!("{node}, alone, refuses: {reason}"));
@@ -268,7 +269,7 @@ fn off(lab: &Lab, node: Node, in_good_order: bool) -> Result<()> {
     power::cut(lab, node)
 }
 
-/// Fails where etcd was started on the empty mount point of a mount that the node knows.
+/// Fails if etcd was started on the empty mount point of a mount that the node knows.
 fn must_be_empty(lab: &Lab, node: Node, known: bool) -> Result<()> {
     let began = known && disks::mount_point(lab, node).join("member").exists();
     if began { Err(format!("etcd of {node} was started on an empty mount point").into()) } else { Ok(()) }

@@ -1,4 +1,5 @@
-//! Runs in which more than power goes: shutdowns that hang, Pacemaker that ends without its node, agents that are killed.
+//! Runs with more than power cuts: shutdowns that hang, Pacemaker that ends while its node stays up, agents that are
+//! killed.
 
 use std::fs;
 use std::time::Duration;
@@ -22,18 +23,18 @@ use crate::scenarios::steps;
 use crate::sh::{self, Result};
 use crate::up;
 
-/// A shutdown that has not ended by then is ended by the power button.
+/// The time after which the power button ends a shutdown.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(120);
-/// Detection, fencing with its delay, and a try more.
+/// The limit for a recovery: detection, fencing with its delay, and one more try.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
-/// What the agent says when its recovery begins.
+/// The agent's log line at the beginning of its recovery.
 const RECOVERS: &str = "that it runs standalone";
-/// How long etcd is looked for where its stop has ended, beyond the time that a launch takes.
+/// The time for which the lab searches for an etcd after its stop, in addition to the time of a launch.
 const INERT: Duration = Duration::from_secs(4);
 
 impl Scene<'_> {
-    /// Both are asked to shut down, which hangs, and then they lose each other: neither is off by that.
+    /// Starts a shutdown on both nodes, which hangs, and then parts them. Neither is off because of that.
     pub(super) fn shut_down(&self, draw: ShutDown) -> Result<()> {
         let boots = self.boots();
         for node in NODES {
@@ -59,7 +60,7 @@ impl Scene<'_> {
         NODES.into_iter().try_for_each(|node| power::on(self.lab, node))
     }
 
-    /// Waits until the node has shut down, and switches it off then; one that was fenced meanwhile is as good.
+    /// Waits until the node has shut down, and then switches it off. A node that was fenced meanwhile counts as well.
     fn ended(&self, node: Node, before: [Option<i32>; 2]) -> Result<()> {
         let at = usize::from(node.number() - 1);
         let is_fenced = || self.boots()[at] != before[at];
@@ -77,7 +78,8 @@ impl Scene<'_> {
         NODES.into_iter().try_for_each(|node| bmc::set_mode(self.lab, node, mode))
     }
 
-    /// Pacemaker ends on one node and etcd goes on; the other node loses power, and Pacemaker comes back in the same boot.
+    /// Ends Pacemaker on one node while etcd continues, cuts the other node's power, and starts Pacemaker again in the
+    /// same boot.
     pub(super) fn pacemaker_ends(&self, draw: PacemakerEnds) -> Result<()> {
         let lab = self.lab;
         let (left, other) = (self.node(draw.left), self.node(draw.left).other());
@@ -94,7 +96,7 @@ impl Scene<'_> {
             std::thread::sleep(time);
         }
         std::thread::sleep(draw.after);
-        // Whom the node that is left fences is to stay away for a while.
+        // The other node must stay away for a while, even if it is fenced.
         lab.set("boot-delay", &draw.away.as_secs().to_string())?;
         power::cut(lab, other)?;
         net::set_partition(lab, false)?;
@@ -102,7 +104,7 @@ impl Scene<'_> {
         if self.boots()[at] == boots[at] {
             pacemaker::begin(lab, left)?;
         } else {
-            // It was fenced in time, and boots: that takes what it takes.
+            // The node was fenced in time, and its boot may take a while.
             power::on(lab, left)?;
             sh::wait_for("the fenced node to boot", RECOVERY_LIMIT, Duration::from_millis(300), || {
                 cluster::online(lab, left).contains(&left).then_some(())
@@ -126,8 +128,8 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// One node loses power, and the agent that runs standalone on the other one is killed with its process group, as
-    /// Pacemaker does it.
+    /// Cuts one node's power, and kills the agent that makes the other one run standalone. It kills the process group,
+    /// as Pacemaker does.
     pub(super) fn agent_killed(&self, draw: AgentKilled) -> Result<()> {
         let (lab, victim) = (self.lab, self.node(draw.victim));
         let survivor = victim.other();
@@ -149,7 +151,7 @@ impl Scene<'_> {
         self.on_after_recovery(draw.victim)
     }
 
-    /// The process group of the agent's action that is under way on the host.
+    /// Returns the process group of the agent's running action on the host.
     fn agent(&self, node: Node) -> Option<i32> {
         let processes =
             fs::read_to_string(host::namespaces::cgroup(self.lab, node).ok()?.join("init/cgroup.procs")).ok()?;
@@ -158,16 +160,16 @@ impl Scene<'_> {
             let words: Vec<_> = words.split(|byte| *byte == 0).map(String::from_utf8_lossy).collect();
             let acts = ["notify", "monitor", "start", "stop"].contains(&words.get(1)?.as_ref());
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-            // After the name in brackets: state, parent, group.
+            // The fields after the name in brackets are state, parent and group.
             let group = stat.get(stat.rfind(')')? + 2..)?.split(' ').nth(2)?.parse().ok()?;
             (words[0].ends_with("/podman-etcd") && acts && group > 1).then_some(group)
         })
     }
 
-    /// The stop that comes after that has ended etcd, and what was being launched.
+    /// Checks that the stop that follows has ended etcd, and any container that was being launched.
     fn stopped(&self, node: Node, launch: Duration) -> Result<()> {
         pcs::run(self.lab, node, &["node", "standby", node.name()])?;
-        // What the kill made Pacemaker do may still go on, and its stop has a start after it.
+        // Pacemaker's reaction to the kill may still run, and includes a start after a stop.
         steps::wait_through_with(self.lab, node)?;
         steps::wait_stopped(self.lab, &[node])?;
         let until = self.writers.now() + launch + INERT;

@@ -1,6 +1,6 @@
-//! An agent is killed while podman starts etcd for it, as Pacemaker kills an action whose time is over, or a monitor
-//! that it cancels before a stop. What it had begun goes on without it: a stop that comes then ends that as well, and
-//! does not answer before.
+//! An agent is killed while podman starts etcd for it. Pacemaker does that to an action that exceeds its time-out, or
+//! to a monitor that it cancels before a stop. The launch continues without the agent. A stop that follows ends the
+//! launch as well, and answers only then.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Found before the real one in every search.
+/// The path that every search finds before the real podman.
 const IN_ITS_PLACE: &str = "/usr/sbin/podman";
-/// Says that a launch has begun, which then takes its time. What podman warns of goes nowhere: nobody reads it once the
-/// agent is gone, and a podman with nothing to warn of does not end by that.
+/// Reports that a launch has begun, which then takes its time. podman's warnings are discarded: without the agent no
+/// program reads them, and a podman without warnings does not end because of that.
 const SLOW_TO_LAUNCH: &str = "#!/bin/sh
 case $1 in
     run|start)
@@ -28,10 +28,10 @@ esac
 exec /usr/bin/podman \"$@\"
 ";
 const LAUNCHES: &str = "/run/lab-launch";
-/// Longer than a launch takes.
+/// Seconds after which a launch is over.
 const LAUNCH_IS_OVER_S: u64 = 20;
 
-/// During a start, beside a peer that serves.
+/// Kills the agent during a start next to a peer that serves.
 pub fn while_etcd_starts(lab: &Lab, _: Wish) -> Result<()> {
     let node = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader.other();
     let mut writers = super::writing(lab)?;
@@ -46,7 +46,8 @@ pub fn while_etcd_starts(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// During the recovery of a survivor: what podman starts then is the only voter, and takes writes.
+/// Kills the agent during the recovery of a survivor: the etcd that podman starts then is the only voter, and takes
+/// writes.
 pub fn while_it_goes_on_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let lost = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let survivor = lost.other();
@@ -63,7 +64,8 @@ pub fn while_it_goes_on_alone(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Once podman launches etcd, its node is put on standby and the agent is killed; the stop that follows must have ended it.
+/// Puts etcd's node on standby and kills the agent, once podman launches etcd. The stop that follows must have ended the
+/// launch.
 fn killed_and_stopped(lab: &Lab, node: Node, actions: &[&str]) -> Result<()> {
     let launches = || host::must(lab, node, &["test", "-e", LAUNCHES]).is_ok();
     sh::wait_for("etcd to be launched", Duration::from_secs(90), Duration::from_millis(50), || {
@@ -71,7 +73,7 @@ fn killed_and_stopped(lab: &Lab, node: Node, actions: &[&str]) -> Result<()> {
     })?;
     let group = agent(lab, node, actions)?;
     pcs::run(lab, node, &["node", "standby", node.name()])?;
-    // With its group, as Pacemaker does.
+    // Pacemaker kills the whole process group, too.
     host::must(lab, node, &["kill", "-KILL", "--", &format!("-{group}")])?;
     lab.event(&format!("the agent on {node} got SIGKILL while podman launched etcd"));
     steps::wait_stopped(lab, &[node])?;
@@ -79,7 +81,7 @@ fn killed_and_stopped(lab: &Lab, node: Node, actions: &[&str]) -> Result<()> {
     steps::stays_inert(lab, node, LAUNCH_IS_OVER_S)
 }
 
-/// The process group of the agent's action that is under way.
+/// Returns the process group of the agent's running action.
 fn agent(lab: &Lab, node: Node, actions: &[&str]) -> Result<String> {
     let processes = host::must(lab, node, &["ps", "-e", "-o", "pgid=,args="])?;
     let is_wanted = |command: &str| actions.iter().any(|action| command.ends_with(&format!("/podman-etcd {action}")));

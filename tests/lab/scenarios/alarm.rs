@@ -1,5 +1,5 @@
-//! etcd raises an alarm. It is shown as a node attribute, the member does not fail, and when the alarm is over nothing is
-//! left of it.
+//! etcd raises an alarm. A node attribute shows it, the member does not fail, and nothing of it is left when the alarm
+//! is over.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ fn failures(lab: &Lab, by: Node) -> Vec<Failure> {
     cluster::failures(lab, by).into_iter().filter(|failure| failure.action.starts_with(cluster::ETCD)).collect()
 }
 
-/// Raises or ends the NOSPACE alarm of a member; either may be asked for twice.
+/// Raises or ends the NOSPACE alarm of a member. Both calls are idempotent.
 pub(super) fn set(lab: &Lab, node: Node, member: u64, action: AlarmAction) -> Result<()> {
     let what = format!("the etcd of {node} takes the alarm's change");
     eventually(&what, || try_set(lab, node, member, action), Result::is_ok)?

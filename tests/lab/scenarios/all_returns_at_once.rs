@@ -1,6 +1,7 @@
-//! One switch carries everything and restarts: the hosts lose each other and both BMCs, and get all of it back at the
-//! same moment, in the middle of a try of each to fence the other. Were both tries carried out, both machines would be
-//! off and nobody left to switch them on. At most one is fenced, nobody forces without need, and it heals by itself.
+//! One switch carries all networks and restarts. The hosts lose each other and both BMCs, and get all of them back at
+//! the same moment, while each tries to fence the other. If both tries were executed, both machines would be off, with
+//! no node to switch them on. At most one node is fenced, no agent forces without need, and the cluster recovers
+//! without an operator.
 
 use std::time::Duration;
 
@@ -14,11 +15,11 @@ use crate::sh::{self, Result};
 use crate::state::{self, Lab};
 use crate::up::Wish;
 
-/// As the README has it: a node is off before the other one's next try, delay included.
+/// The README's delays: a node is off before the other one's next try, delay included.
 const DELAYS: [&str; 2] = ["10s", "1s"];
-/// What a BMC takes to switch a server off.
+/// The time that a BMC takes to switch a server off.
 const OFF_TAKES: Duration = Duration::from_secs(4);
-/// Seconds since the fencer has waited for the device's delay: the middles of its two tries.
+/// Seconds since the end of the device's delay at the fencer: the middles of its two tries.
 const KNOCKING: [std::ops::Range<u64>; 2] = [2..9, 13..20];
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -49,7 +50,7 @@ fn outage(lab: &Lab) -> Result<()> {
     let before = steps::power_cuts(lab);
     cut_everything(lab, false)?;
     quiet?;
-    // A try may still wait for its delay, though the nodes have found each other.
+    // A try may still wait for its delay, although the nodes are connected again.
     steps::nobody_is_wanted_dead(lab)?;
     super::ends_well(lab, &mut writers)?;
     let cuts = steps::power_cuts(lab) - before;
@@ -57,13 +58,13 @@ fn outage(lab: &Lab) -> Result<()> {
     if cuts <= 1 { Ok(()) } else { Err(format!("{cuts} power cuts, where both nodes were well").into()) }
 }
 
-/// Cuts the hosts off from each other and from both BMCs, or has all of it back at once.
+/// Disconnects the hosts from each other and from both BMCs, or reconnects all at once.
 pub(super) fn cut_everything(lab: &Lab, on: bool) -> Result<()> {
     net::set_partition(lab, on)?;
     NODES.into_iter().try_for_each(|node| bmc::set_mode(lab, node, if on { "unreachable" } else { "ok" }))
 }
 
-/// Whether the fence agent of `node` is at work on its peer: the fencer has waited for the device's delay.
+/// Returns whether the fence agent of `node` is acting on its peer, after the device's delay at the fencer.
 fn knocks(lab: &Lab, node: Node, from: usize, began: Duration) -> bool {
     let log = steps::said(lab, node, from);
     let last = log.lines().rfind(|line| line.contains("pacemaker-fenced") && line.contains("'reboot' "));

@@ -1,6 +1,6 @@
-//! Somebody switches etcd's authentication on, and the agents' certificates are nobody's there: an etcd that refuses
-//! the question lives. Both members go on serving those who may, and no action fails for that. A node that returns needs
-//! somebody who may change the membership: the exit reason says what to type.
+//! An operator enables etcd's authentication, which does not know the agents' certificates. An etcd that rejects the
+//! agent's request is alive. Both members continue to serve permitted users, and no action fails because of that. A
+//! node that returns needs a user that may change the membership: the exit reason names the command.
 
 use std::time::Duration;
 
@@ -23,9 +23,9 @@ const READ: u32 = 10;
 const WRITTEN: u32 = 20;
 const ROOT: &str = "root";
 const PASSWORD: &str = "lab-root";
-/// Several monitors, and the patience of one with an etcd that is silent.
+/// The time of several monitors, including a monitor's patience with a silent etcd.
 const A_WHILE: Duration = Duration::from_secs(20);
-/// What the exit reason of a start that is refused begins with.
+/// The beginning of the exit reason of a refused start.
 const WAY_OUT: &str = "tandem etcdctl";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -45,7 +45,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     must("the node that stayed is the member that it was", steps::members(lab)?[0], |now| *now == members[0]).map(drop)
 }
 
-/// Nothing happens to either member, and each check of a monitor finds it well.
+/// Checks that both members keep running, and that each monitor reports them as healthy.
 fn serves(lab: &Lab, processes: &[Option<String>; 2], failed: usize) -> Result<()> {
     std::thread::sleep(A_WHILE);
     must("both etcds ran on", NODES.map(|node| etcd::pid(lab, node)), |now| now == processes)?;
@@ -60,7 +60,8 @@ fn serves(lab: &Lab, processes: &[Option<String>; 2], failed: usize) -> Result<(
     Ok(())
 }
 
-/// A node goes to standby and comes back: the other one serves, and either it joins or its start says what to type.
+/// Puts a node to standby and back. The other one serves, and the node either joins or its start names the command to
+/// type.
 fn returns(lab: &Lab) -> Result<()> {
     steps::standby(lab, RETURNS, true)?;
     steps::wait_stopped(lab, &[RETURNS])?;
@@ -83,7 +84,7 @@ fn failures(lab: &Lab) -> Vec<Failure> {
     all.filter(|failure| failure.action.starts_with(cluster::ETCD)).collect()
 }
 
-/// As `etcdctl auth enable` wants it: with a root that has a password.
+/// Enables authentication as `etcdctl auth enable` requires: with a root user that has a password.
 fn enable(lab: &Lab) -> Result<()> {
     let tls = etcd::tls(lab)?;
     etcd::as_client(lab, move || {
@@ -110,7 +111,7 @@ fn disable(lab: &Lab) -> Result<()> {
     })
 }
 
-/// A write by who may.
+/// Writes as a permitted user.
 fn put(lab: &Lab, node: Node) -> Result<()> {
     as_root(lab, node, async |mut client| client.put("lab/as-root", "", None).await.map(drop))
 }

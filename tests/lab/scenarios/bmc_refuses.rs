@@ -1,5 +1,5 @@
-//! A node loses power, and its BMC refuses the password: whether it is off is not known, so its peer waits, and says so.
-//! An operator who has seen that it is off says so, and the peer runs standalone.
+//! A node loses power, and its BMC refuses the password. Its peer waits and reports that, because the node is not
+//! confirmed off. An operator checks that it is off and confirms it, and the peer runs standalone.
 
 use std::time::Duration;
 

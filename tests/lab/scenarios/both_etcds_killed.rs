@@ -1,4 +1,5 @@
-//! Both etcd processes die within two seconds. Both hold whole data: both come back with it, as the members they were.
+//! Both etcd processes die within two seconds. The data of both is whole, so both come back with it as the same
+//! members.
 
 use std::time::Duration;
 

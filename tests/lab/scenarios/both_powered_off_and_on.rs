@@ -14,7 +14,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         power::cut(lab, node)?;
     }
     std::thread::sleep(Duration::from_secs(2));
-    // Nobody waits for a boot here that takes its time: both come at once.
+    // Both hosts boot at once, because no step waits for a slow boot.
     lab.set("boot-delay", "0")?;
     for node in NODES {
         power::on(lab, node)?;

@@ -1,4 +1,4 @@
-//! The resource is disabled and enabled: both stop, both start, nobody forces anything.
+//! The resource is disabled and enabled: both nodes stop, both start, and no agent forces a new cluster.
 
 use super::steps;
 use crate::cluster::ETCD_CLONE;

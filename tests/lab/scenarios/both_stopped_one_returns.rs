@@ -1,5 +1,6 @@
-//! Both are stopped together, and only one comes back: both stayed listed, so its etcd runs and waits for the other's
-//! vote. It forces nothing, says what it waits for, and with the other one everything is there again.
+//! Both nodes are stopped together, and only one returns. Both are still listed, so its etcd runs and waits for the
+//! other one's vote. The agent forces nothing, and reports what it waits for. When the other node returns, all data is
+//! available again.
 
 use std::time::Duration;
 

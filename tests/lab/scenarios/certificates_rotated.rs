@@ -1,6 +1,6 @@
-//! Certificates are rotated as OpenShift's watcher does it: somebody else restarts the container, with `restart_no_leave` set
-//! on the node for that time, and no agent is asked. On one node, on both at once, on one that serves alone, and while
-//! a learner is about to vote.
+//! Certificates are rotated as OpenShift's watcher does it. The watcher restarts the container while `restart_no_leave`
+//! is set on the node, and no agent is involved. It happens on one node, on both at once, on one that runs standalone,
+//! and while a learner is about to vote.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::up::Wish;
 use crate::writer::Writers;
 
 const FLAG: &str = "restart_no_leave";
-/// What the agent knows of etcd's process.
+/// The agent's record of etcd's process.
 const MARK: &str = "/run/resource-agents/podman-etcd-etcd-process.json";
-/// As long as the watcher waits.
+/// The time for which the watcher waits.
 const HEALTHY_AGAIN: Duration = Duration::from_secs(300);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -50,13 +50,13 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// With two voters before and after.
+/// Rotates the certificates with two voters before and after.
 fn rotated(lab: &Lab, writers: &Writers, how: &str, on: &[Node]) -> Result<()> {
     rotate(lab, how, on)?;
     settles(lab, writers)
 }
 
-/// `voter` serves alone and the other one joins; the certificates of `on` are rotated as soon as there is a learner.
+/// Rotates the certificates of `on` as soon as there is a learner: `voter` runs standalone, and the other node joins.
 fn during_the_promotion(lab: &Lab, writers: &Writers, voter: Node, on: Node) -> Result<()> {
     let learner = voter.other();
     steps::standby(lab, learner, false)?;
@@ -67,14 +67,14 @@ fn during_the_promotion(lab: &Lab, writers: &Writers, voter: Node, on: Node) -> 
     settles(lab, writers)
 }
 
-/// Two voters, writes, and what the agents know of the processes is so.
+/// Waits for two voters, a write, and correct records of the processes.
 fn settles(lab: &Lab, writers: &Writers) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     steps::wait_write(writers, Duration::from_secs(30))?;
     NODES.into_iter().try_for_each(|node| is_known(lab, node))
 }
 
-/// As the watcher does it on each of its nodes, at the same time.
+/// Rotates the certificates of these nodes at the same time, as the watcher does.
 fn rotate(lab: &Lab, how: &str, on: &[Node]) -> Result<()> {
     lab.event(&format!("the certificates are rotated {how}"));
     println!("   {how}");
@@ -102,7 +102,7 @@ fn rotate_one(lab: &Lab, node: Node) -> Result<()> {
     must(&format!("no failure of {node} counts for ever"), infinite, |infinite| !infinite).map(drop)
 }
 
-/// The agent has written down the process that runs.
+/// Waits until the agent has recorded the running process.
 fn is_known(lab: &Lab, node: Node) -> Result<()> {
     let known = || (etcd::pid(lab, node), host::must(lab, node, &["cat", MARK]).unwrap_or_default());
     let fits = |(pid, mark): &(Option<String>, String)| {

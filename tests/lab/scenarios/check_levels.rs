@@ -1,6 +1,6 @@
-//! Each depth of `OCF_CHECK_LEVEL` looks for what it says: 0 asks etcd, 10 has a majority confirm a read, 20 has it take a
-//! write. A healthy member passes all of them; a full database fails the last one only. A follower whose leader has
-//! just fallen silent has no read confirmed, and is not failed for it: what it needs is a recovery, once it knows of no leader.
+//! Each depth of `OCF_CHECK_LEVEL` checks what it promises: 0 asks etcd, 10 reads through a majority, 20 writes. A
+//! healthy member passes all of them; a full database fails only the last one. A follower whose leader has just gone
+//! silent cannot read through a majority, and does not fail: it needs a recovery, once it knows of no leader.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
             passes(lab, node, level)?;
         }
     }
-    // What follows is not for Pacemaker's own monitors to see.
+    // Maintenance mode hides the following steps from Pacemaker's own monitors.
     steps::maintenance(lab, true)?;
     let done = full(lab, leader, members).and_then(|()| without_its_leader(lab));
     steps::maintenance(lab, false)?;
@@ -54,7 +54,7 @@ fn without_its_leader(lab: &Lab) -> Result<()> {
             done.ok && ["no confirmed read", "etcd has no leader"].iter().all(|words| done.stderr.contains(words))
         })
     };
-    // The follower knows its leader for another second, in which a busy machine may not get to ask it.
+    // The follower knows its leader for another second, in which a busy machine may not manage to ask it.
     let once = || without_its_leader_once(lab);
     eventually("a follower whose leader has just fallen silent reads in vain, and waits for it", once, goes_on)
         .map(drop)

@@ -1,7 +1,7 @@
-//! What clients of the survivor see of the leader's death, with etcd's auth on: a lease with its keep-alive lives, a lock stays
-//! with who holds it, a watch gets every event. What the dead node held is free as soon as its fencing is confirmed, where Pacemaker is told to see to
-//! that. Whether the survivor's etcd runs on or is restarted is no concern of theirs: what
-//! a broken connection ends, the client begins again by itself.
+//! The clients' view of the leader's death, with etcd's auth on. A lease with keep-alives survives, a lock stays with
+//! its holder, and a watch gets every event. Locks of the dead node are released as soon as its fencing is confirmed,
+//! if the alert agent is configured. It makes no difference to clients whether the survivor's etcd keeps running or is
+//! restarted, because they reconnect by themselves.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,11 +21,11 @@ use crate::up::Wish;
 use crate::watches;
 use crate::writer::Writers;
 
-/// Longer than etcd is without a leader here.
+/// A lease longer than the time without a leader here.
 const TTL: &str = "60";
 const LOCK: &str = "lab/lock";
 const ROOT: &str = "root";
-/// For a death to be noticed, for fencing and for the recovery.
+/// The limit for detection, fencing and recovery.
 const RECOVERED: Duration = Duration::from_secs(90);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -68,13 +68,14 @@ fn over_the_cut(lab: &Lab, etcdctl: &Etcdctl, writers: &Writers, victim: Node) -
     lock.is_handed_over()
 }
 
-/// The users that etcd is to know before its auth is on: the certificates' names, the agents' among them.
+/// Returns the users that etcd must know before auth is enabled: the names in the certificates, including the agents'
+/// ones.
 fn users() -> Vec<String> {
     let agents = NODES.into_iter().map(tls::etcd_name);
     agents.chain([ROOT, "client"].map(str::to_owned)).collect()
 }
 
-/// As the guides have it.
+/// Enables auth as the guides describe.
 fn enable_auth(etcdctl: &Etcdctl) -> Result<()> {
     etcdctl.must(&["role", "add", ROOT])?;
     for user in users() {
@@ -92,7 +93,7 @@ fn disable_auth(etcdctl: &Etcdctl) -> Result<()> {
     etcdctl.must(&["role", "delete", ROOT]).map(drop)
 }
 
-/// `etcdctl lease keep-alive`.
+/// A lease, and the `etcdctl lease keep-alive` that renews it.
 struct Lease {
     id: String,
     keeper: Running,
@@ -106,7 +107,7 @@ impl Lease {
         Ok(Self { id, keeper })
     }
 
-    /// It is kept alive from now on, too, and what it holds is there.
+    /// Checks that the lease is still renewed, and that its keys exist.
     fn lives(&mut self, etcdctl: &Etcdctl) -> Result<()> {
         let before = self.keeper.said().len();
         eventually(
@@ -121,7 +122,7 @@ impl Lease {
     }
 }
 
-/// Keys on a lease of their own; answers its id.
+/// Puts keys on a lease of their own. Returns the lease's id.
 fn leased(etcdctl: &Etcdctl, ttl: &str, pairs: &[(&str, &str)]) -> Result<String> {
     let granted = etcdctl.must(&["lease", "grant", ttl])?;
     let id = granted.split_whitespace().nth(1).ok_or_else(|| format!("no lease: {granted}"))?.to_owned();
@@ -131,8 +132,8 @@ fn leased(etcdctl: &Etcdctl, ttl: &str, pairs: &[(&str, &str)]) -> Result<String
     Ok(id)
 }
 
-/// Keys that name who holds them, on leases that nobody keeps alive and that end long after this: what is free was released by
-/// the alert agent.
+/// Keys that name their holder, on leases without keep-alives that end long after the scenario. So a released key was
+/// released by the alert agent.
 struct Locks {
     victim: Node,
     freed: String,
@@ -142,11 +143,11 @@ const DEAD: &str = "/locks/dead";
 const MEMBER: &str = "/locks/members/";
 const ALIVE: &str = "/locks/alive";
 const SHARED: [&str; 2] = ["/locks/shared-1", "/locks/shared-2"];
-/// A try of the alert agent, and Pacemaker's own way to it.
+/// The time of one run of the alert agent, including Pacemaker's call.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
 impl Locks {
-    /// As the guide has it: with a user of etcd that may touch the locks and nothing else.
+    /// Configures the alert agent as the guide describes: its etcd user may change the locks, and nothing else.
     fn have_an_alert_agent(lab: &Lab, etcdctl: &Etcdctl) -> Result<()> {
         let user = tls::LOCKS;
         etcdctl.must(&["role", "add", user])?;
@@ -185,7 +186,7 @@ impl Locks {
     }
 }
 
-/// `etcdctl lock`, by who holds it and by who waits for it.
+/// A lock by `etcdctl lock`, with its holder and a client that waits for it.
 struct Lock {
     holder: Running,
     waits: Running,
@@ -203,7 +204,7 @@ impl Lock {
         Ok(Self { holder, waits, key: key.trim().to_owned() })
     }
 
-    /// The oldest key below the lock's name holds it.
+    /// Checks that the holder still has the lock: the oldest key below the lock's name.
     fn is_held(&mut self, etcdctl: &Etcdctl) -> Result<()> {
         let seen = (self.holder.goes_on(), self.holder.said(), self.waits.goes_on(), self.waits.said(), keys(etcdctl)?);
         must("one holds the lock as before, and the other one waits", seen, |(holds, _, waits, told, keys)| {
@@ -212,7 +213,7 @@ impl Lock {
         .map(drop)
     }
 
-    /// Who waits gets it as soon as it is given back.
+    /// Checks that the waiting client gets the lock as soon as it is released.
     fn is_handed_over(&self) -> Result<()> {
         self.holder.interrupt()?;
         eventually("who waited for the lock has it", || self.waits.said(), |said| said.contains(LOCK)).map(drop)

@@ -1,5 +1,5 @@
-//! Cold boot: both nodes were off, and one boots long before the other. It has no quorum and stays inert; once both are
-//! there, two plain starts bring every write back.
+//! A cold boot: both nodes were off, and one boots long before the other. It has no quorum, and stays inert. Once both
+//! are up, two plain starts restore every write.
 
 use super::steps;
 use crate::node::{NODES, Node};

@@ -1,5 +1,4 @@
-//! What the tools that administrators have make of the two agents: meta-data, validation, debugging by hand, and the
-//! tester of OCF agents.
+//! The two agents under administrators' tools: meta-data, validation, debugging by hand, and the tester of OCF agents.
 
 use std::time::Duration;
 
@@ -16,9 +15,9 @@ use crate::up::Wish;
 const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
 const RESOURCE_METADATA: &str = include_str!("../../../metadata/podman-etcd.xml");
 const FENCE_METADATA: &str = include_str!("../../../metadata/fence_redfish_rs.xml");
-/// What Pacemaker's tools say where a resource is not running: OCF's code 7 by name, from 3.0 on with a capital.
+/// The text of Pacemaker's tools for OCF's code 7, a resource that is not running. From 3.0 on it has a capital.
 const NOT_RUNNING: &str = "not running";
-/// The same of code 8, which they take for a failure although it is what a voter of a promotable clone answers.
+/// The text for code 8. The tools treat it as a failure, although a voter of a promotable clone answers it.
 const PROMOTED: &str = "Error performing operation: Promoted";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -36,7 +35,7 @@ fn described(lab: &Lab) -> Result<()> {
         (RESOURCE_METADATA, ["resource", "describe", "ocf:tandem:podman-etcd"], "ocf:tandem:podman-etcd"),
         (FENCE_METADATA, ["stonith", "describe", "fence_redfish_rs"], "stonith:fence_redfish_rs"),
     ] {
-        // Pacemaker writes a fence agent's anew, with actions of its own added.
+        // Pacemaker generates a fence agent's meta-data anew, with additional actions of its own.
         let shown = host::must(lab, Node::One, &["crm_resource", "--show-metadata", show])?;
         if names(&shown)? != names(metadata)? {
             return Err(format!("'crm_resource --show-metadata {show}' differs from metadata/: {shown}").into());
@@ -45,7 +44,7 @@ fn described(lab: &Lab) -> Result<()> {
         words.extend(describe);
         let text = host::must(lab, Node::One, &words)?;
         let names = names(metadata)?;
-        // pcs does not offer what makes no sense in a cluster.
+        // pcs leaves out options that make no sense in a cluster.
         let provided = ["action", "help", "version"];
         let missing: Vec<&String> =
             names.iter().filter(|name| !provided.contains(&name.as_str()) && !text.contains(*name)).collect();
@@ -57,7 +56,7 @@ fn described(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// The parameters that a document describes, but for the deprecated names of some.
+/// Returns the parameters that a document describes, except deprecated names.
 fn names(metadata: &str) -> Result<Vec<String>> {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
     let document = roxmltree::Document::parse_with_options(metadata, options)?;
@@ -67,7 +66,7 @@ fn names(metadata: &str) -> Result<Vec<String>> {
     Ok(parameters.filter_map(|element| element.attribute("name")).map(str::to_owned).collect())
 }
 
-/// Parameters that fit a host, for one node or for both.
+/// Returns parameters that fit a host, with a map of one or both nodes.
 fn parameters(lab: &Lab, map: &str) -> Vec<String> {
     vec![
         format!("node_ip_map={map}"),
@@ -101,8 +100,8 @@ fn crm_resource_validate(lab: &Lab, parameters: &[String]) -> Result<Output> {
     host::output(lab, Node::One, &words)
 }
 
-/// By hand, with the resource unmanaged (but monitored: monitors list and promote learners), on the node that follows:
-/// stop, see that it is stopped, start, see that it runs.
+/// Debugs by hand on the follower, with the resource unmanaged. Monitors still run, because they list and promote
+/// learners. The steps are: stop, check that it is stopped, start, check that it runs.
 fn debugged(lab: &Lab) -> Result<()> {
     let node = Victim::Follower.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
     pcs::run(lab, node, &["resource", "unmanage", "etcd"])?;
@@ -129,7 +128,7 @@ fn debug(lab: &Lab, node: Node, verb: &str) -> Result<()> {
     Err(format!("'pcs resource {verb} etcd' on {node}: {}", said.text()).into())
 }
 
-/// Pacemaker has found nothing in the meta-data that it takes for a fault of its own. It reads them before the first start.
+/// Checks that Pacemaker logged no failed assertion about the meta-data, which it reads before the first start.
 fn nothing_asserted(lab: &Lab) -> Result<()> {
     for log in NODES.map(|node| lab.disk(node, "var-log").join("pacemaker/pacemaker.log")) {
         let text = String::from_utf8_lossy(&std::fs::read(&log)?).into_owned();
@@ -140,12 +139,13 @@ fn nothing_asserted(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// The tester of OCF agents, with a member of its own beside the cluster's, which rests meanwhile.
+/// Runs the tester of OCF agents on a member of its own, while the cluster's etcd is disabled.
 fn tested(lab: &Lab) -> Result<()> {
     pcs::run_and_wait(lab, Node::One, &["resource", "disable", "etcd"])?;
-    // An empty data dir where a cluster is recorded is refused, and so is data without the forks that are; the tester begins anew.
+    // The agent refuses an empty data dir if a cluster is recorded, and data without the recorded forks. So the records
+    // are deleted first.
     for (node, name) in NODES.iter().flat_map(|node| [(node, "cluster_id"), (node, "etcd_lineage")]) {
-        // One that never forked has recorded none.
+        // A node that never forked has recorded none.
         host::output(lab, Node::One, &["crm_attribute", "--node", node.name(), "--name", name, "--delete"])?;
     }
     let mut options = parameters(lab, &format!("{}:{}", Node::One, Node::One.ip()));

@@ -1,5 +1,5 @@
-//! Only Corosync's network parts: the members of etcd still reach each other. etcd continues until one node is fenced. The node that the
-//! longer delay protects takes all writes then.
+//! Only Corosync's network parts, and the members of etcd still reach each other. etcd continues until one node is
+//! fenced. Then the node that the longer delay protects takes all writes.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// The node that a split leaves.
+/// The node that survives a split.
 const PREFERRED: Node = Node::One;
-/// Corosync's token, the longer delay, and the reset.
+/// The limit for Corosync's token, the longer delay, and the reset.
 const DECIDED: Duration = Duration::from_secs(60);
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(
@@ -48,7 +48,8 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
         must("etcd took writes all the time", longest, |longest| *longest < Duration::from_secs(3))?;
         must("the other node writes", steps::wait_write(&writers, DECIDED)?, |node| *node == PREFERRED)
     });
-    // Mended also after a failure, so that the logs show what follows. A reset takes the rule of its node away.
+    // The network is repaired even after a failure, so that the logs show the consequence. A reset removes the rule on
+    // its node.
     drop_packets(lab, &[PREFERRED], false)?;
     survived?;
     super::ends_well(lab, &mut writers)

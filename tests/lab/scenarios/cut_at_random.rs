@@ -1,5 +1,5 @@
 //! Power is cut at a random moment of an action. Every prefix of an action must leave a state from which the next one
-//! goes on.
+//! continues.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Seconds from the power button to a host that boots: fencing switches on, nobody else does.
+/// Seconds from the power button to the boot of a host. Only the fence agent presses the button.
 const BOOT_DELAY: u64 = 3;
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -57,7 +57,7 @@ fn promote(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("boot-delay", &wish.boot_delay.to_string())
 }
 
-/// One of the nodes goes to standby, the other one is the only member.
+/// Puts one of the nodes to standby, and waits until the other one is the only member.
 fn away(lab: &Lab, chance: &mut Random) -> Result<Node> {
     let node = NODES[usize::from(chance.below(2) == 1)];
     lab.set("boot-delay", &BOOT_DELAY.to_string())?;

@@ -1,5 +1,5 @@
-//! The preferred node, which leads, is cut from its peer and from the users' gateway at once. By the lines of `docs/operate/fencing.md` it
-//! may not fence then: the node that users reach is left.
+//! The preferred node, which leads, is cut off from its peer and from the users' gateway at once. The configuration in
+//! `docs/operate/fencing.md` forbids it to fence then, so the node that users reach survives.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 const PAGE: &str = include_str!("../../../docs/operate/fencing.md");
-/// The gateway of the page, and the lab's.
+/// The gateway in the page, and the lab's.
 const OF_THE_PAGE: &str = "192.0.2.254";
 const HEURISTICS: &str = "users-reach";
-/// The node of the longer delay.
+/// The node with the longer delay.
 const PREFERRED: Node = Node::One;
-/// Corosync's token, the pings, both delays, and the reset.
+/// The limit for Corosync's token, the pings, both delays, and the reset.
 const DECIDED: Duration = Duration::from_secs(90);
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(
@@ -64,7 +64,7 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Drops all of its packets on the cluster network, until it boots. Its BMCs' network is another one.
+/// Drops all of the node's packets on the cluster network until it boots. The BMCs are on another network.
 fn cut_off(lab: &Lab, node: Node) -> Result<()> {
     let rule = |chain, side| format!("iptables --insert {chain} --{side}-interface eth0 --jump DROP");
     let rules = [rule("INPUT", "in"), rule("OUTPUT", "out")].join(" && ");

@@ -1,6 +1,6 @@
-//! Both nodes lose power, and one node's etcd database is damaged where only etcd looks: its log and its first pages
-//! are whole, and etcd ends at each start. The other node holds all that was acknowledged; it goes on, and the damaged data
-//! is kept beside what replaces it.
+//! Both nodes lose power, and one node's etcd database is damaged where only etcd reads it. Its log and its first pages
+//! are whole, and etcd exits at each start. The other node holds everything that was acknowledged, and runs standalone.
+//! The damaged data is kept next to the data that replaces it.
 
 use std::fs;
 
@@ -13,9 +13,9 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// bbolt's, on this machine.
+/// The page size of bbolt on this machine.
 const PAGE: usize = 4096;
-/// What the pages that stay whole tell of: the list of buckets, and the index that the database has reached.
+/// Contents of the pages that stay whole: the list of buckets, and the index that the database has reached.
 const KEPT: [&[u8]; 2] = [b"consistent_index", b"members_removed"];
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -37,7 +37,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     must("the whole node stays the member that it was", after[whole], |after| *after == members[whole]).map(drop)
 }
 
-/// Overwrites the database of a node that is off, but for the pages that say what it is.
+/// Overwrites the database of a node that is off, except the pages that describe it.
 fn damage(lab: &Lab, node: Node) -> Result<()> {
     let path = lab.disk(node, "var-lib").join("etcd/member/snap/db");
     let mut bytes = fs::read(&path)?;

@@ -1,5 +1,5 @@
-//! The file system of one node's data dir runs full. etcd there dies and cannot start; the reason says so, and once there
-//! is room it comes back without anybody's help.
+//! The file system of one node's data dir runs full. etcd there dies and cannot start, and the exit reason reports
+//! that. Once there is space again, it comes back without an operator.
 
 use std::time::Duration;
 
@@ -20,12 +20,12 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     small_disk(lab, node)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     let mut writers = super::writing(lab)?;
-    // It ends when there is no more room, which is what it is for.
+    // `dd` is meant to fail when the file system is full.
     let fill = format!("dd if=/dev/zero of={FILLER} bs=64k; true");
     host::must(lab, node, &["sh", "-c", &fill])?;
     lab.event(&format!("the disk of {node} is full"));
-    // etcd says it of its data; where its peer ran standalone before it could, this node is to join, and lacks the room
-    // for it.
+    // etcd reports the error for its own data. If the peer ran standalone first, this node has to join, and the agent
+    // reports that it lacks the space for that.
     let tells = |failure: &Failure| {
         let reason = failure.reason.to_lowercase();
         reason.contains("no space left") || reason.contains("'df' and make room")
@@ -37,7 +37,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// A small file system under the data dir, blank as a new disk is.
+/// Mounts a small, empty file system as the data dir, like a new disk.
 fn small_disk(lab: &Lab, node: Node) -> Result<()> {
     steps::standby(lab, node, true)?;
     steps::wait_alone(lab, node.other())?;

@@ -1,5 +1,6 @@
-//! Both nodes lose power, and the one that led its etcd disk as well: a replaced node with an empty disk, and whatever
-//! the CIB still says of the old one. The other's log holds all that was acknowledged; it goes on, and the empty one joins.
+//! Both nodes lose power, and the leader loses its etcd disk as well: a replaced node with an empty disk, while the CIB
+//! still describes the old one. The other node's log holds everything that was acknowledged. It runs standalone, and
+//! the empty one joins.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -39,7 +40,7 @@ pub fn with_the_power(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-/// One etcd dies and its data with it, while its machine lives: the other one waits for nobody who has nothing.
+/// One etcd and its data are lost while its machine stays up. The other node does not wait for a peer without data.
 pub fn while_it_runs(lab: &Lab, _: Wish) -> Result<()> {
     let loser = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let mut writers = super::writing(lab)?;

@@ -1,5 +1,5 @@
-//! An etcd hangs: its process is there and says nothing. `monitor` asks etcd itself, so that this is found out; the stop
-//! ends it within its time, and it comes back as the member it was.
+//! An etcd hangs: its process exists and does not answer. `monitor` detects it because it queries etcd itself. The stop
+//! ends it within the time-out, and it comes back as the same member.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! One etcd process dies. Its data is whole: it must come back with it, as the member it was.
+//! One etcd process dies. Its data is whole, so it must come back with it as the same member.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Only etcd's network parts, and a primary is configured: the other node yields, the primary runs standalone, and both vote again once the
-//! network is whole. Each node is the primary once, whichever leads before.
+//! Only etcd's network parts, and a primary is configured. The other node yields, the primary runs standalone, and both
+//! vote again once the network is whole. Each node is the primary once, whichever leads before.
 
 use std::time::{Duration, Instant};
 
@@ -21,11 +21,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     run,
 )];
 
-/// The patience, and a recovery by a restart.
+/// The limit for the patience, and for a recovery by a restart.
 const WRITES_WITHIN: Duration = Duration::from_secs(60);
-/// A leader that has lost its follower notices that before.
+/// The time after which a leader has noticed the loss of its follower.
 const NOTICED: Duration = Duration::from_secs(5);
-/// Longer than the patience: nothing more happens while the network is cut.
+/// A time longer than the patience, in which no further change may occur while the network is cut.
 const HOLDS: Duration = Duration::from_secs(45);
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {

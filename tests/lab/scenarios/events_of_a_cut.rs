@@ -1,5 +1,5 @@
-//! What the survivor of a power cut tells: exactly the events of it, in order, once for all recipients; and a recipient that was
-//! down gets all of them later.
+//! The events of the survivor of a power cut: exactly the expected ones, in order, once for all recipients. A recipient
+//! that was down gets all of them later.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::up::Wish;
 
 const ID: &str = "tandem";
 const PATH: &str = "path=/usr/libexec/tandem/alert";
-/// A recipient that is there, and one whose directory is not.
+/// A recipient that works, and one without its directory.
 const UP: &str = "/var/log/tandem-events";
 const LATER: &str = "/var/log/later/tandem-events";
 
@@ -55,7 +55,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     ]
     .into();
     eventually("the survivor tells exactly what happened", || names(&seen(survivor)), |names| *names == expected)?;
-    // Also where the returned node was the first to take it back that there is a sole voter.
+    // This also holds if the returned node was the first to delete the record of a sole voter.
     let again = || names(&seen(victim)).into_iter().filter(|name| name.contains("EtcdRedundant")).count();
     must("two voters are told of by the node that was alone, and by no other", again(), |count| *count == 0)?;
     are_brought(lab, survivor)?;
@@ -63,7 +63,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// What is kept reaches whoever is up, and who was down, later.
+/// Checks that kept events reach each recipient that is up, and later the one that was down.
 fn are_brought(lab: &Lab, node: Node) -> Result<()> {
     let test = ["tandem", "events", "test"];
     let first = host::output(lab, node, &test)?;
@@ -79,7 +79,7 @@ fn are_brought(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// An event, as far as it matters here.
+/// The fields of an event that this scenario checks.
 #[derive(Debug)]
 struct Told {
     number: u64,
@@ -87,7 +87,7 @@ struct Told {
     message: String,
 }
 
-/// What a node tells.
+/// Returns the events of a node.
 fn told(lab: &Lab, node: Node) -> Vec<Told> {
     let said = host::said(lab, node, &["tandem", "events", "--json", "--since", "1h"]);
     let document: Value = serde_json::from_str(&said).unwrap_or_default();
@@ -100,7 +100,7 @@ fn told(lab: &Lab, node: Node) -> Vec<Told> {
     document["events"].as_array().map(|events| events.iter().map(told).collect()).unwrap_or_default()
 }
 
-/// Types, reasons and nodes. Where fence devices are moved to is Pacemaker's choice.
+/// Returns types, reasons and nodes. Events of fence devices are left out, because Pacemaker chooses where those run.
 fn names(events: &[Told]) -> Vec<String> {
     events.iter().filter(|event| !event.message.contains("fence-")).map(|event| event.name.clone()).collect()
 }

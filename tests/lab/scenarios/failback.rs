@@ -1,4 +1,5 @@
-//! A configured primary leads, and gets the lead back: with a pause that clients hardly notice, and not while anything obstructs that.
+//! A configured primary leads, and regains leadership with a pause that clients hardly notice, unless an obstacle
+//! prevents that.
 
 use std::time::{Duration, Instant};
 
@@ -37,16 +38,16 @@ pub const SCENARIOS: &[Scenario] = &[
     .needs(Needs::NoEtcd),
 ];
 
-/// As short as the parameter may be.
+/// The shortest delay that the parameter allows.
 const DELAY: Duration = Duration::from_secs(10);
-/// The delay, and the monitor that hands over.
+/// The limit for the delay, and for the monitor that hands over.
 const LIMIT: Duration = Duration::from_secs(90);
-/// Longer than the delay and two whole monitors.
+/// A time longer than the delay and two full monitors.
 const HOLDS: Duration = Duration::from_secs(25);
-/// Around the moment in which another leader is seen.
+/// The time around the moment at which another leader is observed.
 const AROUND: Duration = Duration::from_secs(2);
 
-/// What clients may notice of a hand-over: of most, and of each.
+/// The limits for the gap of a hand-over: for the median, and for each one.
 const MEDIAN: Duration = Duration::from_millis(100);
 const WORST: Duration = Duration::from_millis(500);
 
@@ -101,7 +102,8 @@ fn has_an_alarm(lab: &Lab, writers: &Writers, members: [u64; 2]) -> Result<()> {
     wait_leads(lab, writers, primary).map(drop)
 }
 
-/// Its etcd hangs, so that two voters have no majority, and is restarted. Either may be elected then; nothing is handed over.
+/// Hangs the primary's etcd until it is restarted, so that two voters have no majority. Either node may then be
+/// elected; the agents hand over nothing.
 fn hangs(lab: &Lab, writers: &Writers) -> Result<()> {
     let first = leader(lab)?;
     let primary = first.other();
@@ -115,7 +117,7 @@ fn hangs(lab: &Lab, writers: &Writers) -> Result<()> {
     wait_leads(lab, writers, primary).map(drop)
 }
 
-/// It leaves, and comes back as a learner: it leads once it has been a voter for the delay.
+/// Puts the primary to standby and back as a learner. It leads once it has been a voter for the delay.
 fn is_on_standby_and_learns(lab: &Lab, writers: &Writers) -> Result<()> {
     let first = leader(lab)?;
     let primary = first.other();
@@ -132,7 +134,8 @@ fn is_on_standby_and_learns(lab: &Lab, writers: &Writers) -> Result<()> {
     must("one hand-over was enough", handed_over(lab), |now| *now == before + 1).map(drop)
 }
 
-/// No ping is in the lab: the attribute is set as one would. The primary loses the lead with its users, and gets it back with them.
+/// Sets the attribute as a ping resource would, because the lab has none. The primary loses leadership with its users,
+/// and regains it with them.
 fn reach(lab: &Lab, _: Wish) -> Result<()> {
     let primary = leader(lab)?;
     let mut writers = super::writing(lab)?;
@@ -186,7 +189,7 @@ fn unnamed(lab: &Lab) -> Result<()> {
     pcs::run_and_wait(lab, NODES[0], &["resource", "update", cluster::ETCD, "configured_primary=", "failback_delay="])
 }
 
-/// Waits until `node` leads; the moment, by the writers' clock.
+/// Waits until `node` leads. Returns the moment, on the writers' clock.
 fn wait_leads(lab: &Lab, writers: &Writers, node: Node) -> Result<Duration> {
     let leads = || {
         let view = etcd::view(lab, node).ok()?;
@@ -197,7 +200,7 @@ fn wait_leads(lab: &Lab, writers: &Writers, node: Node) -> Result<Duration> {
     Ok(seen)
 }
 
-/// For this long, `node` leads.
+/// Checks that `node` leads for this long.
 fn stays(lab: &Lab, node: Node, time: Duration) -> Result<()> {
     let end = Instant::now() + time;
     while Instant::now() < end {
@@ -208,7 +211,7 @@ fn stays(lab: &Lab, node: Node, time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// How many hand-overs to a primary the agents have logged.
+/// Returns the number of hand-overs to a primary that the agents have logged.
 fn handed_over(lab: &Lab) -> usize {
     let logged = |node| host::said(lab, node, &["cat", "/var/log/messages"]).matches("handing leadership back").count();
     NODES.into_iter().map(logged).sum()

@@ -1,5 +1,5 @@
-//! Both devices race and none has a delay. The hosts lose each other again and again, at random moments of a writing cluster, in both directions
-//! or in one, with BMCs that answer late. Of each partition exactly one node is left.
+//! Both devices race, and none has a delay. The hosts lose each other repeatedly, at random moments of a writing
+//! cluster, in both directions or in one, with BMCs that answer late. Exactly one node survives each partition.
 
 use std::time::Duration;
 
@@ -20,15 +20,16 @@ use crate::state::{self, Lab};
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// Of every day.
+/// The number of partitions in the daily run.
 const FEW: u64 = 3;
 const MANY: u64 = 100;
 const SWITCHES: u64 = 20;
-/// From the cut to a node that is fenced: the token, and the longest race with BMCs that take three seconds for each answer.
+/// The limit from the cut to a fenced node: the token, and the longest race with BMCs that take three seconds for each
+/// answer.
 const DECIDED: Duration = Duration::from_secs(150);
-/// So long after the reset, a partition shows that the other node is not reset as well.
+/// The time after the reset in which a partition shows that the other node is not reset as well.
 const SETTLES: Duration = Duration::from_secs(20);
-/// The latest answer of a BMC.
+/// The longest delay of a BMC's answer.
 const LATEST: Duration = Duration::from_secs(3);
 /// The longest outage of a switch that carries both networks: two tries of the fencer.
 const OUTAGE: Duration = Duration::from_secs(60);
@@ -67,7 +68,7 @@ fn racing(lab: &Lab, rounds: fn(&Lab, &mut Random, &Writers) -> Result<()>) -> R
     for node in NODES {
         bmc::set_late(lab, node, Duration::ZERO)?;
         sessions::set_taken(lab, node, true)?;
-        // Mended also after a failure, so that the logs show what follows.
+        // The BMCs are restored even after a failure, so that the logs show the consequence.
         bmc::set_mode(lab, node, "ok")?;
     }
     net::set_partition(lab, false)?;
@@ -76,24 +77,24 @@ fn racing(lab: &Lab, rounds: fn(&Lab, &mut Random, &Writers) -> Result<()>) -> R
     cluster::set_race(lab, false)
 }
 
-/// What is lost between the hosts.
+/// The packets that are lost between the hosts.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Both,
-    /// This node hears nothing of the other one, which hears it.
+    /// This node receives nothing from the other one, which still receives its packets.
     Deaf(Node),
 }
 
 fn partition(lab: &Lab, chance: &mut Random, writers: &Writers, round: u64) -> Result<()> {
     let cut = [Cut::Both, Cut::Deaf(Node::One), Cut::Deaf(Node::Two)][usize::try_from(round % 3)?];
     let late = NODES.map(|_| if chance.below(2) == 0 { Duration::ZERO } else { chance.up_to(LATEST) });
-    // Of one BMC in ten there is no list of sessions.
+    // One BMC in ten offers no list of sessions.
     let without = (chance.below(10) == 0).then(|| NODES[usize::from(chance.below(2) == 1)]);
     for (node, late) in NODES.into_iter().zip(late) {
         bmc::set_late(lab, node, late)?;
         sessions::set_taken(lab, node, without != Some(node))?;
     }
-    // A node that has voted for less than a second has not announced it: as a survivor it refuses.
+    // A node that has voted for less than a second has not announced that, and refuses as a survivor.
     redundant::wait(lab)?;
     std::thread::sleep(chance.up_to(LATEST));
     let (before, began) = (steps::power_cuts(lab), state::since_epoch());
@@ -137,11 +138,12 @@ fn set_cut(lab: &Lab, cut: Cut, on: bool) -> Result<()> {
     let verb = if on { "--insert" } else { "--delete" };
     let rule = ["iptables", verb, "INPUT", "--source", &deaf.other().ip(), "--jump", "DROP"];
     let done = host::must(lab, deaf, &rule);
-    // A reset takes the rule away.
+    // A reset removes the rule.
     if on { done.map(drop) } else { Ok(()) }
 }
 
-/// One switch carries all and restarts: the hosts lose each other and both BMCs, and all of it is back at the same moment.
+/// Restarts the switch that carries all networks: the hosts lose each other and both BMCs, and get all back at the same
+/// moment.
 fn switch_restarts(lab: &Lab, chance: &mut Random, round: u64) -> Result<()> {
     let before = steps::power_cuts(lab);
     let outage = Duration::from_secs(3) + chance.up_to(OUTAGE);

@@ -1,5 +1,5 @@
-//! Fencing as an administrator sets it up, tries it out and relies on it: the tools of stock Pacemaker, the agent from
-//! the shell, topology levels, a delay, and a node that is switched on again.
+//! Fencing as an administrator sets it up, tests it and relies on it: the tools of stock Pacemaker, the agent from the
+//! shell, topology levels, a delay, and a node that is switched on again.
 
 use std::fs;
 use std::time::Duration;
@@ -15,15 +15,16 @@ use crate::sh::{self, Result};
 use crate::state::{self, Lab};
 use crate::up::{self, Wish};
 
-/// The node that is fenced, and the one where the administrator sits.
+/// The node that is fenced, and the one where the administrator works.
 const VICTIM: Node = Node::One;
 const SEAT: Node = Node::Two;
 const PASSWORD_FILE: &str = "/etc/tandem/bmc-password";
-/// Seconds: long enough for Corosync to lose the node. It is fenced often, and nothing is measured that hangs on its boot.
+/// Seconds, long enough for Corosync to lose the node. The node is fenced often, and no measurement depends on its
+/// boot.
 const BOOT_DELAY: &str = "5";
-/// Long enough to be told from a slow machine.
+/// A delay that is distinguishable from a slow machine.
 const DELAY: Duration = Duration::from_secs(7);
-/// A refusal is reported in this time; the fencer's patience is a minute.
+/// The limit for the report of a refusal. The fencer's own time-out is a minute.
 const AT_ONCE: Duration = Duration::from_secs(30);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -39,7 +40,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     nothing_is_told(lab)
 }
 
-/// What a command at the administrator's shell says, with its exit code as the last line.
+/// Returns the output of a command at the administrator's shell, with its exit code as the last line.
 fn shell(lab: &Lab, command: &str) -> Result<String> {
     let output = host::output(lab, SEAT, &["sh", "-c", &format!("{command}; echo \"code $?\"")])?;
     Ok(output.text().trim().to_owned())
@@ -56,7 +57,7 @@ fn contains(what: &str, said: &str, words: &[&str]) -> Result<()> {
     }
 }
 
-/// The agent's options for the victim's BMC, as `stonith_admin` takes them.
+/// Returns the agent's options for the victim's BMC, in the form of `stonith_admin`.
 fn options(password: &str) -> String {
     let ip = VICTIM.bmc_ip();
     format!("-o ip={ip} -o username={BMC_USER} -o password={password} -o system_uuid={}", VICTIM.uuid())
@@ -84,7 +85,7 @@ fn tools(lab: &Lab) -> Result<()> {
     eventually("pcs shows the fence devices as started", status, started).map(drop)
 }
 
-/// Whether `pcs stonith status` has the device running.
+/// Returns whether `pcs stonith status` shows the device as started.
 fn is_started(status: &str, name: &str) -> bool {
     status.lines().any(|line| line.contains(name) && line.contains("Started"))
 }
@@ -115,13 +116,14 @@ fn from_the_shell(lab: &Lab) -> Result<()> {
     if resets.iter().map(|(_, kind)| kind.as_str()).collect::<Vec<_>>() != ["ForceOff", "On"] {
         return Err(format!("reboot by hand sent {resets:?}").into());
     }
-    // Pacemaker was not told: it finds its node lost, a moment later where it is busy, and fences it once more.
+    // Pacemaker did not request this reset: it finds its node lost, later if it is busy, and fences it once more.
     let lost = format!("Node {VICTIM} state is now lost");
     steps::wait_said(lab, SEAT, from, &lost, Duration::from_secs(60))?;
     steps::nobody_is_wanted_dead(lab)
 }
 
-/// A device that has an option which only asks for text: nothing was fenced then, and nobody is told that it was.
+/// Checks a device with an option that only prints text: no node is fenced, and the fencer does not report that one
+/// was.
 fn asked_for_text(lab: &Lab) -> Result<()> {
     let began = state::since_epoch();
     for option in ["version", "help"] {
@@ -161,7 +163,7 @@ fn text_is_no_fencing(lab: &Lab, option: &str, value: &str) -> Result<()> {
     Ok(())
 }
 
-/// The resets that the victim's BMC has got since then, each with its time.
+/// Returns the resets at the victim's BMC since then, each with its time.
 fn resets(lab: &Lab, since: Duration) -> Vec<(Duration, String)> {
     let log = fs::read_to_string(lab.bmc_log()).unwrap_or_default();
     let source = format!("bmc-{VICTIM}: POST ");
@@ -175,7 +177,7 @@ fn resets(lab: &Lab, since: Duration) -> Vec<(Duration, String)> {
         .collect()
 }
 
-/// Runs `pcs stonith fence` or the like, which must succeed, and answers how long the first reset took to come.
+/// Runs `pcs stonith fence` or a similar command, which must succeed. Returns the time until the first reset.
 fn fence(lab: &Lab, command: &str) -> Result<Duration> {
     let began = state::since_epoch();
     let said = shell(lab, command)?;
@@ -193,7 +195,7 @@ fn fenced_by_name(lab: &Lab) -> Result<()> {
     up::wait_online(lab)
 }
 
-/// A node that is fenced with *off* stays off, until somebody asks for it; to Pacemaker that is an unfence.
+/// Checks that a node that is fenced with *off* stays off until it is requested on, which Pacemaker calls an unfence.
 fn kept_off_and_switched_on(lab: &Lab) -> Result<()> {
     fence(lab, "pcs stonith fence node1 --off")?;
     if power::is_on(lab, VICTIM) {
@@ -221,7 +223,7 @@ fn delayed(lab: &Lab) -> Result<()> {
     up::wait_online(lab)
 }
 
-/// A BMC that refuses the password: fencing fails soon, and its reason is in the history and in the log.
+/// Checks a BMC that refuses the password: fencing fails soon, with its reason in the history and in the log.
 fn refused(lab: &Lab) -> Result<()> {
     bmc::set_mode(lab, VICTIM, "refuse")?;
     let began = state::since_epoch();
@@ -248,7 +250,7 @@ fn messages(lab: &Lab, node: Node) -> String {
     fs::read(lab.messages(node)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
 
-/// Somebody changed the BMC's password and told only one of two devices: the second level fences all the same.
+/// Changes the BMC's password and updates only one of two devices: the second level still fences.
 fn second_level(lab: &Lab) -> Result<()> {
     let set_password = |password: &str| -> Result<()> {
         let command = format!("umask 077; echo '{password}' > {PASSWORD_FILE}");
@@ -259,7 +261,7 @@ fn second_level(lab: &Lab) -> Result<()> {
     let ip = format!("ip={}", VICTIM.bmc_ip());
     let user = format!("username={BMC_USER}");
     let create = ["stonith", "create", "first-node1", "fence_redfish_rs", &ip, &user, &file, "pcmk_host_list=node1"];
-    // Long between two monitors, so that fencing is what meets the wrong password.
+    // The monitor's interval is long, so that fencing is the first to meet the wrong password.
     pcs::run_and_wait(lab, SEAT, &[&create[..], &["op", "monitor", "interval=10min"]].concat())?;
     let said = host::said(lab, SEAT, &["crm_resource", "--locate", "--resource", "first-node1"]);
     contains("create with a password file", &said, &["is running"])?;

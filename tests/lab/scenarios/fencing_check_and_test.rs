@@ -1,5 +1,5 @@
-//! `tandem fencing check` says nothing of a healthy lab and finds a BMC that refuses; `tandem fencing test` refuses what it
-//! has to, and then fences a node under writers: nothing is lost, and what it measured is what the lab saw.
+//! `tandem fencing check` finds no fault in a healthy lab, and finds a BMC that refuses. `tandem fencing test` refuses
+//! wrong arguments, and then fences a node under writers: nothing is lost, and its measurements agree with the lab's.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -18,12 +18,12 @@ use crate::state::{self, Lab};
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// The node that is fenced, and the one where the administrator sits.
+/// The node that is fenced, and the one where the administrator works.
 const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
-/// How far a time may be off from the lab's own.
+/// The tolerance in seconds between the command's times and the lab's own.
 const CLOSE: f64 = 0.5;
-/// A lab without the collector's timer: what it would publish is missing.
+/// The finding in a lab without the collector's timer, because nothing is published there.
 const WITHOUT_COLLECTOR: &str = "not-collected";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -36,7 +36,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     tested(lab)
 }
 
-/// The exit code of a command on the administrator's node, and what it printed.
+/// Returns the exit code and the output of a command on the administrator's node.
 fn typed(lab: &Lab, command: &str) -> Result<(i32, String)> {
     let answer = host::typed(lab, SEAT, command)?;
     if answer.1.contains(BMC_PASSWORD) {
@@ -61,7 +61,7 @@ fn healthy(lab: &Lab) -> Result<()> {
     must("its exit code", nothing.0, |code| [0, 3].contains(code)).map(drop)
 }
 
-/// Nobody is fenced where that makes no sense, or would not work.
+/// Checks that no node is fenced if that makes no sense, or would not work.
 fn refused(lab: &Lab) -> Result<()> {
     let before = state::since_epoch();
     for (command, words) in [
@@ -116,16 +116,16 @@ fn tested(lab: &Lab) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// What the lab saw while the test ran.
+/// The lab's observations during the test.
 struct Watched {
     answer: Value,
-    /// When the victim voted again, since 1970.
+    /// The time at which the victim voted again, since 1970.
     voter: Duration,
 }
 
 type Said = std::result::Result<(i32, String), String>;
 
-/// Looks at the survivor's members until the command has ended.
+/// Observes the survivor's members until the command has ended.
 fn watch(lab: &Lab, writers: &Writers, waits: &mpsc::Receiver<Said>) -> Result<Watched> {
     let (mut alone, mut voter) = (false, None);
     let limit = Instant::now() + Duration::from_secs(400);
@@ -145,7 +145,7 @@ fn watch(lab: &Lab, writers: &Writers, waits: &mpsc::Receiver<Said>) -> Result<W
     Err("the test of fencing did not end".into())
 }
 
-/// Seconds since `began` at which the lab's own events first say `words` of the victim.
+/// Returns the seconds since `began` at which the lab's own events first contain `words` about the victim.
 fn steps_of(lab: &Lab, began: Duration, words: &str) -> Option<f64> {
     let events = std::fs::read_to_string(lab.events()).unwrap_or_default();
     let after = state::stamp(began);
@@ -154,7 +154,7 @@ fn steps_of(lab: &Lab, began: Duration, words: &str) -> Option<f64> {
     Some(at.as_secs_f64())
 }
 
-/// As the record has it: RFC 3339 with milliseconds.
+/// Parses the record's time format: RFC 3339 with milliseconds.
 fn since_epoch(text: &str) -> Option<Duration> {
     humantime::parse_rfc3339(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()
 }

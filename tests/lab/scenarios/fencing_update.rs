@@ -1,5 +1,5 @@
-//! A BMC's password changes, and its node's power is cut at a random moment of that: it is fenced as soon as ever, the account is
-//! not locked, and the password is in no log.
+//! A BMC's password changes, and its node's power is cut at a random moment of the change. The node is fenced as
+//! quickly as before, the account is not locked, and no log contains the password.
 
 use std::time::{Duration, Instant};
 
@@ -16,32 +16,32 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// The node that is fenced, and the one where the administrator sits.
+/// The node that is fenced, and the one where the administrator works.
 const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
 const FILE: &str = "/etc/tandem/bmc-node2";
-/// In it a new password is handed to the command, which no argument may hold.
+/// The file that passes a new password to the command, because arguments must not contain it.
 const NEW: &str = "/etc/tandem/new-password";
-/// How each new password begins.
+/// The beginning of each new password.
 const SECRET: &str = "lab-s3cret-";
-/// Updates amid a transition of Pacemaker's: one that makes the property of the time, and one that finds it.
+/// The number of updates during a transition of Pacemaker's: one that creates the time property, and one that finds it.
 const AMID: u64 = 2;
-/// A resource whose start takes so long that an update is well within it.
+/// A resource with a start so slow that an update fits into it.
 const SLOW: &str = "slow";
-/// Rounds of each kind: by day, and by `TANDEM_UPDATES` at night.
+/// The number of rounds of each kind in the daily run. The variable sets it for the nightly run.
 const ROUNDS: u64 = 2;
 const AT_NIGHT: &str = "TANDEM_UPDATES";
-/// How much longer than without an update fencing may take.
+/// The limit for the additional time of fencing during an update.
 const LATER: Duration = Duration::from_secs(5);
-/// An update takes about this long.
+/// The approximate duration of an update.
 const SPAN: Duration = Duration::from_secs(4);
 const PATIENCE: Duration = Duration::from_secs(90);
 
 #[derive(Clone, Copy, Debug)]
 enum Kind {
-    /// A file on each node, and `--change-at-bmc` once both have both passwords.
+    /// A file on each node, and `--change-at-bmc` once both nodes have both passwords.
     File,
-    /// In the CIB: another account of the BMC's, which it has beside the old one.
+    /// A password in the CIB: the device changes to another account, which the BMC has in addition to the old one.
     Cib,
 }
 
@@ -69,7 +69,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Pacemaker logs what ends a transition that is under way, with its value: the password in the CIB is not what it names.
+/// Checks that no log shows the password of the CIB. Pacemaker logs the change that ends a transition, with its value.
 fn amid_transitions(lab: &Lab) -> Result<()> {
     for number in 1..=AMID {
         let from = NODES.map(|node| steps::log_length(lab, node));
@@ -81,7 +81,7 @@ fn amid_transitions(lab: &Lab) -> Result<()> {
             let logs: String = NODES.iter().zip(from).map(|(node, from)| steps::said(lab, *node, from)).collect();
             logs.lines().filter(|line| line.contains(" aborted by ")).map(str::to_owned).collect()
         };
-        // The controller hears of the write, and syslog of that, about when the command ends.
+        // The controller hears of the write, and logs it, at about the time when the command ends.
         let by_the_update = |lines: &Vec<String>| lines.iter().any(|line| line.contains("tandem-fencing-update"));
         eventually("a transition that the update ended", aborted, by_the_update)?;
         pcs::run_and_wait(lab, SEAT, &["resource", "delete", SLOW])?;
@@ -89,7 +89,7 @@ fn amid_transitions(lab: &Lab) -> Result<()> {
     no_password_in_a_log(lab)
 }
 
-/// The device as this kind has it.
+/// Configures the device for this kind.
 fn prepare(lab: &Lab, kind: Kind) -> Result<()> {
     let device = cluster::fence_device(VICTIM);
     match kind {
@@ -122,16 +122,16 @@ fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, u
     must("the time to the first write", took, |took| *took <= usual + LATER)?;
     must("the account", accounts::is_locked(lab, VICTIM), |locked| !locked)?;
     if let Kind::File = kind {
-        // What a timer does elsewhere after a boot, which forgets what a node has published.
+        // On real hosts a timer runs this after a boot, because a boot deletes what a node has published.
         host::must(lab, VICTIM, &["tandem", "collect"])?;
     }
-    // Cut off or not: typed again it ends the same.
+    // The same command, typed again, ends the same, whether or not it was interrupted.
     must(update, host::typed(lab, SEAT, update)?, |(code, _)| [0, 3].contains(code))?;
     let check = format!("tandem fencing check {}", cluster::fence_device(VICTIM));
     must("the check", host::typed(lab, SEAT, &check)?, |(code, _)| [0, 3].contains(code))?;
     if let Kind::File = kind {
         must("the BMC's password", accounts::password(lab, VICTIM), |password| password == new)?;
-        // The victim is back with what was staged: whichever line is valid there, it sees it.
+        // The victim returns with a staged password, and finds out which line is valid.
         host::must(lab, VICTIM, &["tandem", "collect"])?;
         let file = host::must(lab, VICTIM, &["cat", FILE])?;
         must("the victim's copy", file.trim().to_owned(), |file| file == new)?;
@@ -139,7 +139,8 @@ fn round(lab: &Lab, writers: &Writers, kind: Kind, new: &str, pause: Duration, u
     Ok(())
 }
 
-/// The command by which the device takes another account of the BMC's: neither the one that it has now nor changed by this one.
+/// Returns the command that gives the device another account of the BMC. That account is neither the current one nor
+/// changed by the command.
 fn other_account(lab: &Lab, new: &str) -> Result<String> {
     let user = accounts::USERS[usize::from(new.ends_with(['0', '2', '4', '6', '8']))];
     accounts::set_account(lab, VICTIM, user, new)?;
@@ -147,19 +148,19 @@ fn other_account(lab: &Lab, new: &str) -> Result<String> {
     Ok(format!("tandem fencing update node2 --username {user} --password-file {NEW}"))
 }
 
-/// The command that changes the password at the BMC, once the victim's copy of the file has both.
+/// Returns the command that changes the password at the BMC, once the victim's copy of the file has both.
 fn staged(lab: &Lab, new: &str) -> Result<String> {
     for node in [SEAT, VICTIM] {
         host::put(lab, node, NEW, &format!("{new}\n"))?;
     }
     let stage = format!("tandem fencing update node2 --stage --password-file {NEW} || [ $? = 3 ]");
     host::must(lab, VICTIM, &["sh", "-c", &stage])?;
-    // What a timer does elsewhere: the seat hears that the other copy has it, too.
+    // On real hosts a timer runs this: the administrator's node learns that the other copy has both passwords, too.
     host::must(lab, VICTIM, &["tandem", "collect"])?;
     Ok(format!("tandem fencing update node2 --change-at-bmc --password-file {NEW}"))
 }
 
-/// How long it takes from the end of the victim's power until somebody writes again.
+/// Returns the time from the end of the victim's power to the next write.
 fn cut_and_wait(lab: &Lab, writers: &Writers, pause: Duration) -> Result<Duration> {
     std::thread::sleep(pause);
     let began = Instant::now();

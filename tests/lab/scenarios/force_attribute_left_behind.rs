@@ -1,6 +1,6 @@
-//! `force_new_cluster` set on one node says that this node's data counts. Left over from another day it is taken back by
-//! two voters; and where the peer is known to have gone on without this node's data it is not enough: an operator
-//! has to give up by name what the peer took since.
+//! `force_new_cluster` on a node declares that this node's data counts. If it was left over, two voters delete it. If
+//! the peer is known to have run standalone without this node's data, the attribute is not enough: an operator must
+//! give up the peer's writes by name.
 
 use std::time::Duration;
 
@@ -16,12 +16,12 @@ use crate::state::Lab;
 use crate::up::{self, Wish};
 
 const FORCE: &str = "force_new_cluster";
-/// A monitor comes every five seconds.
+/// The time of several monitors, one every five seconds.
 const A_FEW_MONITORS: Duration = Duration::from_secs(30);
-/// What the refusal names.
+/// The command in the refusal.
 const WAY_OUT: &str = "confirm-recovery";
 
-/// A voter of two takes it back.
+/// Checks that a voter of two deletes the attribute.
 pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
@@ -31,7 +31,7 @@ pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
         let value = || cluster::attribute(lab, node, "reboot", FORCE);
         let taken = within(A_FEW_MONITORS, &format!("{FORCE} of {node} is taken back"), value, Option::is_none);
         if taken.is_err() {
-            // The next scenario is to find none.
+            // The next scenario must not find the attribute.
             let words = ["crm_attribute", "--lifetime", "reboot", "--node", node.name(), "--name", FORCE, "--delete"];
             host::must(lab, node, &words)?;
         }
@@ -42,13 +42,14 @@ pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
     steps::nothing_forced(lab, logs)
 }
 
-/// Set on a node that was left behind and knows it from the CIB, alone: it refuses, and nothing that the peer took is lost.
+/// The attribute is set on a node that runs alone, and that knows from the CIB that it was left behind. The node
+/// refuses, and no write of the peer is lost.
 pub fn not_enough(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     lab.set("boot-delay", "3600")?;
     steps::cut(lab, LEFT)?;
     steps::wait_write(&writers, Duration::from_secs(120))?;
-    // It joins Pacemaker, and its etcd stays stopped.
+    // The node joins Pacemaker, and its etcd stays stopped.
     pcs::run(lab, PEER, &["node", "standby", LEFT.name()])?;
     steps::on(lab, LEFT, 3600)?;
     up::wait_online(lab)?;
@@ -70,9 +71,9 @@ fn set(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Fenced is not enough to go on, nor is the attribute.
+/// Checks that the node refuses although its peer is fenced and the attribute is set.
 fn refuses(lab: &Lab) -> Result<()> {
-    // And not UNCLEAN.
+    // The line also shows that the peer is not UNCLEAN.
     let words = format!("Node {PEER}: OFFLINE");
     let shown = || cluster::crm_mon(lab, LEFT).unwrap_or_default();
     eventually("the peer is fenced", shown, |said| said.contains(&words))?;

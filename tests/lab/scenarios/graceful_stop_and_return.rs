@@ -1,4 +1,4 @@
-//! A node is put on standby and comes back: its etcd leaves, the other goes on without a pause that anyone notices.
+//! A node is put on standby and comes back. Its etcd leaves, and the other one continues without a noticeable pause.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// What an orderly hand-over may cost: an election and a few retries, not a recovery.
+/// The limit for an orderly hand-over: an election and a few retries, but no recovery.
 const LONGEST_GAP: Duration = Duration::from_secs(8);
 
 pub fn leader(lab: &Lab, _: Wish) -> Result<()> {

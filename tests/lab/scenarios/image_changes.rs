@@ -1,4 +1,4 @@
-//! The image of etcd changes: a typo takes nothing down, and an upgrade restarts one member after the other.
+//! The image of etcd changes: a typo stops no member, and an upgrade restarts one member after the other.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::up::Wish;
 const LIMIT: Duration = Duration::from_secs(120);
 const TYPO: &str = "localhost/tandem/etcd:TYPO";
 const NOT_HERE: &str = "image-not-here";
-/// The same release under another name, and with another id.
+/// The same release under another name and with another id.
 const NEXT: &str = "localhost/tandem/etcd:next";
-/// Of a writer, while both members are restarted one after the other.
+/// The limit for a writer's gap while both members are restarted one after the other.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
 
-/// The lab's own image.
+/// Returns the name of the lab's own image.
 fn own(lab: &Lab) -> String {
     image::name(&lab.setting("etcd").unwrap_or_default())
 }
@@ -50,7 +50,7 @@ pub fn typo(lab: &Lab, _: Wish) -> Result<()> {
         *code == 3 && told.contains(&resolves) && told.contains(&format!("podman pull {TYPO}"))
     })?;
     must("both members run on", NODES.map(|node| etcd::pid(lab, node)), |after| *after == before)?;
-    // A member that is lost comes back from the image that it had.
+    // A killed member comes back from the image that it had.
     etcd::kill(lab, NODES[1])?;
     std::thread::sleep(steps::THREE_MONITORS);
     etcd::wait_two_voters(lab, LIMIT)?;
@@ -65,7 +65,7 @@ pub fn typo(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// An image of the release that runs, under another name.
+/// Imports an image of the running release under another name.
 pub fn import_next(lab: &Lab, tools: Tools) -> Result<&'static str> {
     let rootfs = image::rootfs(Version::parse(&lab.setting("etcd").unwrap_or_default())?, tools)?;
     NODES.into_iter().try_for_each(|node| host::import_image(lab, node, &rootfs, NEXT))?;
@@ -84,7 +84,7 @@ pub fn upgrade(lab: &Lab, _: Wish) -> Result<()> {
     both_run(lab, next)?;
     let (code, told) = host::typed(lab, leader, &format!("tandem upgrade {next} --yes"))?;
     must("there is nothing left to do", (code, told), |(code, told)| *code == 0 && !told.contains("restart"))?;
-    // The way back is the same command, cut off and typed again.
+    // The way back is the same command, interrupted and typed again.
     cut_off(lab, leader, &format!("tandem upgrade {own} --yes"))?;
     host::must(lab, leader, &["tandem", "upgrade", &own])?;
     both_run(lab, &own)?;
@@ -95,7 +95,8 @@ pub fn upgrade(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Types an upgrade and kills it while it keeps etcd from a node: that is restarted then, or is about to be.
+/// Types an upgrade, and kills it while its constraint keeps etcd off a node. That node is being restarted, or is about
+/// to be.
 pub fn cut_off(lab: &Lab, on: Node, command: &str) -> Result<()> {
     let line = format!(
         "{command} & for i in $(seq 300); do cibadmin --query --scope constraints | grep -q tandem-upgrade && break; sleep 0.1; done; \

@@ -1,5 +1,6 @@
-//! What `tandem status` says in each state that an operator meets: the verdict, the exit code, the problem, and how long the
-//! answer takes. Whatever hangs, there is one in time, and what could not be asked is never called healthy.
+//! `tandem status` in each state that an operator meets: the verdict, the exit code, the problem, and the duration of
+//! the answer. An answer always comes in time, even if a program hangs, and an unknown state is never reported as
+//! healthy.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// An answer is there in this time where nothing hangs, on a machine that has other things to do.
+/// The time of an answer on a busy machine on which no program hangs.
 const HEALTHY: Duration = Duration::from_secs(2);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -46,7 +47,7 @@ fn healthy(lab: &Lab) -> Result<()> {
     NODES.into_iter().try_for_each(|node| row(lab, node, REDUNDANT, None, &[]))
 }
 
-/// What is not true in maintenance, of the whole cluster.
+/// Returns the conditions that are not true in maintenance of the whole cluster.
 fn in_maintenance() -> Vec<String> {
     let mut all =
         ["Healthy=ClusterUnhealthy", "InService=InMaintenance"].map(|word| format!("cluster {word}")).to_vec();
@@ -60,7 +61,7 @@ fn in_maintenance() -> Vec<String> {
     all
 }
 
-/// What somebody has configured so.
+/// Checks states that an operator has configured.
 fn configured(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     steps::maintenance(lab, true)?;
     row(lab, follower, DEGRADED, Some("cluster-maintenance"), &in_maintenance())?;
@@ -89,14 +90,14 @@ fn configured(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
 fn full(lab: &Lab, leader: Node) -> Result<()> {
     let members = steps::members(lab)?;
     alarm::set(lab, leader, members[0], AlarmAction::Activate)?;
-    // To Pacemaker all is well.
+    // Pacemaker reports no fault in this state.
     let told = row(lab, leader, DOWN, Some("alarm-nospace"), &[]);
     alarm::set(lab, leader, members[0], AlarmAction::Deactivate)?;
     told?;
     row(lab, leader, REDUNDANT, None, &[])
 }
 
-/// Whoever is asked may hang: there is an answer all the same, and it is not that all is well.
+/// Hangs each program that is queried. The answer still comes in time, and is not that the cluster is healthy.
 fn hanging(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     steps::maintenance(lab, true)?;
     let told = [
@@ -113,7 +114,7 @@ fn hanging(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     row(lab, leader, REDUNDANT, None, &[])
 }
 
-/// While these processes of `node` hang, `on` is asked.
+/// Asks `on` while these processes of `node` hang.
 fn hangs(lab: &Lab, node: Node, processes: &str, on: Node) -> Result<()> {
     host::must(lab, node, &["sh", "-c", &format!("kill -STOP {processes}")])?;
     let answer = answers(lab, on, &format!("while {processes} of {node} hang"));
@@ -121,7 +122,7 @@ fn hangs(lab: &Lab, node: Node, processes: &str, on: Node) -> Result<()> {
     must("and it is not that all is well", answer?, |answer| answer.code != REDUNDANT.1).map(drop)
 }
 
-/// Pacemaker is stopped on a node, and then its power is cut.
+/// Stops Pacemaker on a node, and then cuts its power.
 fn stopped_and_off(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     pacemaker::end(lab, follower)?;
     let off = [asked::etcd_stopped(follower), vec![format!("{follower} Online=Offline")]].concat();

@@ -1,5 +1,5 @@
-//! A service that is ordered before etcd, as kubelet is, fails on one node: Pacemaker restarts it and, with it, etcd,
-//! which leaves in order before it stops. The other node goes on without a recovery.
+//! A service that is ordered before etcd, as kubelet is, fails on one node. Pacemaker restarts it, and with it etcd,
+//! which leaves in order before it stops. The other node continues without a recovery.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 const CLONE: &str = "kubelet-clone";
-/// A leader's hand-over and a few retries.
+/// The limit for a leader's hand-over and a few retries.
 const LONGEST_GAP: Duration = Duration::from_secs(8);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

@@ -1,5 +1,5 @@
-//! An address and a program follow the leader, by the commands that `docs/operate/address.md` prints. Both hosts are asked for the address ten
-//! times a second: it is never on both, and it is with the leader soon after each change.
+//! An address and a program follow the leader, by the commands in `docs/operate/address.md`. The lab asks both hosts
+//! for the address ten times a second: it is never on both, and soon moves to the leader after each change.
 
 use std::time::Duration;
 
@@ -22,9 +22,9 @@ const PAGE: &str = include_str!("../../../docs/operate/address.md");
 /// The address of the page, and the lab's.
 const OF_THE_PAGE: &str = "192.0.2.10";
 const ADDRESS: &str = "10.99.0.50";
-/// From a hand-over, or the first write after a kill, until the address is with the leader.
+/// The limit from a hand-over, or from the first write after a kill, until the address is with the leader.
 const FOLLOWS: Duration = Duration::from_secs(10);
-/// From the survivor's first write.
+/// The limit from the survivor's first write.
 const SURVIVES: Duration = Duration::from_secs(5);
 const LOST: Duration = Duration::from_secs(60);
 
@@ -82,7 +82,7 @@ fn follows(lab: &Lab, writers: &Writers) -> Result<()> {
         must("the survivor writes", steps::wait_write(writers, LOST)?, |node| *node == survivor)?;
         arrives(lab, ADDRESS, "in a partition", survivor, SURVIVES)
     });
-    // Mended also after a failure, so that the logs show what follows.
+    // The network is repaired even after a failure, so that the logs show the consequence.
     net::set_partition(lab, false)?;
     followed?;
     voters().map(drop)

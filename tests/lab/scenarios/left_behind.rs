@@ -1,6 +1,6 @@
-//! A node that returns after its peer ran standalone and then died: nothing proves that its data is all there is, so it
-//! refuses and says why, `tandem explain` agrees, and an operator's confirmation leads on. What was acknowledged before
-//! the peer ran standalone is not lost even then, and the peer's own data is kept when it returns.
+//! A node returns after its peer ran standalone and then died. It has no proof that its data is complete, so it refuses
+//! and gives the reason. `tandem explain` agrees, and an operator's confirmation lets it start. Writes that were
+//! acknowledged before the peer ran standalone are not lost even then, and the peer's own data is kept when it returns.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     peer_returns(lab, wish)
 }
 
-/// Node 1 loses power for long, node 2 runs standalone and takes writes, then node 2 dies and its BMC with it.
+/// Cuts node 1 for long. Node 2 runs standalone and takes writes, and then dies together with its BMC.
 pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     lab.set("boot-delay", "3600")?;
     power::cut(lab, LEFT)?;
@@ -55,7 +55,7 @@ pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     power::on(lab, LEFT)
 }
 
-/// Alone, etcd does not come up, and the operator is told why.
+/// Checks that etcd does not start alone, and that the exit reason explains it.
 fn refuses(lab: &Lab) -> Result<()> {
     steps::wait_pacemaker(lab, LEFT)?;
     for _ in 0..5 {
@@ -88,7 +88,7 @@ pub(super) fn confirm(lab: &Lab, answers: &str, succeeds: bool) -> Result<()> {
     if warns { Ok(()) } else { Err(format!("'tandem confirm-recovery' does not say what may be lost: {told}").into()) }
 }
 
-/// The given-up node comes back: it joins, and what it had is kept beside its data dir.
+/// Brings back the node that was given up: it joins, and its old data is kept next to its data dir.
 fn peer_returns(lab: &Lab, wish: Wish) -> Result<()> {
     bmc::set_mode(lab, PEER, "ok")?;
     power::on(lab, PEER)?;

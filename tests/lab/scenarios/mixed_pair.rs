@@ -1,6 +1,7 @@
-//! One host has the shell agent, the other one Tandem in its place: whichever is stopped or loses power, the other goes
-//! on, it returns, and nothing is lost. After both lost power Tandem forces nothing, as it cannot know what the other one will do; where
-//! that leads nowhere, it says why, and Tandem on both hosts leads on.
+//! One host has the shell agent, the other one Tandem under the same name. When either is stopped or loses power, the
+//! other one continues; the lost one returns, and nothing is lost. After both lost power, Tandem forces nothing,
+//! because it cannot know what the other agent will do. If that leads to no recovery, it gives the reason, and Tandem
+//! on both hosts recovers.
 
 use std::time::Duration;
 
@@ -46,8 +47,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     both_lose_power(lab)
 }
 
-/// The shell agent learns its member's new id in a monitor after its return. Where it promoted Tandem's member, that one
-/// claims in one monitor and has its proof from the next on. Both come every 30 s, as the resource was created.
+/// Waits for two monitors. The shell agent learns its member's new id in a monitor after its return. If it promoted
+/// Tandem's member, Tandem claims in one monitor and has its proof from the next on. Both run every 30 s, as the
+/// resource was created.
 fn settle() {
     std::thread::sleep(ONE_MONITOR * 2);
 }
@@ -76,7 +78,7 @@ fn both_lose_power(lab: &Lab) -> Result<()> {
         power::on(lab, node)?;
     }
     let back = etcd::wait_two_voters(lab, Duration::from_secs(120));
-    // What the shell agent's own forced start discards is not Tandem's to keep.
+    // Tandem cannot protect data that the shell agent's own forced start discards.
     writers.stop()?;
     if forced(lab) > before {
         return Err("Tandem forced a new cluster beside an agent that it knows nothing of".into());

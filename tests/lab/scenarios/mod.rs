@@ -1,4 +1,4 @@
-//! The scenarios: what happens to two hosts, and what must hold afterwards.
+//! The scenarios: the failures of two hosts, and the conditions that must hold afterwards.
 
 mod address;
 mod agent_killed;
@@ -117,25 +117,25 @@ pub fn list() {
     }
 }
 
-/// Which scenarios are meant.
+/// The selection of scenarios.
 pub enum Wanted {
-    /// Those of every day.
+    /// The daily ones.
     Daily,
-    /// The long ones, and those that need chance on their side, too.
+    /// The daily ones, and also those that are long or depend on chance.
     Nightly,
     Named(Vec<String>),
 }
 
-/// How the scenarios are run.
+/// The options of a run of scenarios.
 pub struct Manner {
     pub wanted: Wanted,
-    /// In how many labs at once.
+    /// The number of parallel labs.
     pub jobs: usize,
-    /// Where the report goes instead of the end of the output: this is one of several labs side by side.
+    /// The file for the report, which replaces the final output if this is one of several parallel labs.
     pub report: Option<PathBuf>,
 }
 
-/// Runs scenarios; goes on after a failure and says at the end how many there were.
+/// Runs scenarios. Continues after a failure, and prints the number of failures at the end.
 pub fn run(lab: &Lab, mut wish: Wish, manner: &Manner) -> Result<()> {
     let chosen = choose(&manner.wanted, wish.hosts)?;
     wish.boot_delay = crate::demo::boot_delay(wish);
@@ -196,7 +196,7 @@ fn in_turn(lab: &Lab, wish: Wish, chosen: &[&Scenario]) -> Result<Report> {
     Ok(report)
 }
 
-/// What there is to see where a scenario has failed. Nobody goes on in that lab.
+/// Returns the description of a failed scenario, and keeps its logs. The lab is not used again.
 fn look_at(lab: &Lab, scenario: &Scenario) -> Vec<String> {
     if !lab.exists() {
         return Vec::new();
@@ -207,7 +207,7 @@ fn look_at(lab: &Lab, scenario: &Scenario) -> Vec<String> {
     seen
 }
 
-/// Runs one scenario, and replays what the agents decided in it. Answers how many decisions that were.
+/// Runs one scenario, and replays the decisions of its agents. Returns the number of decisions.
 fn one(lab: &Lab, wish: Wish, scenario: &Scenario, current: &mut Option<Needs>) -> Result<usize> {
     prepare(lab, wish, scenario.needs, current)?;
     let began = state::since_epoch();
@@ -233,7 +233,7 @@ fn choose(wanted: &Wanted, hosts: host::Kind) -> Result<Vec<&'static Scenario>> 
     names.iter().map(find).collect()
 }
 
-/// Brings the lab into the state that the scenario begins with; one that fits already is used as it is.
+/// Brings the lab into the state that the scenario needs. A lab that already fits is used as it is.
 fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> Result<()> {
     if matches!(needs, Needs::Healthy | Needs::Promotable | Needs::SetUp) && *current == Some(needs) {
         return Ok(());
@@ -262,7 +262,7 @@ fn prepare(lab: &Lab, wish: Wish, needs: Needs, current: &mut Option<Needs>) -> 
     Ok(())
 }
 
-/// Starts writers on a healthy lab and waits until they are at work.
+/// Starts writers on a healthy lab, and waits until they write.
 fn writing(lab: &Lab) -> Result<Writers> {
     let writers = Writers::start(lab, STEADY)?;
     sh::wait_for("the first writes", FIRST_WRITES, Duration::from_millis(50), || {
@@ -271,8 +271,8 @@ fn writing(lab: &Lab) -> Result<Writers> {
     Ok(writers)
 }
 
-/// The end that every etcd scenario must come to: two voters, as both sides say; nothing acknowledged is lost on
-/// either; no sign of two histories; nothing in Pacemaker that needs a human.
+/// Checks the end that every etcd scenario must reach: two voters, as both sides report; no acknowledged write lost on
+/// either; no sign of two histories; and no failure in Pacemaker that an operator must clear.
 fn ends_well(lab: &Lab, writers: &mut Writers) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     writers.wait_on_each()?;
@@ -287,8 +287,8 @@ fn ends_well(lab: &Lab, writers: &mut Writers) -> Result<()> {
     clean(lab)
 }
 
-/// Nothing in Pacemaker that needs a human, and either node may be lost again. Failures that healed by themselves are
-/// shown, not hidden.
+/// Checks that no failure in Pacemaker needs an operator, and that either node may be lost again. Prints failures that
+/// were recovered.
 fn clean(lab: &Lab) -> Result<()> {
     let complaints = cluster::wait_clean(lab)?;
     for failure in cluster::failures(lab, NODES[0]) {
@@ -297,7 +297,7 @@ fn clean(lab: &Lab) -> Result<()> {
     if complaints.is_empty() { redundant::wait(lab) } else { Err(complaints.join("; ").into()) }
 }
 
-/// The end of a scenario that cut one node's power.
+/// Checks the end of a scenario that cut one node's power.
 fn recovered(lab: &Lab, outcome: &Outcome) -> Result<()> {
     println!(
         "   first write after {:.1} s, two voters after {:.1} s, {} writes acknowledged, {} lost",

@@ -1,4 +1,4 @@
-//! The nodes are called node1 and node10: a name is compared as a whole, everywhere.
+//! The nodes have the names node1 and node10, so that each comparison of names must use the whole name.
 
 use crate::check::must;
 use crate::cluster;
@@ -9,7 +9,7 @@ use crate::state::Lab;
 use crate::teardown;
 use crate::up::{self, Wish};
 
-/// Makes its own lab, as the names are in all of its files.
+/// Runs in a lab of its own, because the names are in all of its files.
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     node::call_second(Second::Node10);
     let done =

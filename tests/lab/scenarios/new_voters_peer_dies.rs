@@ -1,5 +1,5 @@
-//! A node joins as a learner, and its only voter loses power during the initial transfer. A learner's data is no one's
-//! proof: it takes no writes and begins nothing, and follows again when its voter is back.
+//! A node joins as a learner, and the only voter loses power during the initial transfer. A learner's data proves
+//! nothing: the learner takes no writes and starts no recovery, and follows again when its voter is back.
 
 use std::time::Duration;
 

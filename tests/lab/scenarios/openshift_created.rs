@@ -1,5 +1,5 @@
-//! Two Node OpenShift hands its etcd over: kubelet's static pods run it, the resources are created with the etcd
-//! operator's own commands, and kubelet ends one static pod after the other. No write is lost, no member is replaced.
+//! Two Node OpenShift hands its etcd over. kubelet's static pods run it, the etcd operator's own commands create the
+//! resources, and kubelet ends one static pod after the other. No write is lost, and no member is replaced.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::state::Lab;
 use crate::two_node_openshift;
 use crate::up::Wish;
 
-/// What the manifest's settings are in etcd's configuration.
+/// The manifest's settings in etcd's configuration.
 const CONFIG: [&str; 3] =
     ["force-new-cluster: false", "listen-metrics-urls: \"https://0.0.0.0:9978\"", "quota-backend-bytes: 8589934592"];
-/// etcd 3.4 has no such settings.
+/// Settings that etcd 3.4 does not have.
 const CONFIG_FROM_3_5: [&str; 2] =
     ["experimental-warning-apply-duration: 200000000", "socket-options: {\"reuse-address\":true}"];
 
@@ -59,13 +59,13 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// The line of Pacemaker's own log that comes next.
+/// Returns the number of the next line in Pacemaker's own log.
 fn pacemakers_log(lab: &Lab, node: Node) -> Result<usize> {
     let count = host::must(lab, node, &["sh", "-c", &format!("wc -l <{PACEMAKERS_LOG}")])?;
     Ok(count.trim().parse::<usize>()? + 1)
 }
 
-/// What OpenShift's tests and operators look for at that moment is there, or is not, as the table says.
+/// Runs the greps of OpenShift's tests and operators for this stage, and compares the results with the table.
 fn looked_for(lab: &Lab, when: When, logs: [usize; 2]) -> Result<()> {
     let mut looks = 0;
     for look in greps::LOOKS.iter().filter(|look| look.when == when) {
@@ -92,7 +92,7 @@ fn says(lab: &Lab, node: Node, words: &str) -> bool {
     steps::said(lab, node, 0).contains(words)
 }
 
-/// What others read: attributes, files, words in the log. Some of it the agent writes a moment after etcd serves.
+/// Checks attributes, files and log lines that others read. The agent writes some of them shortly after etcd serves.
 fn check_node(lab: &Lab, node: Node) -> Result<()> {
     let attribute = |name: &str| cluster::attribute(lab, node, "forever", name);
     let address = Some(node.ip());

@@ -1,4 +1,5 @@
-//! The pod manifest changes: where only its version differs the container stays, else it is replaced and kept.
+//! The pod manifest changes. If only its version differs, the container stays; otherwise it is replaced, and the old
+//! one is kept.
 
 use super::steps;
 use crate::check::{eventually, must};
@@ -33,7 +34,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let is_whole = |files: &String| files.contains("config.yaml") && files.contains("pod.yaml");
     must("the old configuration is kept", archive, is_whole)?;
 
-    // As external tests do it: without the copy nobody knows what the container was made from.
+    // External tests do this: without the copy, the agent does not know the manifest of the container.
     let second = container(lab, node, "etcd")?;
     host::must(lab, node, &["rm", "/var/lib/etcd/pod.yaml"])?;
     two_node_openshift::restart_etcd(lab, node)?;
@@ -49,9 +50,9 @@ fn container(lab: &Lab, node: Node, name: &str) -> Result<String> {
     host::must(lab, node, &["podman", "inspect", "--format", "{{.ID}}", name])
 }
 
-/// As OpenShift's certificate watcher restarts a member: it stays listed, and the flag is taken back. A monitor of its peer
-/// that comes a second after the stop finds no leader and a peer that is confirmed stopped, and rightly runs
-/// standalone: then there is no member to keep, and the restart is done again.
+/// Restarts a member as OpenShift's certificate watcher does: it stays listed, and the flag is deleted. A monitor of
+/// the peer may run a second after the stop. It finds no leader and a peer that is confirmed stopped, and rightly runs
+/// standalone. Then there is no member to keep, and the restart is repeated.
 fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
     let passed_over = |from: usize| steps::said(lab, node.other(), from).contains("announcing that it runs standalone");
     for _ in 0..4 {
@@ -59,7 +60,7 @@ fn restart_without_leaving(lab: &Lab, node: Node) -> Result<()> {
         let member = etcd::wait_view(lab, node)?.member;
         cluster::set_attribute(lab, node, node, "reboot", FLAG, node.name())?;
         two_node_openshift::restart_etcd(lab, node)?;
-        // The start takes it back once etcd serves, which is what was waited for until here.
+        // The start deletes it once etcd serves, for which the code above has waited.
         let is_set = || cluster::attribute(lab, node, "reboot", FLAG);
         eventually("restart_no_leave is taken back", is_set, Option::is_none)?;
         if !passed_over(from) {

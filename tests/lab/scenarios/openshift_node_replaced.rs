@@ -1,6 +1,6 @@
-//! A node is replaced by a new machine of the same name, as the etcd operator does it: the survivor is told to run standalone by
-//! an attribute and by a new map, on whose restart the operator counts. Then the new machine comes with blank disks. A survivor
-//! that serves runs on and takes the word back; one that has no leader is restarted.
+//! A node is replaced by a new machine of the same name, as the etcd operator does it. An attribute and a new map make
+//! the survivor run standalone, and the operator relies on a restart by the map. Then the new machine comes with blank
+//! disks. A survivor that serves keeps running and deletes the attribute; one without a leader is restarted.
 
 use super::steps;
 use crate::check::{eventually, must};
@@ -22,7 +22,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::wait_stopped(lab, &[replaced])?;
     let script = "rm -rf /var/lib/etcd/* /var/lib/tandem /run/resource-agents/* && podman rm --all --force";
     host::must(lab, replaced, &["sh", "-c", script])?;
-    // What the old node left in the CIB is not believed.
+    // The old node's attributes in the CIB must not be trusted.
     for (name, value) in [("revision", "999999"), ("member_removal_lock", "1")] {
         permanent(lab, replaced, name, value)?;
     }
@@ -37,7 +37,7 @@ fn permanent(lab: &Lab, node: Node, name: &str, value: &str) -> Result<()> {
     cluster::set_attribute(lab, NODES[0], node, "forever", name, value)
 }
 
-/// The etcd operator's commands; the blank in the map stands for the new node's address.
+/// Types the etcd operator's commands. The blank in the map represents the new node's address.
 pub(super) fn give_up_the_old_node(lab: &Lab, survivor: Node) -> Result<()> {
     let before = etcd::pid(lab, survivor);
     let name = "force_new_cluster";

@@ -1,4 +1,4 @@
-//! A snapshot is restored on one node, as OpenShift's restore script does it; both come back with its data.
+//! A snapshot is restored on one node, as OpenShift's restore script does it. Both nodes come back with its data.
 
 use std::time::Duration;
 
@@ -44,8 +44,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     Ok(())
 }
 
-/// What `etcdutl snapshot restore` leaves: the data dir of a new cluster whose only member is this node. The lab's image
-/// has no etcdutl; an etcd that began such a cluster and stopped leaves the same.
+/// Makes the result of `etcdutl snapshot restore`: the data dir of a new cluster whose only member is this node. The
+/// lab's image has no etcdutl, so an etcd starts such a cluster and stops.
 fn restore(lab: &Lab, node: Node) -> Result<()> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let url = format!("https://{}:2380", node.ip());

@@ -1,5 +1,5 @@
-//! Two nodes become one, and two again: a node is taken out of the cluster and of `node_ip_map`, etcd runs standalone
-//! as a cluster of a single node, which also survives a crash; then a node of that name comes back.
+//! Two nodes become one, and two again. A node is removed from the cluster and from `node_ip_map`, and etcd runs
+//! standalone as a cluster of one node, which also survives a crash. Then a node of the same name returns.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// The node is shut down in good order, and forgotten: what `pcs cluster node remove` does to Pacemaker, without pcsd.
+/// Shuts the node down in good order, and removes it as `pcs cluster node remove` does in Pacemaker, without pcsd.
 fn take_out(lab: &Lab, stays: Node, goes: Node) -> Result<()> {
     steps::standby(lab, goes, true)?;
     steps::wait_alone(lab, stays)?;
@@ -53,7 +53,7 @@ fn take_out(lab: &Lab, stays: Node, goes: Node) -> Result<()> {
     host::must(lab, stays, &["crm_node", "--force", "--remove", goes.name()]).map(drop)
 }
 
-/// The etcd operator's command. Only the peer's entry comes or goes, so etcd runs on.
+/// Types the etcd operator's command. Only the peer's entry is added or removed, so etcd keeps running.
 fn map(lab: &Lab, by: Node, nodes: &[Node]) -> Result<()> {
     let entries: Vec<String> = nodes.iter().map(|node| format!("{node}:{}", node.ip())).collect();
     let map = format!("node_ip_map={}", entries.join(";"));
@@ -63,11 +63,11 @@ fn map(lab: &Lab, by: Node, nodes: &[Node]) -> Result<()> {
     must("a node that serves runs on", etcd::pid(lab, by), |pid| pid.is_some() && *pid == before).map(drop)
 }
 
-/// One voter, nobody else listed, and it takes writes.
+/// Checks for one voter, no other listed member, and a write.
 fn alone(lab: &Lab, writers: &Writers, node: Node) -> Result<()> {
     steps::wait_write(writers, LIMIT)?;
     steps::wait_alone(lab, node)?;
-    // The clone wants an instance on each node that there is: this one, and it runs.
+    // The clone needs an instance on each existing node: this one, and it runs.
     let locate = || host::said(lab, node, &["crm_resource", "--resource", cluster::ETCD, "--locate"]);
     eventually("Pacemaker has it running", locate, |said| said.contains(node.name())).map(drop)
 }

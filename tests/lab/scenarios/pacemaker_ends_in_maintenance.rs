@@ -1,7 +1,7 @@
-//! Pacemaker ends on a node in maintenance, as for an update, and etcd runs on. Its machine has left the cluster in good
-//! order, and that says nothing of its etcd: the other node may not run standalone for that. And when Pacemaker comes
-//! back in the same boot, alone, what etcd was before it ended proves nothing any more: the other node may have gone on
-//! since.
+//! Pacemaker ends on a node in maintenance, as for an update, and etcd keeps running. Its machine has left the cluster
+//! in good order, which is no proof about its etcd: the other node must not run standalone because of that. Then
+//! Pacemaker returns in the same boot, alone. The earlier state of etcd proves nothing any more, because the other node
+//! may have run standalone since.
 
 use std::time::Duration;
 
@@ -20,10 +20,10 @@ use crate::up::{self, Wish};
 use crate::writer::Writers;
 
 const STAYS: Node = Node::One;
-/// Where the work is done.
+/// The node that is serviced.
 const SERVICED: Node = Node::Two;
 
-/// The cable is pulled while Pacemaker is away: nobody has confirmed that the other etcd is gone.
+/// Parts the nodes while Pacemaker is away: the other etcd is not confirmed stopped.
 pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let booted = steps::boots(lab);
@@ -41,17 +41,18 @@ pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// The other node runs standalone, by an operator's confirmation if not by itself, takes writes, and dies. Pacemaker
-/// comes back alone.
+/// The other node runs standalone, if necessary by an operator's confirmation, takes writes, and dies. Pacemaker
+/// returns alone.
 pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let cut_at = ends_and_cable_is_pulled(lab, &writers)?;
-    // As `pcs stonith confirm` does it, which asks: not to be asked is --force to pcs 0.11, and --yes to 0.12.
+    // This is the effect of `pcs stonith confirm`, which asks. The option that avoids the question is `--force` for pcs
+    // 0.11, and `--yes` for 0.12.
     host::must(lab, STAYS, &["stonith_admin", "--confirm", SERVICED.name()])?;
     lab.event(&format!("the operator confirms that {SERVICED} is off, which it is not"));
     eventually("the other node takes writes alone", || steps::who_wrote(&writers, cut_at), |wrote| *wrote == [STAYS])?;
     std::thread::sleep(Duration::from_secs(1));
-    // Fencing is to switch nothing on.
+    // The fence agent must not bring a host back.
     lab.set("boot-delay", "3600")?;
     steps::cut(lab, STAYS)?;
     let died_at = writers.now();
@@ -68,7 +69,8 @@ pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Of two CIBs that meet one counts, and in the dead node's the maintenance goes on.
+/// Ends the maintenance again if necessary. When two CIBs meet, one of them wins, and the dead node's still contains
+/// the maintenance.
 fn end_maintenance_again(lab: &Lab) -> Result<()> {
     up::wait_online(lab)?;
     if cluster::attribute(lab, SERVICED, "forever", "maintenance").is_none() {
@@ -77,7 +79,7 @@ fn end_maintenance_again(lab: &Lab) -> Result<()> {
     pcs::run(lab, STAYS, &["node", "unmaintenance", SERVICED.name()])
 }
 
-/// Answers when.
+/// Ends Pacemaker, parts the nodes, and returns the time of that.
 fn ends_and_cable_is_pulled(lab: &Lab, writers: &Writers) -> Result<Duration> {
     pcs::run(lab, STAYS, &["node", "maintenance", SERVICED.name()])?;
     let pid = etcd::pid(lab, SERVICED);
@@ -95,7 +97,8 @@ fn wait_fenced(lab: &Lab) -> Result<()> {
     eventually("the dead node is fenced", history, |said| said.contains(&words)).map(drop)
 }
 
-/// The node whose Pacemaker came back takes no write: one that the dead node acknowledged is not in its data.
+/// Checks that the node whose Pacemaker returned takes no write, because its data lacks one that the dead node
+/// acknowledged.
 fn stays_silent(lab: &Lab, writers: &Writers, since: Duration) -> Result<()> {
     std::thread::sleep(THREE_MONITORS);
     let wrote = steps::who_wrote(writers, since);

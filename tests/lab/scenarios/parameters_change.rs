@@ -1,5 +1,5 @@
-//! Parameters change while etcd runs: those that need no restart are taken by the etcd that runs, and a map that changes one
-//! node's address restarts that node's etcd alone.
+//! Parameters change while etcd runs. The running etcd adopts those that need no restart. A map that changes one node's
+//! address restarts only that node's etcd.
 
 use std::time::{Duration, Instant};
 
@@ -38,10 +38,10 @@ pub const SCENARIOS: &[Scenario] = &[
     ),
 ];
 
-/// Longer than some monitors, and than the delay before leadership moves.
+/// A time longer than several monitors, and than the delay before leadership moves.
 const HELD: Duration = Duration::from_secs(20);
 const LIMIT: Duration = Duration::from_secs(120);
-/// Higher than before: a lower one is not everywhere allowed.
+/// A higher score than before, because some machines forbid a lower one.
 const OOM: &str = "100";
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -64,7 +64,7 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// One node works by the old parameters for a while, the other one by the new ones.
+/// Holds the CIB of each node in turn, so that it uses the old parameters for a while and the other node the new ones.
 fn while_a_cib_hangs(lab: &Lab, _: Wish) -> Result<()> {
     NODES.into_iter().try_for_each(|held| with_the_cib_held(lab, held))
 }
@@ -94,7 +94,7 @@ fn with_the_cib_held(lab: &Lab, held: Node) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// For this long, and at least once, one etcd leads at most.
+/// Checks for this long, and at least once, that at most one etcd leads.
 fn one_leads(lab: &Lab, time: Duration) -> Result<()> {
     let end = Instant::now() + time;
     let leaders = || {
@@ -102,7 +102,7 @@ fn one_leads(lab: &Lab, time: Duration) -> Result<()> {
         NODES.into_iter().filter(leads).count()
     };
     loop {
-        // Leadership may move between the two questions, and does so once in a while at most.
+        // Leadership may move between the two queries, but not twice in a row.
         must("one etcd leads at most", leaders(), |count| *count <= 1 || leaders() <= 1)?;
         if Instant::now() >= end {
             return Ok(());
@@ -111,7 +111,7 @@ fn one_leads(lab: &Lab, time: Duration) -> Result<()> {
     }
 }
 
-/// A node gets another address: its own etcd is restarted with it, and its peer's runs on.
+/// Gives a node another address: its own etcd is restarted with it, and its peer's keeps running.
 fn address(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     let [stays, moves] = NODES;

@@ -1,5 +1,5 @@
-//! The hosts lose each other, while client and BMCs reach both: one fences the other, and at no time do both take
-//! writes on their own.
+//! The hosts lose each other, while the client and the BMCs still reach both. One fences the other, and at no time do
+//! both take writes independently.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut stories = NODES.map(|victim| Story::begin(lab, victim, false));
     net::set_partition(lab, true)?;
     let healed = cut_off(lab, &mut writers, &mut stories);
-    // Mended also after a failure, so that the logs show how it went on.
+    // The network is repaired even after a failure, so that the logs show the consequence.
     net::set_partition(lab, false)?;
     healed?;
     super::ends_well(lab, &mut writers)
 }
 
-/// Until one node is fenced and the other takes writes, and a while longer.
+/// Follows the partition until one node is fenced and the other takes writes, and a while longer.
 fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story; 2]) -> Result<()> {
     let began = state::since_epoch();
     let winner = sh::wait_for("one node to be fenced", Duration::from_secs(120), Duration::from_millis(100), || {
@@ -43,7 +43,7 @@ fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story
     if first.node != winner {
         return Err(format!("{winner} fenced its peer, but {} took the first write", first.node).into());
     }
-    // The fenced node boots into the partition: it must not begin anything on its own.
+    // The fenced node boots into the partition, and must not start a recovery.
     let booted = || power::is_on(lab, winner.other()) && crate::host::running(lab, winner.other()).is_some();
     sh::wait_for("the fenced node to boot", Duration::from_secs(120), Duration::from_millis(200), || {
         booted().then_some(())
@@ -57,8 +57,8 @@ fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story
     Ok(())
 }
 
-/// An operator on the fenced node types `tandem confirm-recovery` in every form but the one that names the winner as a node that is on. Each
-/// is refused, because the winner's BMC says On, and none has the winner shot.
+/// Types `tandem confirm-recovery` on the fenced node in every form except the one that confirms the winner as a node
+/// that is on. Each form is refused, because the winner's BMC reports On, and none has the winner fenced.
 fn gives_nothing_up(lab: &Lab, winner: Node) -> Result<()> {
     let fenced = winner.other();
     super::steps::wait_pacemaker(lab, fenced)?;
@@ -84,7 +84,7 @@ fn gives_nothing_up(lab: &Lab, winner: Node) -> Result<()> {
     if power::is_on(lab, winner) { Ok(()) } else { Err(format!("{winner} was shot").into()) }
 }
 
-/// Both sides are asked directly, for a while: the winner is the only voter and reads; nobody answers on the other side.
+/// Queries both sides for a while: the winner is the only voter and serves reads, and the other side does not answer.
 fn only_the_winner_serves(lab: &Lab, winner: Node) -> Result<()> {
     for _ in 0..10 {
         std::thread::sleep(Duration::from_secs(1));

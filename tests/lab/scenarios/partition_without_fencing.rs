@@ -1,6 +1,6 @@
-//! The hosts lose each other, and neither reaches a BMC. Nobody knows whether the other still runs, so nobody forces
-//! anything and nobody takes writes. The hosts find each other again before the BMCs are back: then nobody has a reason
-//! to be fenced any more, and it heals without a power cut.
+//! The hosts lose each other, and neither reaches a BMC. Neither agent knows whether the other node runs, so neither
+//! forces, and neither node takes writes. The hosts reconnect before the BMCs are back. Then there is no reason for
+//! fencing any more, and the cluster recovers without a power cut.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Beyond the token's loss, fencing's delays and a first failure of it.
+/// A time longer than the token's loss, fencing's delays and its first failure.
 const CUT_OFF: Duration = Duration::from_secs(25);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {

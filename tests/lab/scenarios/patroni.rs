@@ -1,6 +1,6 @@
-//! A real client: PostgreSQL under Patroni on the two hosts. The replica's host dies, and the primary is not demoted where the
-//! survivor's etcd runs on; the primary's host dies, and the replica takes over once etcd is back and the dead one's lock has
-//! ended, or was released by the alert agent. No row that was acknowledged is lost.
+//! A real client: PostgreSQL under Patroni on the two hosts. If the replica's host dies, the primary is not demoted as
+//! long as the survivor's etcd keeps running. If the primary's host dies, the replica takes over once etcd is back and
+//! the dead primary's lock is gone. The lock expires, or the alert agent releases it. No acknowledged row is lost.
 
 use std::time::{Duration, Instant};
 
@@ -20,12 +20,12 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// For a data directory to be made, copied, or wound back.
+/// The limit for making, copying or rewinding a data directory.
 const DATA: Duration = Duration::from_secs(240);
 const RECOVERED: Duration = Duration::from_secs(90);
-/// Between the end of the dead primary's lock and the first answer of the new one.
+/// The time from the end of the dead primary's lock to the first answer of the new one.
 const TAKE_OVER: Duration = Duration::from_secs(5);
-/// Several of Patroni's rounds.
+/// The time of several of Patroni's rounds.
 const A_WHILE: Duration = Duration::from_secs(30);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -50,7 +50,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Patroni asks etcd's gateway, which 3.4 leaves off where it has a configuration file.
+/// Enables etcd's gateway, which Patroni uses. etcd 3.4 leaves it off if it has a configuration file.
 fn has_a_gateway(lab: &Lab, by: Node) -> Result<()> {
     if lab.setting("etcd").as_deref() != Some("3.4") {
         return Ok(());
@@ -71,7 +71,7 @@ fn last_words(lab: &Lab) -> [String; 2] {
     NODES.map(|node| patroni::said(lab, node).lines().next_back().unwrap_or_default().to_owned())
 }
 
-/// Answers how long etcd took no writes.
+/// Cuts a node. Returns the time for which etcd took no writes.
 fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<Duration> {
     steps::cut(lab, victim)?;
     let (cut_at, began) = (writers.now(), Instant::now());
@@ -79,7 +79,7 @@ fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// Its etcd, then its PostgreSQL.
+/// Waits for the return of its etcd, then of its PostgreSQL.
 fn returns(lab: &Lab, node: Node) -> Result<()> {
     if !power::is_on(lab, node) {
         power::on(lab, node)?;
@@ -93,10 +93,10 @@ fn rows(lab: &Lab, node: Node) -> usize {
     patroni::acknowledged(lab, node).len()
 }
 
-/// Rows wait for the replica until Patroni has written to etcd that nobody follows.
+/// Cuts the replica's host. Rows wait for the replica until Patroni has recorded in etcd that the primary has none.
 ///
-/// A restart of etcd breaks what is under way. Patroni 3.0.2 tries again where nobody answers, but where its request to renew
-/// the lock ends in the middle it demotes at once, and promotes again: whether that happens is chance.
+/// A restart of etcd breaks requests in flight. Patroni 3.0.2 retries if it gets no answer. But if its request to renew
+/// the lock breaks in the middle, it demotes at once, and promotes again; whether that happens is chance.
 fn replica_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
     let started = patroni::ask(lab, primary, "select pg_postmaster_start_time()")?;
     let process = etcd::pid(lab, primary);
@@ -118,7 +118,7 @@ fn replica_is_lost(lab: &Lab, writers: &Writers, primary: Node) -> Result<()> {
     must("PostgreSQL ran on", now, |now| *now == started).map(drop)
 }
 
-/// The longest time without an acknowledged row, in seconds.
+/// Returns the longest time without an acknowledged row, in seconds.
 fn without_rows(lab: &Lab, node: Node) -> f64 {
     let times: Vec<f64> = patroni::acknowledged(lab, node).into_iter().map(|(at, _)| at).collect();
     times.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)

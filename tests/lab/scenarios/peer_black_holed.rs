@@ -1,5 +1,5 @@
-//! The peer's etcd is black-holed: its packets are dropped, not refused, while Pacemaker sees both nodes well. Whatever
-//! asks it waits in vain; monitor and start stay within their times all the same, nobody is fenced and nobody forces.
+//! The peer's etcd is black-holed: its packets are dropped, not refused, while Pacemaker reports both nodes as healthy.
+//! Queries of it time out. Monitor and start still end within their time-outs, no node is fenced, and no agent forces.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Monitors come every 5 s and may take 25 s each: one that hangs is found out in this time.
+/// The time in which a hanging monitor is detected: monitors run every 5 s, with a time-out of 25 s.
 const BLACK_HOLED: Duration = Duration::from_secs(35);
-/// What Pacemaker says of an action that it had to end.
+/// Pacemaker's text for an action that timed out.
 const TIMED_OUT: &str = "Timed Out";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -39,7 +39,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Drops etcd's packets between the hosts, those of clients at the other host too, or lets them pass.
+/// Drops etcd's packets between the hosts, including those to the other host's client port, or lets them pass.
 pub(super) fn drop_packets(lab: &Lab, on: bool) -> Result<()> {
     let verb = if on { "--insert" } else { "--delete" };
     NODES.into_iter().try_for_each(|node| {
@@ -49,7 +49,7 @@ pub(super) fn drop_packets(lab: &Lab, on: bool) -> Result<()> {
     })
 }
 
-/// Some monitors on both nodes, and a start on one of them.
+/// Checks several monitors on both nodes, and a start on one of them.
 fn within_their_times(lab: &Lab, node: Node) -> Result<()> {
     std::thread::sleep(BLACK_HOLED);
     let from = steps::log_length(lab, node);

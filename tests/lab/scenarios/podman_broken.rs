@@ -1,6 +1,6 @@
-//! etcd dies on one node and cannot be started again there: podman's storage is damaged, another program listens on a
-//! port, the OCI runtime is gone. What can be mended without a person is; else the start is refused with what is
-//! wrong, and can be tried again. A node whose starts are in vain lets its peer run standalone.
+//! etcd dies on one node and cannot be started again: podman's storage is damaged, another program listens on a port,
+//! or the OCI runtime is gone. The agent repairs what it can. Otherwise the start is refused with the cause, and can be
+//! tried again. A node whose starts all fail lets its peer run standalone.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
@@ -19,20 +19,20 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Worth another try: Pacemaker finds the mended node by itself.
+/// The exit code for a retry, so that Pacemaker finds the repaired node by itself.
 const GENERIC: &str = "1";
-/// What a reason ends with that had to be cut.
+/// The end of a reason that was cut.
 const CUT: &str = "...";
 const PEER_PORT: u16 = 2380;
 const RUNTIME: &str = "/usr/sbin/runc";
-/// Beside it, so that it can be moved back.
+/// The path to which the runtime is moved, so that it can be moved back.
 const AWAY: &str = "/usr/sbin/runc.away";
-/// How long the runtime stays away once the peer has gone on.
+/// The time for which the runtime stays away after the peer runs standalone.
 const MENDED_AFTER: Duration = Duration::from_secs(40);
-/// How many failures must be counted by then: of a monitor, and of starts that tell the peer to go on.
+/// The least number of failures at that time: of a monitor, and of starts that let the peer run standalone.
 const LEAST_FAILURES: u32 = 3;
-/// How many may be counted: of a monitor, of three quick starts and one that has begun, and of one start each quarter of a
-/// minute. Without a pace there are dozens.
+/// The limit for failures: of a monitor, of three quick starts and a started one, and of one start per [`PACE`].
+/// Without a pace there are dozens.
 const QUICK_FAILURES: u32 = 5;
 const PACE: Duration = Duration::from_secs(15);
 
@@ -52,7 +52,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Does `work` while no container can be started on `node`.
+/// Runs `work` while `node` cannot start containers.
 pub(super) fn without_runtime(lab: &Lab, node: Node, work: impl FnOnce() -> Result<()>) -> Result<()> {
     host::must(lab, node, &["mv", RUNTIME, AWAY])?;
     lab.event(&format!("the OCI runtime of {node} is gone"));
@@ -62,7 +62,7 @@ pub(super) fn without_runtime(lab: &Lab, node: Node, work: impl FnOnce() -> Resu
     done
 }
 
-/// A container whose layer is gone is made anew.
+/// Checks that a container without its layer is created again.
 fn storage_is_damaged(lab: &Lab, node: Node) -> Result<()> {
     let words = ["podman", "inspect", "--format", "{{.GraphDriver.Data.UpperDir}}", cluster::ETCD];
     let upper = host::must(lab, node, &words)?;
@@ -77,7 +77,7 @@ fn storage_is_damaged(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["rm", "-rf", &format!("{layer}.away")]).map(drop)
 }
 
-/// A listener that is no etcd has the port from the moment at which etcd's own is gone.
+/// Occupies etcd's port with another listener from the moment at which etcd's own is closed.
 fn port_is_taken(lab: &Lab, node: Node) -> Result<()> {
     etcd::kill(lab, node)?;
     let listener = listen(lab, node)?;
@@ -88,7 +88,7 @@ fn port_is_taken(lab: &Lab, node: Node) -> Result<()> {
     comes_back(lab, node)
 }
 
-/// A socket of the host's network, whoever holds it.
+/// Returns a listening socket in the host's network, once the port is free.
 fn listen(lab: &Lab, node: Node) -> Result<TcpListener> {
     let network = std::fs::File::open(net::host_handle(lab, node))?;
     let thread = std::thread::spawn(move || -> Result<TcpListener> {
@@ -100,7 +100,7 @@ fn listen(lab: &Lab, node: Node) -> Result<TcpListener> {
     thread.join().map_err(|_| "the listener's thread panicked")?
 }
 
-/// Its starts say what is wrong, and not too often; the other one takes writes meanwhile.
+/// Checks that its starts report the cause, at a limited rate, while the other node takes writes.
 fn the_peer_goes_on(lab: &Lab, node: Node) -> Result<()> {
     let began = Instant::now();
     wait_refused(lab, node, "/usr/sbin/runc")?;
@@ -117,7 +117,8 @@ fn the_peer_goes_on(lab: &Lab, node: Node) -> Result<()> {
         .map(drop)
 }
 
-/// The start of etcd on `node` is refused with `words`, so that it is tried again, and no etcd runs there.
+/// Waits until the start of etcd on `node` is refused with `words` and a retriable code, and checks that no etcd runs
+/// there.
 fn wait_refused(lab: &Lab, node: Node, words: &str) -> Result<()> {
     let tells = |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains(words);
     let failure = steps::wait_failure(lab, node.other(), &format!("a start that fails with '{words}'"), tells)?;

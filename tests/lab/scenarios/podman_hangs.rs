@@ -1,5 +1,5 @@
-//! podman hangs on one node, whatever it is asked. A stop must not hang with it: etcd is ended without podman, the node
-//! is not fenced, and once podman works again the node comes back.
+//! podman hangs on one node with every command. A stop must not hang with it: the agent ends etcd without podman, and
+//! the node is not fenced. Once podman works again, the node comes back.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Found before the real one in every search.
+/// The path that every search finds before the real podman.
 const IN_ITS_PLACE: &str = "/usr/sbin/podman";
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -26,7 +26,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Does `work` while podman hangs on `node`.
+/// Runs `work` while podman hangs on `node`.
 pub(super) fn while_it_hangs(lab: &Lab, node: Node, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let script = format!("printf '#!/bin/sh\\nexec sleep 3600\\n' > {IN_ITS_PLACE} && chmod 755 {IN_ITS_PLACE}");
     host::must(lab, node, &["sh", "-c", &script])?;

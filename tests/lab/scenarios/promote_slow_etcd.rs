@@ -1,5 +1,6 @@
-//! A promotable clone: a node has become a voter, and Pacemaker is about to promote its instance, when its etcd stands still
-//! for a moment and its peer loses power. It takes over like any other: what was slow once is no reason to stop it.
+//! A promotable clone. A node has become a voter, and Pacemaker is about to promote its instance. Then its etcd freezes
+//! for a moment, and its peer loses power. It takes over like any other node, because a slow moment is no reason to
+//! stop it.
 
 use std::time::Duration;
 
@@ -12,12 +13,12 @@ use crate::up::Wish;
 
 const JOINS: Node = Node::Two;
 const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
-/// The real one, under its own name.
+/// The path of the real agent, under its own name.
 const REAL: &str = "/usr/lib/ocf/lab/podman-etcd";
 const PREPARED: &str = "/usr/lib/ocf/lab/in-its-place";
 const PROMOTES: &str = "/run/lab-promotes";
 const HOLD: &str = "/run/lab-hold";
-/// In the agent's place: at the first promotion etcd stands still, until the lab lets it go on.
+/// A wrapper of the agent. At the first promotion it freezes etcd until the lab releases it.
 const IN_ITS_PLACE: &str = "#!/bin/sh
 if [ \"$1\" = promote ] && mkdir /run/lab-promotes 2>/dev/null; then
     pid=$(podman inspect --format '{{.State.Pid}}' etcd)
@@ -26,7 +27,7 @@ if [ \"$1\" = promote ] && mkdir /run/lab-promotes 2>/dev/null; then
 fi
 exec /usr/lib/ocf/lab/podman-etcd \"$@\"
 ";
-/// Longer than one question is waited for.
+/// A time longer than the time-out of one query.
 const SLOW_FOR: Duration = Duration::from_secs(6);
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -53,7 +54,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     took_over.map(drop)
 }
 
-/// There is an agent at each moment: its monitors go on meanwhile.
+/// Replaces the agent by the wrapper in one rename, so that monitors always find an agent.
 fn replace_agent(lab: &Lab) -> Result<()> {
     host::put(lab, JOINS, PREPARED, IN_ITS_PLACE)?;
     host::must(lab, JOINS, &["chmod", "755", PREPARED])?;

@@ -29,12 +29,12 @@ const PAGES: [(&str, &str); 3] = [
 const AUTOMATION: &str = include_str!("../../../docs/operate/maintenance.md");
 /// The comment that says where the block below it runs. A reader of the page does not see it.
 const MARK: &str = "<!-- runs: ";
-/// Where the commands are typed on a host, as if the clone were there.
+/// The directory on a host in which the commands are typed, in place of the clone.
 const CLONE: &str = "/var/tmp";
 
 /// A block of commands.
 struct Block {
-    /// `machine`, names of nodes, or why it does not run here.
+    /// `machine`, names of nodes, or the reason why the block does not run here.
     place: String,
     commands: String,
     /// The page, and its line.
@@ -54,7 +54,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     on_nodes(lab, &blocks, "")?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     super::clean(lab)?;
-    // The page offers another kind of clone instead of the first.
+    // The page offers another kind of clone as an alternative to the first.
     for resource in ["client", "etcd"] {
         pcs::run(lab, Node::One, &["resource", "delete", resource])?;
     }
@@ -66,7 +66,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     if left.is_empty() { Ok(()) } else { Err(format!("left behind: {}", left.join(", ")).into()) }
 }
 
-/// All blocks of shell commands, in order. One without a mark is an error: it would never be tried.
+/// Returns all blocks of shell commands, in order. A block without a mark is an error, because it would never be
+/// tested.
 fn blocks() -> Result<Vec<Block>> {
     let mut found: Vec<Block> = Vec::new();
     let mut mark: Option<String> = None;
@@ -98,7 +99,7 @@ fn on_machine(block: &Block) -> Result<()> {
     sh::must(sh::without_package(&mut command)).map(drop)
 }
 
-/// Types what the page prints for this moment: the blocks that are marked with a node's name and `when`.
+/// Types the page's commands for this moment: the blocks that are marked with a node's name and `when`.
 pub(super) fn typed(lab: &Lab, when: &str) -> Result<()> {
     on_nodes(lab, &blocks()?, when)
 }
@@ -124,7 +125,7 @@ fn on_nodes(lab: &Lab, blocks: &[Block], suffix: &str) -> Result<()> {
     Ok(())
 }
 
-/// As printed; but where this machine may not lower a process' OOM score, etcd has to do without.
+/// Returns the commands as printed. If this machine cannot lower a process' OOM score, `oom=0` is added.
 fn fitted(lab: &Lab, commands: &str) -> Result<String> {
     const LAST_PARAMETER: &str = "key_file=/etc/etcd/etcd.key ";
     let lowered = host::output(lab, Node::One, &["sh", "-c", "echo -997 > /proc/self/oom_score_adj"])?;
@@ -132,7 +133,7 @@ fn fitted(lab: &Lab, commands: &str) -> Result<String> {
     Ok(if lowered.ok { commands.to_owned() } else { commands.replace(LAST_PARAMETER, &more) })
 }
 
-/// What the page takes for granted: packages that are needed, certificates, the BMCs' password, an image. And nothing of
+/// Prepares the prerequisites of the page: packages, certificates, the BMCs' password and an image, but nothing of
 /// Tandem.
 fn make_ready(lab: &Lab, node: Node) -> Result<()> {
     let remove = "rm /usr/sbin/tandem /usr/sbin/fence_redfish_rs /usr/lib/ocf/resource.d/tandem/podman-etcd";
@@ -156,7 +157,8 @@ fn make_ready(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["podman", "tag", &image, "registry.example.com/etcd:v3.5"]).map(drop)
 }
 
-/// The lines by which other programs stop a node, each handed to a shell as these programs do; `shutdown` is what they would run.
+/// Runs the lines with which other programs stop a node, each in a shell as these programs do. `shutdown` replaces what
+/// they would run.
 pub(super) fn automation(lab: &Lab) -> Result<()> {
     const REBOOTED: &str = "/run/lab-rebooted";
     let line =

@@ -1,5 +1,5 @@
-//! A node refuses to start for as long as its peer is away, and that may be hours: Pacemaker counts each refusal, and at
-//! `migration-threshold` it would give etcd up on this node. When the peer is back, nobody has to clean up first.
+//! A node refuses to start while its peer is away, possibly for hours. Pacemaker counts each refusal, and at
+//! `migration-threshold` it would give etcd up on this node. When the peer is back, no operator has to clean up first.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// It has left, so alone it is nobody.
+/// The node that has left the membership, and so may not start alone.
 const REFUSES: Node = Node::One;
 const COUNT: &str = "fail-count-etcd#start_0";
-/// Two below the threshold: what an hour of refusals comes to.
+/// Two below the threshold: the count after an hour of refusals.
 const NEARLY_ALL: u32 = 58;
 const THRESHOLD: u32 = 60;
-/// A start takes a quarter of a minute by then, and there are two to wait for.
+/// The limit for two starts. At this count a start takes 15 s.
 const TWO_STARTS: Duration = Duration::from_secs(90);
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -45,7 +45,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// How many failed starts Pacemaker counts on the node that refuses; nothing where it counts none.
+/// Returns Pacemaker's count of failed starts on the node that refuses, if there is one.
 fn count(lab: &Lab) -> Option<u32> {
     cluster::attribute(lab, REFUSES, "reboot", COUNT)?.parse().ok()
 }

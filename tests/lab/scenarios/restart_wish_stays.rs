@@ -1,5 +1,5 @@
-//! `restart_no_leave` cannot be taken back: the start that serves does not succeed before it is, so that no later stop
-//! finds a wish of another time.
+//! `restart_no_leave` cannot be deleted. The start that serves does not succeed before it is deleted, so that no later
+//! stop finds an old wish.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::up::Wish;
 
 const WISH: &str = "restart_no_leave";
 const TOOL: &str = "/usr/sbin/crm_attribute";
-/// The real one, under another name.
+/// The path of the real tool, under another name.
 const REAL: &str = "/usr/sbin/crm_attribute.real";
 const PREPARED: &str = "/usr/sbin/crm_attribute.prepared";
-/// In the tool's place, and fails where the wish is to be taken back.
+/// A wrapper of the tool that fails if the wish is to be deleted.
 const IN_ITS_PLACE: &str = "#!/bin/sh
 case \"$*\" in
     *restart_no_leave*--delete*) echo 'the write fails in this test' >&2; exit 1 ;;
@@ -32,7 +32,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let members = steps::members(lab)?;
     let logs = NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
-    // Each step leaves a program of that name: the agent's monitors go on meanwhile.
+    // A program of that name exists at each step, because the agent's monitors continue.
     host::must(lab, node, &["cp", "--preserve", TOOL, REAL])?;
     host::put(lab, node, PREPARED, IN_ITS_PLACE)?;
     host::must(lab, node, &["chmod", "755", PREPARED])?;
@@ -53,7 +53,7 @@ fn start_fails(lab: &Lab, node: Node) -> Result<()> {
     let tells =
         |failure: &Failure| failure.action == "etcd_start_0" && failure.reason.contains("the write fails in this test");
     steps::wait_failure(lab, node.other(), "a start that fails", tells)?;
-    // Nobody sets it again: once it is gone it stays so.
+    // The wish is not set again, so it stays away once it is deleted.
     eventually("the wish is there, as nobody could take it back", || wish(lab, node), Option::is_some).map(drop)
 }
 

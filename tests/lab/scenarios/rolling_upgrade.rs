@@ -1,8 +1,8 @@
-//! One node after the other gets a newer version of the program while etcd serves. In between the two versions run side by
-//! side, read what the other one publishes, and each goes on without the other.
+//! One node after the other gets a newer version of the program while etcd serves. In between, the two versions run
+//! together, read what the other one publishes, and each runs standalone if the other node is away.
 //!
-//! `TANDEM_OLD` names the older program. Without it both are the same: that shows the procedure, and the samples in
-//! `tests/fixtures/formats` show the formats.
+//! `TANDEM_OLD` names the older program. Without it, both are the same. Then the scenario only shows the procedure, and
+//! the samples in `tests/fixtures/formats` show the formats.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 const LIMIT: Duration = Duration::from_secs(240);
-/// The scenario in which nobody waits.
+/// The name of the scenario in which no writer has to wait.
 const UPGRADE: &str = "upgrade_by_may_stop";
-/// Of a writer, while a node that may be stopped is stopped and comes back.
+/// The limit for a writer's gap while a node that may be stopped is stopped and comes back.
 const LONGEST_GAP: Duration = Duration::from_millis(500);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -35,7 +35,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     for node in NODES {
         replace(lab, node, &older)?;
     }
-    // What each node publishes and keeps is the older version's own from here on.
+    // From here on, each node publishes and stores only data of the older version.
     for node in NODES {
         leaves_and_returns(lab, node)?;
     }
@@ -60,9 +60,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// As an operator upgrades it: each node once it may be stopped, and nobody who writes waits. While one is away, the other may not be
-/// stopped; and while the two run two versions, both nodes show that. The older one is the lab's own build, which calls itself
-/// so, and is the same program but for that.
+/// Upgrades as an operator does: each node once it may be stopped, without a gap for writers. While one is away, the
+/// other must not be stopped. While the two run two versions, both nodes show that. The older one is a build of the
+/// lab's that differs only in its version.
 pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
     let (older, newer) = (faulty::build()?, program::tested());
     decisions::replay(lab, UPGRADE)?;
@@ -75,7 +75,7 @@ pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
     for node in [leader.other(), leader] {
         let stays = node.other();
         host::must(lab, stays, &["tandem", "status", "--wait-for", "redundant", "--timeout", "4m"])?;
-        // The voter that has just returned publishes a moment later that it may go on alone.
+        // A voter that has just returned publishes a moment later that it may run standalone.
         let asked = || host::typed(lab, stays, &format!("tandem status --may-stop {node}"));
         eventually(&format!("{node} may be stopped"), asked, |done| matches!(done, Ok((0, _))))??;
         steps::standby(lab, node, true)?;
@@ -83,7 +83,7 @@ pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
         steps::wait_stopped(lab, &[node])?;
         let asked = host::typed(lab, stays, &format!("tandem status --may-stop {stays}"))?;
         must("the voter that is left may not be stopped", asked, |(code, _)| *code == 3)?;
-        // No action of the agent's is under way there, which one would have to wait for.
+        // No action of the agent runs on the stopped node, so there is none to wait for.
         decisions::replay(lab, UPGRADE)?;
         program::put(lab, node, &newer)?;
         decisions::forget(lab, node)?;
@@ -97,7 +97,7 @@ pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// Whether status and metrics on both nodes name two versions, once both have collected.
+/// Checks whether status and metrics on both nodes name two versions, once both have collected.
 fn show_two_versions(lab: &Lab, wanted: bool) -> Result<()> {
     collector::collect(lab)?;
     for node in NODES {
@@ -119,8 +119,8 @@ fn show_two_versions(lab: &Lab, wanted: bool) -> Result<()> {
     Ok(())
 }
 
-/// What was decided until now is decided again by the program that leaves. An action that it has begun by then may end
-/// later, and is not the new one's.
+/// Replays the recorded decisions with the old program before it is replaced. An action of the old program may end
+/// later, so its records are dropped.
 fn replace(lab: &Lab, node: Node, with: &Path) -> Result<()> {
     decisions::replay(lab, "rolling_upgrade")?;
     program::put(lab, node, with)?;

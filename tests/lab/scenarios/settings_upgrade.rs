@@ -1,5 +1,5 @@
-//! Settings of etcd change, one member after the other, by `tandem upgrade --settings`: no write waits long, and Pacemaker restarts nothing when
-//! they become those of both nodes.
+//! Settings of etcd change, one member after the other, by `tandem upgrade --settings`. No write waits long, and
+//! Pacemaker restarts nothing when the settings become those of both nodes.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ use crate::up::Wish;
 
 const SLOWER: &str = "heartbeat-interval=200;election-timeout=2000";
 const USUAL: &str = "heartbeat-interval=100;election-timeout=1000";
-/// Of a writer, while both members are restarted one after the other.
+/// The limit for a writer's gap while both members are restarted one after the other.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// The agent takes it, and etcd ends at once.
+/// An option that the agent accepts, and with which etcd exits at once.
 const NO_OPTION: &str = "run_cmd_opts=--no-such-option";
-/// How long the command waits for an etcd that does not start.
+/// The time for which the command waits for an etcd that does not start.
 const PATIENCE_S: &str = "60";
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -53,7 +53,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// What the agent does not take, and what would keep the nodes from each other.
+/// Checks settings that the agent rejects, and settings that would part the nodes.
 fn refused(lab: &Lab, on: Node) -> Result<()> {
     for (words, why) in [
         ("client_port=2479", "client_port is none of"),
@@ -68,8 +68,8 @@ fn refused(lab: &Lab, on: Node) -> Result<()> {
     Ok(())
 }
 
-/// What the agent takes, and etcd does not start with: the node that followed is without etcd then, and the other one takes the writes. The
-/// command that is printed goes back.
+/// Checks a setting that the agent accepts and with which etcd cannot start. The former follower is then without etcd,
+/// and the other node takes the writes. The printed command restores the old settings.
 fn cannot_start(lab: &Lab, wrong: &str, before: &str) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let follower = leader.other();
@@ -94,7 +94,8 @@ fn cannot_start(lab: &Lab, wrong: &str, before: &str) -> Result<()> {
     both_have(lab, leader, USUAL)
 }
 
-/// The etcd of each node was started with it, the CIB has it for both, and nothing is restarted after the command.
+/// Checks that each node's etcd was started with it, that the CIB has it for both, and that nothing restarts after the
+/// command.
 fn both_have(lab: &Lab, on: Node, settings: &str) -> Result<()> {
     let before = NODES.map(|node| etcd::pid(lab, node));
     for node in NODES {

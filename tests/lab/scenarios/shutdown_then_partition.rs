@@ -1,5 +1,5 @@
-//! Nodes are asked to shut down, something that stops before etcd takes its time, and then the switch goes: each node
-//! has lost a peer of which Pacemaker expected the end, and whose etcd runs. That is no proof that it is off.
+//! Nodes get a shutdown, a resource that stops before etcd is slow, and then the switch fails. Each node has lost a
+//! peer whose end Pacemaker expected, and whose etcd runs. That is no proof that the peer is off.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::up::Wish;
 use crate::writer::Writers;
 
 const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
-/// Its stop has begun.
+/// The file that shows that its stop has begun.
 const STOPS: &str = "/run/lab-slow-stops";
-/// Its stop lasts as long as this is there.
+/// The file that makes its stop last as long as the file exists.
 const HOLD: &str = "/run/lab-slow-hold";
 const SLOW: &str = "#!/bin/sh
 mark=/run/lab-slow
@@ -53,7 +53,7 @@ pub fn both(lab: &Lab, _: Wish) -> Result<()> {
     run(lab, &NODES)
 }
 
-/// One is asked to, and not the one that coordinates: that one would wait for the stop before it fences anybody.
+/// Shuts down one node, but not the designated controller, which would wait for the stop before it fences.
 pub fn one(lab: &Lab, _: Wish) -> Result<()> {
     run(lab, &[cluster::coordinator(lab, NODES[0])?.other()])
 }
@@ -72,7 +72,7 @@ fn run(lab: &Lab, asked: &[Node]) -> Result<()> {
     remove_the_slow(lab)
 }
 
-/// The nodes are asked to shut down; while that waits they lose each other and both BMCs. Answers when.
+/// Shuts down the nodes. While the stops wait, the nodes lose each other and both BMCs. Returns the time of that.
 fn parted(lab: &Lab, writers: &Writers, asked: &[Node]) -> Result<Duration> {
     for node in asked {
         host::must(lab, *node, &["touch", HOLD])?;
@@ -80,7 +80,8 @@ fn parted(lab: &Lab, writers: &Writers, asked: &[Node]) -> Result<Duration> {
     for node in asked {
         pacemaker::ask_to_end(lab, *node, "pacemakerd")?;
     }
-    // Whoever asks first has its transition begun; the other's stop may come only after that one. Asked is asked.
+    // The first request starts a transition, and the other node's stop may follow only after that one. The request
+    // itself is enough.
     sh::wait_for(
         "a stop to begin, and all to have asked",
         Duration::from_secs(60),
@@ -101,20 +102,20 @@ fn parted(lab: &Lab, writers: &Writers, asked: &[Node]) -> Result<Duration> {
     Ok(cut_at)
 }
 
-/// BMCs and switch are back, and what held the stops lets go.
+/// Restores BMCs and switch, and releases the stops.
 fn mend(lab: &Lab, asked: &[Node]) -> Result<()> {
     for node in NODES {
         bmc::set_mode(lab, node, "ok")?;
     }
     net::set_partition(lab, false)?;
     for node in asked.iter().filter(|node| host::running(lab, **node).is_some()) {
-        // It may be fenced at this moment.
+        // The node may be fenced at this moment.
         let _ = host::must(lab, *node, &["rm", "-f", HOLD]);
     }
     Ok(())
 }
 
-/// A node that has shut down boots anew, unless it was fenced meanwhile, which is as good.
+/// Boots each node that has shut down, unless it was fenced meanwhile, which also boots it.
 fn boot_again(lab: &Lab, asked: &[Node], before: [Option<i32>; 2]) -> Result<()> {
     for node in asked {
         let at = usize::from(node.number() - 1);

@@ -1,7 +1,7 @@
-//! Both machines are slow: whatever is asked of podman and of Pacemaker's tools takes many times as long as elsewhere, podman's
-//! answers longer than an agent waits on a quick machine. etcd is stopped and started there, and then one of them loses power. The
-//! other goes on, by a restart of etcd, which asks most of podman, and knows by then how much time that needs; the lost one comes back
-//! and joins. All of it takes longer, and nothing gives up.
+//! Both machines are slow: podman and Pacemaker's tools take many times as long as elsewhere, podman longer than an
+//! agent waits on a quick machine. etcd is stopped and started there, and then one node loses power. The other one runs
+//! standalone after a restart of etcd, which makes the most calls of podman, and it has already measured podman's
+//! speed. The lost node returns and joins. All steps take longer, and none is abandoned.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Found before the real one in every search.
+/// The path that every search finds before the real podman.
 const PODMAN: &str = "/usr/sbin/podman";
-/// Where the real ones of Pacemaker's tools are meanwhile.
+/// The directory of the real Pacemaker tools during the scenario.
 const REAL: &str = "/usr/lib/ocf/lab";
 const TOOLS: [&str; 3] = ["cibadmin", "crm_attribute", "attrd_updater"];
-/// An agent waits 8 s for podman before it knows better.
+/// Longer than the 8 s that an agent waits for podman before its first measurement.
 const PODMAN_TAKES: Duration = Duration::from_secs(9);
 const A_TOOL_TAKES: Duration = Duration::from_secs(1);
-/// What the agent measured, in this boot.
+/// The agent's measurements in this boot.
 const MEASURED: &str = "/run/resource-agents/podman-etcd-etcd-pace.json";
 
 const TAKES_OVER: Duration = Duration::from_secs(240);
@@ -62,12 +62,12 @@ fn survives(lab: &Lab, wish: Wish, leader: Node, writers: &crate::writer::Writer
     let from = steps::log_length(lab, survivor);
     steps::cut(lab, leader)?;
     steps::wait_write(writers, TAKES_OVER)?;
-    // What was measured in the starts before is the time that this launch was given: nothing was cut short.
+    // The earlier starts measured podman, and this launch got that much time, so no podman was killed.
     check::must("no podman was killed", steps::said(lab, survivor, from), |said| !said.contains("and was killed"))?;
     let returned = steps::log_length(lab, leader);
     steps::on(lab, leader, wish.boot_delay)?;
     etcd::wait_two_voters(lab, COMES_BACK)?;
-    // The first one in a boot is a probe's, of which nothing was measured.
+    // The first call in a boot is a probe's, for which there is no measurement.
     check::must("no podman of a probe was killed", steps::said(lab, leader, returned), |said| {
         !said.contains("probe: cannot tell")
     })?;

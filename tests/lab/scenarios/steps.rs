@@ -1,4 +1,4 @@
-//! Steps that several scenarios take.
+//! Steps that several scenarios share.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -15,13 +15,14 @@ use crate::state::Lab;
 use crate::up;
 use crate::writer::Writers;
 
-/// A stop's own time, and what a busy cluster takes to begin it.
+/// The limit for a stop, plus the time in which a busy cluster begins it.
 const STOP_LIMIT: Duration = Duration::from_secs(180);
 
 /// The environment variable that repeats a random run.
 const SEED: &str = "LAB_SEED";
 
-/// What chance decides in a scenario: seeded from the environment, else from the clock, and printed, so that a failure can be repeated.
+/// Returns a random generator, seeded from the environment or else from the clock. Prints the seed, so that a failure
+/// can be repeated.
 pub(super) fn chance() -> Result<Random> {
     let seed = match std::env::var(SEED) {
         Ok(text) => text.parse().map_err(|_| format!("{SEED}={text} is no number"))?,
@@ -31,12 +32,12 @@ pub(super) fn chance() -> Result<Random> {
     Ok(Random::new(seed))
 }
 
-/// The member ids of both nodes, in the order of [`NODES`].
+/// Returns the member ids of both nodes, in the order of [`NODES`].
 pub(super) fn members(lab: &Lab) -> Result<[u64; 2]> {
     Ok([etcd::wait_view(lab, NODES[0])?.member, etcd::wait_view(lab, NODES[1])?.member])
 }
 
-/// Fails where a member is another one than before: its data was thrown away without need.
+/// Fails if a member has another id than before, because its data was discarded without need.
 pub(super) fn same_members(lab: &Lab, before: [u64; 2]) -> Result<()> {
     let after = members(lab)?;
     if after == before {
@@ -50,16 +51,16 @@ pub(crate) fn standby(lab: &Lab, node: Node, on: bool) -> Result<()> {
     pcs::run(lab, by, &["node", if on { "standby" } else { "unstandby" }, node.name()])
 }
 
-/// Takes the cluster out of Pacemaker's hands, or gives it back.
+/// Puts the cluster into maintenance mode, or back.
 pub(super) fn maintenance(lab: &Lab, on: bool) -> Result<()> {
     pcs::run(lab, Node::One, &["property", "set", &format!("maintenance-mode={on}")])?;
-    // Monitors that have begun end first.
+    // Running monitors end first.
     sh::wait_for("Pacemaker to be idle", Duration::from_secs(60), Duration::from_millis(500), || {
         host::must(lab, Node::One, &["crm_resource", "--wait", "--timeout=30s"]).ok().map(drop)
     })
 }
 
-/// Waits until `node` is the only voter and takes writes alone; its peer may be listed as a learner by then.
+/// Waits until `node` is the only voter and takes writes standalone. Its peer may be listed as a learner.
 pub(crate) fn wait_alone(lab: &Lab, node: Node) -> Result<View> {
     let is_alone = |view: &Result<View>| view.as_ref().is_ok_and(|view| view.voters.len() == 1 && view.reads);
     let what = format!("{node} is the only voter");
@@ -75,7 +76,7 @@ pub(super) fn wait_write(writers: &Writers, limit: Duration) -> Result<Node> {
     Ok(first.node)
 }
 
-/// For this long, nobody acknowledges anything.
+/// Checks for this long that no write is acknowledged.
 pub(super) fn nobody_writes(writers: &Writers, time: Duration) -> Result<()> {
     let moment = writers.now();
     std::thread::sleep(time);
@@ -85,7 +86,8 @@ pub(super) fn nobody_writes(writers: &Writers, time: Duration) -> Result<()> {
     }
 }
 
-/// Cuts the power without BMC or button remembering it as wanted: nothing switches the node on but fencing or [`on`].
+/// Cuts the power without a change of the wanted state of BMC and button. Only fencing or [`on`] switches the node on
+/// again.
 pub(super) fn cut(lab: &Lab, node: Node) -> Result<()> {
     power::cut(lab, node)
 }
@@ -97,7 +99,7 @@ pub(crate) fn on(lab: &Lab, node: Node, delay: u64) -> Result<()> {
     lab.set("boot-delay", &delay.to_string())
 }
 
-/// Waits until Pacemaker on `node` has itself online.
+/// Waits until Pacemaker on `node` reports itself as online.
 pub(crate) fn wait_pacemaker(lab: &Lab, node: Node) -> Result<()> {
     let what = format!("Pacemaker on {node} has it online");
     let online = || cluster::online(lab, node);
@@ -117,10 +119,10 @@ pub(crate) fn wait_stopped(lab: &Lab, nodes: &[Node]) -> Result<()> {
     Ok(())
 }
 
-/// Waits until Pacemaker has etcd stopped on these nodes.
+/// Waits until Pacemaker reports etcd as stopped on these nodes.
 pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
     let by = host::any_running(lab)?;
-    // A stop that is under way is an operation without a result; crm_resource does not always count it as running.
+    // A running stop is an operation without a result. `crm_resource` does not always report it as running.
     let under_way = "//node_state//lrm_rsc_op[@operation='stop'][@op-status='-1']";
     let locate = || {
         let said = host::said(lab, by, &["crm_resource", "--resource", cluster::ETCD, "--locate"]);
@@ -136,8 +138,9 @@ pub(super) fn wait_stop_answered(lab: &Lab, nodes: &[Node]) -> Result<()> {
     check::within(STOP_LIMIT, &what, locate, is_stopped).map(drop)
 }
 
-/// Waits until Pacemaker is through with etcd on `node`, which is in standby: a start that was on its way when the standby
-/// came has a stop after it. As a whole Pacemaker may never rest, where the other node's starts wait for this one.
+/// Waits until Pacemaker has finished with etcd on `node`, which is in standby. A start that was pending when the
+/// standby came has a stop after it. Pacemaker as a whole may never be idle if the other node's starts wait for this
+/// one.
 pub(crate) fn wait_through_with(lab: &Lab, node: Node) -> Result<()> {
     const LOOKS: usize = 10;
     let mut at_rest = 0;
@@ -148,7 +151,7 @@ pub(crate) fn wait_through_with(lab: &Lab, node: Node) -> Result<()> {
     })
 }
 
-/// For this long, no etcd answers on `node`.
+/// Checks for this long that no etcd runs on `node`.
 pub(super) fn stays_inert(lab: &Lab, node: Node, seconds: u64) -> Result<()> {
     for _ in 0..seconds {
         std::thread::sleep(Duration::from_secs(1));
@@ -159,7 +162,7 @@ pub(super) fn stays_inert(lab: &Lab, node: Node, seconds: u64) -> Result<()> {
     Ok(())
 }
 
-/// Waits until Pacemaker, as `by` sees it, shows a failed action that fits.
+/// Waits until Pacemaker on `by` shows a failed action that fits.
 pub(super) fn wait_failure(lab: &Lab, by: Node, what: &str, fits: impl Fn(&Failure) -> bool) -> Result<Failure> {
     let what = format!("Pacemaker shows {what}");
     let find = || {
@@ -171,7 +174,7 @@ pub(super) fn wait_failure(lab: &Lab, by: Node, what: &str, fits: impl Fn(&Failu
     found.map_err(|_| what.into())
 }
 
-/// Waits until the words stand in the node's own log, after `from` bytes of it.
+/// Waits until the words are in the node's own log, after its first `from` bytes.
 pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: Duration) -> Result<()> {
     let what = format!("{node} to say '{words}'");
     sh::wait_for(&what, limit, Duration::from_millis(30), || said(lab, node, from).contains(words).then_some(()))
@@ -182,42 +185,42 @@ pub(super) fn wait_said(lab: &Lab, node: Node, from: usize, words: &str, limit: 
         })
 }
 
-/// What the node's log has after `from` bytes.
+/// Returns the node's log after its first `from` bytes.
 pub(crate) fn said(lab: &Lab, node: Node, from: usize) -> String {
-    // Its last character may be half written.
+    // The last character may be incomplete.
     let bytes = std::fs::read(lab.messages(node)).unwrap_or_default();
     String::from_utf8_lossy(bytes.get(from..).unwrap_or_default()).into_owned()
 }
 
-/// How long the node's log is by now.
+/// Returns the present length of the node's log.
 pub(crate) fn log_length(lab: &Lab, node: Node) -> usize {
     std::fs::read(lab.messages(node)).unwrap_or_default().len()
 }
 
-/// The boots of both nodes by their first process, in the order of [`NODES`].
+/// Returns the boots of both nodes, identified by their first process, in the order of [`NODES`].
 pub(super) fn boots(lab: &Lab) -> [Option<i32>; 2] {
     NODES.map(|node| host::running(lab, node).map(|init| init.pid))
 }
 
-/// How often power was cut in this lab so far, by whomever.
+/// Returns the number of power cuts in this lab so far, from any source.
 pub(super) fn power_cuts(lab: &Lab) -> usize {
     let events = std::fs::read_to_string(lab.events()).unwrap_or_default();
     events.lines().filter(|line| line.contains("lab: power of ") && line.ends_with(" is cut")).count()
 }
 
-/// How often a BMC of this lab was asked for a reset so far. Fencing asks for one of a machine that is off, too; the lab itself, which
-/// cuts and boots, asks none.
+/// Returns the number of resets that were requested from this lab's BMCs so far. Fencing also requests them for a
+/// machine that is off. The lab itself, which cuts and boots, requests none.
 pub(super) fn resets_asked(lab: &Lab) -> usize {
     let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
     log.lines().filter(|line| line.contains(": POST ") && line.contains("ComputerSystem.Reset")).count()
 }
 
-/// Both nodes are in the boot that they were in before.
+/// Checks that both nodes are still in the boot that they were in before.
 pub(super) fn nobody_was_fenced(lab: &Lab, before: [Option<i32>; 2]) -> Result<()> {
     if boots(lab) == before { Ok(()) } else { Err("a node was fenced although both are well".into()) }
 }
 
-/// Nothing in any node's log from `from` on tells of a forced new cluster.
+/// Checks that no node's log reports a forced new cluster after `from`.
 pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
     for (node, from) in NODES.into_iter().zip(from) {
         if said(lab, node, from).contains("forcing a new cluster") {
@@ -227,33 +230,33 @@ pub(super) fn nothing_forced(lab: &Lab, from: [usize; 2]) -> Result<()> {
     Ok(())
 }
 
-/// What 'pcs quorum unblock' does, but for fencing, which is the cluster's own here.
+/// Grants quorum as `pcs quorum unblock` does, except for the fencing, which the cluster does itself here.
 pub(crate) fn grant_quorum(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, node, &["corosync-cmapctl", "-s", "quorum.cancel_wait_for_all", "u8", "1"])?;
     lab.event(&format!("{node} is granted quorum"));
     Ok(())
 }
 
-/// Waits until Pacemaker on `node` has it alone online.
+/// Waits until Pacemaker on `node` reports only itself as online.
 pub(super) fn wait_peer_gone(lab: &Lab, node: Node) -> Result<()> {
     let what = format!("Pacemaker on {node} has its peer not online");
     check::eventually(&what, || cluster::online(lab, node), |online| *online == [node]).map(drop)
 }
 
-/// Which nodes acknowledged writes that began after `moment`.
+/// Returns the nodes that acknowledged writes that began after `moment`.
 pub(super) fn who_wrote(writers: &Writers, moment: Duration) -> Vec<Node> {
     let acks = writers.acknowledged();
     let wrote = |node: &Node| acks.iter().any(|ack| ack.began > moment && ack.node == *node);
     NODES.into_iter().filter(wrote).collect()
 }
 
-/// What an agent would do at its next monitor it has done after three of them.
+/// The time of three monitors, in which an agent has done what it would do in its next one.
 pub(super) const THREE_MONITORS: Duration = Duration::from_secs(16);
 
-/// A try of fencing that has begun goes on for that long at most, its delay included.
+/// The longest time that a running try of fencing continues, its delay included.
 const LAST_TRY: Duration = Duration::from_secs(90);
 
-/// The hosts have each other back, and what fencing was under way has failed.
+/// Waits until the hosts are connected again, and until pending fencing has failed.
 pub fn nobody_is_wanted_dead(lab: &Lab) -> Result<()> {
     up::wait_online(lab)?;
     let fenced = || NODES.map(|node| cluster::being_fenced(lab, node));

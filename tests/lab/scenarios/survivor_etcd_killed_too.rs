@@ -1,5 +1,5 @@
-//! The case in which a plain forced new cluster loses writes: the leader loses power and the survivor's etcd dies
-//! without having noted how far the last entries were committed.
+//! The case in which a plain forced new cluster loses writes: the leader loses power, and the survivor's etcd dies
+//! before it has recorded the last entries as committed.
 
 use std::cell::Cell;
 
@@ -13,21 +13,21 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::ONE_BY_ONE;
 
-/// Switches the commit-index step off where it exists, in a program that was built to be so switched.
+/// The switch that skips the commit-index step, in a program that is built with it.
 const SWITCH: &str = "test-skip-advance-commit";
-/// The loss is likely each time, not certain: it takes a write that is in flight at the right moment.
+/// The loss is likely in each try, but not certain, because it needs a write that is in flight at the right moment.
 const TRIES: usize = 8;
 
-/// With the step on: nothing is lost.
+/// Checks that nothing is lost with the step.
 pub fn nothing_lost(lab: &Lab, _: Wish) -> Result<()> {
     let outcome = cut_and_kill(lab)?;
     super::recovered(lab, &outcome)
 }
 
-/// With the step off the loss must show, or the check for lost writes proves nothing.
+/// Checks that the loss shows without the step, because otherwise the check for lost writes proves nothing.
 ///
-/// Without the step, etcd may also have applied to its store what it then discards from its log, and the two members
-/// hold different data from then on: nobody goes on in this lab.
+/// Without the step, etcd may also have applied entries to its store that it then discards from its log. From then on
+/// the two members hold different data, so the lab is not used again.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
     faulty::switch(lab, SWITCH, true)?;
@@ -50,7 +50,7 @@ fn cut_and_kill(lab: &Lab) -> Result<Outcome> {
     let at = Cell::new(None);
     power_cut(lab, Victim::Leader, ONE_BY_ONE, false, |survivor| {
         at.set(Some(survivor));
-        // Looked up beforehand: signal and power cut must come together.
+        // The process id is read in advance, because signal and power cut must come together.
         let pid = pids[usize::from(survivor.number() - 1)].as_deref().ok_or("no etcd runs on the survivor")?;
         host::must(lab, survivor, &["kill", "-9", pid])?;
         lab.event(&format!("etcd on {survivor} got SIGKILL"));

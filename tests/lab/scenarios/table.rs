@@ -1,17 +1,17 @@
-//! Every scenario: its name, what it is about, and what it needs.
+//! The table of all scenarios: each with its name, its description, and its needs.
 
 #[expect(clippy::wildcard_imports, reason = "the table names every module beside it")]
 use super::*;
 use crate::journals::BOTH_RETURN;
 
-/// What a scenario needs to begin.
+/// The state in which a scenario begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// Two voters, nothing to complain about; a lab that a healthy scenario left serves.
+    /// Two voters and no complaints. A lab that another scenario left healthy is good enough.
     Healthy,
-    /// As above, with the resource as a promotable clone.
+    /// The state of `Healthy`, with the resource as a promotable clone.
     Promotable,
-    /// As `Healthy`, kept by the shell agent.
+    /// The state of `Healthy`, with the shell agent.
     ShellAgent,
     /// Hosts and fencing, but no etcd resource yet.
     NoEtcd,
@@ -25,7 +25,7 @@ pub(super) enum Needs {
     Nothing,
 }
 
-/// Every scenario, wherever it can be run.
+/// Returns every scenario, for all kinds of hosts.
 pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
     let topics = [
         knowing::SCENARIOS,
@@ -50,7 +50,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
     topics.into_iter().flatten().chain(LAST)
 }
 
-/// What hosts must be made of for a scenario.
+/// The kinds of hosts that a scenario supports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Hosts {
     Namespaces,
@@ -72,13 +72,13 @@ pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) needs: Needs,
-    /// Whether the next scenario may go on in the lab that this one left.
+    /// True if the next scenario may use the lab that this one left.
     pub(super) leaves_healthy: bool,
-    /// Whether it is left to the nightly run, for its length or its randomness.
+    /// True if only the nightly run includes it, because it is long or random.
     pub(super) nightly: bool,
-    /// On which hosts it is run where nobody names it.
+    /// The hosts on which it runs unless it is selected by name.
     pub(super) hosts: Hosts,
-    /// What its blows make programs call an error, besides what is known of every scenario.
+    /// Errors that programs log because of its blows, in addition to those known for every scenario.
     pub(super) errors: &'static [&'static [&'static str]],
     pub(super) run: fn(&Lab, Wish) -> Result<()>,
 }
@@ -118,7 +118,7 @@ impl Scenario {
     }
 }
 
-/// In the order in which they run: those that go on in each other's lab together.
+/// The scenarios, in the order in which they run, so that those that share a lab are adjacent.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("node_failure_leader", "the power of the node that leads etcd is cut", node_failure::leader)
         .on(Hosts::Both),
@@ -209,7 +209,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the hosts lose each other and both BMCs, and all of it returns at once: one is fenced at most, not both",
         all_returns_at_once::run,
     )
-    // A race by nature: whose delay ends in the very second of the return is not in the agent's hands.
+    // The result is a race: the agent does not control which delay ends in the very second of the return.
     .nightly(),
     scenario(
         "bmc_refuses",
@@ -427,7 +427,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
 ];
 
-/// What makes labs of its own, every day and on either kind of hosts. Before others, it would take away the lab that they hand on.
+/// Scenarios that make labs of their own, in the daily run and on both kinds of hosts. They are last, because they take
+/// down a shared lab.
 const LAST: &[Scenario] = &[scenario(
     "teardown_leaves_nothing",
     "after a lab with dead parts is taken away, nothing of it is on the machine",

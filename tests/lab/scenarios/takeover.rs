@@ -1,5 +1,5 @@
-//! A cluster that the shell agent runs is taken over by Tandem in maintenance mode and handed back, and etcd never
-//! stops: the same processes, and writers that notice nothing.
+//! Tandem takes over a cluster of the shell agent in maintenance mode, and hands it back. etcd never stops: the
+//! processes stay the same, and writers notice nothing.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// What writers may notice, as promised: nothing above a second. Measured on a busy machine: 0.1 s.
+/// The promised limit for a writer's gap. The measured gap on a busy machine is 0.1 s.
 const LONGEST_GAP: Duration = Duration::from_secs(1);
-/// The shell agent's `monitor` comes every 30 s; one of the new agent's must have passed judgement on what it found.
+/// The time in which the new agent has completed a monitor. The shell agent's `monitor` runs every 30 s.
 pub(super) const ONE_MONITOR: Duration = Duration::from_secs(40);
 
 pub fn there_and_back(lab: &Lab, _: Wish) -> Result<()> {
@@ -36,13 +36,13 @@ pub fn there_and_back(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// What was taken over is kept: a node loses power, the other goes on, and both are voters again.
+/// Checks a cluster after the take-over: a node loses power, the other one runs standalone, and both are voters again.
 pub fn and_kept(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     hand_over(lab, &NODES, Agent::Tandem)?;
     monitored(lab, "monitor: a voter of two")?;
     no_gap(&writers)?;
-    // Two monitors: the first one claims, the second one counts on the claim.
+    // Two monitors pass, because the first one claims, and the second one relies on the claim.
     std::thread::sleep(ONE_MONITOR);
     lab.set("boot-delay", "0")?;
     power::cut(lab, Node::Two)?;
@@ -56,7 +56,7 @@ pub fn and_kept(lab: &Lab, _: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// The number and the start of each host's etcd process.
+/// Returns each host's container and process of etcd.
 fn processes(lab: &Lab) -> Result<Vec<String>> {
     NODES
         .into_iter()
@@ -74,7 +74,7 @@ pub(super) fn hand_over(lab: &Lab, nodes: &[Node], agent: Agent) -> Result<()> {
     readme::typed(lab, " to take hold")
 }
 
-/// What only Tandem knows is gone from the CIB and from the disks.
+/// Checks that the CIB and the disks have no remains of Tandem's own data.
 fn nothing_of_ours(lab: &Lab) -> Result<()> {
     let names = ["etcd_record", "etcd_alarm", "etcd_lineage", "etcd_primary"];
     let left = || -> Result<Vec<String>> {
@@ -85,7 +85,7 @@ fn nothing_of_ours(lab: &Lab) -> Result<()> {
     let is_nothing = |left: &Result<Vec<String>>| left.as_ref().is_ok_and(Vec::is_empty);
     eventually("nothing of Tandem is left in the CIB", left, is_nothing)??;
     for node in NODES {
-        // The fence agent is Tandem's still, and notes at each monitor what its BMC said.
+        // The fence agent is still Tandem's, and records its BMC's answer at each monitor.
         let files = "ls -d /var/lib/etcd/tandem/tandem-note.json /run/resource-agents/podman-etcd-*; \
              find /var/lib/tandem -mindepth 1 -not -path '/var/lib/tandem/bmc*'";
         let left = host::output(lab, node, &["sh", "-c", files])?.stdout;
@@ -94,7 +94,7 @@ fn nothing_of_ours(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// Waits until the agent that is in place has said `words` in a monitor on both hosts.
+/// Waits until the installed agent has logged `words` in a monitor on both hosts.
 fn monitored(lab: &Lab, words: &str) -> Result<()> {
     let seen = |node: Node| std::fs::read_to_string(lab.messages(node)).unwrap_or_default().matches(words).count();
     let before = NODES.map(seen);

@@ -1,5 +1,5 @@
-//! A lab whose parts have died in odd ways is taken away, and nothing of it is left on the machine. Where nothing of it runs,
-//! the next lab of its name takes it away by itself.
+//! A lab whose parts have died in odd ways is taken down, and nothing of it is left on the machine. If none of its
+//! processes runs, the next lab of its name removes it.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ use crate::teardown;
 use crate::up::{self, Wish};
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
-    // Beside whatever else runs here, under a name of its own: two labs do not touch each other.
+    // It has a name of its own, because another lab may be running; labs do not affect each other.
     let lab = Lab::named(&format!("{}-td", lab.name))?;
     let before = Machine::now();
     let broken = up_and_broken(&lab, wish);
@@ -27,16 +27,16 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     if !left.is_empty() {
         return Err(format!("left behind: {}", left.join(", ")).into());
     }
-    // What the machine's own crash leaves: files, and nothing that runs. The next lab of this name begins over it.
+    // A crash of the machine leaves files and no process. The next lab of this name begins in spite of them.
     lab.set("etcd", wish.etcd.number())?;
     teardown::make_room(&lab)?;
     // Other programs' mounts come and go meanwhile.
     eventually("nothing is new on the machine", || Machine::now().beyond(&before), Vec::is_empty).map(drop)
 }
 
-/// A lab with a container on each host, and then as a crash would leave it.
+/// Brings up a lab with a container on each host, and leaves it as a crash would.
 fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
-    // With every daemon that a host can have.
+    // This kind has every daemon that a host can have.
     let blank = (wish.hosts == host::Kind::Namespaces).then_some(Blank::Debian);
     up::up(lab, Wish { bare: true, blank, ..wish })?;
     let parts: &[&str] = match wish.hosts {
@@ -46,13 +46,13 @@ fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
         }
         host::Kind::Vm => &["directory", "network namespace", "(qemu-system-x86)"],
     };
-    // The check must be able to see what it looks for, or an empty answer means nothing.
+    // The check must be able to find each kind of leftovers, because otherwise an empty answer means nothing.
     for kind in parts {
         let what = format!("the check for leftovers sees the {kind} of a lab that is up");
         eventually(&what, || teardown::leftovers(lab), |found| found.iter().any(|thing| thing.contains(kind)))?;
     }
-    // As a crash would leave it: the BMCs and one host are dead, nothing was cleaned up after them, and nobody wrote
-    // down which process the other host's pid 1 is.
+    // The state after a crash: the BMCs and one host are dead, nothing was cleaned up after them, and the record of the
+    // other host's pid 1 is missing.
     for record in [Record::load(&lab.bmc_record()), host::running(lab, Node::Two)].into_iter().flatten() {
         record.kill()?;
     }
@@ -69,7 +69,7 @@ fn a_container_each(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-/// What a lab could leave behind in places that do not carry its name.
+/// The remains that a lab could leave in places that do not carry its name.
 struct Machine {
     namespaces: Vec<String>,
     mounts: Vec<String>,
@@ -83,11 +83,11 @@ impl Machine {
         Self { namespaces: names.unwrap_or_default(), mounts: mounts.lines().map(str::to_owned).collect() }
     }
 
-    /// What is here and was not then, and is no other lab's.
+    /// Returns what is new since `before`, and belongs to no other lab.
     fn beyond(&self, before: &Self) -> Vec<String> {
         let mut new: Vec<String> =
             self.namespaces.iter().filter(|name| !before.namespaces.contains(name)).cloned().collect();
-        // /run/netns itself is mounted once by `ip netns` and stays, whoever used it first.
+        // `ip netns` mounts `/run/netns` itself once, and the mount stays, whichever program used it first.
         let stays = |line: &&String| !before.mounts.contains(line) && !line.contains(" /run/netns ");
         new.extend(self.mounts.iter().filter(stays).cloned());
         let others = state::all_labs();

@@ -1,5 +1,6 @@
-//! A third voter at the client's place on the network: with either host cut the other two go on, and no agent stops etcd, forces
-//! anything or removes the third voter. Without the third voter a survivor waits for a majority, and goes on once it has one.
+//! A third voter at the client's place on the network. With either host cut, the other two voters continue, and no
+//! agent stops etcd, forces or removes the third voter. Without the third voter a survivor waits for a majority, and
+//! continues once it has one.
 
 use std::thread;
 use std::time::Duration;
@@ -18,9 +19,9 @@ use crate::writer::Writers;
 
 const JOINS: Duration = Duration::from_secs(120);
 const RETURNS: Duration = Duration::from_secs(180);
-/// An election, not a recovery.
+/// The limit for an election, which is no recovery.
 const ELECTED: Duration = Duration::from_secs(15);
-/// Several monitors.
+/// The time of several monitors.
 const A_WHILE: Duration = Duration::from_secs(25);
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -40,7 +41,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// The command removes it, and it is ended.
+/// Removes the third voter by the command, and ends its process.
 pub(super) fn removed(lab: &Lab, third_voter: ThirdVoter) -> Result<()> {
     let removed = host::must(lab, Node::One, &["tandem", "member", "remove", third_voter::NAME, "--yes"])?;
     println!("   {}", removed.trim().replace('\n', "\n   "));
@@ -49,7 +50,7 @@ pub(super) fn removed(lab: &Lab, third_voter: ThirdVoter) -> Result<()> {
     Ok(())
 }
 
-/// The command is typed, killed once the third voter is listed, and typed again, as whoever comes back to a terminal does.
+/// Adds the third voter by the command, which is killed once it is listed, and then typed again, as an operator does.
 fn added(lab: &Lab) -> Result<ThirdVoter> {
     let outside = format!("{}={}", third_voter::NAME, third_voter::peer_url());
     let typed = format!("exec timeout --signal=KILL 40 tandem member add --outside {outside} --yes");
@@ -59,7 +60,7 @@ fn added(lab: &Lab) -> Result<ThirdVoter> {
     joined(lab)
 }
 
-/// The command lists the third voter, which is started then, and promotes it.
+/// Adds the third voter: the command lists it, its process starts, and the command promotes it.
 pub(super) fn joined(lab: &Lab) -> Result<ThirdVoter> {
     let outside = format!("{}={}", third_voter::NAME, third_voter::peer_url());
     let (lab_, outside_) = (lab.clone(), outside.clone());
@@ -67,7 +68,7 @@ pub(super) fn joined(lab: &Lab) -> Result<ThirdVoter> {
         let words = ["tandem", "member", "add", "--outside", &outside_, "--yes", "--timeout", "3m"];
         host::must(&lab_, Node::One, &words).map_err(|error| error.to_string())
     });
-    // An etcd that is not listed ends at once.
+    // The process starts later, because an etcd that is not listed exits at once.
     let view = || etcd::view(lab, Node::One).map_err(|error| error.to_string());
     within(JOINS, "the guest is listed", view, |view| view.as_ref().is_ok_and(|view| view.others == 1)).map(drop)?;
     let third_voter = ThirdVoter::join(lab)?;
@@ -82,7 +83,7 @@ fn named(lab: &Lab) -> String {
     property(lab, Node::One, "etcd_guest")
 }
 
-/// A cluster property; nothing where there is none.
+/// Returns a cluster property, or an empty text if it is not set.
 fn property(lab: &Lab, by: Node, name: &str) -> String {
     let query = ["crm_attribute", "--type", "crm_config", "--name", name, "--query", "--quiet"];
     host::must(lab, by, &query).map(|value| value.trim().to_owned()).unwrap_or_default()
@@ -99,7 +100,7 @@ pub(super) fn three_voters(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A host is cut: its peer and the third voter go on at once, with the etcd that ran before.
+/// Cuts a host: its peer and the third voter continue at once, with the same etcd processes.
 fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
     let left = victim.other();
     let (ran, began) = (etcd::pid(lab, left), etcd::wait_view(lab, left)?);
@@ -112,13 +113,14 @@ fn cut(lab: &Lab, writers: &Writers, victim: Node) -> Result<()> {
     wait_peer(lab, victim)
 }
 
-/// Pacemaker has fenced it, and etcd runs there again.
+/// Waits until etcd runs again on the host, after Pacemaker has fenced it.
 fn wait_peer(lab: &Lab, node: Node) -> Result<()> {
     within(RETURNS, &format!("etcd runs on {node} again"), || etcd::pid(lab, node), Option::is_some)?;
     three_voters(lab)
 }
 
-/// The third voter and a host are lost: the other one waits, says for whom, and goes on as soon as the third voter is back.
+/// Checks the loss of the third voter and a host: the other host waits, reports for which node, and continues once the third
+/// voter is back.
 fn without_majority(lab: &Lab, writers: &Writers, wish: Wish, third_voter: ThirdVoter) -> Result<ThirdVoter> {
     let (victim, left) = (Node::Two, Node::One);
     lab.set("boot-delay", "90")?;

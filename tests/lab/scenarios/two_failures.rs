@@ -1,5 +1,6 @@
-//! One node is lost for long, its peer runs standalone and loses power too. It alone gets power back: it has no quorum
-//! and stays inert until an operator grants it; as the sole voter of its data it then serves, and nothing is lost.
+//! One node is lost for long, its peer runs standalone and loses power too. Only the peer gets power back. It has no
+//! quorum, and stays inert until an operator grants it. As the sole voter of its data it then serves, and nothing is
+//! lost.
 
 use std::time::Duration;
 
@@ -19,11 +20,11 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     steps::wait_write(&writers, Duration::from_secs(90))?;
     std::thread::sleep(Duration::from_secs(2));
     steps::cut(lab, SECOND)?;
-    // From here on the first one boots when it is told to, which is what fencing does.
+    // From here on the first node boots when it is requested, which fencing does.
     steps::on(lab, SECOND, 20)?;
     steps::wait_pacemaker(lab, SECOND)?;
     steps::stays_inert(lab, SECOND, 6)?;
-    // Fencing has switched the first one on, and it boots for an hour: its BMC reports On.
+    // Fencing has switched the first node on. Its boot takes an hour, so its BMC reports On.
     words::give_up(lab, SECOND, "--node-is-on node2", &["--confirm node2", "--grant-quorum"])?;
     let served_by = steps::wait_write(&writers, Duration::from_secs(90))?;
     if served_by != SECOND {

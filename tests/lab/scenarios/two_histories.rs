@@ -1,7 +1,7 @@
-//! Both nodes ran standalone, each by an operator's or a survivor's right, and neither knew of the other's fork: two
-//! histories with as many forks each. Together they refuse, for as long as nobody chooses: neither data dir is touched.
-//! What the exit reason says to type leads on: the chosen history serves, the other one's data is kept. With `two_histories=primary` the
-//! primary's history serves without a question.
+//! Both nodes ran standalone, one by an operator's confirmation and one as a survivor, and neither knew of the other's
+//! fork: two histories with the same number of forks. Together they refuse until the operator chooses, and neither data
+//! dir is changed. The command in the exit reason resolves it: the chosen history serves, and the other node's data is
+//! kept. With `two_histories=primary` the primary's history serves without a question.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -29,17 +29,17 @@ use crate::up::Wish;
 use crate::writer::Writers;
 
 const PRIMARY: &str = "etcd_primary";
-/// What the exit reason of both says, and where it says whose name belongs.
+/// The end of the exit reason of both nodes.
 const WORDS: &str = "'crm_attribute -n etcd_primary -v NODE' chooses the data to keep: both nodes ran standalone";
 
-/// The history that was given up, as a shell finds it.
+/// The directory of the history that was given up, as a shell pattern.
 const HISTORY: &str = "/var/lib/etcd/member-history-*";
-/// Each writer has one write under way, and may have tried it again.
+/// The number of writes in flight: one of each writer, which may have retried it.
 const IN_FLIGHT: usize = 16;
 
-/// What an operator takes to read what the exit reason says.
+/// The time in which an operator reads the exit reason.
 const AT_ONCE: Duration = Duration::from_secs(2);
-/// By then each has tried to start several times, also while the other one's start has just failed.
+/// The time in which each node has tried to start several times, even right after the other one's start has failed.
 const LONG: Duration = Duration::from_secs(120);
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -111,7 +111,7 @@ fn run(lab: &Lab, wish: Wish, until_chosen: Duration) -> Result<()> {
     super::clean(lab)
 }
 
-/// Two histories, both nodes off: what the writers of each saw acknowledged.
+/// Two histories with both nodes off, and the writes that each one acknowledged.
 struct Parted {
     writers: Writers,
     acknowledged: Vec<Ack>,
@@ -127,7 +127,7 @@ impl Parted {
         steps::wait_pacemaker(lab, LEFT)?;
         confirm(lab, "node2\nyes\nnode2\n", true)?;
         steps::wait_alone(lab, LEFT)?;
-        // The history that is given up later takes writes too, and loses power among them.
+        // The history that is given up later takes writes, too, and loses power among them.
         let mut losing = super::writing(lab)?;
         power::cut(lab, LEFT)?;
         let given_up = losing.stop()?;
@@ -135,7 +135,7 @@ impl Parted {
         Ok(Self { writers, acknowledged, losing, given_up })
     }
 
-    /// The history of `PEER` serves whole, and the other one is kept, listed and forgotten.
+    /// Checks that the history of `PEER` serves completely, and that the other one is kept, listed and forgotten.
     fn ends(&self, lab: &Lab) -> Result<()> {
         let lost = history::lost(&self.acknowledged, &self.writers.read_back(PEER)?.store).len();
         println!(
@@ -151,7 +151,7 @@ impl Parted {
     }
 }
 
-/// Neither serves, and both say the same.
+/// Checks that neither node serves, and that both give the same reason.
 fn refuse(lab: &Lab) -> Result<()> {
     let both_say = |failures: &Vec<Failure>| {
         let says = |node| failures.iter().any(|failure| failure.is_on(node) && failure.reason.ends_with(WORDS));
@@ -161,7 +161,7 @@ fn refuse(lab: &Lab) -> Result<()> {
     within(Duration::from_secs(150), "both nodes refuse to start etcd", failures, both_say).map(drop)
 }
 
-/// As long as nobody chooses, no etcd runs on either.
+/// Checks for this long that no etcd runs on either node, because no operator has chosen.
 fn nobody_decides(lab: &Lab, time: Duration) -> Result<()> {
     let until = Instant::now() + time;
     while Instant::now() < until {
@@ -170,7 +170,7 @@ fn nobody_decides(lab: &Lab, time: Duration) -> Result<()> {
     Ok(())
 }
 
-/// What each node has of etcd's, file by file: its name, its size and when it was written.
+/// Returns each node's files of etcd, each with its size and the time of its last change.
 fn data(lab: &Lab) -> Result<[BTreeMap<PathBuf, (u64, SystemTime)>; 2]> {
     let [one, two] = NODES.map(|node| {
         let mut files = BTreeMap::new();
@@ -192,14 +192,14 @@ fn collect(directory: &Path, files: &mut BTreeMap<PathBuf, (u64, SystemTime)>) -
     Ok(())
 }
 
-/// Types what the exit reason says, with the name of the node whose history is to count.
+/// Types the command in the exit reason, with the name of the winning node.
 fn choose(lab: &Lab) -> Result<()> {
     let typed = WORDS.split('\'').nth(1).unwrap_or_default().replace("NODE", PEER.name());
     lab.event(&format!("the operator types: {typed}"));
     host::must(lab, LEFT, &["sh", "-c", &typed]).map(drop)
 }
 
-/// What the other one had is kept beside its data dir, under a name that nothing but an operator deletes.
+/// Checks that the other node's data is kept next to its data dir, under a name that only an operator deletes.
 fn is_kept(lab: &Lab) -> Result<()> {
     let kept = host::must(lab, LEFT, &["sh", "-c", "ls -d /var/lib/etcd/member-history-*"])?;
     if kept.trim().is_empty() {
@@ -208,7 +208,7 @@ fn is_kept(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// The list of keys is what the writers of the losing side saw acknowledged, and what was in flight when it lost power.
+/// Checks the list of keys: the writes that the losing side acknowledged, and those in flight when it lost power.
 fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
     let prefix = format!("{}w", losing.prefix());
     let words = format!("tandem data-dir diff {HISTORY} live --json --limit 0 --prefix {prefix}; test $? = 3");
@@ -231,16 +231,16 @@ fn is_listed(lab: &Lab, losing: &Writers, acknowledged: &[Ack]) -> Result<()> {
     must("the fork was noted", noted, |noted| noted.contains("alone_revision") && noted.contains(PEER.name())).map(drop)
 }
 
-/// The operator has read the list.
+/// Forgets the history, as an operator does after reading the list.
 fn is_forgotten(lab: &Lab) -> Result<()> {
-    // Nothing is forgotten before the node's record shows that it votes, which is later than etcd's own list.
+    // `forget` waits for the node's record to show that it votes, which is later than etcd's own list.
     redundant::wait(lab)?;
     let words =
         format!("name=$(basename {HISTORY}) && tandem data-dir forget $name --confirm $name && ! ls -d {HISTORY}");
     host::must(lab, LEFT, &["sh", "-c", &words]).map(drop)
 }
 
-/// The choice was for once.
+/// Checks that the choice is deleted after its use.
 fn choice_is_taken_back(lab: &Lab) -> Result<()> {
     let is_gone = |said: &Result<Output>| said.as_ref().is_ok_and(|said| said.stdout.trim().is_empty());
     eventually("the choice is taken back", || choice(lab), is_gone).map(drop)

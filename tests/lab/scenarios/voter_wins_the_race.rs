@@ -1,4 +1,4 @@
-//! Two nodes lose each other while one of them is a learner. Its voter holds the only whole data: with
+//! Two nodes lose each other while one of them is a learner. The voter holds the only complete data. With
 //! `priority-fencing-delay`, Pacemaker lets the node with the promoted instance win, although the fence devices' own
 //! delays favour the other one.
 
@@ -39,11 +39,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .needs(Needs::Promotable),
 ];
 
-/// The attribute by which a node's fence agent yields.
+/// The attribute that makes a node's fence agent yield.
 const FENCE_WAIT: &str = "etcd_fence_wait";
-/// How long a promotion takes that has begun.
+/// The duration of a promotion that has begun.
 const UNDER_WAY: Duration = Duration::from_secs(1);
-/// Without priorities this one wins: the device that would fence it has the longer delay.
+/// The node that wins without priorities, because the device that would fence it has the longer delay.
 const LEARNER: Node = Node::One;
 
 fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -53,15 +53,15 @@ fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;
     let raced = race(lab, &writers);
-    // Mended also after a failure, so that the logs show what followed.
+    // The network is repaired even after a failure, so that the logs show the consequence.
     net::set_partition(lab, false)?;
     raced?;
     super::ends_well(lab, &mut writers)?;
     pcs::run(lab, voter, &["property", "set", "priority-fencing-delay="])
 }
 
-/// Has the node join anew and stops its etcd in its tracks, so that it does not catch up and become a voter. Answers
-/// whether it was in time, which a busy machine may not be.
+/// Makes the node join anew, and freezes its etcd, so that it does not catch up and become a voter. Returns whether
+/// that was in time, which a busy machine may not manage.
 fn learner_is_held(lab: &Lab) -> Result<bool> {
     steps::standby(lab, LEARNER, true)?;
     steps::wait_alone(lab, LEARNER.other())?;
@@ -73,7 +73,7 @@ fn learner_is_held(lab: &Lab) -> Result<bool> {
     let pid = etcd::pid(lab, LEARNER).ok_or("the learner's etcd is gone")?;
     host::must(lab, LEARNER, &["kill", "-STOP", &pid])?;
     lab.event(&format!("the learner on {LEARNER} got SIGSTOP"));
-    // A promotion that was under way by then has passed.
+    // A promotion that was running has completed after this.
     std::thread::sleep(UNDER_WAY);
     let is_held = etcd::view(lab, LEARNER.other()).is_ok_and(|view| view.voters.len() == 1 && view.reads);
     if !is_held {
@@ -83,7 +83,7 @@ fn learner_is_held(lab: &Lab) -> Result<bool> {
     Ok(is_held)
 }
 
-/// The same of a plain clone, without any priority: the learner's fence agent yields.
+/// Checks a plain clone without any priority: the learner's fence agent yields.
 fn learner_yields(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     eventually("the learner is held before it is promoted", || learner_is_held(lab), |held| matches!(held, Ok(true)))??;

@@ -1,15 +1,17 @@
-//! An operator, or a script in his place, gives a node up with options only: each word that is missing is named, and nothing is done.
+//! An operator or a script gives a node up with options only: each missing confirmation is named, and nothing is done.
 
 use crate::host;
 use crate::node::Node;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// What a refused command must leave as it is: the configuration in the CIB, the quorum, and the agent's files.
+/// The command that prints what a refused command must not change: the configuration in the CIB, the quorum, and the
+/// agent's files.
 const UNTOUCHED: &str = "cibadmin --query --scope configuration; corosync-quorumtool -s | grep -v '^Date'; \
                          find /run/tandem /var/lib/tandem -type f ! -name '*.log' -exec sha256sum {} + | sort";
 
-/// Has `node` continue alone with `words`, the ones that its state needs in addition to `base`, and asserts that none of them may be missing.
+/// Makes `node` run standalone with `words`, which its state needs in addition to `base`. Checks that none of them may
+/// be missing.
 pub(super) fn give_up(lab: &Lab, node: Node, base: &str, words: &[&str]) -> Result<()> {
     let base = format!("tandem confirm-recovery {base}").trim_end().to_owned();
     let command = format!("{base} {}", words.join(" "));

@@ -1,5 +1,5 @@
-//! Wrong input, each as an operator meets it: one clear sentence in the exit reason, and the exit code that tells
-//! Pacemaker what to do about it.
+//! Wrong input as operators meet it: one clear sentence in the exit reason, and the exit code that determines
+//! Pacemaker's reaction.
 
 use super::steps;
 use crate::bmc;
@@ -11,21 +11,21 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Worth another try: what is missing can be put there at any moment, and the retry finds it.
+/// The exit code for a retry: what is missing can be added at any moment, and the retry finds it.
 const GENERIC: &str = "1";
-/// Wrong on this node, until somebody changes the configuration.
+/// The exit code for a fault on this node, until its configuration changes.
 const ARGS: &str = "2";
-/// Wrong on every node.
+/// The exit code for a fault on every node.
 const CONFIGURED: &str = "6";
-/// Pacemaker cuts exit reasons here; a sentence that is cut is not clear.
+/// The length at which Pacemaker cuts exit reasons; a cut sentence is not clear.
 const LONGEST_REASON: usize = 126;
 
 struct Case {
     what: &'static str,
-    /// Parameters in place of the right ones; an empty value leaves the parameter out.
+    /// Parameters that replace the right ones. An empty value omits the parameter.
     wrong: &'static [(&'static str, &'static str)],
     code: &'static str,
-    /// All of these words must be in the exit reason.
+    /// Words that the exit reason must contain.
     words: &'static [&'static str],
 }
 
@@ -82,7 +82,7 @@ fn try_case(lab: &Lab, case: &Case) -> Result<()> {
     Ok(())
 }
 
-/// As the operator sees it who creates the device, and as Pacemaker records it.
+/// Checks the output for the operator at the device's creation, and Pacemaker's record.
 fn refused_password(lab: &Lab) -> Result<()> {
     bmc::set_mode(lab, Node::One, "refuse")?;
     let status = host::output(

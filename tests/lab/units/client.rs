@@ -1,4 +1,4 @@
-//! The words of `systemctl`, and what it says to them.
+//! The arguments of `systemctl`, and its answers.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use super::manager::{Manager, State};
 use crate::sh::Result;
 use crate::syslog;
 
-/// What asks, and changes nothing.
+/// The commands that only query.
 const ASKING: &[&str] =
     &["is-active", "is-enabled", "is-failed", "is-system-running", "cat", "status", "show", "list-unit-files"];
 
-/// Does what `systemctl WORDS` asks for.
+/// Executes `systemctl WORDS`.
 pub fn answer(manager: &Arc<Manager>, words: &[&str]) -> Answer {
     let (options, mut rest): (Vec<&str>, Vec<&str>) = words.iter().partition(|word| word.starts_with('-'));
     if rest.is_empty() {
@@ -46,7 +46,7 @@ pub fn answer(manager: &Arc<Manager>, words: &[&str]) -> Answer {
     }
 }
 
-/// What `tell` says of each unit; `bad` where it is not so for one of them.
+/// Describes each unit by `tell`. The exit code is `bad` if `tell` returns false for one of them.
 fn of_each(names: &[&str], bad: i32, tell: impl Fn(&Unit) -> (bool, String)) -> Answer {
     let mut answer = Answer::default();
     for name in names {
@@ -82,7 +82,7 @@ fn show(manager: &Manager, options: &[&str], rest: &mut Vec<&str>) -> Answer {
     let mut asked: Vec<String> =
         options.iter().filter_map(|word| word.strip_prefix("--property=")).map(str::to_owned).collect();
     if options.contains(&"-p") || options.contains(&"--property") {
-        // The word after it, which does not look like an option.
+        // The option's value is the next word that does not look like an option.
         let at = rest.iter().position(|word| word.chars().next().is_some_and(char::is_uppercase));
         asked.extend(at.map(|at| rest.remove(at).to_owned()));
     }

@@ -1,4 +1,4 @@
-//! Unit files: where they are, what they say, and whether one is enabled.
+//! Unit files: their paths, their contents, and whether a unit is enabled.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use crate::sh::{self, Result};
 
-/// Where units are looked for, the administrator's first.
+/// The directories of units, the administrator's first.
 const DIRS: &[&str] = &["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system"];
 const LINKS: &str = "/etc/systemd/system";
-/// What a lab's host runs; whatever else the machine's packages have brought is not there.
+/// The units of a lab's host. Other units of the machine's packages are ignored.
 const KNOWN: &[&str] = &["corosync", "pacemaker", "pcsd", "pcsd-ruby", "ssh"];
 const OURS: &str = "tandem";
 
 /// A unit, as its file describes it.
 #[derive(Clone, Debug)]
 pub struct Unit {
-    /// Such as `corosync.service`: an alias has the name of what it stands for.
+    /// A name such as `corosync.service`. An alias is resolved to the name of its target.
     pub name: String,
     pub path: PathBuf,
     /// Section, key, value.
@@ -25,7 +25,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// By its name, with or without `.service`, or by an alias.
+    /// Finds a unit by its name, with or without `.service`, or by an alias.
     pub fn find(name: &str) -> Option<Self> {
         let name = if is_unit(name) { name.to_owned() } else { format!("{name}.service") };
         let path = DIRS.iter().map(|dir| Path::new(dir).join(&name)).find_map(|path| path.canonicalize().ok())?;
@@ -36,7 +36,7 @@ impl Unit {
         Some(Self { name, path, lines: parse(&text) })
     }
 
-    /// All that a host has.
+    /// Returns all units of a host.
     pub fn all() -> Vec<Self> {
         let entries = DIRS.iter().filter_map(|dir| fs::read_dir(dir).ok()).flatten().flatten();
         let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -54,13 +54,13 @@ impl Unit {
         kind(&self.name) == Some("timer")
     }
 
-    /// All that is said of `key`, in the file's order.
+    /// Returns all values of `key`, in the file's order.
     pub fn values(&self, section: &str, key: &str) -> Vec<&str> {
         let of_key = self.lines.iter().filter(|(of, name, _)| of == section && name == key);
         of_key.map(|(_, _, value)| value.as_str()).collect()
     }
 
-    /// The last that is said of it.
+    /// Returns the last value of `key`.
     pub fn value(&self, section: &str, key: &str) -> Option<&str> {
         self.values(section, key).pop()
     }
@@ -69,12 +69,12 @@ impl Unit {
         self.value(section, key).and_then(time)
     }
 
-    /// The names of units in a list such as `Requires=`.
+    /// Returns the names of units in a list such as `Requires=`.
     pub fn list(&self, section: &str, key: &str) -> Vec<String> {
         self.values(section, key).iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
     }
 
-    /// Whether some target wants it at boot, or why nobody can say that of it.
+    /// Returns whether a target wants it at boot, or `static` if it has no `[Install]` section with targets.
     pub fn enabled(&self) -> &'static str {
         if self.list("Install", "WantedBy").is_empty() {
             return "static";
@@ -82,7 +82,7 @@ impl Unit {
         if self.links().iter().any(|link| fs::symlink_metadata(link).is_ok()) { "enabled" } else { "disabled" }
     }
 
-    /// Makes its links, and says which.
+    /// Creates its links, and returns a report of them.
     pub fn enable(&self) -> Result<String> {
         let mut said = String::new();
         for link in self.links().iter().filter(|link| fs::symlink_metadata(link).is_err()) {
@@ -98,7 +98,7 @@ impl Unit {
         Ok(said)
     }
 
-    /// Takes its links away, and says which.
+    /// Removes its links, and returns a report of them.
     pub fn disable(&self) -> Result<String> {
         let mut said = String::new();
         for link in self.links().iter().filter(|link| fs::symlink_metadata(link).is_ok()) {
@@ -118,7 +118,7 @@ fn is_unit(name: &str) -> bool {
     matches!(kind(name), Some("service" | "timer"))
 }
 
-/// What follows the last dot of its name.
+/// Returns the part of its name after the last dot.
 fn kind(name: &str) -> Option<&str> {
     name.rsplit_once('.').map(|(_, kind)| kind)
 }
@@ -137,7 +137,7 @@ fn parse(text: &str) -> Vec<(String, String, String)> {
     lines
 }
 
-/// A time as units have it: `90`, `60s`, `30min`, `1h 30min`; nothing where it is not one of these, such as `infinity`.
+/// Parses a time of a unit: `90`, `60s`, `30min`, `1h 30min`. Returns `None` for any other text, such as `infinity`.
 pub fn time(text: &str) -> Option<Duration> {
     let mut seconds = 0.0;
     for word in text.split_whitespace() {

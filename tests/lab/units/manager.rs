@@ -1,4 +1,4 @@
-//! Which units run, and the order in which they start and stop.
+//! The units' states, and the order in which units start and stop.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::sh::Result;
 use crate::syslog;
 
-/// As `systemctl is-active` says it.
+/// The state that `systemctl is-active` prints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     #[default]
@@ -32,13 +32,13 @@ impl State {
     }
 }
 
-/// What is known of a unit that was started once.
+/// The manager's knowledge of a unit that was started once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     pub state: State,
-    /// Its main process.
+    /// The main process.
     pub pid: Option<i32>,
-    /// Counts its starts: who waits for the end of an earlier one has nothing to say any more.
+    /// The number of its starts, so that a watcher of an earlier start knows that it is outdated.
     pub start: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct Known {
 pub struct Manager {
     pub node: Node,
     units: Mutex<HashMap<String, Known>>,
-    /// One at a time starts or stops a unit.
+    /// The lock of each unit, which one start or stop at a time holds.
     at_work: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
@@ -56,7 +56,7 @@ impl Manager {
         Self { node, units: Mutex::default(), at_work: Mutex::default() }
     }
 
-    /// Starts what is enabled, all at once; what one requires is started before it.
+    /// Starts the enabled units, all at once, each after the units that it requires.
     pub fn boot(manager: &Arc<Self>) {
         for unit in Unit::all().into_iter().filter(|unit| unit.enabled() == "enabled") {
             let manager = Arc::clone(manager);
@@ -76,7 +76,7 @@ impl Manager {
         lock(&self.units).get(name).copied().unwrap_or_default()
     }
 
-    /// Changes what is known of a unit, and answers what it is now.
+    /// Changes the knowledge of a unit, and returns the result.
     pub fn note(&self, name: &str, change: impl FnOnce(&mut Known)) -> Known {
         let mut units = lock(&self.units);
         let known = units.entry(name.to_owned()).or_default();
@@ -88,7 +88,7 @@ impl Manager {
         syslog::say(self.node, "boot", &format!("{name}: {text}"));
     }
 
-    /// Starts a unit, after what it requires; nothing happens where it is active.
+    /// Starts a unit after those that it requires. An active unit is left alone.
     pub fn start(manager: &Arc<Self>, unit: &Unit) -> Result<()> {
         for required in unit.list("Unit", "Requires").iter().filter_map(|name| Unit::find(name)) {
             Self::start(manager, &required)
@@ -102,7 +102,7 @@ impl Manager {
         if unit.is_timer() { timer::start(manager, unit) } else { service::start(manager, unit) }
     }
 
-    /// Stops a unit, after what requires it or is a part of it.
+    /// Stops a unit after those that require it or are part of it.
     pub fn stop(manager: &Arc<Self>, unit: &Unit) {
         for other in Unit::all() {
             let hangs_on_it = ["Requires", "PartOf"].iter().any(|key| other.list("Unit", key).contains(&unit.name));
@@ -131,7 +131,7 @@ impl Manager {
     }
 }
 
-/// A thread that panicked has not left anything half done here.
+/// Locks a mutex even if a thread panicked with it, because no change of this data takes several steps.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

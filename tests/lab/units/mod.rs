@@ -1,5 +1,6 @@
-//! What a host without systemd has in its place: a service manager that reads systemd's own unit files and really starts,
-//! watches and stops what they name, and a `systemctl` that asks it. It knows of systemd what the units of a cluster need.
+//! A replacement of systemd on a host of namespaces. The manager reads systemd's own unit files, and really starts,
+//! watches and stops the services. A `systemctl` queries it. It supports the subset of systemd that the units of a
+//! cluster need.
 
 mod client;
 mod file;
@@ -21,12 +22,12 @@ use crate::sh::Result;
 use crate::syslog;
 use manager::Manager;
 
-/// Where the manager listens on a host.
+/// The manager's socket on a host.
 const SOCKET: &str = "/run/lab-units";
-/// What `systemctl` is on such a host. The lab's program is nowhere on it, but its pid 1 is one.
+/// The host's `systemctl`. The only copy of the lab's program on the host is its pid 1.
 pub const SYSTEMCTL: &str = "#!/bin/sh\nexec /proc/1/exe host-systemctl \"$@\"\n";
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub code: i32,
@@ -44,9 +45,10 @@ impl Answer {
     }
 }
 
-/// The manager of a host: starts what is enabled, and does what it is asked to. Does not come back while the host lives.
+/// Runs a host's manager: starts the enabled units, and executes commands. Does not return while the host lives.
 pub fn run(node: Node) -> Result<()> {
-    // Who brought the lab up holds some signals back; the services take them, and end in good order when they are told.
+    // The lab's process blocks some signals. The services must not inherit that, so that SIGTERM ends them in good
+    // order.
     SigSet::empty().thread_set_mask()?;
     let listener = UnixListener::bind(SOCKET).map_err(|error| format!("cannot listen on {SOCKET}: {error}"))?;
     syslog::say(node, "boot", "host is up, starting what is enabled");
@@ -55,7 +57,7 @@ pub fn run(node: Node) -> Result<()> {
     for stream in listener.incoming().flatten() {
         let manager = Arc::clone(&manager);
         std::thread::spawn(move || {
-            // Who hangs up before the answer does not want it.
+            // A client that hangs up early needs no answer.
             let _ = serve(&manager, stream);
         });
     }
@@ -71,7 +73,7 @@ fn serve(manager: &Arc<Manager>, mut stream: UnixStream) -> Result<()> {
     Ok(stream.write_all(text.as_bytes())?)
 }
 
-/// `systemctl` itself: hands its words to the manager, and what it says on.
+/// Runs as `systemctl`: sends its words to the manager, and prints the answer.
 pub fn systemctl(words: &[String]) -> Result<()> {
     let mut stream = UnixStream::connect(Path::new(SOCKET)).map_err(|error| format!("no service manager: {error}"))?;
     stream.write_all(words.join("\0").as_bytes())?;

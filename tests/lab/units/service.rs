@@ -1,4 +1,4 @@
-//! A service: its processes are started as its unit says, watched, and ended in good order.
+//! A service: its processes are started as its unit specifies, watched, and ended in good order.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,11 +19,11 @@ use crate::sh::{self, Result};
 
 const NOTIFY: &str = "/run/lab-notify";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// systemd's own, where a unit has none.
+/// systemd's own defaults, for units that set none.
 const TIMEOUT: Duration = Duration::from_secs(90);
 const RESTART_AFTER: Duration = Duration::from_millis(100);
 
-/// Starts it, and comes back when it is ready: at once, when it says so, or when it has ended, by its type.
+/// Starts it, and returns when it is ready. By its type that is at once, after its notification, or after its end.
 pub fn start(manager: &Arc<Manager>, unit: &Unit) -> Result<()> {
     let start = manager.note(&unit.name, |known| {
         known.state = State::Activating;
@@ -78,11 +78,11 @@ fn begin(manager: &Arc<Manager>, unit: &Unit, start: u64) -> Result<()> {
     if known.pid == Some(pid) { Ok(()) } else { Err("its process has ended".into()) }
 }
 
-/// Ends it, as its unit says or by SIGTERM, and waits until it has ended.
+/// Stops it as its unit specifies, or by SIGTERM, and waits until it has ended.
 pub fn stop(manager: &Arc<Manager>, unit: &Unit) {
     let known = manager.note(&unit.name, |known| known.state = State::Deactivating);
     for line in unit.values("Service", "ExecStop") {
-        // What does not answer any more gets the signal.
+        // A service that does not react to its command gets the signal.
         let _ = run(unit, line, &environment(unit));
     }
     let gone = || manager.known(&unit.name).pid.is_none();
@@ -98,7 +98,7 @@ pub fn stop(manager: &Arc<Manager>, unit: &Unit) {
     manager.note(&unit.name, |known| known.state = State::Inactive);
 }
 
-/// Waits for its end, and starts it again where its unit asks for that.
+/// Waits for its end, and starts it again if its unit specifies that.
 fn watch(manager: &Arc<Manager>, unit: &Unit, mut child: Child, start: u64) {
     let (manager, unit) = (Arc::clone(manager), unit.clone());
     std::thread::spawn(move || {
@@ -166,7 +166,7 @@ fn wait_ready(manager: &Manager, unit: &Unit, socket: &UnixDatagram, start: u64)
     Err("a timeout was exceeded".into())
 }
 
-/// Runs one of its lines to its end. A line that begins with `-` may fail.
+/// Runs one of its command lines to its end. A line that begins with `-` may fail.
 fn run(unit: &Unit, line: &str, environment: &HashMap<String, String>) -> Result<()> {
     let status = command(unit, line, environment)?.status();
     let may_fail = line.starts_with('-');
@@ -185,12 +185,12 @@ fn command(unit: &Unit, line: &str, environment: &HashMap<String, String>) -> Re
     let mut command = Command::new(program);
     command.args(rest).env_clear().env("PATH", PATH).env("LANG", "C.UTF-8").envs(environment);
     command.current_dir("/").stdin(Stdio::null()).stdout(log()?).stderr(log()?);
-    // A session of its own: what ends a terminal's programs must not end it.
+    // The process group is its own, so that signals of a terminal do not reach it.
     command.process_group(0);
     Ok(command)
 }
 
-/// The words of a command line; a word that is a variable becomes the words of its value.
+/// Splits a command line into words. A word that is a variable becomes the words of its value.
 fn words(line: &str, environment: &HashMap<String, String>) -> Vec<String> {
     let mut words = Vec::new();
     for word in line.split_whitespace() {

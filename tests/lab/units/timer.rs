@@ -1,5 +1,5 @@
-//! A timer: runs its service again and again. Of systemd's clocks it has those that count from a start; one by the calendar
-//! is active and never runs out in the life of a lab.
+//! A timer, which runs its service repeatedly. It supports systemd's clocks that count from a start. A calendar timer
+//! is active, and never elapses in the life of a lab.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,13 +34,13 @@ fn tick(manager: &Arc<Manager>, unit: &Unit, service: &Unit, start: u64) {
         if !slept(manager, unit, start, pause) {
             return;
         }
-        // It has said in its own log what went wrong.
+        // The service logs its own failure.
         let _ = Manager::start(manager, service);
         wait = time(&["OnUnitInactiveSec", "OnUnitActiveSec"]);
     }
 }
 
-/// Whether the timer is still the one that was started when the time is over.
+/// Sleeps, and returns whether the timer is still the one that was started.
 fn slept(manager: &Manager, unit: &Unit, start: u64, pause: Duration) -> bool {
     let stopped = || manager.known(&unit.name).start != start;
     !crate::sh::wait_for_quietly(pause, Duration::from_millis(200), stopped)

@@ -1,4 +1,4 @@
-//! The lines of `crm_mon` in the guide are what Pacemaker's own `crm_mon` prints for a cluster in that state.
+//! The guide's lines of `crm_mon` equal the output of Pacemaker's own `crm_mon` for a cluster in that state.
 
 #![expect(clippy::disallowed_methods, reason = "the test asks Pacemaker's tool")]
 
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::guide;
 
-/// One start of etcd that succeeded, in the history of operations.
+/// The entry of a successful start of etcd in the history of operations.
 const STARTED: &str = "<lrm_rsc_op id=\"etcd_last_0\"";
 
 fn fixture(name: &str) -> String {
@@ -15,7 +15,7 @@ fn fixture(name: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// `text` with what follows the last start of etcd changed.
+/// Returns `text` with changes in and after the last start of etcd.
 fn last_start(text: &str, changes: &[(&str, &str)]) -> String {
     let at = text.rfind(STARTED).unwrap();
     let end = at + text[at..].find("/>").unwrap();
@@ -26,7 +26,7 @@ fn last_start(text: &str, changes: &[(&str, &str)]) -> String {
     format!("{}{changed}{}", &text[..at], &text[end..])
 }
 
-/// `text` with a last action on one node that ended with `code` and `status`, and no monitor since.
+/// Returns `text` with a last action on one node that ended with `code` and `status`, and no monitor since.
 fn failed(text: &str, action: &str, code: &str, status: &str) -> String {
     let failed = last_start(
         text,
@@ -47,13 +47,13 @@ fn failed(text: &str, action: &str, code: &str, status: &str) -> String {
     format!("{}{remembered}{}", &failed[..at], &failed[end..])
 }
 
-/// A setting added before the first thing that is called `before`.
+/// Returns `text` with a setting that is added before the first `before`.
 fn with_setting(text: &str, before: &str, name: &str, value: &str) -> String {
     assert!(text.contains(before), "{before}");
     text.replacen(before, &format!("<nvpair id=\"added-{name}\" name=\"{name}\" value=\"{value}\"/>{before}"), 1)
 }
 
-/// Clusters in the states that the guide speaks of.
+/// Returns clusters in the states that the guide describes.
 fn clusters() -> Vec<String> {
     let healthy = fixture("two-voters.xml");
     let of_clone = "<nvpair id=\"etcd-clone-meta_attributes-interleave\"";
@@ -86,13 +86,13 @@ fn clusters() -> Vec<String> {
     ]
 }
 
-/// One blank between words, and one name for both nodes.
+/// Normalizes a text: one blank between words, and one name for both nodes.
 fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace("node1", "NODE").replace("node2", "NODE")
 }
 
-/// What `crm_mon` prints for each of these clusters, in short and in full.
+/// Returns the output of `crm_mon` for each of these clusters, brief and full.
 fn shown(clusters: &[String]) -> String {
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("cib.xml");

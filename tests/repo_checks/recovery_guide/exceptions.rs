@@ -1,4 +1,5 @@
-//! What the sources hold besides refusals. Everything counts as a refusal unless a row here says why it is none.
+//! Texts in the sources that are no refusals. Every text counts as a refusal unless a row here gives a reason why it is
+//! none.
 
 use std::path::Path;
 
@@ -52,7 +53,8 @@ const FILES: &[(&str, &str)] = &[
     ("src/watchdog/status.rs", "shows what was found; its refusals are checked by name"),
 ];
 
-/// Functions that make other texts: `Type::function` or `function`, behind its file where others have the name, too.
+/// Functions that make other texts: `Type::function` or `function`, with its file in front if others have the same
+/// name.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("way_back", "what is to be typed, beside a sentence"),
     ("src/adapters/watchdog/refusal.rs way_on", "what frees a device, behind a sentence"),
@@ -209,7 +211,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Work::leave", "what was done, and what is waited for"),
     ("Work::join", "what is waited for"),
     ("Work::joining", "the same"),
-    // Setting up.
+    // This group is about setting up.
     ("Section::of_it", "fills a hole"),
     ("kind_of", "fills a hole"),
     ("Join::fmt", "for developers"),
@@ -285,11 +287,11 @@ const TEXTS: &[&str] = &[
     "{} has the new password as",
     "{} is not online: its copy",
     "{}; with the next password",
-    // Members of an etcd that is no pair: steps, a lock's holder, and questions.
+    // This group is about members of an etcd that is no pair: steps, a lock's holder, and questions.
     "'tandem member {} {}' on {}",
     "a host",
     "type '{}' if it may",
-    // A pair's node is replaced: what was done, and what is waited for.
+    // This group is about the replacement of a pair's node: completed steps, and waits.
     "waits until ",
     "{} has a fence device",
     "{} adds this node to its cluster",
@@ -327,7 +329,7 @@ const TEXTS: &[&str] = &[
     "fence device",
     "//cluster_property_set[@id='{}'",
     "<cluster_property_set id=",
-    // Setting up: titles of steps, what files are, and progress.
+    // This group is about setting up: titles of steps, kinds of files, and progress.
     "looks at ",
     "'tandem setup join {}'",
     "OpenShift's certificates",
@@ -351,7 +353,7 @@ const TEXTS: &[&str] = &[
     "PRIVATE KEY",
 ];
 
-/// Whether `text`, in `function` of `file`, is no refusal.
+/// Returns whether `text`, in `function` of `file`, is no refusal.
 pub(crate) fn is_none_of(file: &str, function: &str, text: &str) -> bool {
     FILES.iter().any(|(name, _)| Path::new(file).starts_with(name))
         || FUNCTIONS.iter().any(|(name, _)| function == *name || format!("{file} {function}") == *name)

@@ -1,23 +1,23 @@
-//! The recovery guide as entries: the words that an administrator sees, and whether a way on stands behind them.
+//! The recovery guide as entries: the words that an administrator reads, and whether a command follows them.
 
 use std::path::Path;
 
-/// Where the guide is.
+/// The path of the guide.
 pub(crate) const GUIDE: &str = "docs/operate/recovery.md";
-/// The sections whose words are not this program's but Pacemaker's.
+/// The section with Pacemaker's words, instead of this program's.
 const OTHERS_WORDS: &str = "## What `crm_mon` shows";
 
-/// An entry: one row of a table, or a section under a heading that is words in code style.
+/// An entry: a row of a table, or a section under a heading in code style.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) line: usize,
-    /// All words in code style in its first cell or heading.
+    /// The words in code style in its first cell or heading.
     pub(crate) words: Vec<String>,
     pub(crate) has_way_on: bool,
     pub(crate) is_ours: bool,
 }
 
-/// The guide's entries, in order.
+/// Returns the guide's entries, in order.
 pub(crate) fn entries() -> Vec<Entry> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(GUIDE)).unwrap();
     let mut found: Vec<Entry> = Vec::new();
@@ -46,7 +46,7 @@ fn says_that_nothing_is_to_be_done(cell: &str) -> bool {
     ["nothing", "what it says", "look REASON up"].iter().any(|words| cell.trim().starts_with(words))
 }
 
-/// What stands between backquotes.
+/// Returns the texts between backquotes.
 fn code(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

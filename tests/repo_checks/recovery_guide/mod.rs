@@ -1,5 +1,6 @@
-//! The recovery guide knows every sentence that the code can print when it refuses or fails, no others, and ends each with
-//! a command to type. The sentences are taken from the sources, so a new one fails here until the guide has it.
+//! The recovery guide contains every sentence that the code can print when it refuses or fails, and no others. Each
+//! ends with a command to type. The sentences are taken from the sources, so a new one fails here until the guide has
+//! it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
@@ -11,7 +12,7 @@ mod sentences;
 pub(crate) use guide::GUIDE;
 use sentences::Sentence;
 
-/// The hints that a row of the table of BMCs' messages adds to the BMC's own words.
+/// Returns the hints that a row of the table of BMCs' messages adds to the BMC's own words.
 fn hints() -> impl Iterator<Item = Sentence> {
     let hints = tandem::adapters::redfish::quirks::MESSAGES.iter().map(|row| row.hint).filter(|hint| !hint.is_empty());
     hints.map(|hint| Sentence { text: hint.to_owned(), place: "src/adapters/redfish/quirks.rs".to_owned() })
@@ -24,7 +25,7 @@ fn all_sentences() -> Vec<Sentence> {
     all
 }
 
-/// Whether `words`, of the guide, are `sentence` with its holes filled.
+/// Returns whether `words` of the guide are `sentence` with its holes filled.
 fn fits(sentence: &str, words: &str) -> bool {
     let mut pieces = sentence.split("{}");
     let Some(mut rest) = pieces.next().and_then(|first| words.strip_prefix(first)) else { return false };

@@ -1,5 +1,5 @@
-//! Every sentence that the code can print when it refuses or fails, taken from the sources themselves: nobody keeps a
-//! list of them.
+//! Every sentence that the code can print when it refuses or fails, taken from the sources themselves instead of a
+//! manual list.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use syn::visit::{self, Visit};
 use super::exceptions;
 use crate::tree::{root, rust_files};
 
-/// Where sentences are made that reach `crm_mon`, stderr or the journal because something was refused or failed.
+/// The sources of sentences that reach `crm_mon`, stderr or the journal because of a refusal or a failure.
 const SOURCES: &[&str] = &[
     "src/adapters/command.rs",
     "src/adapters/corosync/conf.rs",
@@ -65,19 +65,19 @@ const SOURCES: &[&str] = &[
     "src/records/events",
     "src/watchdog",
 ];
-/// Macros whose text goes to the log or to stdout, not into a refusal.
+/// Macros with texts for the log or for stdout, which are no refusals.
 const OTHER_MACROS: &[&str] = &["debug", "error", "info", "log", "warn", "print", "println", "eprintln", "json"];
 
-/// A sentence with holes for what is only known when it is printed.
+/// A sentence with holes for values that are known only when it is printed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Sentence {
-    /// `{}` stands for each hole.
+    /// The text, with `{}` for each hole.
     pub(crate) text: String,
-    /// The file and line that it is in.
+    /// The file and line of the text.
     pub(crate) place: String,
 }
 
-/// All of them, in the order of the files.
+/// Returns all sentences, in the order of the files.
 pub(crate) fn all() -> Vec<Sentence> {
     let files: Vec<PathBuf> = SOURCES.iter().flat_map(|source| files(&root().join(source))).collect();
     assert!(files.len() > SOURCES.len(), "the sources are not where this test looks for them");
@@ -87,7 +87,7 @@ pub(crate) fn all() -> Vec<Sentence> {
     found
 }
 
-/// The file at `path`, or those below it that are no tests.
+/// Returns the file at `path`, or the files below it that are no tests.
 fn files(path: &Path) -> Vec<PathBuf> {
     assert!(path.exists(), "{} is gone: tell this test where its sentences are now", path.display());
     if path.is_file() {
@@ -107,7 +107,7 @@ fn of_file(root: &Path, path: &Path) -> Vec<Sentence> {
 
 struct Reader {
     file: String,
-    /// The type whose methods are being read, if any, and the function.
+    /// The type of the methods that are being read, if any, and the function.
     owner: String,
     function: String,
     found: Vec<Sentence>,
@@ -117,7 +117,7 @@ impl Reader {
     fn take(&mut self, literal: &syn::LitStr) {
         let mut text = without_holes(&literal.value());
         if text.ends_with(": ") {
-            // What comes next is written by a call of its own.
+            // A separate call writes the text that follows.
             text.push_str("{}");
         }
         if is_sentence(&text) && !exceptions::is_none_of(&self.file, &self.function, &text) {
@@ -126,7 +126,7 @@ impl Reader {
         }
     }
 
-    /// The literals among a macro's arguments: its format string, and texts that fill its holes.
+    /// Takes the literals among a macro's arguments: its format string, and texts that fill its holes.
     fn take_tokens(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {
@@ -154,7 +154,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// What `output::say` prints is a result or a question.
+    /// Skips the arguments of `output::say`, which prints a result or a question.
     fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
         let says = matches!(&*call.func, syn::Expr::Path(function) if function.path.is_ident("say"));
         if !says {
@@ -162,8 +162,8 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// What `Prompt::tell` says belongs to a question, and what is `typed` for a problem is its way on, which the guide has in
-    /// words of its own.
+    /// Skips the texts of `Prompt::tell`, which belong to a question, and those of `typed`, which are a problem's
+    /// command. The guide has its own words for the latter.
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         match call.method.to_string().as_str() {
             "tell" => {}
@@ -172,7 +172,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// The journal's longer words for what an exit reason says: the guide has the exit reason.
+    /// Skips the journal's longer form of an exit reason, because the guide has the exit reason.
     fn visit_field_value(&mut self, field: &'ast syn::FieldValue) {
         let is_long = matches!(&field.member, syn::Member::Named(name) if name == "long");
         if !is_long || self.owner != "Refusal" {
@@ -188,7 +188,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// What its attributes say is of no function that stands before it.
+    /// Resets the function, because an item's attributes do not belong to a function before it.
     fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.function.clear();
         visit::visit_item_enum(self, item);
@@ -214,7 +214,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 
     fn visit_item_impl(&mut self, block: &'ast syn::ItemImpl) {
-        // `impl fmt::Display for Rule`, and methods of Rule, are read as functions of `Rule`.
+        // `impl fmt::Display for Rule`, and methods of `Rule`, are read as functions of `Rule`.
         self.owner = match &*block.self_ty {
             syn::Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default(),
             _ => String::new(),
@@ -229,13 +229,14 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// One word alone is a key or a name, and a pattern without words fits everything.
+/// Returns whether a text is a sentence. A single word is a key or a name, and a pattern without words would fit
+/// everything.
 fn is_sentence(text: &str) -> bool {
     let words = text.split(|character: char| !character.is_alphanumeric() && character != '_');
     text.trim().contains(' ') && words.filter(|word| word.len() > 1).count() > 0
 }
 
-/// `"a {b:?} c"` to `"a {} c"`; `{{` stays a brace.
+/// Converts `"a {b:?} c"` to `"a {} c"`. `{{` stays a brace.
 fn without_holes(format: &str) -> String {
     let mut text = String::new();
     let mut rest = format.chars().peekable();

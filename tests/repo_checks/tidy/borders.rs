@@ -1,11 +1,11 @@
-//! Which wing of `src/` may import which others: the table is the plan of the wings, from the ground floor up.
+//! The imports that each wing of `src/` may have. The table is the plan of the wings, from the ground floor up.
 
 use std::collections::BTreeMap;
 
 use super::sources::Sources;
 use crate::tree::root;
 
-/// Each folder or file in `src/`, and what it imports: rows above it alone. `docs/design/README.md` shows this table.
+/// Each folder or file in `src/`, and its imports, which are rows above it. `docs/design/README.md` shows this table.
 const MAY_IMPORT: &[(&str, &str)] = &[
     ("base", ""),
     ("decide", "base"),

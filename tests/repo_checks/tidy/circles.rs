@@ -1,15 +1,15 @@
-//! No circle between files, but for parent and child.
+//! No circles of imports between files, except between parent and child.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::sources::{Module, Sources};
 
-/// Whether one of the two is the other's parent, or its parent's parent.
+/// Returns whether one of the two is an ancestor of the other.
 fn are_family(one: &Module, other: &Module) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
 
-/// Every group of files of which each reaches each.
+/// Returns every group of files that all reach each other.
 fn circles(edges: &BTreeMap<Module, BTreeSet<Module>>) -> Vec<Vec<String>> {
     let reached = |from: &Module| {
         let mut found = BTreeSet::new();

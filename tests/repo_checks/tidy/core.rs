@@ -5,7 +5,7 @@ use crate::tree::{root, rust_files};
 /// Modules of the standard library that reach the operating system.
 const NEVER: &[&str] = &["env", "fs", "io", "net", "os", "path", "process", "sync", "thread", "time"];
 
-/// The lines of the product's code in `text` that name one of these modules.
+/// Returns the lines of the product's code in `text` that name one of these modules.
 fn impure(text: &str) -> Vec<(usize, &'static str)> {
     let product = text.split("#[cfg(test)]").next().unwrap_or_default();
     let code = product.lines().enumerate().map(|(at, line)| (at + 1, line.split("//").next().unwrap_or_default()));
@@ -15,7 +15,7 @@ fn impure(text: &str) -> Vec<(usize, &'static str)> {
     .collect()
 }
 
-/// Time reaches it as a length alone, so that a step of a clock cannot.
+/// The core gets time only as a duration, so that a step of a clock cannot affect it.
 #[test]
 fn the_multiplexers_core_has_none_either() {
     let text = std::fs::read_to_string(root().join("src/watchdog/core.rs")).unwrap();
@@ -23,7 +23,7 @@ fn the_multiplexers_core_has_none_either() {
     assert!(found.is_empty() && !text.contains("crate::") && !text.contains("super::"), "{found:?}");
 }
 
-/// The same agents run in the daemon and in the simulation, where a clock or a socket would be the wrong one.
+/// The same core runs in the daemon and in the simulation, which has no clock and no socket.
 #[test]
 fn the_fencing_agents_core_has_none_either() {
     let files = rust_files(&root().join("src/fencing_agent/core"));
@@ -32,7 +32,7 @@ fn the_fencing_agents_core_has_none_either() {
     for path in product {
         count += 1;
         let text = std::fs::read_to_string(path).unwrap();
-        // A length of time, and a name that is shared: neither asks the operating system.
+        // A duration and a shared name do not ask the operating system.
         let text = text.replacen("use std::time::Duration;\n", "\n", 1).replacen("use std::sync::Arc;\n", "\n", 1);
         let found = impure(&text);
         assert!(found.is_empty() && !text.contains("crate::"), "{}: {found:?}", path.display());

@@ -1,6 +1,6 @@
-//! Nothing global in libraries: what belongs to the whole process (signals, its end, its streams, its environment, the
-//! logger, a runtime) is touched by the applets' own mains and by a few named files, and nothing is kept in a static. So
-//! several actions can run in one process, and a daemon can call whatever an agent can.
+//! No globals in libraries. Signals, the process's end, its streams, its environment, the logger and a runtime belong
+//! to the whole process. Only the applets' own mains and a few named files use them, and no static keeps state. So
+//! several actions can run in one process, and a daemon can call everything that an agent can.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use syn::visit::{self, Visit};
 use super::sources::is_for_tests;
 use crate::tree::{root, rust_files};
 
-/// What nobody touches but the files (or folders) beside it, each with its reason. `a::b` is that path's end, a single word is
-/// the last word of a path or the name of a method.
+/// Globals with the files (or folders) that may use them, each with its reason. `a::b` is the end of a path; a single
+/// word is the last word of a path, or a method's name.
 const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("static", &[]),
     ("thread_local", &[]),
-    // Its end.
+    // The end of the process.
     (
         "process::exit",
         &[
@@ -24,7 +24,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("process::abort", &[("os/daemon.rs", "after a panic: without V, the machine resets")]),
     ("panic::set_hook", &[("os/daemon.rs", "a panic of any thread ends the process")]),
-    // Signals.
+    // Signals of the process.
     (
         "thread_block",
         &[
@@ -36,13 +36,13 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("thread_swap_mask", &[]),
     ("sigprocmask", &[]),
     ("sigaction", &[]),
-    // What it is to the kernel.
+    // Properties that the kernel knows.
     ("set_dumpable", &[("applet.rs", "passwords and keys reach no core file")]),
     ("set_current_dir", &[]),
     ("setrlimit", &[]),
     ("umask", &[("applet.rs", "no other user writes what is made")]),
     ("unshare", &[]),
-    // Its streams.
+    // The standard streams.
     ("io::stdin", &[("fence/process.rs", "options"), ("admin", "an operator's answers")]),
     (
         "io::stdout",
@@ -63,7 +63,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     ("print_reason", &[("agent/process.rs", "the exit reason is printed once, in the end")]),
-    // Its arguments and environment.
+    // The arguments and the environment.
     ("env::args_os", &[("main.rs", "they are passed on"), ("bin", "the same")]),
     ("env::vars_os", &[("adapters/ocf/env.rs", "read once, into a value that is passed on")]),
     (
@@ -86,7 +86,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ),
     ("env::set_var", &[]),
     ("env::remove_var", &[]),
-    // The logger.
+    // The logger of the process.
     ("set_boxed_logger", &[("os/logging.rs", "a process has one; a second call changes nothing")]),
     ("set_logger", &[]),
     ("set_max_level", &[("os/logging.rs", "with the logger")]),
@@ -102,7 +102,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
             ("admin/collect/mod.rs", "a timer starts it: nobody sees what it prints"),
         ],
     ),
-    // Runtimes and what libraries keep for a whole process.
+    // Runtimes, and state that libraries keep for a whole process.
     (
         "Builder::new_current_thread",
         &[
@@ -115,7 +115,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
     ("install_default", &[]),
 ];
 
-/// The words of [`OF_THE_PROCESS`] that a file has.
+/// The words of [`OF_THE_PROCESS`] that a file contains.
 #[derive(Default)]
 struct Found(Vec<&'static str>);
 
@@ -161,7 +161,7 @@ impl<'ast> Visit<'ast> for Found {
     }
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
-        // What is taken of our own is named where it is called.
+        // The crate's own items are checked where they are called.
         if !matches!(&item.tree, syn::UseTree::Path(path) if ["crate", "super", "self"].iter().any(|own| path.ident == own))
         {
             self.tree(&item.tree, &[]);
@@ -178,7 +178,7 @@ impl<'ast> Visit<'ast> for Found {
         visit::visit_expr_method_call(self, call);
     }
 
-    /// The arguments of macros such as `writeln!`, as far as they are expressions.
+    /// Visits the arguments of macros such as `writeln!`, as far as they are expressions.
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         let arguments =
             item.parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated);

@@ -1,4 +1,4 @@
-//! The order of the sources: which folder may import which, no circles between files, and no file that outgrows its topic.
+//! The order of the sources: imports between folders, no circles between files, and no file that outgrows its topic.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 

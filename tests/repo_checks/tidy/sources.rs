@@ -1,4 +1,4 @@
-//! The sources of `src/`, parsed, and what each module takes from which other one.
+//! The parsed sources of `src/`, and the imports between their modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,15 +7,15 @@ use syn::visit::{self, Visit};
 
 use crate::tree::{root, rust_files};
 
-/// A module's path below the crate, such as `decide::start`; the crate's own root is the empty one.
+/// A module's path below the crate, such as `decide::start`. The crate's root is the empty path.
 pub(crate) type Module = Vec<String>;
 
-/// What one file has.
+/// The contents of one file.
 pub(crate) struct File {
     pub(crate) path: PathBuf,
-    /// Paths as the code writes them, made absolute: `crate::decide::Request` is `["decide", "Request"]`.
+    /// Paths in the code, made absolute: `crate::decide::Request` is `["decide", "Request"]`.
     uses: BTreeSet<Module>,
-    /// Names that the module has by its own `use` items, and what each stands for: its re-exports are among them.
+    /// Names that the module's own `use` items introduce, with their targets. Re-exports are among them.
     names: BTreeMap<String, Module>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// The product's own code: what is compiled for tests alone may import what it likes.
+    /// Reads the product's own code. Code that is compiled only for tests may import anything.
     pub(crate) fn of_the_product() -> Self {
         let src = root().join("src");
         let mut files = BTreeMap::new();
@@ -43,19 +43,19 @@ impl Sources {
         Self { files }
     }
 
-    /// The modules whose items `module` takes, through re-exports to where they are defined.
+    /// Returns the modules of the items that `module` imports, through re-exports to their definitions.
     pub(crate) fn taken_by(&self, module: &Module) -> BTreeSet<Module> {
         let uses = self.files[module].uses.iter();
         uses.filter_map(|path| self.home_of(path, 0)).filter(|home| home != module).collect()
     }
 
-    /// The file in which the item of that path is.
+    /// Returns the file that contains the item of that path.
     fn home_of(&self, path: &Module, depth: usize) -> Option<Module> {
         let known = (0..=path.len()).rev().find(|length| self.files.contains_key(&path[..*length]))?;
         let (module, rest) = path.split_at(known);
         let reexported = rest.first().and_then(|name| self.files[module].names.get(name));
         match reexported {
-            // A name may be imported under itself by a glob; such a circle ends here.
+            // A glob may import a name under itself. Such a circle ends here.
             Some(target) if depth < 8 && target != path => {
                 let whole = target.iter().chain(&rest[1..]).cloned().collect();
                 self.home_of(&whole, depth + 1)
@@ -65,7 +65,7 @@ impl Sources {
     }
 }
 
-/// `decide/start.rs` is `decide::start`, `decide/mod.rs` is `decide`.
+/// Returns the module of a file: `decide/start.rs` is `decide::start`, `decide/mod.rs` is `decide`.
 fn module_of(relative: &Path) -> Module {
     let mut parts: Module =
         relative.with_extension("").iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -75,7 +75,7 @@ fn module_of(relative: &Path) -> Module {
     parts
 }
 
-/// Collects paths that begin with `crate`, `self` or `super`, in `use` items and in the code.
+/// A collector of paths that begin with `crate`, `self` or `super`, in `use` items and in the code.
 struct Reader {
     at: Module,
     uses: BTreeSet<Module>,
@@ -83,7 +83,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// A path as it is written here, made absolute; `None` for one of another crate, of std, or of a name in scope.
+    /// Returns the absolute form of a written path. `None` for a path of another crate, of std, or of a name in scope.
     fn absolute(&self, written: &[String]) -> Option<Module> {
         let (first, rest) = written.split_first()?;
         let mut base = match first.as_str() {
@@ -103,7 +103,7 @@ impl Reader {
     }
 
     fn take(&mut self, written: &[String]) {
-        // Of `pub(crate)`, only `crate` is a path.
+        // In `pub(crate)`, only `crate` is a path.
         if let Some(target) = self.absolute(written).filter(|target| !target.is_empty()) {
             self.uses.insert(target);
         }
@@ -125,7 +125,7 @@ impl Reader {
     }
 
     fn import(&mut self, written: &[String], name: Option<String>) {
-        // `use child::Item`: a name that is no crate of ours is no module either, and is found nowhere.
+        // In `use child::Item`, a name that is no module of this crate is found nowhere.
         let target = self.absolute(written).unwrap_or_else(|| self.at.iter().chain(written).cloned().collect());
         self.uses.insert(target.clone());
         if let Some(name) = name {
@@ -166,7 +166,7 @@ impl<'ast> Visit<'ast> for Reader {
         }
     }
 
-    /// The arguments of macros such as `format!` and `matches!`, as far as they are expressions.
+    /// Visits the arguments of macros such as `format!` and `matches!`, as far as they are expressions.
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         let arguments =
             item.parse_body_with(syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated);
@@ -186,7 +186,7 @@ fn written(path: &syn::Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
-/// The paths in an expression that lives no longer than this call.
+/// Returns the paths in an expression that lives no longer than this call.
 fn paths_in(expression: &syn::Expr) -> Vec<Vec<String>> {
     struct Paths(Vec<Vec<String>>);
     impl<'ast> Visit<'ast> for Paths {

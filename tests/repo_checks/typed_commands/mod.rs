@@ -1,5 +1,5 @@
-//! Every command that is printed for an operator works as typed: `tandem` takes its words, every other program comes with a package
-//! that ours name, and the table names the scenario of the lab that types it.
+//! Every command that is printed for an operator works as typed. `tandem` accepts its arguments, every other program is
+//! in a package that ours require or recommend, and the table names the lab's scenario that types it.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
@@ -12,7 +12,8 @@ use std::fs;
 
 use crate::tree::{root, rust_files};
 
-/// Splits a line into the commands that a shell would run, and each into words. Nothing here is printed with other quotes.
+/// Splits a line into the commands that a shell would run, and each into words. It supports only the quotes that are
+/// printed.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let line = line.split(" #").next().unwrap_or_default();
     let mut all = vec![Vec::new()];
@@ -36,18 +37,18 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     all
 }
 
-/// Values for the holes of a template, and for the guide's capitals: what each option takes.
+/// Fills the holes of a template, and the guide's placeholders, with valid values.
 fn filled(word: &str) -> String {
     let word = word.replace("{}", "node2");
     if ["NUMBER", "COUNT", "SECONDS", "TERM", "INDEX"].contains(&word.as_str()) { "3".to_owned() } else { word }
 }
 
-/// What is wrong with a command line, where anything is.
+/// Returns the fault of a command line, if it has one.
 fn fault(line: &str) -> Option<String> {
     commands(line).iter().find_map(|words| {
         let words: Vec<String> = words.iter().map(|word| filled(word)).collect();
         let mut words: &[String] = &words;
-        // These run what follows them, here or on another node.
+        // These programs run the words after them, here or on another node.
         loop {
             match words {
                 [first, rest @ ..] if first == "sudo" => words = rest,
@@ -83,7 +84,7 @@ fn every_command_of_the_guide_is_one_that_can_be_typed() {
     assert!(faults.is_empty(), "these commands of the guide do not work as typed:\n{}", faults.join("\n"));
 }
 
-/// A sentence may name a command without all of its arguments; what it has must be the command's own.
+/// A sentence may name a command without all of its arguments, but those that it has must be valid.
 #[test]
 fn every_command_that_a_sentence_quotes_is_one_that_there_is() {
     let found = sources::quoted();
@@ -94,7 +95,7 @@ fn every_command_that_a_sentence_quotes_is_one_that_there_is() {
     assert!(faults.is_empty(), "these commands in sentences of the guide do not exist:\n{}", faults.join("\n"));
 }
 
-/// A command without a row has been typed by no scenario, and a row without a command is out of date.
+/// A command without a row is typed by no scenario, and a row without a command is outdated.
 #[test]
 fn the_table_has_every_printed_command_and_what_types_it() {
     let found: BTreeSet<String> = sources::templates().into_iter().collect();
@@ -122,7 +123,7 @@ fn the_table_has_every_printed_command_and_what_types_it() {
     }
 }
 
-/// What the two packages need or recommend, the row of each program names.
+/// The row of each program names what the two packages require or recommend.
 #[test]
 fn every_program_comes_with_a_package_that_ours_name() {
     let deb = fs::read_to_string(root().join("Cargo.toml")).unwrap();

@@ -1,17 +1,17 @@
-//! The programs that are named to operators, and the package that brings each.
+//! The programs that are named to operators, and the package that contains each.
 
-/// Where a program comes from.
+/// The origin of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Package {
-    /// A package that ours depend on or recommend, by its name in either kind.
+    /// A package that ours require or recommend, by its name in either kind.
     Named { deb: &'static str, rpm: &'static str },
-    /// Every machine that Pacemaker runs on has it.
+    /// Part of every machine on which Pacemaker runs.
     Everywhere,
-    /// It is there where it is named: OpenShift's, a firewall's, or an operator's own choice.
+    /// Present where it is named: a program of OpenShift, of a firewall, or of the operator's own choice.
     WhereItIsNamed,
 }
 
-/// Programs of one package.
+/// The programs of one package.
 #[derive(Debug)]
 pub(super) struct Programs {
     pub(super) names: &'static [&'static str],
@@ -22,7 +22,6 @@ const fn named(names: &'static [&'static str], deb: &'static str, rpm: &'static 
     Programs { names, package: Package::Named { deb, rpm } }
 }
 
-/// All of them.
 pub(super) const ALL: &[Programs] = &[
     named(&["pcs"], "pcs", "pcs"),
     named(&["podman"], "podman", "podman"),
@@ -82,7 +81,7 @@ pub(super) const ALL: &[Programs] = &[
     },
 ];
 
-/// The package that brings `program`.
+/// Returns the package that contains `program`.
 pub(super) fn package_of(program: &str) -> Option<Package> {
     ALL.iter().find(|programs| programs.names.contains(&program)).map(|programs| programs.package)
 }

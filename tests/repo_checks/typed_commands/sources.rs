@@ -1,4 +1,4 @@
-//! The commands that are printed, from the sources of `tandem status` and from the recovery guide.
+//! The printed commands, from the sources of `tandem status` and from the recovery guide.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,13 +8,13 @@ use syn::visit::{self, Visit};
 use crate::recovery_guide;
 use crate::tree::{root, rust_files};
 
-/// Functions and constants that make a command for `typed`: all texts in them are commands.
+/// Functions and constants that make a command for `typed`. All texts in them are commands.
 const MAKERS: [&str; 9] =
     ["RECLAIM", "WATCH", "command", "fencing_check", "history", "others", "update_command", "way_back", "what_to_type"];
-/// Texts in these that are none: words that fill a hole, and names of parameters.
+/// Texts in these that are no commands: fillers of holes, and names of parameters.
 const PARTS: [&str; 4] = ["NODE", "cert_file", "trusted_ca_file", ""];
 
-/// Every command that a problem can print, with `{}` for what is only known then.
+/// Returns every command that a problem can print, with `{}` for values that are known only then.
 pub(super) fn templates() -> Vec<String> {
     let mut reader = Reader::default();
     for file in rust_files(&root().join("src/operate/health")) {
@@ -28,7 +28,7 @@ pub(super) fn templates() -> Vec<String> {
 
 #[derive(Default)]
 struct Reader {
-    /// Whether all texts are commands here.
+    /// True while all texts are commands.
     is_maker: bool,
     found: BTreeSet<String>,
     unread: Vec<String>,
@@ -60,13 +60,13 @@ impl Reader {
         }
     }
 
-    /// The argument of `typed`.
+    /// Reads the argument of `typed`.
     fn read(&mut self, argument: &syn::Expr) {
         match argument {
             syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => self.take(&text.value()),
             syn::Expr::Macro(call) => self.take_macro(&call.mac),
             syn::Expr::Call(call) => match &*call.func {
-                // The command that follows `ssh NODE`, where it is about the other node.
+                // The command after `ssh NODE`, which is about the other node.
                 syn::Expr::Path(path) if path.path.is_ident("on") => {
                     call.args.iter().skip(2).for_each(|one| self.read(one));
                 }
@@ -90,7 +90,7 @@ impl Reader {
 
     fn must_be_maker(&mut self, path: &syn::Path) {
         let name = path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
-        // A variable that holds what a maker has made.
+        // The variable must hold the result of such a maker.
         if !MAKERS.contains(&name.as_str()) && name != "way" {
             self.unread.push(name);
         }
@@ -148,7 +148,7 @@ impl<'ast> Visit<'ast> for Reader {
     }
 }
 
-/// What the guide's code words are that are no commands: files, parameters, words of others.
+/// Returns whether a code span of the guide is a command, and not a file, a parameter or another word.
 fn is_command(words: &str) -> bool {
     const OTHERS: [&str; 6] = ["PROGRAM", "podman-etcd", "member", "CORRUPT", "debug_file", "password_file"];
     let first = words.split([' ', ';']).next().unwrap_or_default();
@@ -157,7 +157,7 @@ fn is_command(words: &str) -> bool {
     is_word && !first.starts_with('-') && !OTHERS.contains(&first) && !first.starts_with("ssl_")
 }
 
-/// Every command that the guide names in its last column, and in its blocks for a shell.
+/// Returns every command in the guide's last column, and in its shell blocks.
 pub(super) fn remedies() -> Vec<String> {
     let text = fs::read_to_string(root().join(recovery_guide::GUIDE)).unwrap();
     let mut found = Vec::new();
@@ -166,7 +166,7 @@ pub(super) fn remedies() -> Vec<String> {
         match (&mut block, line) {
             (None, "```sh") => block = Some(String::new()),
             (Some(lines), "```") => {
-                // A line continues after a backslash.
+                // A backslash continues the line.
                 let whole = lines.replace("\\\n", " ");
                 found.extend(whole.lines().map(str::trim).filter(|line| is_command(line)).map(str::to_owned));
                 block = None;
@@ -182,7 +182,8 @@ pub(super) fn remedies() -> Vec<String> {
     found
 }
 
-/// Every command of `tandem` that a sentence of the guide quotes: exit reasons, and what `tandem` itself refuses with.
+/// Returns every command of `tandem` that a sentence of the guide quotes: in exit reasons, and in refusals of `tandem`
+/// itself.
 pub(super) fn quoted() -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(recovery_guide::GUIDE)).unwrap();
     let lines = text.lines().filter(|line| line.starts_with("| `") || line.starts_with("### `"));

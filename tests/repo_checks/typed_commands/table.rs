@@ -1,21 +1,22 @@
-//! Each command that `tandem status` can print, and the scenario of the lab that types it in a shell, in the state in which it is shown. Where
-//! it is about the other node alone, `ssh NODE` precedes it.
+//! Each command that `tandem status` can print, and the lab's scenario that types it in a shell, in the state in which
+//! it is shown. A command for the other node follows `ssh NODE`.
 
 use Typed::{By, Healthy, No};
 
-/// How a command is known to work as typed.
+/// The evidence that a command works as typed.
 pub(super) enum Typed {
-    /// This scenario takes it from the answer and types it.
+    /// This scenario reads it from the answer and types it.
     By(&'static str),
-    /// This scenario types it on a healthy pair: it ends no state by itself, or belongs to one that no scenario brings about.
+    /// This scenario types it on a healthy pair, because it ends no state by itself, or belongs to a state that no
+    /// scenario brings about.
     Healthy(&'static str),
-    /// No scenario does, for this reason.
+    /// No scenario types it, for this reason.
     No(#[expect(dead_code, reason = "it is for readers")] &'static str),
 }
 
-/// It ends no state.
+/// The evidence for a command that ends no state.
 const SHOWS: Typed = Healthy("typed_commands");
-/// It has words in capitals.
+/// The reason for a command with words in capitals.
 const CHOOSES: &str = "the operator chooses its values";
 
 pub(super) const ROWS: &[(&str, Typed)] = &[
@@ -32,9 +33,9 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("pcs node unstandby {}", By("typed_commands")),
     ("pcs property set maintenance-mode=false", By("typed_commands")),
     ("pcs property set stonith-enabled=true", By("typed_commands")),
-    // The state is of starts that fail by turns on a busy machine.
+    // The state consists of starts that fail alternately on a busy machine.
     ("pcs property set {}=1000%", Healthy("typed_commands")),
-    // A stop failed and fencing is off: fencing_by_hand has the state.
+    // A stop failed and fencing is off. `fencing_by_hand` has the state.
     ("pcs resource cleanup {}", Healthy("typed_commands")),
     ("pcs resource cleanup {} node={}", By("typed_commands")),
     ("pcs resource clear {} {}", By("typed_commands")),
@@ -44,7 +45,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("pcs resource update {} {}=", By("typed_commands")),
     ("pcs resource update {} {}=3", By("typed_commands")),
     ("pcs status", SHOWS),
-    // states_of_bmcs has the states; they end once the BMC answers again.
+    // `states_of_bmcs` has the states, which end once the BMC answers again.
     ("pcs stonith cleanup {}", Healthy("typed_commands")),
     (
         "pcs stonith create fence-{} fence_redfish_rs ip=ADDRESS username=NAME password_file=FILE pcmk_host_list={}",
@@ -70,7 +71,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("tandem certs show", SHOWS),
     ("tandem data-dir diff {} live", By("operators_day")),
     ("tandem data-dir show {}", By("operators_day")),
-    // database_damaged has the state.
+    // `database_damaged` has the state.
     ("tandem etcdctl endpoint hashkv --cluster", Healthy("typed_commands")),
     ("tandem etcdctl member remove {}", By("typed_commands")),
     ("tandem explain", SHOWS),

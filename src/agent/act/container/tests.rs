@@ -5,14 +5,14 @@ use super::*;
 use crate::agent::resource::deployment::Manifests;
 use crate::os::clock::Deadline;
 
-/// A node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.
+/// Returns a node of a cluster as cluster-etcd-operator creates it, with its manifest at `path`.
 fn context(path: &Path, more: &[(&str, &str)]) -> Context {
     let manifest = path.display().to_string();
     let own = [("pod_manifest", manifest.as_str()), ("authfile", "/nonexistent")];
     Context::of_test(path.parent().unwrap(), &[&own, more].concat())
 }
 
-/// A node whose configuration, and with it the copy of its manifest, has a place of its own.
+/// Returns a node with a separate directory for its configuration, and for the copy of its manifest.
 fn with_a_copy(dir: &Path) -> (PathBuf, Context) {
     let (path, location) = (manifest(dir), dir.join("etcd").display().to_string());
     std::fs::create_dir_all(&location).unwrap();
@@ -72,7 +72,7 @@ fn an_operators_options_are_in_their_places() {
     assert!(line.contains("--volume=/etc/etcd:/etc/etcd:ro") && !line.contains("oom") && !line.contains("entrypoint"));
 }
 
-/// etcd cannot write what the agent believes: the durable note, the configuration, the copy of the manifest.
+/// etcd must not be able to write what the agent trusts: the durable note, the configuration, the copy of the manifest.
 #[test]
 fn what_the_agent_writes_in_the_data_dir_is_read_only_inside() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,7 +124,7 @@ fn a_container_is_started_again_until_what_it_is_made_from_changes() {
     assert!(!serves(&context, &container(Some("x")), "x"));
 }
 
-/// While etcd runs, a manifest that is gone is no fault: the copy says the same.
+/// While etcd runs, a missing manifest is no fault, because the copy has the same contents.
 #[test]
 fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ fn the_copy_stands_in_for_a_manifest_that_is_gone() {
     assert!(refused.sentence.len() <= crate::adapters::ocf::exit::REASON_LIMIT);
 }
 
-/// Whatever is wrong with a manifest, OpenShift's operator may put it right: the next try reads it again.
+/// OpenShift's operator may repair any fault of a manifest, and the next try reads it again.
 #[test]
 fn a_wrong_manifest_is_named_and_can_be_tried_again() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! The parameters about the node that is to lead. What is wrong with them fails a check of the parameters alone: a running etcd works as if none of
-//! them were there.
+//! The parameters about the node that is to lead. A fault in them only fails a check of the parameters. An etcd that
+//! runs behaves as if the faulty ones were not set.
 
 use super::NodeIp;
 use super::table::{
@@ -10,21 +10,21 @@ use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
 
-/// An election, and a monitor that has seen that there is none, take less.
+/// The least patience in seconds, longer than an election and the monitor that notices a missing leader.
 const LEAST_PATIENCE_S: u64 = 10;
 
-/// Which node is to lead, and when leadership moves.
+/// The node that is to lead, and the rules for moving leadership.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leading {
     pub primary: Option<String>,
-    /// Whether leadership goes back to it.
+    /// True if leadership returns to it.
     pub failback: bool,
-    /// Whether its history continues where two histories meet.
+    /// True if its history continues when two histories meet.
     pub keeps_its_history: bool,
     pub delay_s: u64,
-    /// For how many seconds the other node is without a leader before it yields to the primary; 0: for ever.
+    /// The seconds without a leader after which the other node yields to the primary. 0 means never.
     pub patience_s: u64,
-    /// The node attribute that is 0 where users do not reach a node.
+    /// The node attribute that is 0 if users cannot reach a node.
     pub reach: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Leading {
     }
 }
 
-/// Reads the parameters by their names; one with a fault counts as none.
+/// Reads the parameters by their names. A faulty one counts as unset.
 pub fn read<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp]) -> Leading {
     let primary = parameter(CONFIGURED_PRIMARY.name).filter(|name| nodes.iter().any(|node| node.name == *name));
     let failback = parameter(FAILBACK_TO_PRIMARY.name).and_then(|text| parsed::<bool>(&FAILBACK_TO_PRIMARY, text).ok());
@@ -81,7 +81,7 @@ pub fn fault<'a>(parameter: impl Fn(&str) -> Option<&'a str>, nodes: &[NodeIp], 
     ))
 }
 
-/// Returns a number of seconds, and the default where it is wrong.
+/// Returns a number of seconds, or the default if it is faulty.
 fn seconds(row: &OptionRow, text: Option<&str>) -> u64 {
     let read = |text: Option<&str>| text.and_then(|text| parsed::<u64>(row, text).ok());
     read(text).or_else(|| read(row.default)).unwrap_or_default()
@@ -91,7 +91,8 @@ fn patience(text: Option<&str>) -> u64 {
     seconds(&PARTITION_PATIENCE, text.filter(|text| parsed_patience(text).is_ok()))
 }
 
-/// The row has one range, and the numbers between 0 and the least patience are in none.
+/// Parses the patience. Its row in the table has one range, and cannot exclude the numbers between 0 and the least
+/// patience.
 fn parsed_patience(text: &str) -> Result<u64, String> {
     match parsed::<u64>(&PARTITION_PATIENCE, text)? {
         seconds if (1..LEAST_PATIENCE_S).contains(&seconds) => {
@@ -116,7 +117,7 @@ fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, Str
     row.parse(Standard::ResourceAgent, text)
 }
 
-/// What every release of Pacemaker takes for an attribute's name.
+/// Returns whether every release of Pacemaker accepts an attribute with this name.
 fn is_a_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

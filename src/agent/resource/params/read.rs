@@ -1,4 +1,4 @@
-//! One value of a parameter, as its row of the table reads it, or as only this agent does.
+//! Reads the value of a parameter by its row in the table, or by a rule of this agent.
 
 use std::net::IpAddr;
 
@@ -9,17 +9,17 @@ use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::options::value::OptionValue;
 
-/// The value of a parameter, or its default.
+/// Returns the value of a parameter, or its default.
 pub(super) fn value<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<T, Invalid> {
     parsed(row, text(env, row)?)
 }
 
-/// The value of a parameter, if it is given.
+/// Returns the value of a parameter, if it is given.
 pub(super) fn given<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<Option<T>, Invalid> {
     env.parameter(row.name).map(|text| parsed(row, text)).transpose()
 }
 
-/// Those of a list, if there are any.
+/// Returns the values of a list, which may be empty.
 pub(super) fn list<T>(env: &Env, row: &OptionRow) -> Result<Vec<T>, Invalid>
 where
     Vec<T>: TryFrom<OptionValue>,
@@ -34,13 +34,13 @@ fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, Inv
 pub(super) fn text<'a>(env: &'a Env, row: &OptionRow) -> Result<&'a str, Invalid> {
     env.parameter(row.name).or(row.default).ok_or_else(|| {
         let (name, resource) = (row.name, env.resource());
-        // The command is between apostrophes already.
+        // The command is already inside apostrophes.
         let example = if row.value.contains(';') { format!("\"{}\"", row.value) } else { row.value.to_owned() };
         Invalid::everywhere(format!("{name} is not set: 'pcs resource update {resource} {name}={example}'"))
     })
 }
 
-/// Reads how many backups are kept. A resource that was made before 0 was refused must not fail for it: 0 counts as 1.
+/// Reads the number of backups. 0 counts as 1, so that a resource that was made before 0 was refused does not fail.
 pub(super) fn max_backups(env: &Env) -> Result<usize, Invalid> {
     if says_no_backup(env) { Ok(1) } else { value(env, &MAX_BACKUP_SNAPSHOTS) }
 }
@@ -49,7 +49,7 @@ pub(super) fn says_no_backup(env: &Env) -> bool {
     env.parameter(MAX_BACKUP_SNAPSHOTS.name).is_some_and(super::keeps_no_backup)
 }
 
-/// Fails unless podman takes the name for an image, and not for an option of its own.
+/// Fails unless podman treats the text as an image's name, and not as an option.
 pub fn image(text: &str) -> Result<(), Invalid> {
     if text.starts_with('-') || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(Invalid::everywhere(format!(
@@ -59,7 +59,7 @@ pub fn image(text: &str) -> Result<(), Invalid> {
     Ok(())
 }
 
-/// What podman takes for a name.
+/// Returns the container's name if podman accepts it.
 pub(super) fn container_name(env: &Env) -> Result<String, Invalid> {
     let name = super::container_name(env);
     let fits = name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -70,8 +70,8 @@ pub(super) fn container_name(env: &Env) -> Result<String, Invalid> {
     Err(Invalid::everywhere(format!("name={name} cannot name a container: use letters, digits, '_', '.' and '-'")))
 }
 
-/// Options of `podman run` that the agent sets itself, or that would take the container out of its hands, each with what to
-/// do instead.
+/// Options of `podman run` that the agent sets itself, or that would take the container out of its control. Each has
+/// its replacement.
 const NOT_OPTIONS: &[(&str, &str)] = &[
     ("--name", "use the parameter 'name' instead"),
     ("--restart", "remove it, as Pacemaker alone starts etcd"),

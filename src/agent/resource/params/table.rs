@@ -88,7 +88,7 @@ pub(super) const MAX_BACKUP_SNAPSHOTS: OptionRow = OptionRow::new("max_backup_sn
     .reloadable()
     .long("How many data dirs that were backed up are kept once this node votes again, and how many database snapshots. Until then no data dir is deleted, unless the disk has no room for the data that it is to get; then the oldest go first, and never one that may still be needed. At least 1: with 0 the last copy of a history would be deleted in the moment in which this node votes again. A resource that has 0 from before works as with 1, with a warning in the journal.");
 
-/// Where OpenShift has a kubeconfig on each node of its control plane.
+/// The path of OpenShift's kubeconfig on each node of its control plane.
 pub const DEFAULT_KUBECONFIG: &str =
     "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig";
 
@@ -179,7 +179,7 @@ pub(super) const REACH_ATTRIBUTE: OptionRow = OptionRow::new("reach_attribute", 
     .reloadable()
     .long("The name of a node attribute that 'ocf:pacemaker:ping' or the like keeps on both nodes. Where it is 0, users do not reach that node: leadership does not go there, and a leader with 0 for 10 s hands it to a peer with another value. None by default: then no node counts as cut off.");
 
-/// The table from which the parameters are described.
+/// The table that describes the parameters.
 pub const PARAMETERS: &[OptionRow] = &[
     NODE_IP_MAP,
     POD_MANIFEST,

@@ -30,11 +30,11 @@ fn the_table_is_sound() {
     crate::adapters::options::tests::assert_sound(Standard::ResourceAgent, PARAMETERS);
 }
 
-/// Each value of a kind that can be wrong is refused by its name, so no such row of the table is left unread. Text cannot be
-/// wrong, so this says nothing about the rows of texts.
+/// Each value that can be wrong is refused by its name, so no such row of the table is unread. Texts cannot be wrong,
+/// so this proves nothing about their rows.
 #[test]
 fn every_parameter_is_read() {
-    // Those about the node that is to lead count as none where they are wrong.
+    // A fault in a parameter about the node that is to lead makes it count as unset.
     let of_a_primary =
         |name: &str| ["two_histories", "partition_patience"].contains(&name) || name.starts_with("failback_");
     let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !of_a_primary(row.name);
@@ -82,7 +82,7 @@ fn the_shell_agents_parameters_have_their_defaults() {
     }
 }
 
-/// A machine whose systemd ends the container beside Pacemaker has etcd gone before it has left its cluster.
+/// If systemd ends the container in parallel with Pacemaker, etcd is gone before it has left its cluster.
 #[test]
 fn drop_ins_are_written_where_systemd_runs_unless_somebody_forbids_it() {
     let dir = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn drop_ins_are_written_where_systemd_runs_unless_somebody_forbids_it() {
     assert!(drop_in_dependency(&Env::from_pairs(pairs("true"))).unwrap());
 }
 
-/// As cluster-etcd-operator creates it: everything else comes from the manifest.
+/// cluster-etcd-operator creates it so: all other values come from the manifest.
 #[test]
 fn two_parameters_are_enough_on_openshift() {
     let pairs = [("node_ip_map", "a:192.0.2.1;b:192.0.2.2"), ("drop_in_dependency", "true")];
@@ -114,7 +114,7 @@ fn another_image_may_stand_in_for_the_manifests() {
     assert_eq!(image.as_deref(), Some("etcd:3.6"));
 }
 
-/// A parameter, a value that it cannot have, and what the sentence says.
+/// A parameter, an invalid value, and words of the sentence.
 const WRONG: &[(&str, &str, &str)] = &[
     (
         "node_ip_map",
@@ -202,7 +202,7 @@ fn every_wrong_value_gets_its_sentence() {
     }
 }
 
-/// An etcd that runs is not stopped for a name that is typed wrong.
+/// A running etcd is not stopped for a mistyped name.
 #[test]
 fn what_is_no_image_is_refused_where_it_is_typed_and_no_fault_of_an_etcd_that_runs() {
     for (image, words) in [
@@ -219,7 +219,7 @@ fn what_is_no_image_is_refused_where_it_is_typed_and_no_fault_of_an_etcd_that_ru
     }
 }
 
-/// With 0 the last copy of a history would go in the moment in which this node votes again.
+/// With 0, the last copy of a history would be deleted at the moment in which this node votes again.
 #[test]
 fn no_backup_at_all_is_refused_where_it_is_typed_and_counts_as_one_where_it_is_there() {
     let env = |value: &str| {
@@ -257,7 +257,7 @@ fn a_manifest_that_is_not_an_absolute_path_is_told_so() {
     assert!(invalid.sentence.contains("pod_manifest=pod.yaml is not an absolute path"), "{}", invalid.sentence);
 }
 
-/// A parameter that is wrong, or does not fit another one, and the sentence of a check.
+/// A parameter that is faulty or does not fit another one, and the sentence of a check.
 const NO_PRIMARY: &[(&[(&str, &str)], &str)] = &[
     (&[("configured_primary", "node3")], "configured_primary=node3 is none of the nodes: write node1 or node2"),
     (

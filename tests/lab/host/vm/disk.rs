@@ -1,4 +1,4 @@
-//! A virtual machine's disk, and what it boots with before it has that.
+//! A virtual machine's disk, and the initrd that it boots with.
 
 use std::fs;
 use std::os::unix::fs::chown;
@@ -14,19 +14,19 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::tls;
 
-/// Sparse: it takes what is on it.
+/// The size of the disk. Its file is sparse.
 const SIZE: &str = "6G";
-/// Drivers in the order in which they are loaded, what they depend on before each.
+/// Drivers in the order in which they are loaded. Each comes after those that it depends on.
 const DRIVERS: &[&str] =
     &["virtio_pci", "virtio_blk", "ext4", "virtio_net", "virtio_console", "virtio_rng", WATCHDOG, "softdog", "overlay"];
 const WATCHDOG: &str = "i6300esb";
-/// In seconds; 30 if nobody says so. A shutdown gives it a time of its own.
+/// The watchdog's time-out in seconds; the driver's default is 30. A shutdown sets a time-out of its own.
 const BITES_AFTER: u32 = 10;
-/// On the kernel's command line, of a machine that shall only say a word.
+/// The word on the kernel's command line that makes a machine only print [`WORD`].
 pub const PROBE: &str = "lab.probe";
 pub const WORD: &str = "the lab's kernel runs";
 
-/// The first root's only program.
+/// Returns the script that is the initrd's only program.
 fn init() -> String {
     format!(
         "#!/bin/busybox sh
@@ -64,7 +64,7 @@ pub fn initrd(lab: &Lab) -> PathBuf {
     lab.dir().join("initrd")
 }
 
-/// The node's own files go into the tree, over those of the node before it, and the tree onto a new disk.
+/// Copies the node's own files into the tree, over those of the node before it, and makes a new disk of the tree.
 pub fn make(lab: &Lab, node: Node) -> Result<()> {
     let (tree, etc, root) = (tree::path(lab), lab.disk(node, "etc"), lab.disk(node, "root"));
     sh::make_dir(&etc.join("systemd/system"))?;
@@ -90,7 +90,8 @@ fn make_first_cib(lab: &Lab, tree: &Path) -> Result<()> {
     Ok(chown(&cib, Some(user), Some(group))?)
 }
 
-/// The kernel, and a first root with its drivers that finds the disk: a tenth of what the distribution's own one does.
+/// Makes the kernel, and an initrd with its drivers that mounts the disk. It takes a tenth of the time of the
+/// distribution's own.
 pub fn make_initrd(lab: &Lab, tree: &Path) -> Result<()> {
     let modules = fs::read_dir(tree.join("usr/lib/modules"))?.flatten().next().ok_or("the tree has no kernel")?;
     let release = modules.file_name().to_string_lossy().into_owned();
@@ -105,7 +106,7 @@ pub fn make_initrd(lab: &Lab, tree: &Path) -> Result<()> {
     sh::write(&program, init())?;
     fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     for (number, driver) in drivers(tree, &release)?.iter().enumerate() {
-        // Packed as it is, where the release packs them: the kernel knows how.
+        // A release with compressed drivers has a kernel that can decompress them.
         let file = tree.join(driver.trim_start_matches('/'));
         let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         fs::copy(&file, root.join("drivers").join(format!("{number:02}-{name}")))?;
@@ -115,7 +116,7 @@ pub fn make_initrd(lab: &Lab, tree: &Path) -> Result<()> {
     Ok(fs::remove_dir_all(root)?)
 }
 
-/// The files of the drivers and of what they need, each once.
+/// Returns the files of the drivers and of their dependencies, each once.
 fn drivers(tree: &Path, release: &str) -> Result<Vec<String>> {
     let mut files: Vec<String> = Vec::new();
     for driver in DRIVERS {

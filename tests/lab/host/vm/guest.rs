@@ -1,4 +1,5 @@
-//! What a virtual machine is, beside its packages: which of systemd's units run, ssh, and the way of its journal to the lab.
+//! A virtual machine's configuration, in addition to its packages: systemd's units, ssh, and the stream of its journal
+//! to the lab.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::tls;
 
-/// Units that a machine without hardware needs nothing of: an emulated core spends half a second on each.
+/// Units that a machine without hardware does not need. Each costs an emulated core half a second.
 const MASKED: &[&str] = &[
     "apt-daily.timer",
     "apt-daily-upgrade.timer",
@@ -71,12 +72,12 @@ const MASKED: &[&str] = &[
     "podman-clean-transient.service",
 ];
 const ENABLED: &[&str] = &["ssh", "lab-net", "lab-journal"];
-/// Where the cluster is there already, and nobody makes one with pcs.
+/// Units for hosts whose cluster exists already, so that pcs makes none.
 const CLUSTER: &[&str] = &["corosync", "pacemaker"];
 const NO_CLUSTER_IS_MADE: &[&str] = &["pcsd.service", "pcsd-ruby.service"];
 
-/// The journal goes to the lab as it is written: what the guest has not synced is in there when its power goes. In the
-/// form that [`crate::timeline`] merges.
+/// A script that streams the journal to the lab as it is written. So the lab also has the lines that the guest had not
+/// synced when its power failed. The format is the one that [`crate::timeline`] merges.
 const JOURNAL: &str = r"#!/bin/sh
 journalctl --follow --lines=all --boot --utc --output=short-iso-precise |
     sed -u -E 's/^([-0-9]+T[0-9:]+[.][0-9]{3})[0-9]*[+]00:?00 ([a-z0-9]+) /\1Z \2: /' > $(echo /dev/vport*p1)
@@ -94,7 +95,7 @@ WantedBy=sysinit.target
 const SSHD: &str = "UseDNS no\nUsePAM no\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n\
                     MaxSessions 64\nMaxStartups 64\n";
 
-/// What all machines of the lab have alike.
+/// Writes the configuration that all machines of the lab have in common.
 pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
     let put = |path: &str, content: &str| {
         let path = tree.join(path);
@@ -102,7 +103,7 @@ pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
         sh::write(&path, content)
     };
     put("etc/fstab", "")?;
-    // It is made anew in each machine.
+    // An empty file makes each machine generate its own id.
     put("etc/machine-id", "")?;
     put("etc/ssh/sshd_config.d/lab.conf", SSHD)?;
     put("etc/systemd/system.conf.d/lab.conf", "[Manager]\nDefaultTimeoutStartSec=600\nDefaultTimeoutStopSec=300\n")?;
@@ -124,7 +125,7 @@ pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
             systemctl("mask", NO_CLUSTER_IS_MADE)?;
             systemctl("enable", CLUSTER).map(drop)
         }
-        // It is Debian's packages that are installed.
+        // The packages are Debian's, so nothing has to change.
         Some(Blank::Debian) => Ok(()),
         Some(Blank::Rpm) => {
             systemctl("disable", blank::ENABLED)?;
@@ -134,7 +135,7 @@ pub fn configure(tree: &Path, blank: Option<Blank>) -> Result<()> {
     }
 }
 
-/// The unit that gives a machine its addresses.
+/// Returns the unit that gives a machine its addresses.
 pub fn net_unit(node: Node) -> String {
     let (cluster, fencing) = (node.ip(), node.fence_ip());
     format!(
@@ -158,7 +159,7 @@ WantedBy=multi-user.target
     )
 }
 
-/// Lets the lab in, beside whom else root lets in.
+/// Adds the lab's key to those with which root can log in.
 pub fn authorize(ssh_of_root: &Path, public_key: &Path) -> Result<()> {
     sh::make_dir(ssh_of_root)?;
     fs::set_permissions(ssh_of_root, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;

@@ -1,5 +1,5 @@
-//! A host that is a virtual machine: a kernel, an init and a disk of its own, under QEMU. What was not synced is lost with
-//! its power. Programs are run on it through ssh, over the fencing network.
+//! A host that is a virtual machine under QEMU, with a kernel, an init and a disk of its own. A power cut loses data
+//! that was not synced. The lab runs programs on it through ssh, over the fencing network.
 
 mod disk;
 mod guest;
@@ -24,7 +24,7 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// A boot takes one to two minutes of a core.
+/// The limit for a boot, which takes one to two minutes of a core.
 const BOOTS_WITHIN: Duration = Duration::from_secs(120);
 
 pub struct Vm;
@@ -51,11 +51,12 @@ impl Host for Vm {
     }
 
     fn deaden(&self, lab: &Lab, node: Node) -> Result<()> {
-        // One that its guest has shut down has no cables any more.
+        // A machine that its guest has shut down has no network links any more.
         if running(lab, node).is_some() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// The disk's server ends with its only client, and has settled by then what of the last writes is on the disk.
+    /// The disk's server ends with its only client. At that time it has settled which of the last writes are on the
+    /// disk.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         leave(lab, node);
         nbd::ended(lab, node)
@@ -88,7 +89,7 @@ impl Host for Vm {
         })
     }
 
-    /// It is in the tree that the disks were made of.
+    /// Does nothing, because the image is part of the tree that the disks are made of.
     fn import_image(&self, _: &Lab, _: Node, _: &Path, _: &str) -> Result<()> {
         Ok(())
     }
@@ -107,12 +108,13 @@ impl Host for Vm {
     }
 }
 
-/// Whether somebody is to type into it.
+/// Returns whether the words start an interactive shell.
 fn is_a_shell(words: &[&str]) -> bool {
     words == ["bash", "--login"]
 }
 
-/// An ssh client on the switch, whose connection to the host is kept: each new one costs an emulated machine seconds.
+/// Returns an ssh client on the switch with a persistent connection to the host, because each new one costs an emulated
+/// machine seconds.
 fn ssh(lab: &Lab, node: Node) -> Command {
     let mut command = Command::new("nsenter");
     command
@@ -127,7 +129,7 @@ fn ssh(lab: &Lab, node: Node) -> Command {
     command
 }
 
-/// Ends the connection that is kept. It may be one to a machine that is gone.
+/// Closes the persistent connection. Its machine may be gone.
 fn leave(lab: &Lab, node: Node) {
     if lab.node_dir(node).join("ssh").exists() {
         let _ = sh::output(ssh(lab, node).args(["-O", "exit", &node.fence_ip()]));
@@ -140,12 +142,12 @@ fn make_key(lab: &Lab) -> Result<()> {
         .map(drop)
 }
 
-/// A word as a shell takes it for one.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The record of the process that `pidfile` names.
+/// Returns the record of the process that `pidfile` names.
 fn record(pidfile: &Path) -> Result<Record> {
     let pid = std::fs::read_to_string(pidfile).map_err(|error| format!("{}: {error}", pidfile.display()))?;
     Record::of(pid.trim().parse()?)

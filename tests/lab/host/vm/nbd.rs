@@ -1,5 +1,5 @@
-//! A disk with a volatile cache, as an NBD server of one client. What is written is on the disk only once it was flushed:
-//! when the power goes, each block that was not may have come to the disk or not, or in part, as on a real one.
+//! A disk with a volatile cache, as an NBD server for one client. Written data is safe on the disk only after a flush.
+//! A power cut keeps each other block, loses it, or tears it, as on a real disk.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +23,7 @@ const OPTION_MAGIC: u64 = 0x4948_4156_454f_5054;
 const OPTION_REPLY_MAGIC: u64 = 0x0003_e889_0455_65a9;
 const REQUEST_MAGIC: u32 = 0x2560_9513;
 const REPLY_MAGIC: u32 = 0x6744_6698;
-/// Fixed newstyle, without 124 zeroes.
+/// Fixed newstyle, without the 124 zeroes.
 const HANDSHAKE_FLAGS: u16 = 0b11;
 const OPTION_EXPORT_NAME: u32 = 1;
 const OPTION_ABORT: u32 = 2;
@@ -32,19 +32,19 @@ const REPLY_ACK: u32 = 1;
 const REPLY_INFO: u32 = 3;
 const REPLY_UNSUPPORTED: u32 = 1 << 31 | 1;
 const INFO_EXPORT: u16 = 0;
-/// It has flags, and takes flushes.
+/// The export has flags, and accepts flushes.
 const EXPORT_FLAGS: u16 = 0b101;
 const READ: u16 = 0;
 const WRITE: u16 = 1;
 const DISCONNECT: u16 = 2;
 const FLUSH: u16 = 3;
 const INVALID: u32 = 22;
-/// More than QEMU asks for at once.
+/// A limit above QEMU's largest request.
 const LARGEST: u32 = 64 << 20;
 
 const BLOCK: u64 = BLOCK_LENGTH as u64;
 const BLOCK_LENGTH: usize = 4096;
-/// What a disk writes as one, or not at all.
+/// The unit that a disk writes as a whole or not at all.
 const SECTOR: usize = 512;
 
 pub fn socket(lab: &Lab, node: Node) -> PathBuf {
@@ -71,17 +71,17 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
     sh::wait_for(&format!("the disk of {node}"), Duration::from_secs(20), Duration::from_millis(5), listens)
 }
 
-/// Waits until the server has seen its client end.
+/// Waits until the server has noticed the end of its client.
 pub fn ended(lab: &Lab, node: Node) -> Result<()> {
     let Some(server) = Record::load(&server_record(lab, node)) else { return Ok(()) };
     if sh::wait_for_quietly(Duration::from_secs(20), Duration::from_millis(5), || !server.alive()) {
         return Ok(());
     }
-    // Nobody came.
+    // No client has connected.
     server.kill()
 }
 
-/// The server itself: for one client, and then it ends.
+/// Runs the server for one client, and then ends.
 pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
     nix::unistd::setsid()?;
     let image = File::options().read(true).write(true).open(disk::image(lab, node))?;
@@ -102,17 +102,17 @@ pub fn daemon(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// The disk, and what is in its cache only.
+/// The disk, and the blocks that are only in its cache.
 struct Disk {
     image: File,
     cache: BTreeMap<u64, Box<[u8; BLOCK_LENGTH]>>,
 }
 
-/// What became of the blocks that were in the cache only.
+/// The fate of the blocks that were only in the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Fate {
     lost: usize,
-    /// Some sectors are there.
+    /// Blocks of which some sectors are on the disk.
     torn: usize,
     kept: usize,
 }
@@ -150,7 +150,7 @@ impl Disk {
         Ok(())
     }
 
-    /// The machine that holds the image lives on: nothing needs to be synced there.
+    /// Writes the cache to the image. It needs no sync, because the machine that holds the image stays up.
     fn flush(&mut self) -> io::Result<()> {
         for (number, block) in std::mem::take(&mut self.cache) {
             self.image.write_all_at(&block[..], number * BLOCK)?;
@@ -158,7 +158,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Each block of the cache is lost, or on the disk, or sector by sector one or the other.
+    /// Loses each block of the cache, or writes it, or decides that for each sector.
     fn lose_power(&mut self, seed: u64) -> io::Result<Fate> {
         let (mut chance, mut fate) = (Random::new(seed), Fate::default());
         for (number, block) in std::mem::take(&mut self.cache) {
@@ -182,8 +182,8 @@ impl Disk {
     }
 }
 
-/// For the lab's self-test: what is read back is what was written, flushed or not, and of what was not flushed any part may be gone, be it
-/// the only block, the first or the last.
+/// Returns whether reads return what was written, flushed or not, and a power cut can lose any block that was not
+/// flushed: the only one, the first or the last. For the lab's self-test.
 pub fn loses_what_was_not_flushed() -> bool {
     reads_what_was_written().unwrap_or(false) && [1, 2, 9].into_iter().all(|blocks| loses_any(blocks).unwrap_or(false))
 }
@@ -192,7 +192,7 @@ fn reads_what_was_written() -> Result<bool> {
     let mut disk = disk_of(2)?;
     disk.write(0, &[1; BLOCK_LENGTH])?;
     disk.flush()?;
-    // Across the end of a block.
+    // The write crosses the end of a block.
     disk.write(BLOCK - 3, &[2; 6])?;
     let mut around = [0; 8];
     disk.read(BLOCK - 4, &mut around)?;
@@ -204,7 +204,8 @@ fn reads_what_was_written() -> Result<bool> {
     Ok(around == [1, 2, 2, 2, 2, 2, 2, 0] && is_there)
 }
 
-/// Each of so many blocks is lost after one power cut, torn after another, and there after a third; and nothing else changes.
+/// Returns whether each of so many blocks is lost in some power cut, torn in another and kept in a third, with no other
+/// change.
 fn loses_any(blocks: usize) -> Result<bool> {
     const SEEDS: u64 = 64;
     let mut seen = vec![Fate::default(); blocks];
@@ -231,7 +232,7 @@ fn loses_any(blocks: usize) -> Result<bool> {
             }
         }
         let is_behind_untouched = found[blocks * BLOCK_LENGTH..].iter().all(|byte| *byte == 0);
-        // A torn block may by chance have all its sectors, or none.
+        // A torn block may by chance keep all its sectors, or none.
         if !is_behind_untouched || counted.torn > fate.torn || fate.lost + fate.torn + fate.kept != blocks {
             return Ok(false);
         }
@@ -239,19 +240,19 @@ fn loses_any(blocks: usize) -> Result<bool> {
     Ok(seen.iter().all(|block| block.lost > 0 && block.torn > 0 && block.kept > 0))
 }
 
-/// An empty one, in memory of the machine alone.
+/// Returns an empty disk in the machine's memory.
 fn disk_of(blocks: usize) -> Result<Disk> {
     let image = File::from(nix::sys::memfd::memfd_create(c"tandem-lab-disk", nix::sys::memfd::MFdFlags::empty())?);
     image.set_len((blocks * BLOCK_LENGTH) as u64)?;
     Ok(Disk { image, cache: BTreeMap::new() })
 }
 
-/// A position within what one request carries.
+/// Converts an offset within one request.
 fn index(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }
 
-/// The handshake. Answers whether there is something to serve.
+/// Performs the handshake. Returns whether the client wants to use the disk.
 fn greet(client: &mut UnixStream, size: u64) -> io::Result<bool> {
     client.write_all(&MAGIC.to_be_bytes())?;
     client.write_all(&OPTION_MAGIC.to_be_bytes())?;
@@ -290,7 +291,7 @@ fn reply(client: &mut UnixStream, option: u32, kind: u32, data: &[u8]) -> io::Re
     client.write_all(data)
 }
 
-/// Answers requests until the client goes: with a word (true), or without one.
+/// Answers requests until the client disconnects (true) or vanishes (false).
 fn serve(client: &mut UnixStream, disk: &mut Disk) -> io::Result<bool> {
     loop {
         if u32::from_be_bytes(take(client)?) != REQUEST_MAGIC {

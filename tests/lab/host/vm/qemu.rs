@@ -1,4 +1,4 @@
-//! QEMU's command line: what a host's board has on it.
+//! QEMU's command line, which describes a host's hardware.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 
 const PROGRAM: &str = "qemu-system-x86_64";
-/// How long a kernel may take to say its first word, where the machine's own virtualization works.
+/// The time in which a kernel must print its first line if the machine's own virtualization works.
 const FIRST_WORD: Duration = Duration::from_secs(10);
 const SETTING: &str = "accelerator";
-/// A panic stands still until somebody cuts the power. What a machine looks for that has no real hardware is left out.
+/// The kernel's command line. A panic halts the machine until a power cut, and checks of real hardware are disabled.
 const KERNEL_LINE: &str = "root=/dev/vda rw console=ttyS0 quiet net.ifnames=0 mitigations=off nokaslr no_timer_check \
                            tsc=reliable apparmor=0 audit=0 panic=0";
 
@@ -26,12 +26,12 @@ pub fn check() -> Result<()> {
     }
 }
 
-/// What executes the guests' instructions.
+/// The accelerator that executes the guests' instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accelerator {
     /// The machine's own virtualization.
     Kvm,
-    /// QEMU translates them, ten to thirty times slower.
+    /// QEMU's translation, which is ten to thirty times slower.
     Tcg,
 }
 
@@ -43,13 +43,14 @@ impl Accelerator {
     fn options(self) -> [&'static str; 4] {
         match self {
             Self::Kvm => ["-accel", "kvm", "-cpu", "host"],
-            // A newer one costs an emulated boot seconds: programs use what it offers, and each of that is slow.
+            // A newer processor makes an emulated boot seconds longer, because programs then use instructions that are
+            // slow to emulate.
             Self::Tcg => ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Westmere,pcid=off"],
         }
     }
 }
 
-/// How much longer than on a host of namespaces everything is waited for.
+/// Returns the factor by which all waits are longer than on a host of namespaces.
 pub fn slower(lab: &Lab) -> u32 {
     match Accelerator::of(lab) {
         Accelerator::Kvm => 2,
@@ -57,7 +58,8 @@ pub fn slower(lab: &Lab) -> u32 {
     }
 }
 
-/// Finds out whether KVM is of use: some machines have one under which a distribution's kernel never gets to its first word.
+/// Determines whether KVM is usable, because under some machines' KVM a distribution's kernel never prints its first
+/// line.
 pub fn choose_accelerator(lab: &Lab) -> Result<()> {
     let works = Path::new("/dev/kvm").exists() && says_a_word(lab, Accelerator::Kvm)?;
     println!("virtual machines {}", if works { "by KVM" } else { "without KVM: all of it takes its time" });
@@ -80,12 +82,12 @@ fn says_a_word(lab: &Lab, accelerator: Accelerator) -> Result<bool> {
     Ok(said())
 }
 
-/// What a process of it can be told by.
+/// Returns a name that identifies its QEMU process.
 fn name(lab: &Lab, node: Node) -> String {
     format!("tandem-lab-{}-{node}", lab.name)
 }
 
-/// Switches the machine on. Its cables and its disk's server must be there already.
+/// Starts the machine. Its network links and its disk's server must exist already.
 pub fn start(lab: &Lab, node: Node) -> Result<()> {
     let dir = lab.node_dir(node);
     let (pidfile, said) = (dir.join("qemu.pid"), dir.join("qemu.log"));
@@ -99,7 +101,7 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
     command.args(["-display", "none", "-device", "virtio-rng-pci", "-device", "i6300esb", "-action", "watchdog=reset"]);
     command.arg("-kernel").arg(disk::kernel(lab)).arg("-initrd").arg(disk::initrd(lab));
     command.args(["-append", KERNEL_LINE]);
-    // The server honours each flush, and only those; QEMU itself keeps nothing back.
+    // The server honours each flush, and only flushes; QEMU itself caches nothing.
     command.arg("-drive").arg(format!(
         "driver=raw,file.driver=nbd,file.server.type=unix,file.server.path={},if=none,id=disk,cache.direct=off",
         nbd::socket(lab, node).display()
@@ -110,7 +112,8 @@ pub fn start(lab: &Lab, node: Node) -> Result<()> {
         command.args(["-netdev", &format!("tap,id=net{number},ifname={port},script=no,downscript=no")]);
         command.args(["-device", &format!("virtio-net-pci,netdev=net{number},mac={mac},romfile=")]);
     }
-    // The guest's journal, line by line, so that it is there whatever becomes of the guest; and what its kernel says.
+    // The guest's journal arrives line by line, so that it survives the guest. The serial port carries the kernel's
+    // messages.
     let messages = lab.messages(node);
     command.arg("-chardev").arg(format!("file,id=journal,append=on,path={}", messages.display()));
     command.args(["-device", "virtio-serial-pci", "-device", "virtserialport,chardev=journal,name=lab.journal"]);

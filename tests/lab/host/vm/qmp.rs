@@ -1,4 +1,4 @@
-//! QEMU's own report of a reset, with its time by this machine's clock.
+//! QEMU's own report of a reset, with the time on this machine's clock.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::os::unix::net::UnixStream;
@@ -24,7 +24,7 @@ impl Resets {
         Ok(Self { from: BufReader::new(stream) })
     }
 
-    /// Returns when the machine was reset, since the epoch.
+    /// Returns the time of the machine's next reset, since the epoch.
     pub fn next(&mut self, limit: Duration) -> Result<Duration> {
         let began = Instant::now();
         let mut line = Vec::new();
@@ -38,7 +38,7 @@ impl Resets {
                     }
                     line.clear();
                 }
-                // Half a line stays in there.
+                // An incomplete line stays in the buffer.
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -57,7 +57,7 @@ fn reset(line: &[u8]) -> Option<Duration> {
     Some(Duration::new(time["seconds"].as_u64()?, micros * 1_000))
 }
 
-/// For the lab's own checks: of QEMU's events, only a reset counts as one.
+/// Returns whether a reset, and no other event of QEMU's, counts as one. For the lab's self-test.
 pub fn knows_a_reset() -> bool {
     let line = br#"{"timestamp": {"seconds": 1795616240, "microseconds": 250000}, "event": "RESET", "data": {"guest": true, "reason": "guest-reset"}}"#;
     let other = br#"{"timestamp": {"seconds": 1795616240, "microseconds": 250000}, "event": "WATCHDOG", "data": {"action": "reset"}}"#;

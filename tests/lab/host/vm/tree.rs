@@ -1,5 +1,5 @@
-//! The root file system of the virtual machines before it becomes a disk: Debian's packages, Tandem's own installed by
-//! `apt`, etcd's image in podman's store.
+//! The root file system of the virtual machines before it becomes a disk: Debian's packages, Tandem's own packages
+//! installed by `apt`, and etcd's image in podman's store.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::release::{self, Release};
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// What a machine of its own needs; of each release the same names.
+/// The packages that a virtual machine needs. Their names are the same in each release.
 const PACKAGES: &[&str] = &[
     "linux-image-amd64",
     "systemd",
@@ -37,7 +37,7 @@ const PACKAGES: &[&str] = &[
     "netavark",
     "resource-agents",
 ];
-/// Runs in the tree as if it were the machine, in namespaces that end with it.
+/// A script that runs a program in the tree as if it were the machine, in namespaces that end with the program.
 const IN_TREE: &str = "set -e
     tree=$1; shift
     mount --make-rprivate /
@@ -48,15 +48,15 @@ const IN_TREE: &str = "set -e
     mount --rbind /dev \"$tree/dev\"
     mount -t tmpfs tmpfs \"$tree/run\"
     exec chroot \"$tree\" \"$@\"";
-/// Nothing that a package brings starts while there is no machine yet.
+/// A `policy-rc.d` that keeps services of packages from starting, because there is no machine yet.
 const NOTHING_STARTS: &str = "#!/bin/sh\nexit 101\n";
 
-/// The packages alone, made on first use and kept.
+/// Returns the tree of packages, which the first use makes.
 pub fn of_packages(release: Release) -> Result<PathBuf> {
     debian::root_tree(release.suite_of_a_vm(), PACKAGES)
 }
 
-/// The lab's own copy.
+/// Returns the path of the lab's own copy.
 pub fn path(lab: &Lab) -> PathBuf {
     lab.dir().join("tree")
 }
@@ -96,7 +96,7 @@ fn import_image(lab: &Lab, tree: &Path) -> Result<()> {
     Ok(fs::remove_file(tree.join(tar.trim_start_matches('/')))?)
 }
 
-/// A program in the tree.
+/// Runs a program in the tree.
 pub fn run(tree: &Path, words: &[&str]) -> Result<String> {
     sh::must(
         Command::new("unshare")

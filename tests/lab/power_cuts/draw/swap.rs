@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Blow, Draw, Kind, Role, s};
 use crate::random::Random;
 
-/// What a data dir holds at a boot instead of what the node left in it.
+/// The contents of a data dir at a boot, instead of what the node left in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swap {
     PutBack(PutBack),
@@ -17,16 +17,16 @@ pub enum Swap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PutBack {
     pub node: Role,
-    /// Whether the other node is in standby while the copy is made, so that the copied node is the sole voter.
+    /// True if the other node is in standby during the copy, so that the copied node is the sole voter.
     pub sole: bool,
-    /// Whether etcd runs while the copy is made. The host is frozen then.
+    /// True if etcd runs during the copy. The host is frozen then.
     pub running: bool,
-    /// From there to the copy.
+    /// The time from there to the copy.
     pub at: Duration,
-    /// From two voters after the copy to the outage.
+    /// The time from two voters after the copy to the outage.
     pub after: Duration,
     pub outage: Outage,
-    /// Whether the state of Tandem, Pacemaker and Corosync is put back as well.
+    /// True if the state of Tandem, Pacemaker and Corosync is put back as well.
     pub whole: bool,
 }
 
@@ -34,52 +34,52 @@ pub struct PutBack {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
     pub from: Role,
-    /// Whether Tandem's own files and the backups are copied, or the node keeps its own.
+    /// True if Tandem's own files and the backups are copied. Otherwise the node keeps its own.
     pub own_files: bool,
     /// The outage of the node that gets the copy.
     pub outage: Outage,
 }
 
-/// Nothing, for one boot: the disk is not mounted.
+/// An empty data dir for one boot, because the disk is not mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotMounted {
     pub node: Role,
-    /// Whether etcd ran with its own disk mounted before that boot, so that the node knows of the mount. Else the first boot of the mount is
-    /// the one without it.
+    /// True if etcd ran on its own disk before that boot, so that the node knows the mount. Otherwise that boot is the
+    /// first one after the mount was set up.
     pub known: bool,
     /// The outage before that boot.
     pub outage: Outage,
-    /// The time for which the node runs without its disk while the other one serves, and the outage after that. A node that
-    /// booted alone is cut at once, and then both nodes boot.
+    /// The time for which the node runs without its disk while the other one serves, and the outage after that. A node
+    /// that booted alone is cut at once, and then both nodes boot.
     pub next: Option<(Duration, Outage)>,
 }
 
-/// How the node goes off, and comes back. Its data changes, so it goes off first: the other node's data dir holds every
-/// acknowledged write.
+/// An outage of the node, and its return. The node goes off first because its data changes: the other node's data dir
+/// then holds every acknowledged write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// Whether Pacemaker is shut down first; else the power is cut.
+    /// True if Pacemaker is shut down first. Otherwise the power is cut.
     pub in_good_order: bool,
-    /// Where the other node goes off as well. Else it serves meanwhile.
+    /// The other node's outage, if it goes off as well. Otherwise it serves meanwhile.
     pub both: Option<Both>,
 }
 
-/// How the other node follows, and how both come back.
+/// The outage of the other node, and the return of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Both {
     pub apart: Duration,
     pub back: Return,
 }
 
-/// How both nodes come back.
+/// The return of both nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Return {
     Together {
         first: Role,
         apart: Duration,
     },
-    /// The node with the other data boots alone, and then the other one. With `quorum` an operator grants it quorum, so that
-    /// its Pacemaker fences the other node and starts etcd.
+    /// The node with the swapped data boots alone, and then the other one. With `quorum` an operator grants it quorum,
+    /// so that its Pacemaker fences the other node and starts etcd.
     Alone {
         quorum: bool,
     },
@@ -97,7 +97,7 @@ impl Swap {
         let at = random.up_to(Duration::from_secs(2));
         let after = Duration::from_secs(1) + random.up_to(Duration::from_secs(4));
         let outage = Outage::drawn(random);
-        // A whole machine that is put back and granted quorum holds nothing that contradicts its data.
+        // A whole machine that is put back and granted quorum would have no state that contradicts its data.
         let whole = random.below(3) == 0 && !outage.grants_quorum();
         Self::PutBack(PutBack { node, sole, running, at, after, outage, whole })
     }
@@ -136,7 +136,7 @@ impl Outage {
     /// Draws an outage. Both nodes go off in three of four; half of these boot the node alone, half of those with quorum.
     fn drawn(random: &mut Random) -> Self {
         let in_good_order = random.below(2) == 0;
-        // From nothing to what a survivor needs to run standalone and take writes.
+        // From no time at all to the time in which a survivor runs standalone and takes writes.
         let longest = if random.below(2) == 0 { Duration::from_secs(1) } else { Duration::from_secs(14) };
         let apart = random.up_to(longest);
         let back = match random.below(4) {
@@ -155,7 +155,7 @@ impl Outage {
         self.both.is_some_and(|both| both.back == Return::Alone { quorum: true })
     }
 
-    /// Returns the words for an outage of this node.
+    /// Describes an outage of this node.
     fn words(self, node: Role) -> String {
         let how = format!("the {} is {}", node.word(), if self.in_good_order { "shut down" } else { "cut" });
         let Some(Both { apart, back }) = self.both else { return format!("{how} and back, the other serves") };
@@ -203,8 +203,8 @@ impl NotMounted {
     }
 }
 
-/// Returns whether every way is drawn, the same one for the same seed, and none that cannot be judged. A series of all kinds
-/// draws none. For the lab's own checks.
+/// Returns whether every way is drawn, the same one for the same seed, and none that cannot be judged. A series of all
+/// kinds draws none. For the lab's self-test.
 pub fn draws_every_swap() -> bool {
     const SEEDS: u64 = 300;
     let all = |kind: Kind| (0..SEEDS).map(move |seed| Draw::new(seed, Some(kind), true));

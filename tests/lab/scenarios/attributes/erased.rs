@@ -1,5 +1,6 @@
-//! The survivor's record is erased from the CIB while its peer, which lost power, is fenced. So does the controller of a machine that
-//! stood still and goes on, right before it is fenced: the survivor has the record written again, and goes on.
+//! The survivor's record is erased from the CIB while its peer, which lost power, is fenced. The controller of a
+//! machine that froze and resumes does that right before it is fenced. The survivor has the record written again, and
+//! runs standalone.
 
 use std::time::Duration;
 
@@ -17,11 +18,11 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let survivor = lost.other();
     let mut writers = crate::scenarios::writing(lab)?;
     crate::redundant::wait(lab)?;
-    // It does not come back: what the survivor lacks nobody brings.
+    // The lost node stays off, so that data which the survivor lacks cannot return.
     lab.set("boot-delay", "3600")?;
     steps::cut(lab, lost)?;
-    // The attribute manager that writes for both may have been the lost node's; its successor writes all that it has. No etcd has a
-    // leader now, so nobody publishes anything either.
+    // The attribute writer may have been on the lost node. Its successor writes all attributes that it has. No etcd has
+    // a leader now, so no agent publishes anything either.
     steps::wait_peer_gone(lab, survivor)?;
     std::thread::sleep(Duration::from_millis(300));
     erase(lab, survivor)?;
@@ -31,7 +32,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     took_over.map(drop)
 }
 
-/// An attribute manager writes again what anybody else deletes, but not what a controller does: 'cibadmin' says that it is one.
+/// Erases the record. The attribute manager restores what any program but a controller deletes, so `cibadmin` poses as
+/// `crmd`.
 fn erase(lab: &Lab, node: Node) -> Result<()> {
     let place = format!("//node_state[@uname='{node}']/transient_attributes");
     let script = format!(

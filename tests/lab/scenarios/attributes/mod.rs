@@ -1,4 +1,4 @@
-//! Attributes in the CIB that are of another time, or are gone although they are of this one.
+//! Attributes in the CIB that are outdated, or are missing although they are current.
 
 mod erased;
 mod stale;
@@ -6,7 +6,7 @@ mod stuck;
 
 use super::table::{Scenario, scenario};
 
-/// In the order in which they run.
+/// The scenarios, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("stale_attributes", "attributes of another time are left by hand", stale::run),
     scenario(

@@ -1,5 +1,5 @@
-//! Attributes of another time, another agent or a tired hand: none of them makes anybody force, wipe or refuse, and those
-//! that are ours are put right.
+//! Attributes of another time or another agent, or left by hand. None of them makes an agent force, wipe or refuse, and
+//! the agents correct their own.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Cluster properties: name and value.
+/// Cluster properties, as name and value.
 const PROPERTIES: &[(&str, &str)] =
     &[("standalone_node", "node2"), ("learner_node", "node1"), ("etcd_primary", "node7")];
-/// Attributes of a node: name, value, lifetime.
+/// Attributes of a node, as name, value and lifetime.
 const ATTRIBUTES: &[(&str, &str, &str)] = &[
     ("force_new_cluster", "rubbish", "reboot"),
     ("restart_no_leave", "1", "reboot"),
@@ -66,7 +66,8 @@ fn leave(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// In a monitor at the latest: there are two voters, so nobody is alone, nobody learns, and nothing is to be chosen.
+/// Waits until the agents correct the properties, in a monitor at the latest. With two voters no node is standalone,
+/// none is a learner, and no choice is pending.
 fn put_right(lab: &Lab) -> Result<()> {
     let query = |name: &str| {
         let words = ["crm_attribute", "--type", "crm_config", "--name", name, "--query", "--quiet"];

@@ -1,6 +1,7 @@
-//! A node leaves in good order, and its transient attributes are back in the CIB: so Pacemaker up to 3.0.1 can leave them, when a
-//! new attribute writer puts back what it remembers. They are nobody's word: the survivor does not see a record of that node, and
-//! the node, once it is back, neither takes a wish for its own nor tries for ever to take back what Pacemaker cannot delete.
+//! A node leaves in good order, and its transient attributes are back in the CIB. Pacemaker up to 3.0.1 can do that
+//! when a new attribute writer restores what it remembers. The survivor does not use a record of that node. Once the
+//! node is back, it does not take a wish as its own. It does not endlessly retry to delete what Pacemaker cannot
+//! delete.
 
 use std::time::Duration;
 
@@ -16,9 +17,9 @@ use crate::up::Wish;
 
 const LEAVES: Node = Node::Two;
 const STAYS: Node = Node::One;
-/// Wishes that somebody left, one for each thing that would be believed.
+/// Wishes that were left behind, one for each effect that they would have.
 const WISHES: [&str; 2] = ["force_new_cluster", "restart_no_leave"];
-/// A monitor comes every five seconds.
+/// The time of several monitors, one every five seconds.
 const A_FEW_MONITORS: Duration = Duration::from_secs(15);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -36,7 +37,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 
     pacemaker::begin(lab, LEAVES)?;
     crate::etcd::wait_two_voters(lab, Duration::from_secs(120))?;
-    // Its attribute manager may have wiped them as it started, or not.
+    // The node's attribute manager may have removed them as it started, or not.
     put_back(lab, &record)?;
     std::thread::sleep(A_FEW_MONITORS);
     let plan = host::said(lab, LEAVES, &["tandem", "explain"]);
@@ -53,7 +54,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nothing_forced(lab, logs)
 }
 
-/// Past the attribute managers, as nobody but Pacemaker itself writes: `record` and the wishes, for the node that leaves.
+/// Writes `record` and the wishes for the node that left, directly into the CIB. Only Pacemaker itself bypasses the
+/// attribute managers so.
 fn put_back(lab: &Lab, record: &str) -> Result<()> {
     let (id, name) = (LEAVES.number(), LEAVES.name());
     let pair = |key: &str, value: &str| {
@@ -61,7 +63,7 @@ fn put_back(lab: &Lab, record: &str) -> Result<()> {
         format!("<nvpair id=\"status-{id}-{key}\" name=\"{key}\" value=\"{value}\"/>")
     };
     let wishes = WISHES.map(|key| pair(key, name)).concat();
-    // While the node is there, the record is its own.
+    // While the node is online, the record is its own.
     let gone = !cluster::online(lab, STAYS).contains(&LEAVES);
     let record = if gone { pair("etcd_record", record) } else { String::new() };
     let xml = format!(
@@ -74,7 +76,7 @@ fn put_back(lab: &Lab, record: &str) -> Result<()> {
     Ok(())
 }
 
-/// The wishes that the CIB shows for that node.
+/// Returns the wishes that the CIB contains for that node.
 fn stuck(lab: &Lab) -> Vec<&'static str> {
     let there = |name: &&str| host::must(lab, STAYS, &["cibadmin", "--query", "--xpath", &place(name)]).is_ok();
     WISHES.into_iter().filter(there).collect()

@@ -1,4 +1,5 @@
-//! Clients whose certificate comes from a node's files, as `etcdctl` has it there, and one that shakes hands anew for each write.
+//! Clients that use a certificate from a node's files, as `etcdctl` there does, and a client that connects anew for
+//! each write.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +16,12 @@ use crate::state::Lab;
 use crate::tls;
 
 const FILES: [&str; 3] = ["ca.crt", "client.crt", "client.key"];
-/// Longer than a busy machine makes anybody wait: what takes longer was refused.
+/// The time-out of a write. Even a busy machine answers sooner, so a write that takes longer was refused.
 const PATIENCE: Duration = Duration::from_secs(8);
 const BETWEEN: Duration = Duration::from_millis(20);
 const LOOKS: Duration = Duration::from_millis(100);
 
-/// As long as it is there, the lab's clients have what the first node's files for them hold.
+/// A background copy of the first node's client files to the lab's clients, for as long as this exists.
 pub(super) struct Following {
     ends: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -32,7 +33,7 @@ impl Following {
         let (lab, seen) = (lab.clone(), Arc::clone(&ends));
         let thread = std::thread::spawn(move || {
             while !seen.load(Ordering::Relaxed) {
-                // Between two renames there is nothing to read: then the next time.
+                // Between two renames a file may be missing: the next round reads it.
                 let _ = take(&lab);
                 std::thread::sleep(LOOKS);
             }
@@ -51,7 +52,7 @@ impl Drop for Following {
     }
 }
 
-/// From the node's disk, which is there while the node is off, too.
+/// Copies the files from the node's disk, which is readable while the node is off.
 fn take(lab: &Lab) -> Result<()> {
     let dir = lab.disk(NODES[0], "etc").join("tandem/pki");
     for name in FILES {
@@ -66,16 +67,16 @@ fn take(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// What became of the connections.
+/// The results of the connections.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knocked {
     pub(super) served: usize,
     pub(super) refused: Vec<String>,
-    /// How many of a node's came to nothing one after the other, at most.
+    /// The longest run of failures of one node.
     pub(super) in_a_row: usize,
 }
 
-/// Connects anew for each write, to one node and the other.
+/// A client that connects anew for each write, to the two nodes in turn.
 pub(super) struct Knocks {
     ends: Arc<AtomicBool>,
     knocked: Arc<Mutex<Knocked>>,
@@ -106,12 +107,12 @@ impl Knocks {
         Self { ends, knocked, thread: Some(thread) }
     }
 
-    /// How many were served so far.
+    /// Returns the number of writes so far.
     pub(super) fn served(&self) -> usize {
         self.knocked.lock().unwrap_or_else(PoisonError::into_inner).served
     }
 
-    /// Once each node was knocked at again.
+    /// Waits until each node has accepted new connections.
     pub(super) fn go_on(&self) -> Result<()> {
         let before = self.served();
         sh::wait_for("new connections", Duration::from_secs(60), Duration::from_millis(50), || {

@@ -1,4 +1,4 @@
-//! The CA is replaced, and it does not go smoothly: a node is off, loses its power, or the commands are killed.
+//! The CA is replaced with interruptions: a node is off, a node loses its power, or the commands are killed.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// More than a rotation has changes on both nodes.
+/// A number above that of the changes of a rotation on both nodes.
 const CHANGES: usize = 40;
-/// It says so before each of them.
+/// The message that precedes each change.
 const CHANGED: &str = "it is changed now";
-/// No node that fencing switches on is there within a scenario.
+/// The boot delay that keeps a node off for the rest of the scenario, even if it is fenced.
 const STAYS_OFF: &str = "100000";
 
 pub(super) fn node_off(lab: &Lab, wish: Wish) -> Result<()> {
@@ -53,22 +53,22 @@ pub(super) fn node_off(lab: &Lab, wish: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// Of what a node's file for etcd holds.
+/// Returns the issuer of the certificate in a node's file for etcd.
 fn issuer(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["openssl", "x509", "-noout", "-issuer", "-in", &format!("{PKI}/etcd.crt")])
 }
 
-/// The first CA of the other node's bundle is the old one, as long as that was not dropped.
+/// Returns whether `issuer` is the old CA: the first one of the other node's bundle, until it is dropped.
 fn old_issuer(lab: &Lab, issuer: &str) -> bool {
     let subject = format!("openssl x509 -noout -subject -in {PKI}/ca.crt");
     let subject = host::said(lab, HERE, &["sh", "-c", &subject]);
     subject.trim().trim_start_matches("subject=") == issuer.trim().trim_start_matches("issuer=")
 }
 
-/// What cuts it off.
+/// The interruption of the commands.
 #[derive(Clone, Copy, Debug)]
 enum Blow {
-    /// Both commands.
+    /// SIGKILL to both commands.
     Sigkill,
     Power(Node),
 }
@@ -95,7 +95,8 @@ pub(super) fn by_power(lab: &Lab, wish: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// One rotation, which is cut off at its first change, typed again, cut off at the next one, and so on to its end.
+/// Runs a rotation that is interrupted at its first change, typed again, interrupted at the next one, and so on to its
+/// end.
 fn again_and_again(lab: &Lab, blow: Blow) -> Result<()> {
     let old = replaced::in_use(lab)?;
     let mut made = 0;
@@ -105,7 +106,7 @@ fn again_and_again(lab: &Lab, blow: Blow) -> Result<()> {
             None => made += 1,
             Some(done) => {
                 done.must_be(0)?;
-                // Where the first node was through, the other one may have something left.
+                // When the first node is done, the other one may still have work.
                 finish(lab, &done)?;
                 println!("   {blow:?}: cut off {made} times");
                 must("it was cut off at most of its steps", made, |made| *made >= 5)?;
@@ -116,7 +117,8 @@ fn again_and_again(lab: &Lab, blow: Blow) -> Result<()> {
     Err(format!("it does not come to its end, typed {CHANGES} times").into())
 }
 
-/// Types both commands, and cuts them off at the next change that either makes. Answers what the first one came to where there was none.
+/// Types both commands, and interrupts them at the next change of either. Returns the first one's result if there was
+/// no change.
 fn once(lab: &Lab, line: &str, blow: Blow) -> Result<Option<Done>> {
     let mut first = Typed::begin(lab, HERE, line)?;
     let second = match replaced::carry(lab, &mut first) {
@@ -161,7 +163,7 @@ fn once(lab: &Lab, line: &str, blow: Blow) -> Result<Option<Done>> {
     Ok(None)
 }
 
-/// What was typed on the first node and had come to its end there: the other node's part is typed until it has, too.
+/// Types the other node's command until it is done, too, after the first node's command has completed.
 fn finish(lab: &Lab, first: &Done) -> Result<()> {
     if seen::nothing_is_under_way(lab).is_ok() {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `tandem certs install` under writers: what would lock a node out is refused and changes nothing, a site's CA is replaced by another
-//! one of the site's, and its certificates without a restart.
+//! `tandem certs install` under writers. It refuses files that would lock a node out, and changes nothing then. A
+//! site's CA is replaced by another one of the site, and its certificates are replaced without a restart.
 
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ use crate::state::Lab;
 use crate::tls::{self, Authority};
 use crate::up::Wish;
 
-/// Where the resource of the lab's clusters has them.
+/// The files that the resource of the lab's clusters uses.
 const CERT: &str = "/etc/tandem/etcd.crt";
 const KEY: &str = "/etc/tandem/etcd.key";
-/// What an operator has been sent. Not below /root: that is one for both hosts where they are not blank.
+/// The directory for files that the site sent to the operator. It is not below `/root`, which both hosts share unless
+/// they are blank.
 const SENT: &str = "/etc/tandem/sent";
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -65,7 +66,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// Each is typed where the old CA alone is trusted on both nodes.
+/// Types commands that must be refused, while both nodes trust the old CA alone.
 fn refusals(lab: &Lab, site: &Authority) -> Result<()> {
     let other = Authority::new("Site CA of nobody")?;
     send_pair(lab, HERE, "foreign", other.issue("etcd", tls::etcd_names(HERE))?)?;
@@ -91,7 +92,7 @@ fn refusals(lab: &Lab, site: &Authority) -> Result<()> {
     Ok(())
 }
 
-/// It says so, and every file and every etcd is what it was.
+/// Checks that the command is refused with `what`, and that no file and no etcd has changed.
 fn refused(lab: &Lab, words: &str, what: &str) -> Result<()> {
     let before = (files(lab)?, seen::starts(lab)?);
     let (code, said) = host::typed(lab, HERE, &format!("cd /etc/tandem; tandem certs install {words}"))?;
@@ -112,7 +113,7 @@ fn files(lab: &Lab) -> Result<[String; 2]> {
     Ok([one?, two?])
 }
 
-/// A file of CAs that is another one than before: etcd here is restarted, and no other.
+/// Installs a different file of CAs. The command restarts etcd on this node only.
 fn restarts(lab: &Lab, node: Node, file: &str) -> Result<()> {
     let before = seen::starts(lab)?;
     let said = installed(lab, node, &format!("--ca {SENT}/{file}"))?;
@@ -123,7 +124,7 @@ fn restarts(lab: &Lab, node: Node, file: &str) -> Result<()> {
     etcd::wait_two_voters(lab, LIMIT).map(drop)
 }
 
-/// A certificate with its key: etcd shows it with the next handshake.
+/// Installs a certificate with its key. etcd shows it in the next handshake, without a restart.
 fn shows(lab: &Lab, node: Node, name: &str) -> Result<()> {
     let said = installed(lab, node, &format!("--cert {SENT}/{name}.crt --key {SENT}/{name}.key"))?;
     must("it says that etcd shows it", said, |said| said.contains("; etcd shows it") && !said.contains("restarted"))?;
@@ -155,7 +156,7 @@ fn send_pair(lab: &Lab, node: Node, name: &str, (cert, key): (String, String)) -
     send(lab, node, &format!("{name}.key"), &key)
 }
 
-/// The lab's clients have a certificate of the new CA from now on, and trust these.
+/// Gives the lab's clients a certificate of the new CA, and `trusted` as their CAs.
 fn become_a_client(lab: &Lab, site: &Authority, trusted: &str) -> Result<()> {
     let (cert, key) = site.issue("client", vec!["lab-client".to_owned()])?;
     for (name, text) in [("ca.crt", trusted), ("client.crt", &cert), ("client.key", &key)] {

@@ -1,5 +1,5 @@
-//! `tandem certs` on clusters that run: certificates are renewed without a refused connection, the CA is replaced without a gap that
-//! matters, whatever is off, dies or is killed meanwhile.
+//! `tandem certs` on running clusters. Certificates are renewed without a refused connection. The CA is replaced
+//! without a long gap, even if a node is off or dies, or a command is killed meanwhile.
 
 mod clients;
 mod cut_off;
@@ -13,7 +13,7 @@ use super::table::{Needs, Scenario, scenario};
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// In the order in which they run: those that go on in each other's lab together.
+/// The scenarios, in the order in which they run, so that those that share a lab are adjacent.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "certs_renewed",
@@ -65,7 +65,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .nightly(),
 ];
 
-/// Two voters with a CA of Tandem's own.
+/// Sets up two voters with a CA of Tandem's own.
 pub(super) fn set_up(lab: &Lab) -> Result<()> {
     setup::by_default(lab)
 }

@@ -1,4 +1,4 @@
-//! Certificates are renewed under writers, and under a client that shakes hands anew for each write.
+//! Certificates are renewed under writers, and under a client that connects anew for each write.
 
 use super::super::steps;
 use super::clients::{Following, Knocked, Knocks};
@@ -35,7 +35,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// On both nodes, one after the other.
+/// Types `line` on both nodes, one after the other, while a client connects.
 fn while_knocked(lab: &Lab, line: &str) -> Result<Knocked> {
     let knocks = Knocks::begin(lab);
     knocks.go_on()?;

@@ -1,4 +1,4 @@
-//! The CA is replaced under writers: how long nobody can write, and what is left of the old one.
+//! The CA is replaced under writers. The checks are the length of the gap in the writes, and remains of the old CA.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::tls;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// A CA of today is not replaced unasked, and the lab's are of today.
+/// The command with the confirmation that a CA of today needs, because the lab's CA is always new.
 pub(super) const ROTATE: &str = "tandem certs rotate-ca --again --yes";
-/// The same where it goes on: then nothing new is wanted.
+/// The command to continue a rotation, which needs no such confirmation.
 pub(super) const GO_ON: &str = "tandem certs rotate-ca --yes";
 const WRITTEN: &str = "/etc/tandem/certs-node2.join";
 const CARRIED: &str = "/root/carried-certs.join";
 pub(super) const JOIN: &str = "tandem certs join /root/carried-certs.join";
-/// Nobody waits longer than that for a write.
+/// The longest acceptable wait for a write.
 pub(super) const GAP: Duration = Duration::from_secs(5);
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -69,7 +69,7 @@ pub(super) fn in_use(lab: &Lab) -> Result<seen::Ca> {
     Ok(ca)
 }
 
-/// Waits until the first node has written the other one's file, and carries it over.
+/// Waits until the first node has written the other one's file, and copies that over.
 pub(super) fn carry(lab: &Lab, first: &mut Typed) -> Result<()> {
     let what = format!("{HERE} to write {WRITTEN}");
     let content = sh::wait_for(&what, Duration::from_secs(60), Duration::from_millis(50), || {
@@ -92,7 +92,7 @@ pub(super) fn two_commands(lab: &Lab, line: &str) -> Result<[Done; 2]> {
     Ok([first, second.done()?])
 }
 
-/// Two voters, one CA, nothing of the old one; and no write had to wait long so far.
+/// Checks that the CA is replaced, and that no write had to wait long so far.
 fn well_replaced(lab: &Lab, old: &seen::Ca, writers: &Writers) -> Result<()> {
     replaced(lab, old)?;
     let (wait, at) = writers.longest_wait();
@@ -101,7 +101,7 @@ fn well_replaced(lab: &Lab, old: &seen::Ca, writers: &Writers) -> Result<()> {
     Ok(())
 }
 
-/// Two voters, one CA, and nothing of the old one.
+/// Checks for two voters, one CA, and no remains of the old CA.
 pub(super) fn replaced(lab: &Lab, old: &seen::Ca) -> Result<()> {
     crate::etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     old.must_be_gone(lab)?;
@@ -110,7 +110,7 @@ pub(super) fn replaced(lab: &Lab, old: &seen::Ca) -> Result<()> {
     NODES.into_iter().try_for_each(|node| seen::shown_is_so(lab, node))
 }
 
-/// A client that somebody else has brought its certificate to needs a new one before the old CA goes.
+/// Keeps the old CA until an externally managed client has a new certificate.
 pub(super) fn keeping(lab: &Lab, _: Wish) -> Result<()> {
     let old = in_use(lab)?;
     issued(lab, "before")?;
@@ -129,7 +129,7 @@ pub(super) fn keeping(lab: &Lab, _: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// The lab's clients are brought a certificate that is issued now.
+/// Issues a certificate, and gives it to the lab's clients.
 fn issued(lab: &Lab, name: &str) -> Result<()> {
     let dir = format!("/root/issued-{name}");
     let (code, said) = host::typed(lab, HERE, &format!("tandem certs issue --name {name} --out {dir}"))?;
@@ -142,7 +142,7 @@ fn issued(lab: &Lab, name: &str) -> Result<()> {
     host::must(lab, HERE, &["rm", "-r", &dir]).map(drop)
 }
 
-/// Both ends of whatever was typed have noticed the end of the other.
+/// Waits until both commands have noticed the end of the other one.
 pub(super) fn end_leftovers(lab: &Lab, node: Node) -> Result<()> {
     let none = || host::must(lab, node, &["sh", "-c", "! pgrep -f '^tandem certs'"]).ok().map(drop);
     sh::wait_for(&format!("'tandem certs' on {node} to end"), Duration::from_secs(90), Duration::from_millis(300), none)

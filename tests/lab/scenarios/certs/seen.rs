@@ -1,4 +1,4 @@
-//! What there is to see of certificates: in the handshakes, by a program that is not ours, and in the files of both nodes.
+//! Observations of certificates: in handshakes as OpenSSL reports them, and in the files of both nodes.
 
 use std::collections::BTreeSet;
 
@@ -13,20 +13,20 @@ use crate::state::Lab;
 
 pub(super) const PKI: &str = "/etc/tandem/pki";
 const PORTS: [u16; 2] = [2379, 2380];
-/// Where whatever is kept of a CA would be.
+/// The directories in which remains of a CA could be.
 const PLACES: &str = "/etc /root /run /var/lib/tandem /tmp";
 
-/// One port of an etcd, as OpenSSL sees it.
+/// The handshake of one port of an etcd, as OpenSSL reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Handshake {
-    /// SHA-256, as `tandem certs show --json` has it.
+    /// The SHA-256 fingerprint in the format of `tandem certs show --json`.
     pub(super) fingerprint: String,
     pub(super) issuer: String,
     /// The names of the CAs that it trusts.
     pub(super) trusts: BTreeSet<String>,
 }
 
-/// Both ports of a node's etcd, asked from that node with its own certificate, which the peer's port takes, too.
+/// Connects to both ports of a node's etcd from that node, with its own certificate, which the peer port accepts, too.
 pub(super) fn handshakes(lab: &Lab, node: Node, cert: &str, key: &str) -> Result<Vec<Handshake>> {
     PORTS.iter().map(|port| handshake(lab, node, *port, cert, key)).collect()
 }
@@ -52,12 +52,12 @@ fn handshake(lab: &Lab, node: Node, port: u16, cert: &str, key: &str) -> Result<
     })
 }
 
-/// A name without what OpenSSL writes around it.
+/// Removes OpenSSL's decorations from a name.
 fn plain(name: &str) -> String {
     name.trim_start_matches("CN").trim_start_matches([' ', '=']).trim_matches('"').to_owned()
 }
 
-/// Both nodes show a certificate of one issuer on each port, and trust nobody else. Answers whose.
+/// Checks that both nodes show certificates of one issuer on each port, and trust no other one. Returns the issuer.
 pub(super) fn one_ca(lab: &Lab) -> Result<String> {
     let mut names = BTreeSet::new();
     for node in NODES {
@@ -72,25 +72,25 @@ pub(super) fn one_ca(lab: &Lab) -> Result<String> {
     Ok(names.into_iter().next().unwrap_or_default())
 }
 
-/// A CA of which nothing may be left, known by lines of its certificate and of its key that no other one has.
+/// A CA to search for, identified by lines of its certificate and of its key that no other CA has.
 #[derive(Clone, Debug)]
 pub(super) struct Ca(Vec<String>);
 
-/// The CA that signs on a node.
+/// Reads the CA that signs on a node.
 pub(super) fn ca(lab: &Lab, node: Node) -> Result<Ca> {
     let mut lines = Vec::new();
     for name in ["ca.crt", "ca.key"] {
         let text = host::must(lab, node, &["cat", &format!("{PKI}/{name}")])?;
         let certificates = text.matches("-----BEGIN").count();
         must(&format!("{name} holds one thing"), certificates, |count| *count == 1)?;
-        // The first one begins as that of other keys of the kind does.
+        // The first line is the same in other keys of this kind.
         lines.extend(text.lines().nth(2).map(str::to_owned));
     }
     Ok(Ca(must("a CA has a certificate and a key", lines, |lines| lines.len() == 2)?))
 }
 
 impl Ca {
-    /// The files of a node that hold something of it.
+    /// Returns the files of a node that contain a line of the CA.
     fn on(&self, lab: &Lab, node: Node) -> Result<Vec<String>> {
         let words: Vec<String> = self.0.iter().map(|line| format!("-e '{line}'")).collect();
         let script = format!("grep -rlF {} {PLACES} 2>/dev/null; true", words.join(" "));
@@ -98,7 +98,7 @@ impl Ca {
         Ok(found.lines().map(str::to_owned).collect())
     }
 
-    /// It is on both nodes.
+    /// Checks that both nodes have the CA.
     pub(super) fn must_be_in_use(&self, lab: &Lab) -> Result<()> {
         for node in NODES {
             must(&format!("the CA is in the files of {node}"), self.on(lab, node)?, |found| found.len() >= 2)?;
@@ -106,7 +106,7 @@ impl Ca {
         Ok(())
     }
 
-    /// Nothing of it is on either node.
+    /// Checks that neither node has any remains of the CA.
     pub(super) fn must_be_gone(&self, lab: &Lab) -> Result<()> {
         for node in NODES {
             must(&format!("nothing of the old CA is left on {node}"), self.on(lab, node)?, Vec::is_empty)?;
@@ -115,7 +115,7 @@ impl Ca {
     }
 }
 
-/// Nothing of a rotation is left: no CA to come, and no file for the other node.
+/// Checks that no remains of a rotation exist: no CA to come, and no file for the other node.
 pub(super) fn nothing_is_under_way(lab: &Lab) -> Result<()> {
     for node in NODES {
         let script = format!("ls {PKI}/next.* {PKI}/.*.new /etc/tandem/*.join /root/*.join 2>/dev/null; true");
@@ -128,7 +128,8 @@ pub(super) fn nothing_is_under_way(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// `tandem certs show --json` on `node` tells what OpenSSL sees: what each etcd shows, and that it is in the file.
+/// Checks that `tandem certs show --json` on `node` agrees with OpenSSL: the certificate of each etcd is the one in the
+/// file.
 pub(super) fn shown_is_so(lab: &Lab, node: Node) -> Result<()> {
     let (code, said) = host::typed(lab, node, "tandem certs show --json 2>/dev/null")?;
     must("certs show's exit code", code, |code| *code == 0)?;
@@ -151,7 +152,7 @@ pub(super) fn shown_is_so(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// When the etcd of each node was started: container and process.
+/// Returns the start of each node's etcd, as container and process.
 pub(super) fn starts(lab: &Lab) -> Result<[String; 2]> {
     let of = |node: Node| -> Result<String> {
         let format = "{{.State.Pid}} {{.State.StartedAt}}";

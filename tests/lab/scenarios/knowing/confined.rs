@@ -1,6 +1,6 @@
-//! The collector under what its unit forbids, as far as that can be had without systemd: root with the few capabilities that
-//! `tandem-collect.service` leaves it, no way to new ones, a system that cannot be written, no /root. It publishes, writes what it
-//! has to write and brings events to their recipients all the same.
+//! The collector under the restrictions of its unit, as far as possible without systemd. It is root with the few
+//! capabilities of `tandem-collect.service`, cannot gain privileges, and has a read-only system without `/root`. It
+//! still publishes, writes its files, and delivers events.
 
 use std::time::Duration;
 
@@ -21,10 +21,10 @@ use crate::up::Wish;
 const UNIT: &str = include_str!("../../../../systemd/tandem-collect.service");
 const NODE: Node = Node::One;
 const ALERT: &str = "tandem";
-/// Where a recipient and node_exporter have their files.
+/// The directories of a recipient's and of node_exporter's files.
 const EVENTS: &str = "/var/log/tandem-events";
 const TEXTFILES: &str = "/var/lib/prometheus/node-exporter";
-/// What ProtectSystem, ProtectControlGroups, ProtectKernelTunables and ProtectHome come to.
+/// The mounts that ProtectSystem, ProtectControlGroups, ProtectKernelTunables and ProtectHome would make.
 const MOUNTS: &str = "mount --bind /proc/sys /proc/sys; \
                       for place in /usr /sys/fs/cgroup /sys /proc/sys; do mount -o remount,bind,ro $place; done; \
                       mount -t tmpfs -o ro,mode=000 tmpfs /root";
@@ -40,7 +40,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let capabilities = capabilities()?;
     for (more, may) in [("", true), (",-dac_override", false)] {
         host::must(lab, NODE, &["rm", "-f", EVENTS])?;
-        // Something to bring, which the next one brings.
+        // The event is for the next collection to deliver.
         happens(lab)?;
         let call = format!(
             "set -e; {MOUNTS}; exec setpriv --no-new-privs --bounding-set=-all{capabilities}{more} \
@@ -57,14 +57,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     collector::forget(lab)
 }
 
-/// As `setpriv` takes them: `,+chown,+dac_override`.
+/// Returns the unit's capabilities in the form of `setpriv`: `,+chown,+dac_override`.
 fn capabilities() -> Result<String> {
     let line = UNIT.lines().find_map(|line| line.strip_prefix("CapabilityBoundingSet=")).ok_or("it names none")?;
     let names = line.split_whitespace().map(|name| name.trim_start_matches("CAP_").to_lowercase());
     Ok(names.fold(String::new(), |all, name| all + ",+" + &name))
 }
 
-/// Something that Pacemaker's user tells.
+/// Runs the alert agent as Pacemaker's user, which adds an event.
 fn happens(lab: &Lab) -> Result<()> {
     const TELL: &str = "CRM_alert_kind=node CRM_alert_node=$1 CRM_alert_desc=member CRM_alert_timestamp_epoch=$(date +%s) \
                         CRM_alert_timestamp_usec=$(date +%6N) runuser -u hacluster /usr/libexec/tandem/alert";

@@ -1,5 +1,5 @@
-//! What it costs to know how the cluster is: CPU time beside `pcs status xml`, which shows less, and changes of the CIB, of which
-//! there are none.
+//! The cost of observing the cluster: CPU time, compared with `pcs status xml`, which shows less, and changes of the
+//! CIB, which must be zero.
 
 use std::time::{Duration, Instant};
 
@@ -17,24 +17,24 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 const NODE: Node = Node::One;
-/// So many of each call are measured; the median counts.
+/// The number of measured calls of each kind, of which the median counts.
 const CALLS: usize = 21;
-/// A status costs at most this part of what pcs takes.
+/// The inverse of the largest part of pcs' CPU time that a status may take.
 const PART: u32 = 10;
-/// A collection costs at most that.
+/// The limit for the CPU time of a collection.
 const COLLECTION: Duration = Duration::from_millis(100);
-/// Each node collects that often: as in an hour with the timer's half minute between two.
+/// The number of collections of each node: those of an hour, at the timer's interval of half a minute.
 const COLLECTIONS: u32 = 120;
-/// An hour in that time.
+/// The time into which that hour is compressed.
 const HOUR: Duration = Duration::from_secs(600);
 
-/// Status and collection, one call after the other, so that what else the machine does strikes all alike.
+/// Measures status and collection alternately, so that other load on the machine affects all alike.
 pub fn cpu_time(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     crate::redundant::wait(lab)?;
     let calls = ["tandem status --json", "tandem collect", "pcs status xml"];
     for call in calls {
-        // What pcs' xml costs counts only where there is any.
+        // pcs' time counts only if it prints XML.
         let said = host::said(lab, NODE, &["sh", "-c", call]);
         must(&format!("'{call}' works"), said, |said| !said.to_lowercase().contains("error"))?;
     }
@@ -56,7 +56,7 @@ pub fn cpu_time(lab: &Lab, _: Wish) -> Result<()> {
     must("a collection costs 100 ms at most", collection, |collection| *collection <= COLLECTION).map(drop)
 }
 
-/// As many collections as in an hour, in ten minutes, with a look of a person's in between; nobody does anything else.
+/// Runs the collections of an hour in ten minutes, with `tandem status` in between and no other activity.
 pub fn idle_cib(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     crate::redundant::wait(lab)?;
@@ -66,7 +66,7 @@ pub fn idle_cib(lab: &Lab, _: Wish) -> Result<()> {
         || asked::ask(lab, NODE),
         |answer| answer.as_ref().is_ok_and(|answer| answer.is(REDUNDANT, None)),
     )??;
-    // What was under way has been written.
+    // Pending writes are complete after this.
     std::thread::sleep(Duration::from_secs(20));
     let before = Cib::of(lab)?;
     let (began, mut last, mut writes) = (Instant::now(), Cib::of(lab)?, Vec::new());
@@ -92,7 +92,7 @@ pub fn idle_cib(lab: &Lab, _: Wish) -> Result<()> {
     must("an idle hour writes no CIB", writes, Vec::is_empty).map(drop)
 }
 
-/// The CIB: its version, and its lines but for those in which the version stands.
+/// The CIB: its version, and its lines except those with the version.
 struct Cib {
     version: String,
     lines: Vec<String>,
@@ -108,7 +108,7 @@ impl Cib {
         Ok(Self { version, lines })
     }
 
-    /// The lines that the other one does not have.
+    /// Returns the lines that the other one lacks.
     fn beside(&self, other: &Self) -> Vec<&str> {
         self.lines.iter().filter(|line| !other.lines.contains(line)).map(String::as_str).collect()
     }

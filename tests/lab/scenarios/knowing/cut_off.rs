@@ -1,6 +1,7 @@
-//! The power of the node that conducts `tandem fencing test` goes in the middle of it: at once when the other one is off, while
-//! that boots, and while it is back and a learner. Whatever Pacemaker and the BMC had done by then, two voters come of it once both
-//! have power, nothing that was acknowledged is lost, and nothing of the test is left that anybody would have to undo.
+//! The power of the node that runs `tandem fencing test` fails in the middle of the test: when the other node is off,
+//! while that boots, or while that is back as a learner. In any state of Pacemaker and the BMC, two voters are the
+//! result once both have power. Nothing that was acknowledged is lost, and the test leaves nothing that an operator
+//! would have to undo.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -17,17 +18,17 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// The node that is fenced, and the one that conducts.
+/// The node that is fenced, and the one that runs the test.
 const VICTIM: Node = Node::Two;
 const SEAT: Node = Node::One;
 const TEST: &str = "tandem fencing test node2 --confirm node2 --timeout 5m";
-/// From the request to any of the moments.
+/// The limit from the request to any of the moments.
 const LIMIT: Duration = Duration::from_secs(120);
-/// How long the machine takes to boot. One that is back before Corosync has missed it and a monitor has gone on without it is a
-/// voter still, and never a learner.
+/// Seconds that the machine takes to boot. If it is back before Corosync has missed it and a monitor has run
+/// standalone, it is still a voter, and never a learner.
 const BOOT_DELAY: &str = "20";
 
-/// When the power is cut.
+/// The moment of the power cut.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
     Off,
@@ -52,13 +53,13 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         must("nothing is left of the test", left(lab), |now| *now == before)?;
     }
     crate::scenarios::ends_well(lab, &mut writers)?;
-    // And it can be carried out.
+    // A further test must be possible, and pass.
     lab.set("boot-delay", BOOT_DELAY)?;
     let (code, said) = host::typed(lab, SEAT, TEST)?;
     must("the next test passes", (code, said), |(code, _)| *code == 0).map(drop)
 }
 
-/// What a test could leave behind: its records, and whatever it might have configured.
+/// Returns the possible remains of a test: its records, and the configuration.
 fn left(lab: &Lab) -> Vec<String> {
     let records = host::said(lab, SEAT, &["sh", "-c", "cat /var/lib/tandem/fencing-tests.jsonl 2> /dev/null || true"]);
     let tested = cluster::attribute(lab, VICTIM, "forever", "etcd_fencing_tested").unwrap_or_default();
@@ -90,7 +91,7 @@ fn cut_at(lab: &Lab, moment: Moment, chance: &mut Random) -> Result<()> {
             std::thread::sleep(chance.up_to(Duration::from_secs(24)));
         }
         Moment::Learner => {
-            // Asked of the survivor, which answers at once: the other one is a learner for a second or two.
+            // The survivor is queried because it answers at once. The other node is a learner for only a second or two.
             let is_listed = |view: &etcd::View| view.voters.len() == 1 && view.others > 0;
             let learner = || etcd::view(lab, SEAT).is_ok_and(|view| is_listed(&view)).then_some(());
             sh::wait_for("the node to be listed as a learner", LIMIT, pause, learner)?;
@@ -99,7 +100,7 @@ fn cut_at(lab: &Lab, moment: Moment, chance: &mut Random) -> Result<()> {
     }
     power::cut(lab, SEAT)?;
     println!("   {SEAT}, which conducts, is cut: {moment:?}");
-    // Whoever waited for an answer got none.
+    // The waiting client got no answer.
     let said = waits.recv_timeout(Duration::from_secs(30))?;
     must("the test was cut off", said, |said| said.as_ref().map_or(true, |(code, _)| *code != 0)).map(drop)
 }

@@ -1,5 +1,6 @@
-//! The database reaches its quota, and etcd takes no writes. The command that `tandem status` prints, typed as it is printed, makes room on
-//! both members, and writes are taken again. etcdctl runs in the container of one node, and from the package of the other.
+//! The database reaches its quota, and etcd takes no writes. The command that `tandem status` prints, typed as printed,
+//! makes room on both members, and writes are taken again. etcdctl runs in the container on one node, and from the
+//! package on the other.
 
 use std::time::Duration;
 
@@ -16,15 +17,15 @@ use crate::tls;
 use crate::typed;
 use crate::up::Wish;
 
-/// Sixteen values of a megabyte fill it.
+/// The quota, which sixteen values of a megabyte fill.
 const QUOTA: &str = "quota-backend-bytes=16777216";
-/// Writes one key until etcd takes no more; the value comes from standard input.
+/// A script that writes one key until etcd takes no more. The value comes from standard input.
 const FILL: &str = "for i in $(seq 40); do head -c 1000000 /dev/zero | tr '\\0' x | tandem etcdctl put lab/filler 2>&1 || exit $?; done";
-/// etcd's words, and the exit code of etcdctl.
+/// etcd's error, and the exit code of etcdctl.
 const FULL: (i32, &str) = (1, "database space exceeded");
-/// Where etcd's image has no etcdctl of its own.
+/// The command for an etcd image without an etcdctl of its own.
 const PUT_INTO_THE_CONTAINER: &str = "podman cp /usr/bin/etcdctl etcd:/usr/bin/etcdctl";
-/// What is printed after each member.
+/// The text that is printed after each member.
 const DEFRAGMENTED: &str = ": defragmented";
 const SAID: &str = "/tmp/reclaimed";
 const COPY: &str = "/tmp/typed.db";
@@ -66,7 +67,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// Types the command in the background and kills it once it has printed `words`. Answers all that it printed.
+/// Types the command in the background, and kills it once it has printed `words`. Returns all of its output.
 fn killed_after(lab: &Lab, on: Node, words: &str) -> Result<String> {
     let line = format!(
         "tandem space --reclaim > {SAID} 2>&1 & for i in $(seq 600); do grep -q '{words}' {SAID} && break; sleep 0.1; done; \
@@ -78,14 +79,15 @@ fn killed_after(lab: &Lab, on: Node, words: &str) -> Result<String> {
     .map(|(_, said)| said)
 }
 
-/// Between the two members: one database is small again, and the alarm stays.
+/// Kills the command between the two members: one database is small again, and the alarm stays.
 fn killed_midway(lab: &Lab, on: Node) -> Result<()> {
     let said = killed_after(lab, on, DEFRAGMENTED)?;
     must("one member was defragmented", said, |said| said.matches(DEFRAGMENTED).count() == 1)?;
     says(lab, on, DOWN, Some("alarm-nospace"))
 }
 
-/// With etcd's auth on, the agent's certificate is the user. Without an alarm the command has a lock, which outlives it by its lease.
+/// Runs the command with etcd's auth on, with the agent's certificate as the user. Without an alarm the command holds a
+/// lock, which outlives it by its lease.
 fn with_auth(lab: &Lab, on: Node) -> Result<()> {
     let etcdctl = |words: &str| {
         must(words, typed(lab, on, &format!("tandem etcdctl {words}"))?, |(code, _)| *code == 0).map(drop)
@@ -108,7 +110,7 @@ fn with_auth(lab: &Lab, on: Node) -> Result<()> {
     etcdctl("auth disable")
 }
 
-/// A file that etcdctl writes is in the container where it runs there.
+/// Checks where etcdctl runs: if it runs in the container, a file that it writes is in there.
 fn where_it_runs(lab: &Lab, inside: Node, outside: Node) -> Result<()> {
     for (node, is_here) in [(inside, false), (outside, true)] {
         let save = format!("rm -f {COPY}; tandem etcdctl snapshot save {COPY}");
@@ -121,7 +123,7 @@ fn where_it_runs(lab: &Lab, inside: Node, outside: Node) -> Result<()> {
     Ok(())
 }
 
-/// Where etcd does not run, the peer's is asked.
+/// Checks that etcdctl asks the peer's etcd if the node's own does not run.
 fn without_its_own(lab: &Lab, node: Node) -> Result<()> {
     steps::standby(lab, node, true)?;
     steps::wait_stopped(lab, &[node])?;

@@ -1,4 +1,4 @@
-//! What an operator, a script and Prometheus know beforehand.
+//! The information that operators, scripts and Prometheus have before and during failures.
 
 mod confined;
 mod costs;
@@ -12,7 +12,7 @@ mod typed_commands;
 use super::table::{Needs, Scenario, scenario};
 use super::{alarm, events_of_a_cut, known_states, operators_day};
 
-/// In the order in which they run.
+/// The scenarios, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario("known_states", "what 'tandem status' says in each state, and how soon", known_states::run),
     scenario("alarm", "etcd raises NOSPACE: it is shown, and the member does not fail", alarm::run),

@@ -1,5 +1,5 @@
-//! Secrets in every place where this cluster has any: a device's password in the CIB and in a file, a key, the path of a hook, and
-//! BMCs that send back what they were sent. None of them is in anything that a command says, writes down or publishes.
+//! Secrets in all of the cluster's places for them: a device's password in the CIB and in a file, a key, the path of a
+//! hook, and BMCs that send back the request. No output, file or published value of any command contains one of them.
 
 use std::time::Duration;
 
@@ -16,14 +16,14 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// The second line of a password file, which waits for its BMC.
+/// The second line of a password file, which waits for the change at its BMC.
 const STAGED: &str = "st4ged-secret";
-/// What gives leave to write to a hook.
+/// The secret that gives permission to write to a hook.
 const HOOK: &str = "h00k-secret";
 const PASSWORD_FILE: &str = "/etc/tandem/bmc-password";
 const ALERT: &str = "tandem";
 const REPORT: &str = "/var/tmp/report.tar.gz";
-/// What people and programs are told.
+/// Commands that must not print secrets.
 const COMMANDS: &[&str] = &[
     "tandem status",
     "tandem status --json",
@@ -41,7 +41,7 @@ const COMMANDS: &[&str] = &[
     "tandem explain --json",
     "tandem member list --json",
 ];
-/// What is written down or published, and the system's log.
+/// Files, published values and the system's log, which must not contain secrets.
 const FILES: &[&str] = &[
     "cat /var/lib/tandem/*.json* /var/lib/tandem/bmc/*",
     "cat /var/lib/pacemaker/tandem/*",
@@ -61,7 +61,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
             let device = cluster::fence_device(node);
             host::must(lab, node, &["crm_resource", "--refresh", "--resource", &device])?;
         }
-        // The monitors that follow, which fail in the last mode.
+        // The pause lets the next monitors run, which fail in the last mode.
         std::thread::sleep(Duration::from_secs(10));
         collector::collect(lab).or_else(|error| if mode == "ok" { Err(error) } else { Ok(()) })?;
         NODES.into_iter().try_for_each(|node| nothing_is_told(lab, node))?;
@@ -89,7 +89,7 @@ fn plant(lab: &Lab) -> Result<()> {
     pcs::run(lab, Node::One, &["alert", "recipient", "add", ALERT, &recipient])
 }
 
-/// The planted ones, and what of a key is like no other's.
+/// Returns the planted secrets, and the lines of the key.
 fn secrets(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let key = host::must(lab, node, &["cat", "/etc/tandem/etcd.key"])?;
     let lines: Vec<String> = key.lines().filter(|line| !line.starts_with("-----")).map(str::to_owned).collect();
@@ -122,7 +122,7 @@ fn nothing_is_told(lab: &Lab, node: Node) -> Result<()> {
     must("a report is gathered", (code, said.as_str()), |(code, _)| *code == 0)?;
     has_none("tandem gather", &said)?;
     let parts = host::must(lab, node, &["tar", "--extract", "--gzip", "--to-stdout", "--file", REPORT])?;
-    // The very places where they were planted are in it.
+    // The report must contain the very places in which the secrets were planted.
     let names = [PASSWORD_FILE, "fence-node1", "127.0.0.1:9"];
     must("the report has the devices and the alert", names.map(|name| parts.contains(name)), |all| *all == [true; 3])?;
     has_none(REPORT, &parts)?;

@@ -1,5 +1,5 @@
-//! What `tandem status` says of a BMC that would not fence its node: it refuses the password, hangs, is gone, is another
-//! machine's, or says Off of a node that lives. etcd takes writes all the while, and nobody is fenced.
+//! `tandem status` about a BMC that could not fence its node: it refuses the password, hangs, is unreachable, belongs
+//! to another machine, or reports Off for a running node. Meanwhile etcd takes writes, and no node is fenced.
 
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// A device's monitor and start, each of which may take Pacemaker's twenty seconds, on either node.
+/// The limit for a device's monitor and start, each of which may take Pacemaker's twenty seconds, on either node.
 const FOUND_OUT: Duration = Duration::from_secs(150);
-/// A BMC that does not do what is asked.
+/// The modes in which a BMC does not do what is requested.
 const FAILING: [&str; 3] = ["refuse", "hang", "unreachable"];
-/// One that does, and must not be believed; the problem that is told.
+/// The modes in which a BMC works and must not be believed, with the problem that is reported.
 const STRANGE: [(&str, &str); 2] = [("stranger", "bmc-other-machine"), ("says-off", "bmc-says-off")];
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -44,13 +44,14 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// Has Pacemaker look at the device of `node` at once.
+/// Makes Pacemaker run a monitor of the device of `node` at once.
 fn monitored(lab: &Lab, node: Node) -> Result<()> {
     let device = cluster::fence_device(node);
     host::must(lab, node, &["crm_resource", "--refresh", "--resource", &device]).map(drop)
 }
 
-/// The device fails, and from then on it is never said that all is well: neither while Pacemaker tries to start it, nor in between.
+/// Checks that a failing device is reported, and that no later status is healthy, either while Pacemaker tries to start
+/// it or in between.
 fn failing(lab: &Lab, leader: Node, mode: &str) -> Result<()> {
     const TRIES: usize = 60;
     let node = leader.other();
@@ -69,7 +70,7 @@ fn failing(lab: &Lab, leader: Node, mode: &str) -> Result<()> {
     Ok(())
 }
 
-/// To Pacemaker all is well with it.
+/// Checks a BMC that Pacemaker considers healthy.
 fn strange(lab: &Lab, node: Node, mode: &str, problem: &str) -> Result<()> {
     bmc::set_mode(lab, node, mode)?;
     monitored(lab, node)?;

@@ -1,5 +1,5 @@
-//! What `tandem status` says of states of etcd and of its node that take their time to come about: a learner, a resource that
-//! somebody disabled, a start that fails, a node that is lost and not confirmed off, and one that was fenced.
+//! `tandem status` about states of etcd and of its node that take time to occur. They are a learner, a disabled
+//! resource, a start that fails, a node that is lost and not confirmed off, and a fenced node.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// A learner of a small database votes after a second or two: so often it is tried to see one.
+/// The number of tries to observe a learner, because one with a small database votes after a second or two.
 const TRIES: usize = 4;
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -48,7 +48,7 @@ fn disabled(lab: &Lab, leader: Node) -> Result<()> {
     told
 }
 
-/// A node that joins is a learner for a moment.
+/// Observes a node that joins, which is a learner for a moment.
 fn learner(lab: &Lab, leader: Node, joins: Node) -> Result<()> {
     let is_told = |answer: &Answer| {
         let named = answer.names("learner-catches-up") || answer.names("learner-lags");
@@ -72,7 +72,7 @@ fn learner(lab: &Lab, leader: Node, joins: Node) -> Result<()> {
     Err(format!("in {TRIES} joins of {joins} no learner was told").into())
 }
 
-/// Without the OCI runtime no container starts.
+/// Removes the OCI runtime, so that no container starts.
 fn start_fails(lab: &Lab, stays: Node, fails: Node) -> Result<()> {
     crate::redundant::wait(lab)?;
     steps::standby(lab, fails, true)?;
@@ -88,9 +88,9 @@ fn start_fails(lab: &Lab, stays: Node, fails: Node) -> Result<()> {
     crate::redundant::wait(lab)
 }
 
-/// A node is lost whose BMC refuses, until it does not any more.
+/// Cuts a node with a BMC that refuses at first, and later works.
 fn lost_and_fenced(lab: &Lab, stays: Node, lost: Node, wish: Wish) -> Result<()> {
-    // Long enough to be seen before the machine is back.
+    // The delay is long enough to observe the state before the machine is back.
     lab.set("boot-delay", "15")?;
     bmc::set_mode(lab, lost, "refuse")?;
     steps::cut(lab, lost)?;

@@ -1,5 +1,5 @@
-//! A state after the other that `tandem status` names: what it prints is typed in a shell, as it is printed and where it is shown, and the
-//! state is over.
+//! Several states that `tandem status` reports, one after the other. Each printed command is typed in a shell on the
+//! same host, and ends the state.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ struct Pair {
     follower: Node,
 }
 
-/// How a state is entered.
+/// The function that brings about a state.
 type Enter = fn(&Lab, Pair) -> Result<()>;
 
 const STATES: &[(&str, Enter)] = &[
@@ -34,7 +34,7 @@ const STATES: &[(&str, Enter)] = &[
     ("node-maintenance", |lab, pair| by_pcs(lab, pair, &format!("node maintenance {}", pair.follower))),
     ("resource-unmanaged", |lab, pair| by_pcs(lab, pair, "resource unmanage etcd")),
     ("resource-banned", |lab, pair| by_pcs(lab, pair, &format!("resource ban etcd-clone {}", pair.follower))),
-    // An operator's own constraint has a name of its own.
+    // An operator's own constraint has an id of its own.
     ("resource-banned", |lab, pair| {
         by_pcs(lab, pair, &format!("constraint location etcd-clone avoids {}", pair.follower))
     }),
@@ -55,20 +55,21 @@ const STATES: &[(&str, Enter)] = &[
         host::must(lab, pair.follower, &["sh", "-c", old])?;
         collector::collect(lab)
     }),
-    // A third voter of which no agent knows, and which never starts.
+    // A third voter that no agent knows, and that never starts.
     ("more-voters", |lab, pair| {
         typed_on(lab, pair, "tandem etcdctl member add stranger --peer-urls=https://10.99.0.9:2380")
     }),
     ("fence-device-disabled", |lab, pair| by_pcs(lab, pair, &format!("stonith disable {}", device(pair)))),
     ("fence-device-unmanaged", |lab, pair| by_pcs(lab, pair, &format!("resource unmanage {}", device(pair)))),
-    // It left in good order, so that it is not fenced, and is off.
+    // The node left in good order, so that it is off without being fenced.
     ("node-offline", |lab, pair| {
         pacemaker::end(lab, pair.follower)?;
         steps::cut(lab, pair.follower)
     }),
 ];
 
-/// What ends no state by itself, or belongs to one that no scenario brings about: each works as typed on a healthy pair, and prints this.
+/// Commands that end no state by themselves, or belong to a state that no scenario brings about. Each works as typed on
+/// a healthy pair, and prints this text.
 const ON_A_HEALTHY_PAIR: &[(&str, &str)] = &[
     ("attrd_updater --query --all --name tandem-collected", "host=\"node2\""),
     ("cibadmin --query", "<cib "),
@@ -89,7 +90,7 @@ const ON_A_HEALTHY_PAIR: &[(&str, &str)] = &[
     ("tandem member list", "node2"),
     ("tandem power status node2", "On"),
 ];
-/// `tandem fencing check` has a word of advice for these devices.
+/// The exit code of `tandem fencing check` if it has advice about these devices.
 const ADVICE: i32 = 3;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -100,7 +101,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
         let pair = Pair { leader, follower: leader.other() };
         enter(lab, pair)?;
         match *id {
-            // What was published is old until the collector looks again.
+            // The published state is old until the collector runs again.
             "stale-join-file" => mends_once_collected(lab, leader, id)?,
             _ => typed::mends(lab, leader, id)?,
         }

@@ -1,4 +1,5 @@
-//! Two commands at once, of which one is refused; and a replacement that is taken back, before and after the old node is forgotten.
+//! Two commands at once, of which one is refused. Also a replacement that is cancelled, before and after the old node
+//! is forgotten.
 
 use std::time::Duration;
 
@@ -33,7 +34,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         if !done.said.contains("pcs stonith delete fence-node3") {
             return Err(format!("node3 keeps its fence device: {}", done.said).into());
         }
-        // What it said to type.
+        // This is the command that it printed.
         world.swap(Second::Node2)?;
         let command = world.begin(&format!("tandem member add node2=10.99.0.2 {} --yes", World::fence(2)))?;
         world.join(command)?;
@@ -42,7 +43,8 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Each node is to be replaced from the other one, at the same moment: one command has the lock, the other one changes nothing.
+/// Starts to replace each node from the other one at the same moment. One command gets the lock, and the other one
+/// changes nothing.
 fn two_at_once(world: &World<'_>, replace: &str) -> Result<()> {
     let here = world.begin(replace)?;
     let there = Typed::begin(world.lab, THERE, "tandem member replace node1 --yes")?;
@@ -74,7 +76,7 @@ fn taken_back(world: &World<'_>, node: Node, words: &str) -> Result<Done> {
     if done.said.contains(words) { Ok(done) } else { Err(format!("it did not say '{words}'").into()) }
 }
 
-/// Two voters, either of which may be lost, and no word of the change.
+/// Checks for two voters, either of which may be lost, and for no trace of the change in the CIB.
 fn as_before(world: &World<'_>) -> Result<()> {
     etcd::wait_two_voters(world.lab, Duration::from_secs(120))?;
     redundant::wait(world.lab)?;

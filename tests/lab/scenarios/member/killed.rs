@@ -10,7 +10,7 @@ use crate::state::Lab;
 use crate::up::Wish;
 
 const GOES_ON: &str = "tandem member replace --yes";
-/// What it says of its steps up to the one that needs the new machine.
+/// The output of its steps up to the one that needs the new machine.
 const LEAVES: [&str; 7] = [
     "tandem: check: a snapshot",
     "tandem: leave: node2 is in standby",
@@ -20,7 +20,8 @@ const LEAVES: [&str; 7] = [
     "tandem: fence device: node3 has",
     "tandem: map: node_ip_map",
 ];
-/// The agent joins by itself, and may be done before the command looks: then it is killed while it verifies.
+/// The output of the later steps. The agent joins by itself, and may be done before the command observes it: then the
+/// command is killed while it verifies.
 const COMES: [&str; 3] = [
     "tandem: add: node3 is in the cluster",
     "tandem: join: ",
@@ -52,7 +53,8 @@ pub fn after_each_step(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Kills it once it has said one of `words` from `done` on. Answers how many of them are over: it may have been faster.
+/// Kills the command once it has printed one of `words` from `done` on. Returns the number of completed steps, which
+/// may be higher than the next one.
 pub(super) fn killed_after(mut command: Typed, words: &[&str], done: usize) -> Result<usize> {
     let reached = |said: &str| words[done..].iter().rposition(|word| said.contains(word)).map(|at| done + at + 1);
     let what = format!("the command to say '{}'", words[done]);

@@ -1,4 +1,4 @@
-//! `tandem member` on a pair that 'tandem setup' made, with pcs and pcsd themselves: a node is replaced by another machine.
+//! `tandem member` on a pair that `tandem setup` made with pcs and pcsd: a node is replaced by another machine.
 
 mod aborted;
 mod killed;
@@ -9,7 +9,7 @@ mod world;
 
 use super::table::{Needs, Scenario, scenario};
 
-/// In the order in which they run.
+/// The scenarios, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "third_voter",

@@ -1,5 +1,6 @@
-//! OpenShift's part of a change of members, against a fake of its API: a node is lost, or goes as planned, and the command is killed
-//! after each of its steps and typed again; the Machine of a voter is deleted. What the etcd operator's jobs do is done here.
+//! OpenShift's part of a change of members, against a fake of its API. A node is lost, or removed as planned. The
+//! command is killed after each of its steps and typed again. In another scenario the Machine of a voter is deleted.
+//! The lab does the work of the etcd operator's jobs.
 
 use std::fs;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ const LEAVES: [&str; 12] = [
 ];
 const COMES: [&str; 3] = ["tandem: node: the new node2 has a Node", "tandem: join: ", "tandem: verify: "];
 
-/// What a command on a pair of OpenShift's is up against.
+/// The environment of a command on an OpenShift pair.
 struct Openshift<'a> {
     lab: &'a Lab,
     api: FakeApi,
@@ -62,7 +63,7 @@ pub fn replaced_after_a_cut(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// The old machine runs until the command has taken etcd off it.
+/// Replaces a node with a machine that runs until the command has stopped etcd there.
 pub fn replaced_planned(lab: &Lab, _: Wish) -> Result<()> {
     with_operators(lab, |pair| {
         pair.fenced_by_hand(&format!("tandem member replace {} --yes", pair.goes))?;
@@ -75,7 +76,8 @@ pub fn replaced_planned(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// The Machine of a node that votes is deleted: that waits, and is told, until the command takes the member out.
+/// Deletes the Machine of a node that votes. The deletion waits, and the list shows that, until the command removes the
+/// member.
 pub fn removed(lab: &Lab, _: Wish) -> Result<()> {
     with_operators(lab, |pair| {
         let (api, goes) = (&pair.api, pair.goes.name());
@@ -94,7 +96,8 @@ pub fn removed(lab: &Lab, _: Wish) -> Result<()> {
         let machine = || api.machine(kubernetes::Api::Machine, goes);
         eventually("its Machine is gone", machine, Option::is_none)?;
         steps::wait_alone(lab, pair.stays)?;
-        // What was acknowledged must be on a second voter, too: the node comes back as its refusal of 'member add' says.
+        // Acknowledged writes must be on a second voter, too. So the node comes back as the refusal of `member add`
+        // advises.
         lab.set("boot-delay", "0")?;
         power::on(lab, pair.goes)?;
         pcs::run(lab, pair.stays, &["node", "unstandby", goes])?;
@@ -121,7 +124,8 @@ impl Openshift<'_> {
         Ok(())
     }
 
-    /// Types `line`, which takes etcd off the node. These hosts have no pcsd: it names what ends Pacemaker there instead, and that is typed.
+    /// Types `line`, which takes etcd off the node. Without pcsd it prints the command that ends Pacemaker there
+    /// instead, and that is typed.
     fn fenced_by_hand(&self, line: &str) -> Result<()> {
         self.lab.set("boot-delay", "3600")?;
         let done = Typed::begin(self.lab, self.stays, line)?.done()?;
@@ -131,7 +135,7 @@ impl Openshift<'_> {
         pcs::run(self.lab, self.stays, &["stonith", "fence", self.goes.name()]).map(drop)
     }
 
-    /// Types `line`, kills it after the first of `words`, and goes on so until the new machine is waited for.
+    /// Types `line`, kills it after the first of `words`, and repeats that until the command waits for the new machine.
     fn killed_as_it_leaves(&self, line: &str, words: &[&str]) -> Result<()> {
         let mut line = line.to_owned();
         let mut done = 0;
@@ -142,7 +146,8 @@ impl Openshift<'_> {
         must("nothing of the old machine is left", self.objects(), Vec::is_empty).map(drop)
     }
 
-    /// 'oc apply', a machine with blank disks, and what the etcd operator's jobs do; then the command comes to its end.
+    /// Adds the machine as `oc apply` does, with blank disks, and does the etcd operator's work. Then the command
+    /// completes.
     fn comes(&mut self) -> Result<()> {
         let (lab, goes, stays) = (self.lab, self.goes, self.stays);
         self.api.add_node(goes.name(), &goes.ip());
@@ -167,13 +172,13 @@ impl Openshift<'_> {
         must("the new machine has all that it is to have", self.objects(), |paths| paths.len() == 8).map(drop)
     }
 
-    /// What the API has of the node that goes.
+    /// Returns the API's objects of the node that leaves.
     fn objects(&self) -> Vec<String> {
         self.api.paths().into_iter().filter(|path| path.contains(self.goes.name())).collect()
     }
 }
 
-/// Whether the member of that node is listed as one whose Machine is being deleted, and waits for it.
+/// Returns whether the node's member is listed with a Machine whose deletion waits.
 fn waits_for_its_deletion(said: &str, node: &str) -> bool {
     let Ok(list) = serde_json::from_str::<Value>(said) else { return false };
     let members = list["members"].as_array().into_iter().flatten();
@@ -182,7 +187,7 @@ fn waits_for_its_deletion(said: &str, node: &str) -> bool {
         .any(|member| member["deleting"] == true && member["protected"] == true)
 }
 
-/// The operators at work: the hook stays as long as etcd has a member of that node.
+/// The simulated operators: the deletion hook stays as long as etcd has a member of that node.
 struct Works {
     is_over: Arc<AtomicBool>,
     thread: thread::JoinHandle<()>,

@@ -1,4 +1,4 @@
-//! A node is replaced: planned, and after a loss; by a machine of its own name, and by another.
+//! A node is replaced, planned or after a loss, by a machine of the same name or of another one.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ pub fn after_a_cut_same_name(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// The machine is swapped once the command has let the old one go.
+/// Swaps the machine once the command has removed the old one.
 pub fn planned(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_replaced_planned", |world| {
         let command = world.begin("tandem member replace node2 --yes")?;
@@ -59,7 +59,8 @@ pub fn planned_other_name(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// Corosync and etcd over IPv6, and a further link: the new machine has an address of its own on each.
+/// Replaces a node with Corosync and etcd on IPv6, and with a further link. The new machine has an address of its own
+/// on each.
 pub fn planned_with_a_further_link(lab: &Lab, wish: Wish) -> Result<()> {
     let described = Described { ipv6: true, ..Described::default() };
     world::run_as_described(lab, wish, described, "member_replaced_further_link", |world| {
@@ -82,7 +83,7 @@ pub fn planned_with_a_further_link(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// A third voter lives, and the command is killed once the dead member is removed, and typed again.
+/// Replaces a node while a third voter serves. The command is killed once the dead member is removed, and typed again.
 pub fn beside_a_third_voter(lab: &Lab, wish: Wish) -> Result<()> {
     let described = Described { own_certificates: true, ..Described::default() };
     world::run_as_described(lab, wish, described, "member_replaced_beside_a_third_voter", |world| {
@@ -108,13 +109,14 @@ pub fn beside_a_third_voter(lab: &Lab, wish: Wish) -> Result<()> {
     })
 }
 
-/// The old machine's BMC died with it: nobody can fence it, and the survivor waits until somebody has seen that it is off.
+/// Replaces a node that died with its BMC, so that it cannot be fenced. The survivor waits until an operator confirms
+/// that it is off.
 pub fn old_is_off(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_replaced_old_is_off", |world| {
         world.bmc_of_node3()?;
         world.cut_with_its_bmc()?;
         let line = format!("tandem member replace node2 {} --old-is-off", World::as_node3());
-        // Nothing was seen by --yes.
+        // `--yes` confirms no observation of the machine.
         let refused = world.begin(&format!("{line} --yes"))?.done()?;
         refused.must_be(1)?;
         let command = world.begin(&format!("{line} --confirm node2"))?;

@@ -1,4 +1,4 @@
-//! The pair, and the machine that takes the second one's place.
+//! The pair, and the machine that replaces the second host.
 
 use std::fs;
 use std::time::Duration;
@@ -20,27 +20,27 @@ use crate::teardown;
 use crate::up::{self, Wish};
 use crate::writer::Writers;
 
-/// Longer than any scenario: a machine that lost its power for good does not come back by the BMC.
+/// The boot delay of a machine that lost its power for good, so that its BMC cannot bring it back in any scenario.
 const NEVER: &str = "3600";
-/// Where the password of the new machine's BMC is.
+/// The file with the password of the new machine's BMC.
 const PASSWORD: &str = "/etc/tandem/bmc-node3.password";
 
-/// A pair as 'tandem setup' leaves it, under writers.
+/// A pair as `tandem setup` leaves it, under writers.
 pub struct World<'a> {
     pub lab: &'a Lab,
     pub writers: Writers,
     bmc: Option<Record>,
     wish: Wish,
-    /// What the BMCs' certificates are signed by: the site's CA, which each of its machines trusts.
+    /// The site's CA, which signs the BMCs' certificates, and which each of its machines trusts.
     authority: Vec<u8>,
 }
 
-/// Runs a scenario in a lab of its own, as the second host is another machine in the end.
+/// Runs a scenario in a lab of its own, because the second host ends as another machine.
 pub fn run(lab: &Lab, wish: Wish, name: &str, scenario: impl FnOnce(&mut World<'_>) -> Result<()>) -> Result<()> {
     run_as_described(lab, wish, Described::default(), name, scenario)
 }
 
-/// The same of a pair that is described otherwise.
+/// Runs a scenario as [`run`] does, on a pair with another description.
 pub fn run_as_described(
     lab: &Lab,
     wish: Wish,
@@ -81,14 +81,14 @@ fn begin(lab: &Lab, wish: Wish, described: Described) -> Result<World<'_>> {
 }
 
 impl World<'_> {
-    /// The power of the second host is cut, and nothing brings it back.
+    /// Cuts the power of the second host for good.
     pub fn cut_for_good(&self) -> Result<()> {
         self.lab.set("boot-delay", NEVER)?;
         power::cut(self.lab, THERE)?;
         super::super::steps::wait_alone(self.lab, HERE).map(drop)
     }
 
-    /// The same with a third voter: it and the first host take writes.
+    /// Cuts the second host for good while a third voter and the first host take writes.
     pub fn cut_beside_a_third_voter(&self, limit: Duration) -> Result<()> {
         self.lab.set("boot-delay", NEVER)?;
         power::cut(self.lab, THERE)?;
@@ -96,7 +96,7 @@ impl World<'_> {
         super::super::steps::wait_peer_gone(self.lab, HERE)
     }
 
-    /// The same, and its BMC does not answer any more: nobody can fence it.
+    /// Cuts the second host for good together with its BMC, so that it cannot be fenced.
     pub fn cut_with_its_bmc(&self) -> Result<()> {
         self.lab.set("boot-delay", NEVER)?;
         bmc::set_mode(self.lab, THERE, "unreachable")?;
@@ -104,7 +104,7 @@ impl World<'_> {
         super::super::steps::wait_peer_gone(self.lab, HERE)
     }
 
-    /// The BMC of the machine that is to come, and its password where the command is typed.
+    /// Starts the BMC of the new machine, and writes its password to the node where the command is typed.
     pub fn bmc_of_node3(&mut self) -> Result<()> {
         node::call_second(Second::Node3);
         let started = bmc::start_another(self.lab);
@@ -113,13 +113,13 @@ impl World<'_> {
         self.bmc_password()
     }
 
-    /// The password of the new machine's BMC, where the command is typed.
+    /// Writes the password of the new machine's BMC to the node where the command is typed.
     pub fn bmc_password(&self) -> Result<()> {
         host::put(self.lab, HERE, PASSWORD, &format!("{BMC_PASSWORD}\n"))?;
         host::must(self.lab, HERE, &["chmod", "600", PASSWORD]).map(drop)
     }
 
-    /// How the BMC of node2 or node3 is reached, as it is typed.
+    /// Returns the typed options for the BMC of node2 or node3.
     pub fn fence(number: u8) -> String {
         format!(
             "--fence ip=10.98.0.10{number} --fence username={BMC_USER} \
@@ -127,12 +127,12 @@ impl World<'_> {
         )
     }
 
-    /// What is typed where node3 takes the place.
+    /// Returns the typed options for node3 as the replacement.
     pub fn as_node3() -> String {
         format!("--new node3=10.99.0.3 {}", Self::fence(3))
     }
 
-    /// The second host becomes another machine, with blank disks; it has the packages and etcd's image.
+    /// Turns the second host into another machine with blank disks, the packages and etcd's image.
     pub fn swap(&self, second: Second) -> Result<()> {
         let lab = self.lab;
         power::cut(lab, THERE)?;
@@ -155,7 +155,7 @@ impl World<'_> {
         host::import_image(lab, THERE, &rootfs, &image::name(self.wish.etcd.number()))
     }
 
-    /// The join file is carried to the new machine and typed there.
+    /// Copies the join file to the new machine, and types the command there.
     pub fn begin_join(&self, command: &mut Typed) -> Result<Typed> {
         // pcs may wait half a minute for a machine that is gone, more than once.
         Self::wait_said(command, "tandem setup join /etc/tandem/")?;
@@ -164,7 +164,7 @@ impl World<'_> {
         Typed::begin(self.lab, THERE, &typed::join_line())
     }
 
-    /// The same, and both commands end well.
+    /// Joins as [`Self::begin_join`] does, and waits until both commands end well.
     pub fn join(&self, mut command: Typed) -> Result<Done> {
         let there = self.begin_join(&mut command)?;
         let began = std::time::Instant::now();
@@ -176,7 +176,7 @@ impl World<'_> {
         Ok(done)
     }
 
-    /// Two voters, nothing lost, nobody else known, and either may be lost.
+    /// Checks for two voters either of which may be lost, no loss, and no trace of the node `gone`.
     pub fn ends_well(&mut self, gone: Option<&str>) -> Result<()> {
         super::super::ends_well(self.lab, &mut self.writers)?;
         let cib = host::must(self.lab, HERE, &["cibadmin", "--query", "--scope", "configuration"])?;
@@ -192,7 +192,7 @@ impl World<'_> {
         if there.ok { Err("the file of the change is left behind".into()) } else { Ok(()) }
     }
 
-    /// Waits until the command has said this.
+    /// Waits until the command has printed this.
     pub fn wait_said(command: &Typed, words: &str) -> Result<()> {
         let said = || command.said().contains(words).then_some(());
         sh::wait_for(

@@ -1,4 +1,4 @@
-//! Steps in which a node is fenced, or could not be.
+//! Steps in which a node is fenced, or cannot be.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use crate::scenarios::steps;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// In the seconds before the fencing is over there is nothing to type, and the screen has until when.
+/// Cuts a node. Until the fencing is over there is nothing to type, and the screen shows until when.
 pub(super) fn cut(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
-    // A slow BMC, so that the screen is seen meanwhile.
+    // The BMC is slow, so that the screen is visible meanwhile.
     bmc::set_mode(lab, there, "hang")?;
     steps::cut(lab, there)?;
     let lost = format!("{there} is lost and not confirmed off");
@@ -31,19 +31,19 @@ pub(super) fn cut(lab: &Lab, seat: Seat) -> Result<()> {
     says(lab, here, "timeout 8 tandem status --watch", 124, &["degraded"]).map(drop)
 }
 
-/// That `line` ends as it does where a device fences, with a word of advice (3) or without.
+/// Checks that `line` ends with the code of a device that fences, with advice (3) or without (0).
 fn fences(lab: &Lab, on: Node, line: &str) -> Result<()> {
     must(&format!("'{line}' finds that it fences"), answer(lab, on, line)?, |(code, _)| [0, 3].contains(code)).map(drop)
 }
 
-/// A certificate that was only seen is compared, not pasted.
+/// Checks that a certificate that was only observed is compared, and not just pasted.
 pub(super) fn fingerprint(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     let (device, wrong) = (cluster::fence_device(there), vec!["AB"; 32].join(":"));
     let update = format!("tandem fencing update {there} --ssl-fingerprint");
     says(lab, here, &format!("{update} AB:CD"), 1, &["64 hex digits"])?;
     says(lab, here, &format!("{update} {wrong}"), 1, &["is not the pinned one", "compare"])?;
-    // Typed past it.
+    // The operator bypasses the command.
     let pinned = format!("ssl_fingerprint={wrong}");
     pcs::run(lab, here, &["stonith", "update", &device, "ssl_insecure=0", &pinned, "--force"])?;
     let (code, said) = host::typed(lab, here, &format!("tandem fencing check {device}"))?;
@@ -63,7 +63,7 @@ pub(super) fn fingerprint(lab: &Lab, seat: Seat) -> Result<()> {
     pcs::run(lab, here, &["stonith", "update", &device, "ssl_insecure=", "ssl_fingerprint="])
 }
 
-/// The reason and both ways out are on the screen from the first failed attempt on.
+/// Checks that the reason and both solutions are on the screen from the first failed attempt on.
 pub(super) fn refused(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     let device = cluster::fence_device(there);
@@ -74,7 +74,7 @@ pub(super) fn refused(lab: &Lab, seat: Seat) -> Result<()> {
     let sees = format!("type 'pcs stonith confirm {there}'");
     let lost = format!("{there} is lost and not confirmed off: attempt");
     comes_to_show(lab, here, &[&lost, "401", "the user name or password is wrong", &sees, &way])?;
-    // It asks at a terminal. What answers elsewhere is --force to pcs 0.11, and --yes to 0.12.
+    // It asks at a terminal. The option that answers the question is `--force` for pcs 0.11, and `--yes` for 0.12.
     let confirm = format!("pcs stonith confirm {there}");
     says(lab, here, &format!("{confirm} --force || {confirm} --yes"), 0, &[])?;
     comes_to_say(lab, here, "tandem status", 3, &["degraded"])?;
@@ -85,8 +85,9 @@ pub(super) fn refused(lab: &Lab, seat: Seat) -> Result<()> {
     comes_to_say(lab, here, "tandem status", 0, &["redundant"]).map(drop)
 }
 
-/// Passed also where the host is back before Corosync missed it. Pacemaker 3.0 is there so early that it hears of its own fencing and ends for
-/// good ("allegedly just fenced"), which no machine boots fast enough for: those hosts take longer.
+/// Runs a fencing test, which also passes if the host is back before Corosync missed it. Pacemaker 3.0 starts so early
+/// that it hears of its own fencing, and ends for good ("allegedly just fenced"). No real machine boots that fast, so
+/// those hosts take longer.
 pub(super) fn tested(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     let is_the_machines_own = release::root(lab) == Path::new("/");

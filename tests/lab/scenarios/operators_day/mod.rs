@@ -1,6 +1,7 @@
-//! An operator's day, one step after the other: each has the sentence that is wanted on the screen, and the command that follows, typed as
-//! it is printed. What other scenarios type already is not repeated: `typed_commands` (states that Pacemaker keeps), `database_full`,
-//! `image_typo`, `image_upgrade` and `settings_upgrade`, `fencing_update`, `upgrade_by_may_stop`, and those of `setup`, `member` and `certs`.
+//! An operator's day, step by step. Each step checks the expected sentence on the screen, and types the command that
+//! follows as printed. Commands of other scenarios are not repeated: `typed_commands` (states that Pacemaker keeps),
+//! `database_full`, `image_typo`, `image_upgrade` and `settings_upgrade`, `fencing_update`, `upgrade_by_may_stop`, and
+//! those of `setup`, `member` and `certs`.
 
 mod fencing;
 mod parted;
@@ -15,15 +16,15 @@ use crate::state::Lab;
 use crate::typed;
 use crate::up::Wish;
 
-/// A step of the day. The node that leads etcd is the operator's seat, and the other one is the node that something happens to.
+/// A step of the day. The etcd leader's node is the operator's seat, and the failure happens to the other node.
 type Step = fn(&Lab, Seat) -> Result<()>;
 
-/// Where the operator types.
+/// The node where the operator types.
 #[derive(Clone, Copy)]
 struct Seat {
     here: Node,
     there: Node,
-    /// The lab's own.
+    /// The lab's own delay.
     boot_delay: u64,
 }
 
@@ -54,7 +55,8 @@ pub(super) fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-/// What `line`, typed on `on`, prints, as one line, and its exit code. XML's entities are nothing for people.
+/// Returns the exit code of `line`, typed on `on`, and its output as one line. The output must not contain XML
+/// entities.
 fn answer(lab: &Lab, on: Node, line: &str) -> Result<(i32, String)> {
     let (code, said) = host::typed(lab, on, line)?;
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -64,14 +66,14 @@ fn answer(lab: &Lab, on: Node, line: &str) -> Result<(i32, String)> {
     .map(|said| (code, said))
 }
 
-/// That `line`, typed once on `on`, ends with this code and prints each of `words`.
+/// Checks that `line`, typed once on `on`, ends with this code and prints each of `words`.
 fn says(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) -> Result<String> {
     let what = format!("'{line}' on {on} ends with {wanted} and prints {words:?}");
     let fits = |(code, said): &(i32, String)| *code == wanted && words.iter().all(|one| said.contains(one));
     must(&what, answer(lab, on, line)?, fits).map(|(_, said)| said)
 }
 
-/// The same, once it comes to be.
+/// Waits until the check of [`says`] holds.
 fn comes_to_say(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) -> Result<String> {
     let what = format!("'{line}' on {on} ends with {wanted} and prints {words:?}");
     let fits = |said: &Result<(i32, String)>| {
@@ -80,7 +82,8 @@ fn comes_to_say(lab: &Lab, on: Node, line: &str, wanted: i32, words: &[&str]) ->
     eventually(&what, || answer(lab, on, line), fits)?.map(|(_, said)| said)
 }
 
-/// That `tandem status` on `on` comes to print each of `words`, whatever the verdict: a moment in which nothing can be asked is `unknown`.
+/// Waits until `tandem status` on `on` prints each of `words`, with any verdict. The verdict is `unknown` while a query
+/// fails.
 fn comes_to_show(lab: &Lab, on: Node, words: &[&str]) -> Result<String> {
     let what = format!("status on {on} prints {words:?}");
     let fits =
@@ -88,7 +91,7 @@ fn comes_to_show(lab: &Lab, on: Node, words: &[&str]) -> Result<String> {
     eventually(&what, || answer(lab, on, "tandem status"), fits)?.map(|(_, said)| said)
 }
 
-/// Types what `on` prints for the problem `id`, which must be `wanted`, and returns what that printed.
+/// Types the command that `on` prints for the problem `id`, which must be `wanted`. Returns the output.
 fn types(lab: &Lab, on: Node, id: &str, wanted: &str) -> Result<(i32, String)> {
     let command = typed::command_of(lab, on, id)?;
     must(&format!("the command of {id}"), command.clone(), |command| command == wanted)?;

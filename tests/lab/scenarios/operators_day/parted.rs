@@ -17,8 +17,8 @@ use crate::typed;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// The fenced node boots into it: its screen names the partition, and leads to the node that serves. `partition` types `tandem
-/// confirm-recovery` there, in every form.
+/// Parts the nodes until one is fenced and boots into the partition. Its screen names the partition, and leads to the
+/// node that serves. The scenario `partition` types `tandem confirm-recovery` there, in every form.
 pub(super) fn partition(lab: &Lab, _: Seat) -> Result<()> {
     let boots = steps::boots(lab);
     net::set_partition(lab, true)?;
@@ -44,7 +44,7 @@ fn is_named(lab: &Lab, fenced: Node) -> Result<()> {
     must(&format!("the winner serves alone: {said}"), code, |code| *code == 3).map(drop)
 }
 
-/// What the fenced node does by itself is not asked of the operator meanwhile.
+/// Checks that the screen does not ask the operator to do what the fenced node does by itself.
 fn joins(lab: &Lab, fenced: Node) -> Result<()> {
     let has_joined = || etcd::two_voters(lab).is_ok();
     let ends = sh::wait_for("two voters", LIMIT, Duration::from_millis(300), || {
@@ -55,7 +55,7 @@ fn joins(lab: &Lab, fenced: Node) -> Result<()> {
     must(&format!("{fenced} joins, and the operator is asked for no choice"), ends, |asked| !asked).map(drop)
 }
 
-/// A machine that is off is switched on, from wherever the operator is.
+/// Switches on a machine that is off, from the operator's node.
 pub(super) fn one_comes_back(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, boot_delay } = seat;
     for node in [here, there] {
@@ -72,13 +72,13 @@ pub(super) fn one_comes_back(lab: &Lab, seat: Seat) -> Result<()> {
     comes_to_say(lab, here, "tandem status", 0, &["redundant"]).map(drop)
 }
 
-/// Nothing runs any more. The data of the node that was given up is kept, has a name and can be read; the event has the user's.
+/// Gives a node up after both have failed. Its data is kept, has a name and can be read, and the event names the user.
 pub(super) fn given_up(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here: left, there: peer, boot_delay } = seat;
     lab.set("boot-delay", "3600")?;
     steps::cut(lab, left)?;
     steps::wait_alone(lab, peer)?;
-    // Writes that the other one does not have.
+    // The other node does not have these writes.
     host::must(lab, peer, &["tandem", "etcdctl", "put", "operators-day", "alone"])?;
     std::thread::sleep(Duration::from_secs(2));
     steps::cut(lab, peer)?;
@@ -102,7 +102,7 @@ fn kept(lab: &Lab, left: Node, peer: Node) -> Result<()> {
     says(lab, peer, "tandem data-dir list", 0, &["history", "member-history-"])?;
     collector::collect(lab)?;
     let lists = format!("ssh {peer} tandem data-dir diff /var/lib/etcd/member-history-");
-    // Copies of before, of other scenarios, may lie there too.
+    // Older copies of other scenarios may be there, too.
     let command = typed::command_that_begins(lab, left, "moved-aside", &lists)?;
     let (code, said) = typed::types(lab, left, &command)?;
     must("its keys are listed", (code, said), |(code, said)| matches!(*code, 0 | 3) && said.contains("fork"))?;

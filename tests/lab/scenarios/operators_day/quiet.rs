@@ -13,7 +13,7 @@ use crate::pacemaker;
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// What others type in the first minute.
+/// Types what users of other tools type in the first minute.
 pub(super) fn first_look(lab: &Lab, seat: Seat) -> Result<()> {
     let Seat { here, there, .. } = seat;
     says(lab, here, "tandem status", 0, &["redundant: two voters since", here.name(), there.name()])?;
@@ -29,7 +29,7 @@ pub(super) fn first_look(lab: &Lab, seat: Seat) -> Result<()> {
     says(lab, here, "tandem completion bash", 0, &["complete"]).map(drop)
 }
 
-/// One fact has one sentence and one command, whatever is typed.
+/// Checks that one fact has one sentence and one command in every subcommand.
 pub(super) fn without_pacemaker(lab: &Lab, seat: Seat) -> Result<()> {
     let there = seat.there;
     pacemaker::end(lab, there)?;
@@ -45,7 +45,7 @@ pub(super) fn without_pacemaker(lab: &Lab, seat: Seat) -> Result<()> {
     pacemaker::begin(lab, there)
 }
 
-/// `since` begins anew: a kill is a gap that a report has to show.
+/// Checks that `since` starts anew after a kill, which is a gap that a report has to show.
 pub(super) fn killed(lab: &Lab, seat: Seat) -> Result<()> {
     let killed_at = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     etcd::kill(lab, seat.there)?;
@@ -62,7 +62,7 @@ pub(super) fn killed(lab: &Lab, seat: Seat) -> Result<()> {
     eventually("'redundant since' is of a time after the kill", since, is_anew)?.map(drop)
 }
 
-/// It holds up no script that waits for two voters.
+/// Checks that a late collector does not delay a script that waits for two voters.
 pub(super) fn late_collector(lab: &Lab, seat: Seat) -> Result<()> {
     const LATE: Duration = Duration::from_secs(600);
     collector::collect(lab)?;

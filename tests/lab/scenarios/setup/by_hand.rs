@@ -1,5 +1,5 @@
-//! The ground under `tandem setup`: what pcs needs of a host, typed by hand on two that have nothing but the packages. Without
-//! Tandem's word in it, a failure here is the lab's.
+//! The basis of `tandem setup`: the needs of pcs on a host, typed by hand on two hosts that have nothing but the
+//! packages. No command of Tandem is involved, so a failure here is the lab's.
 
 use std::time::Duration;
 
@@ -31,12 +31,12 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     pcs::run(lab, Node::One, &setup)?;
     up::wait_online(lab)?;
     on_both(lab, &["corosync-quorumtool", "-s"])?;
-    // What is enabled comes back with the power, and nothing else has to be typed.
+    // Enabled units come back with the power, and no other command is needed.
     power::cut(lab, Node::Two)?;
     power::on(lab, Node::Two)?;
     up::wait_online(lab)?;
     states(lab, Node::Two, ["active enabled"; 3])?;
-    // What needs Corosync ends before it; what has nothing to do with it stays.
+    // Units that need Corosync end before it; independent ones continue.
     host::must(lab, Node::Two, &["systemctl", "stop", "corosync"])?;
     states(lab, Node::Two, ["inactive enabled", "inactive enabled", "active enabled"])?;
     host::must(lab, Node::Two, &["systemctl", "start", "pacemaker"])?;
@@ -48,7 +48,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     .map(drop)
 }
 
-/// What systemctl says of each of [`SERVICES`].
+/// Waits until systemctl reports `wanted` for each of [`SERVICES`].
 fn states(lab: &Lab, node: Node, wanted: [&str; 3]) -> Result<()> {
     let state = |unit: &&str| {
         let words = ["is-active", "is-enabled"].map(|verb| host::said(lab, node, &["systemctl", verb, unit]));

@@ -1,26 +1,26 @@
-//! What may be wrong with FILE and with the machines.
+//! The table of faults in FILE and on the machines.
 
-/// One of them; what is left out is right.
+/// A case. The fields that it leaves out are right.
 pub struct Case {
     pub what: &'static str,
-    /// Another file than the one that is there.
+    /// The name of another file than the existing one.
     pub file_name: &'static str,
-    /// Words of FILE, and what stands in their place.
+    /// Texts of FILE, and their replacements.
     pub file: &'static [(&'static str, &'static str)],
-    /// What is done before, where the command is typed, and on the other node.
+    /// Commands that run before, on the node where the command is typed, and on the other node.
     pub here: &'static str,
     pub there: &'static str,
-    /// How either is undone, typed on both.
+    /// The command that undoes either, typed on both nodes.
     pub undo: &'static str,
     pub code: i32,
-    /// What is said, whatever else.
+    /// Words that the output must contain.
     pub words: &'static [&'static str],
 }
 
 const RIGHT: Case =
     Case { what: "", file_name: "", file: &[], here: "true", there: "true", undo: "", code: 1, words: &[] };
 
-/// FILE itself is wrong: it says where.
+/// Returns a case in which FILE itself is wrong, and the output names the place.
 const fn file(
     what: &'static str,
     file: &'static [(&'static str, &'static str)],
@@ -29,7 +29,7 @@ const fn file(
     Case { what, file, code: 2, words, ..RIGHT }
 }
 
-/// FILE does not fit the machines.
+/// Returns a case in which FILE does not fit the machines.
 const fn misfit(
     what: &'static str,
     file: &'static [(&'static str, &'static str)],
@@ -38,7 +38,7 @@ const fn misfit(
     Case { what, file, words, ..RIGHT }
 }
 
-/// The other machine is not as it should be.
+/// Returns a case in which the other machine is not in the required state.
 const fn there(what: &'static str, there: &'static str, undo: &'static str, words: &'static [&'static str]) -> Case {
     Case { what, there, undo, words, ..RIGHT }
 }
@@ -47,7 +47,7 @@ const fn here(what: &'static str, here: &'static str, undo: &'static str, words:
     Case { what, here, undo, words, ..RIGHT }
 }
 
-/// Something else listens.
+/// Expands to a command by which another program listens on a port.
 macro_rules! taken {
     ($kind:literal, $port:literal) => {
         concat!(
@@ -109,7 +109,7 @@ pub const CASES: &[Case] = &[
     misfit(
         "the addresses swapped",
         &[("\"10.99.0.2\"", "\"X\""), ("\"10.99.0.1\"", "\"10.99.0.2\""), ("\"X\"", "\"10.99.0.1\"")],
-        // A fault of the machine on which it is typed ends the command before the other machine is asked.
+        // A fault of the machine on which it is typed ends the command before the other machine is queried.
         &["calls itself node1"],
     ),
     misfit(

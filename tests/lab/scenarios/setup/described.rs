@@ -1,4 +1,4 @@
-//! What the operator writes: FILE, and the BMCs' passwords.
+//! The operator's input: FILE, and the BMCs' passwords.
 
 use std::fs;
 
@@ -12,15 +12,15 @@ use crate::state::Lab;
 use crate::tls;
 
 pub const FILE: &str = "/etc/tandem/cluster.toml";
-/// Where a site of its own has its certificates.
+/// The directory of the certificates of a site with its own CA.
 pub const SITE: &str = "etcd-pki";
 
-/// A cluster to be described.
+/// The options of a described cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Described {
     pub clone: CloneKind,
     pub ipv6: bool,
-    /// Certificates of one's own instead of Tandem's.
+    /// True for the site's own certificates instead of Tandem's.
     pub own_certificates: bool,
 }
 
@@ -31,13 +31,13 @@ impl Default for Described {
 }
 
 impl Described {
-    /// FILE, as it is right for this lab.
+    /// Returns FILE with correct values for this lab.
     pub fn text(self, lab: &Lab) -> String {
         let mut text =
             format!("cluster = \"tandem\"\npreferred = \"{}\"\nclone = \"{}\"\n\n", Node::One, self.clone.word());
         for node in NODES {
             let address = if self.ipv6 { node.ipv6() } else { node.ip() };
-            // etcd's clients may come by the further link, too, as the lab's do.
+            // etcd's clients may use the further link, too, as the lab's clients do.
             let links = if self.ipv6 { format!("links = [\"{}\"]\n", node.ip()) } else { String::new() };
             text.push_str(&format!(
                 "[[node]]\nname = \"{node}\"\naddress = \"{address}\"\n{links}[node.bmc]\nip = \"{}\"\nusername = \"{BMC_USER}\"\n\
@@ -57,19 +57,19 @@ impl Described {
         text
     }
 
-    /// Writes all of it where the command is typed.
+    /// Writes all of the input to the node where the command is typed.
     pub fn write(self, lab: &Lab) -> Result<()> {
         if self.own_certificates {
             NODES.into_iter().try_for_each(|node| give_certificates(lab, node))?;
         }
         write_passwords(lab)?;
         host::put(lab, HERE, FILE, &self.text(lab))?;
-        // What a person has written with an editor some time ago does not go with the power.
+        // A file that an operator wrote earlier survives a power cut.
         NODES.into_iter().try_for_each(|node| host::must(lab, node, &["sync"]).map(drop))
     }
 }
 
-/// Those of the lab's CA, as a site hands them out.
+/// Installs certificates of the lab's CA, as a site distributes them.
 pub fn give_certificates(lab: &Lab, node: Node) -> Result<()> {
     let name = tls::etcd_name(node);
     for (from, to) in [("ca.crt", "ca.crt"), (&format!("{name}.crt"), "etcd.crt"), (&format!("{name}.key"), "etcd.key")]
@@ -85,7 +85,7 @@ pub fn password_file(node: Node) -> String {
     format!("/etc/tandem/bmc-{node}.password")
 }
 
-/// On the first node alone: it hands them on.
+/// Writes the passwords on the first node alone, which passes them on.
 pub fn write_passwords(lab: &Lab) -> Result<()> {
     for node in NODES {
         host::put(lab, HERE, &password_file(node), &format!("{BMC_PASSWORD}\n"))?;

@@ -1,4 +1,4 @@
-//! `tandem setup` that is cut off after every step, and typed again: it ends as one does that nobody disturbed.
+//! `tandem setup` is interrupted after every step and typed again. It ends in the same state as an undisturbed one.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::state::{self, Lab};
 use crate::teardown;
 use crate::up::{self, Wish};
 
-/// More than it has lines, and fewer.
+/// Limits above and below the number of its output lines.
 const CUTS: usize = 40;
 const STEPS: usize = 20;
-/// How often in a row it may have to be typed again, as what was cut is on its way back.
+/// The number of times in a row that it may have to be typed again, because the struck node is still coming back.
 const IN_VAIN: usize = 2;
 
-/// What cuts it off.
+/// The interruption of the command.
 #[derive(Clone, Copy, Debug)]
 pub enum Blow {
     Sigkill,
     Power(Node),
-    /// One node's, then the other's, and so on.
+    /// Power cuts of the two nodes in turn.
     PowerInTurn,
 }
 
 impl Blow {
-    /// Answers whether there was anything to cut off.
+    /// Interrupts the command. Returns whether it was still running.
     fn strike(self, lab: &Lab, command: &mut Typed, number: usize) -> Result<bool> {
         let node = match self {
             Self::Sigkill => return command.kill(),
@@ -55,7 +55,7 @@ pub fn by_the_other_nodes_power(lab: &Lab, wish: Wish) -> Result<()> {
     run(lab, wish, Blank::Rpm, Blow::Power(THERE))
 }
 
-/// What there is at the end.
+/// The state at the end.
 #[derive(Debug)]
 struct End {
     configuration: BTreeSet<String>,
@@ -68,13 +68,13 @@ impl End {
     }
 }
 
-/// It ends as one that nobody disturbs, whatever it was cut off by.
+/// Compares the end of an interrupted command with that of an undisturbed one.
 pub fn run(lab: &Lab, wish: Wish, blank: Blank, blow: Blow) -> Result<()> {
     let described = Described::default();
     let blank = Wish { blank: Some(blank), ..wish };
     up::up(lab, blank)?;
     described.write(lab)?;
-    // How long it takes is looked at elsewhere.
+    // Another scenario measures its duration.
     typed::typed(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?.must_be(0)?;
     let undisturbed = End::of(lab)?;
     teardown::down(lab);
@@ -100,8 +100,8 @@ pub fn run(lab: &Lab, wish: Wish, blank: Blank, blow: Blow) -> Result<()> {
     super::survives(lab, crate::demo::Victim::Leader)
 }
 
-/// Types it, cuts it off as soon as it says a line after which it was not cut off before, and so on, until it comes to its end: what is done
-/// already it does not tell of again. Answers how many cuts that took.
+/// Types the command, interrupts it at the first line after which it was not interrupted before, and repeats that until
+/// it completes. It prints nothing about steps that are done already. Returns the number of interruptions.
 fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
     let mut after = BTreeSet::new();
     let mut in_vain = 0;
@@ -116,7 +116,7 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
             if done.code == Some(0) {
                 return Ok(cuts);
             }
-            // What was cut may be on its way back: a person types it again, too.
+            // The struck node may still be coming back. An operator would type it again, too.
             in_vain += 1;
             let last = done.said.lines().last().unwrap_or_default();
             println!("   after {cuts} cuts it said: {last}");
@@ -130,7 +130,7 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
                 after.insert(line);
                 in_vain = 0;
             }
-            // Without its node, or its other half, it ends by itself or is ended.
+            // Without its node or its other half, the command ends by itself, or is killed.
             let _ = command.kill();
             let _ = command.done();
         }
@@ -139,7 +139,8 @@ fn cut_off_again_and_again(lab: &Lab, blow: Blow) -> Result<usize> {
     Err(format!("it does not come to its end, cut off {CUTS} times").into())
 }
 
-/// Its last lines, of what it did or why it does not go on, are no steps. A virtual machine's ssh tells of its end a moment after them.
+/// Returns whether the command has ended. Its last lines, about its result, are no steps. A virtual machine's ssh
+/// reports the end a moment later.
 fn has_ended(lab: &Lab, command: &mut Typed) -> bool {
     match host::Kind::of(lab) {
         host::Kind::Namespaces => command.ended(),
@@ -147,20 +148,21 @@ fn has_ended(lab: &Lab, command: &mut Typed) -> bool {
     }
 }
 
-/// The first whole line after which it was not cut off yet. What it measures differs each time, and is no other line.
+/// Returns the first complete line after which the command was not interrupted yet. Lines that differ only in figures
+/// are the same.
 fn new_line(said: &str, after: &BTreeSet<String>) -> Option<String> {
     let whole = said.rsplit_once('\n')?.0;
     whole.lines().map(without_figures).find(|line| !after.contains(line))
 }
 
-/// `/var/lib/etcd has N MB of room`: a digit in a name, as in `node1`, is none.
+/// Replaces figures: `/var/lib/etcd has N MB of room`. A digit in a name, as in `node1`, is no figure.
 fn without_figures(line: &str) -> String {
     let is_figure = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
     let words: Vec<&str> = line.split(' ').map(|word| if is_figure(word) { "N" } else { word }).collect();
     words.join(" ")
 }
 
-/// Both are switched on, and answer; what is slow there while it boots has its time from the command itself.
+/// Switches both on, and waits until they answer. The command itself allows for what is slow during their boot.
 fn wait_both(lab: &Lab) -> Result<()> {
     lab.set("boot-delay", "0")?;
     for node in NODES {
@@ -173,7 +175,7 @@ fn wait_both(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A virtual machine has a clock of its own, which its kernel has read from one of whole seconds: what chrony does elsewhere.
+/// Sets a virtual machine's clock, as chrony does on real hosts, because its kernel has read one with whole seconds.
 fn set_clock(lab: &Lab, node: Node) -> Result<()> {
     if host::Kind::of(lab) == host::Kind::Vm {
         let now = state::since_epoch().as_secs_f64();

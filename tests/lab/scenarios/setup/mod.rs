@@ -1,4 +1,4 @@
-//! `tandem setup`, on hosts with nothing but the packages: two voters, and either node may be lost at once.
+//! `tandem setup` on hosts with nothing but the packages: it makes two voters, and either node may be lost at once.
 
 mod by_hand;
 mod cases;
@@ -30,7 +30,7 @@ use killed::{by_sigkill, by_the_first_nodes_power, by_the_other_nodes_power};
 use typed::{HERE, THERE};
 use wrong::run as wrong_input;
 
-/// In the order in which they run.
+/// The scenarios, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "blank_hosts",
@@ -121,7 +121,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess(),
 ];
 
-/// From the first command's typing to two voters.
+/// The limit from the first typed command to two voters.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn by_two_commands(lab: &Lab, _: Wish) -> Result<()> {
@@ -136,11 +136,11 @@ fn by_two_commands(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Follower)
 }
 
-/// For scenarios about what it has made.
+/// Sets up a pair with the defaults, for scenarios about its later life.
 pub(super) fn by_default(lab: &Lab) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
-    // How long it takes is another scenario's question.
+    // Other scenarios measure its duration.
     typed::typed(lab, HERE, &format!("tandem setup {FILE} --ssh root@{THERE}"))?.must_be(0)?;
     become_a_client(lab)?;
     etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
@@ -187,7 +187,7 @@ fn ipv6(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Follower)
 }
 
-/// One of them has data already, and it is not the one where the command is typed.
+/// Sets up a pair while the other node, where the command is not typed, has data already.
 fn data_on_one_node(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -206,7 +206,7 @@ fn from_three_etcds(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Leader)
 }
 
-/// On hosts as Debian's packages leave them: each runs an example of a cluster.
+/// Sets up a pair on hosts as Debian's packages leave them, with an example of a cluster on each.
 fn over_debians_example(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -219,14 +219,14 @@ pub(super) fn one_command(lab: &Lab, described: Described) -> Result<()> {
     ended_well(lab, described, &[done])
 }
 
-/// Every command said that it had succeeded, in time, and there are two voters at that moment.
+/// Checks that every command reported success within the limit, and that there are two voters at that moment.
 fn ended_well(lab: &Lab, described: Described, done: &[typed::Done]) -> Result<()> {
     for command in done {
         command.must_be(0)?;
     }
     let took = done.iter().map(|command| command.took).max().unwrap_or_default();
     println!("   two voters, as it says, after {:.0} s", took.as_secs_f64());
-    // An emulated machine takes what it takes.
+    // The limit is stretched for an emulated machine.
     if took > sh::patience(LIMIT) {
         return Err(format!("it took {:.0} s, more than {} s", took.as_secs_f64(), LIMIT.as_secs()).into());
     }
@@ -239,7 +239,7 @@ fn ended_well(lab: &Lab, described: Described, done: &[typed::Done]) -> Result<(
     }
 }
 
-/// The lab's clients take the certificate that Tandem's CA has made for clients.
+/// Gives the lab's clients the certificate that Tandem's CA has issued for clients.
 pub(super) fn become_a_client(lab: &Lab) -> Result<()> {
     for name in ["ca.crt", "client.crt", "client.key"] {
         let text = host::must(lab, HERE, &["cat", &format!("/etc/tandem/pki/{name}")])?;
@@ -258,13 +258,13 @@ pub(super) fn no_join_file_is_left(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// A node's power is cut under writers, at once: the other goes on, and nothing is lost.
+/// Cuts a node's power under writers, at once. The other one runs standalone, and nothing is lost.
 pub(super) fn survives(lab: &Lab, victim: Victim) -> Result<()> {
     let outcome = demo::power_cut(lab, victim, STEADY, false, |_| Ok(()))?;
     super::recovered(lab, &outcome)
 }
 
-/// The same of both nodes.
+/// Runs a program on both nodes.
 fn on_both(lab: &Lab, words: &[&str]) -> Result<[String; 2]> {
     let [one, two] = NODES.map(|node: Node| host::must(lab, node, words));
     Ok([one?, two?])

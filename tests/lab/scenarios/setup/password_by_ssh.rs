@@ -1,4 +1,5 @@
-//! `tandem fencing update --ssh`, over a real sshd: both nodes' password files follow, by each way in which a BMC's password can change.
+//! `tandem fencing update --ssh` over a real sshd: both nodes' password files are updated, for each way to change a
+//! BMC's password.
 
 use std::time::Duration;
 
@@ -14,9 +15,9 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Whose BMC it is.
+/// The node of the updated BMC.
 const OF: Node = THERE;
-/// In it a new password is handed to the command, which no argument may hold.
+/// The file that passes a new password to the command, because arguments must not contain it.
 const NEW: &str = "/root/new-password";
 const SSH: &str = "--ssh root@node2";
 
@@ -37,7 +38,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     update(lab, &format!("--stage --password-stdin {SSH} < {NEW}"), 0)?;
     both_have(lab, &["lab-s3cret-1", "lab-s3cret-2"])?;
     accounts::set_password(lab, OF, "lab-s3cret-2")?;
-    // Where a collector was first, no second line is left, and a password would be asked for.
+    // If a collector was first, no second line is left, and the command would ask for a password.
     update_or(lab, SSH, &[0, 1])?;
     both_have(lab, &["lab-s3cret-2"])?;
 
@@ -52,7 +53,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     let said = update(lab, &format!("--password-file {NEW} {SSH}"), 1)?;
     must("a refusal", said, |said| said.contains("nothing was changed"))?;
     give(lab, "lab-s3cret-4")?;
-    // Nobody to log in as, where the other node is to have it first.
+    // The user does not exist on the other node, which has to get the password first.
     let nobody = "--ssh nobody@node2";
     let said = update(lab, &format!("--change-at-bmc --password-file {NEW} {nobody}"), 1)?;
     must("a refusal", said, |said| {
@@ -101,7 +102,7 @@ fn both_have(lab: &Lab, lines: &[&str]) -> Result<()> {
     NODES.into_iter().try_for_each(|node| has(lab, node, lines))
 }
 
-/// These passwords are in a node's copy, which is root's alone.
+/// Checks that a node's copy has these passwords, and belongs to root alone.
 fn has(lab: &Lab, node: Node, lines: &[&str]) -> Result<()> {
     let file = password_file(OF);
     let text = host::must(lab, node, &["cat", &file])?;

@@ -1,4 +1,4 @@
-//! `tandem setup` where there is nothing left to do: it looks, and touches nothing.
+//! `tandem setup` in a finished state: it checks, and changes nothing.
 
 use super::described::FILE;
 use super::snapshot;
@@ -8,7 +8,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 
 const TRACE: &str = "/var/tmp/setup.trace";
-/// Programs, and first words of theirs, that change nothing; an empty list: whatever is said to it.
+/// Programs with the first arguments that change nothing. An empty list allows any argument.
 const LOOKING: &[(&str, &[&str])] = &[
     ("tandem", &[]),
     ("fence_redfish_rs", &[]),
@@ -20,21 +20,21 @@ const LOOKING: &[(&str, &[&str])] = &[
     ("corosync-cfgtool", &["-s", "-n"]),
     ("podman", &["image", "images", "ps", "inspect", "version", "info", "container"]),
     ("systemctl", &["is-active", "is-enabled", "cat", "show", "list-unit-files"]),
-    // What the lab's systemctl is made of.
+    // The lab's systemctl runs this.
     ("exe", &["host-systemctl"]),
     ("pcs", &["--version", "status", "config"]),
     ("attrd_updater", &["--query", "-Q"]),
     ("crm_attribute", &["--query", "-G"]),
     ("crm_resource", &["--locate", "--query", "--list", "-W", "--resource"]),
     ("stonith_admin", &["--list", "--list-registered", "--history", "-L", "-H"]),
-    // Of podman's own.
+    // podman's own programs.
     ("conmon", &["--version"]),
     ("runc", &["--version"]),
     ("runc-lab", &["--version"]),
     ("true", &[]),
 ];
 
-/// Before anything was done, `--dry-run` says so, and leaves both nodes as they are.
+/// Checks that `--dry-run` lists the work before any step, and leaves both nodes unchanged.
 pub fn shows_what_is_to_do(lab: &Lab) -> Result<()> {
     let before = snapshot::exact(lab)?;
     let done = typed(lab, HERE, &format!("tandem setup {FILE} --dry-run"))?;
@@ -50,7 +50,7 @@ pub fn shows_what_is_to_do(lab: &Lab) -> Result<()> {
     }
 }
 
-/// So does the other node's command while the first one waits: it says so, leaves the file, and both nodes as they are.
+/// Checks the same for the other node's command while the first one waits. It also leaves the join file.
 pub fn join_shows_what_is_to_do(lab: &Lab) -> Result<()> {
     let before = snapshot::exact(lab)?;
     let done = typed(lab, THERE, &format!("{} --dry-run", join_line()))?;
@@ -66,7 +66,8 @@ pub fn join_shows_what_is_to_do(lab: &Lab) -> Result<()> {
     }
 }
 
-/// Typed again: no program that changes anything is executed, and nothing is changed; `--dry-run` finds all done.
+/// Checks a second run: it executes no program that changes anything, and nothing changes. `--dry-run` reports that all
+/// is done.
 pub fn changes_nothing(lab: &Lab) -> Result<()> {
     let configuration = snapshot::configuration(lab)?;
     let modes = snapshot::modes(lab)?;
@@ -90,7 +91,7 @@ pub fn changes_nothing(lab: &Lab) -> Result<()> {
     }
 }
 
-/// The executed programs that may have changed something.
+/// Returns the executed programs that may have changed something.
 fn changing(trace: &str) -> Vec<String> {
     let executed = trace.lines().filter(|line| line.contains("execve(") && line.trim_end().ends_with("= 0"));
     let mut found: Vec<String> =
@@ -100,7 +101,7 @@ fn changing(trace: &str) -> Vec<String> {
     found
 }
 
-/// `[pid] execve("/usr/sbin/pcs", ["pcs", "status"], ...) = 0`: the program as it was called, and its words.
+/// Parses `[pid] execve("/usr/sbin/pcs", ["pcs", "status"], ...) = 0` into the called program and its arguments.
 fn words(line: &str) -> Option<Vec<String>> {
     let (_, list) = line.split_once(", [")?;
     let (list, _) = list.split_once(']')?;
@@ -111,12 +112,12 @@ fn words(line: &str) -> Option<Vec<String>> {
 }
 
 fn only_looks(words: &[String]) -> bool {
-    // An interpreter is called for a script: the script is what counts, and was executed under its own name before.
+    // An interpreter runs a script, and the script was executed under its own name before.
     let Some((program, rest)) = words.split_first() else { return true };
     if program.starts_with("python3") || program == "sh" || program == "ruby" {
         return true;
     }
-    // Which version it is.
+    // A query of the program's version.
     if matches!(rest, [word] if word == "--version" || word == "-v") {
         return true;
     }
@@ -126,7 +127,7 @@ fn only_looks(words: &[String]) -> bool {
     })
 }
 
-/// `pcs stonith config`, `pcs property config`.
+/// Returns whether the argument is that of a query, as in `pcs stonith config` or `pcs property config`.
 fn is_config(word: &str) -> bool {
     word == "config" || word == "status"
 }

@@ -1,4 +1,4 @@
-//! A node that has an etcd's data before anybody sets up a cluster.
+//! A node that has an etcd's data before the cluster is set up.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::state::Lab;
 const KEYS: usize = 100;
 pub(super) const DATA: &str = "/var/lib/etcd";
 
-/// What was written, and must not be lost.
+/// The written keys, which must not be lost.
 #[derive(Debug)]
 pub struct Seed {
     pub(super) prefix: String,
 }
 
-/// An etcd of its own runs on the node, takes some writes, and ends.
+/// Runs a separate etcd on the node, writes to it, and ends it.
 pub fn begin(lab: &Lab, node: Node) -> Result<Seed> {
     let image = image::name(&lab.setting("etcd").unwrap_or_default());
     let client = format!("http://{}:2379", node.ip());
     let peer = format!("http://{}:2380", node.ip());
-    // As the guide says it is to be known before it gets a peer: nobody listens there yet.
+    // The guide requires this peer URL before the etcd gets a peer. No program listens there yet.
     let known_at = format!("https://{}:2380", node.ip());
     let volume = format!("{DATA}:{DATA}");
     host::must(lab, node, &["sh", "-c", &format!("mkdir -p {DATA} && chmod 700 {DATA}")])?;
@@ -71,7 +71,7 @@ pub(super) fn write(lab: &Lab, client: &str, prefix: &str) -> Result<()> {
     })
 }
 
-/// Both members have all of it.
+/// Checks that both members have all of the data.
 pub fn must_be_there(lab: &Lab, seed: &Seed) -> Result<()> {
     for node in NODES {
         let tls = etcd::tls(lab)?;

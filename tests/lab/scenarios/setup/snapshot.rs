@@ -1,4 +1,4 @@
-//! What there is on both nodes, to be compared.
+//! The state of both nodes, for comparisons.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use crate::node::{NODES, Node};
 use crate::sh::Result;
 use crate::state::Lab;
 
-/// Whatever a set-up may write to.
+/// All places that a set-up may write to.
 const PLACES: &[&str] =
     &["/etc", "/var/lib/corosync", "/var/lib/pacemaker/cib", "/var/lib/pcsd", "/var/lib/etcd", "/root"];
-/// What Pacemaker itself writes into its properties, and what names one cluster among others.
+/// Properties that Pacemaker itself writes, and the name of the cluster.
 const ITS_OWN: &[&str] = &[
     "dc-version",
     "have-watchdog",
@@ -18,23 +18,24 @@ const ITS_OWN: &[&str] = &[
     "cluster-name",
     "last-lrm-refresh",
     "cluster-recheck-interval",
-    // The leader's agent writes it, as soon as there are two voters for a while.
+    // The leader's agent writes it once there have been two voters for a while.
     "etcd_redundancy",
 ];
 
-/// Lines that name a file each.
+/// Lines that each name a file.
 type Files = BTreeSet<String>;
 
-/// Every file with its mode, owner, size and time of change: nothing was written where two of these are the same.
+/// Lists every file with its mode, owner, size and time of change. Equal lists mean that nothing was written in
+/// between.
 pub fn exact(lab: &Lab) -> Result<[Files; 2]> {
     both(lab, "%p %M %u:%g %s %T@\\n")
 }
 
-/// Every file of the cluster's with mode and owner.
+/// Lists every file of the cluster with its mode and owner.
 pub fn modes(lab: &Lab) -> Result<[Files; 2]> {
     let mut files = both(lab, "%p %M %u:%g\\n")?;
     for of_node in &mut files {
-        // Generations of the CIB, rings and logs of etcd: their number is a matter of how much has happened.
+        // These are generations of the CIB, rings and logs of etcd, whose number depends on the cluster's activity.
         let counted =
             |line: &String| ["/cib-", "/ringid_", "/var/lib/etcd/", "/cib/cib."].iter().any(|part| line.contains(part));
         of_node.retain(|line| !counted(line));
@@ -51,7 +52,7 @@ fn both(lab: &Lab, format: &str) -> Result<[Files; 2]> {
     Ok([of(NODES[0])?, of(NODES[1])?])
 }
 
-/// What is in one and not in the other, for a message; nothing where they are the same.
+/// Returns the lines that are in one state and not in the other, for a message. `None` if both are the same.
 pub fn difference(before: &[Files; 2], after: &[Files; 2]) -> Option<String> {
     let mut lines = Vec::new();
     for (number, node) in NODES.into_iter().enumerate() {
@@ -62,7 +63,7 @@ pub fn difference(before: &[Files; 2], after: &[Files; 2]) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("; "))
 }
 
-/// What an operator has configured in Pacemaker, line by line; what it notes itself is left out.
+/// Returns the operator's configuration of Pacemaker, line by line, without what Pacemaker itself writes.
 pub fn configuration(lab: &Lab) -> Result<BTreeSet<String>> {
     let xml = host::must(lab, host::any_running(lab)?, &["cibadmin", "--query", "--scope", "configuration"])?;
     let document = roxmltree::Document::parse(&xml)?;

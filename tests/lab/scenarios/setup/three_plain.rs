@@ -1,4 +1,5 @@
-//! Three plain etcds become a pair: `tandem member remove` takes two of them out, and `tandem setup` goes on with the data of the last.
+//! Three plain etcds become a pair: `tandem member remove` removes two of them, and `tandem setup` keeps the data of
+//! the last one.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// The third one has no machine of its own: it is a second process beside the second.
+/// The third one has no machine of its own: it is a second process on the second one's.
 const PLACES: [Place; 3] = [
     Place { name: "first", node: HERE, ports: [2379, 2380], data: DATA },
     Place { name: "second", node: THERE, ports: [2379, 2380], data: DATA },
@@ -24,7 +25,7 @@ const PLACES: [Place; 3] = [
 struct Place {
     name: &'static str,
     node: Node,
-    /// For clients, and for peers.
+    /// The ports for clients and for peers.
     ports: [u16; 2],
     data: &'static str,
 }
@@ -55,7 +56,7 @@ impl Place {
     }
 }
 
-/// Up to the lone etcd on the first node, stopped; each removal is followed by writes that must not be lost either.
+/// Reduces the three to one stopped etcd on the first node. Writes follow each removal, and must not be lost either.
 pub fn begin(lab: &Lab) -> Result<Vec<Seed>> {
     PLACES.into_iter().try_for_each(|place| place.start(lab))?;
     let mut seeds = vec![written(lab, "three")?];
@@ -67,7 +68,7 @@ pub fn begin(lab: &Lab) -> Result<Vec<Seed>> {
         let done = typed::typed(lab, HERE, &format!("{remove} --allow-fewer-voters"))?;
         println!("   {}", done.said.trim().replace('\n', "\n   "));
         done.must_be(0)?;
-        // Typed again, it is done, whether the old one runs still or not.
+        // The same command, typed again, succeeds, whether the removed etcd still runs or not.
         typed::typed(lab, HERE, &remove)?.must_be(0)?;
         place.end(lab)?;
         seeds.push(written(lab, place.name)?);
@@ -86,7 +87,7 @@ fn written(lab: &Lab, when: &str) -> Result<Seed> {
     Ok(seed)
 }
 
-/// As the guide says: it gets the peer URL at which a pair's other node looks for it.
+/// Gives it the peer URL at which the other node of a pair expects it, as the guide requires.
 fn known_at_its_place(lab: &Lab) -> Result<()> {
     let url = PLACES[0].url(0);
     etcd::as_client(lab, move || {

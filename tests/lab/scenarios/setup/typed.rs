@@ -1,4 +1,4 @@
-//! `tandem setup`, as an operator types it: on one node, and what it asks for on the other.
+//! `tandem setup` as an operator types it: on one node, and then the command that it prints for the other one.
 
 use std::io::Read;
 use std::process::{Child, Stdio};
@@ -10,19 +10,19 @@ use crate::node::Node;
 use crate::sh::{self, Result};
 use crate::state::Lab;
 
-/// Where it is typed, and the other node.
+/// The node where it is typed, and the other node.
 pub const HERE: Node = Node::One;
 pub const THERE: Node = Node::Two;
-/// Where the other node's file is carried to.
+/// The path to which the other node's file is copied.
 const CARRIED: &str = "/root/carried.join";
 const PID: &str = "/run/lab-setup.pid";
-/// Longer than any end of it may take: what is measured is told from what hangs.
+/// A time longer than any run may take, so that a hang is distinguishable from a slow run.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// What a command came to.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// As a shell has it; nothing where it was killed.
+    /// The shell's exit code. `None` if the command was killed.
     pub code: Option<i32>,
     pub said: String,
     pub took: Duration,
@@ -37,7 +37,7 @@ impl Done {
     }
 }
 
-/// A command under way on a node.
+/// A running command on a node.
 pub struct Typed {
     lab: Lab,
     node: Node,
@@ -66,17 +66,17 @@ impl Typed {
         Ok(Self { lab: lab.clone(), node, child, said, began: Instant::now(), reader: Some(reader) })
     }
 
-    /// What it has said so far.
+    /// Returns its output so far.
     pub fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has ended.
     pub fn ended(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
-    /// SIGKILL to the program itself, by the number that it has on its host. Answers whether it ran still.
+    /// Sends SIGKILL to the program itself, by its process id on the host. Returns whether it was still running.
     pub fn kill(&mut self) -> Result<bool> {
         let script = format!("kill -9 $(cat {PID})");
         let killed = host::output(&self.lab, self.node, &["sh", "-c", &script])?;
@@ -86,7 +86,7 @@ impl Typed {
         Err(format!("'tandem setup' on {} cannot be killed: {}", self.node, killed.stderr.trim()).into())
     }
 
-    /// Whether it has come to its end by itself.
+    /// Waits for a moment, and returns whether it has ended by itself.
     pub fn ends_soon(&mut self) -> bool {
         sh::wait_for_quietly(Duration::from_secs(2), Duration::from_millis(20), || self.ended())
     }
@@ -104,24 +104,24 @@ impl Typed {
         let took = self.began.elapsed();
         let code = self.child.wait()?.code();
         if let Some(reader) = self.reader.take() {
-            // What it has left behind may hold its output open: that is none of its words.
+            // A child that it left behind may hold its output open, and adds nothing to it.
             sh::wait_for_quietly(Duration::from_secs(2), Duration::from_millis(20), || reader.is_finished());
         }
         Ok(Done { code, said: self.said(), took })
     }
 }
 
-/// Types a line and waits for its end.
+/// Types a line, and waits for its end.
 pub fn typed(lab: &Lab, node: Node, line: &str) -> Result<Done> {
     Typed::begin(lab, node, line)?.done()
 }
 
-/// Where the first node writes what the other one is to be given.
+/// Returns the path of the file that the first node writes for the other one.
 pub fn join_file() -> String {
     format!("/etc/tandem/{THERE}.join")
 }
 
-/// Waits until the file for the other node is there, and answers what it holds.
+/// Waits until the file for the other node exists, and returns its contents.
 pub fn wait_join_file(lab: &Lab, first: &mut Typed) -> Result<String> {
     let file = join_file();
     let seen =
@@ -135,18 +135,18 @@ pub fn wait_join_file(lab: &Lab, first: &mut Typed) -> Result<String> {
     seen.ok_or_else(|| format!("it has ended before it wrote {file}: {}", first.said()).into())
 }
 
-/// Carries it over, as `scp` would.
+/// Copies it over, as `scp` would.
 pub fn carry(lab: &Lab, content: &str) -> Result<()> {
     host::put(lab, THERE, CARRIED, content)?;
     host::must(lab, THERE, &["chmod", "600", CARRIED]).map(drop)
 }
 
-/// The line for the other node.
+/// Returns the command line for the other node.
 pub fn join_line() -> String {
     format!("tandem setup join {CARRIED}")
 }
 
-/// Both commands, to the end of both: the first node's, and the other's. `before` is what happens while the first one waits.
+/// Runs both nodes' commands to their end. `before` runs while the first one waits.
 pub fn two_commands(lab: &Lab, line: &str, before: impl FnOnce() -> Result<()>) -> Result<[Done; 2]> {
     let mut first = Typed::begin(lab, HERE, line)?;
     let content = wait_join_file(lab, &mut first)?;
@@ -157,10 +157,10 @@ pub fn two_commands(lab: &Lab, line: &str, before: impl FnOnce() -> Result<()>) 
     Ok([first, second.done()?])
 }
 
-/// Nothing of any of them runs on either node, however they were ended.
+/// Waits until no such command runs on either node, however it was ended.
 pub fn nothing_is_left(lab: &Lab) -> Result<()> {
     for node in crate::node::NODES {
-        // The brackets keep it from finding itself.
+        // The brackets keep `pgrep` from finding itself.
         let none = || host::must(lab, node, &["sh", "-c", "! pgrep -f '[t]andem setup'"]).ok().map(drop);
         sh::wait_for(
             &format!("'tandem setup' on {node} to notice its peer's end"),

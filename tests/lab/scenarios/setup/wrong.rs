@@ -1,4 +1,4 @@
-//! Wrong input, as operators give it: a sentence for each, the exit code that fits, and nothing is changed on either node.
+//! Wrong input of operators: each gets a sentence and the right exit code, and nothing changes on either node.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Makes a program believe that it is another time.
+/// The prefix that changes a program's clock.
 const CLOCK: &str = "env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 FAKETIME_DONT_FAKE_MONOTONIC=1";
-/// What the clean-up of every case takes away: the joins' files, and data.
+/// The clean-up after every case: the joins' files, and data.
 const CLEAN: &str = "rm -rf /etc/tandem/*.join /root/*.join /etc/tandem/pki /var/lib/etcd";
 
-/// What is typed on the first node, and what the other one is given.
+/// Runs all wrong inputs of the first node's command, and of the other one's.
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut wrong = Vec::new();
     let mut count = 0;
@@ -45,11 +45,11 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Nothing that is there after it was not there before, and the other way round.
+/// Checks that `work` changes nothing on either node.
 fn unchanged(lab: &Lab, work: impl FnOnce() -> Result<()>) -> Result<()> {
     let before = snapshot::exact(lab)?;
     let done = work();
-    // A command that was waiting when it was ended could not clear up.
+    // A command that was killed while it waited could not clean up.
     let _ = on_both(lab, &["sh", "-c", "rm -f /etc/tandem/*.join /root/*.join"]);
     let difference = snapshot::difference(&before, &snapshot::exact(lab)?);
     done?;
@@ -59,7 +59,7 @@ fn unchanged(lab: &Lab, work: impl FnOnce() -> Result<()>) -> Result<()> {
     }
 }
 
-/// It says so, in one sentence, and ends with that code.
+/// Checks that the command printed one sentence with these words, and ended with that code.
 fn refused(what: &str, done: &Done, code: i32, words: &[&str]) -> Result<()> {
     let said = done.said.trim();
     let last = said.lines().last().unwrap_or_default();
@@ -118,7 +118,7 @@ fn data_on_both(lab: &Lab) -> Result<()> {
     done
 }
 
-/// Times of the other node, and what is said of them, by either command.
+/// Clock errors of the other node, with the words that either command prints.
 const CLOCKS: &[(&str, &str, &[&str])] = &[
     ("a clock that is 30 s ahead", "FAKETIME=+30s", &["clock"]),
     ("a clock that is 5 s behind", "FAKETIME=-5s", &["clock"]),
@@ -146,7 +146,7 @@ fn end(mut first: Typed) -> Result<String> {
     Ok(first.done()?.said)
 }
 
-/// What is done to a join file on its way.
+/// A function that damages a join file on its way.
 type Spoil = fn(&str) -> String;
 const JOINS: &[(&str, Spoil, &[&str])] = &[
     ("a join file that was cut", |content| content.chars().take(content.chars().count() / 2).collect(), &["join"]),
@@ -171,7 +171,7 @@ fn on_the_wrong_node(lab: &Lab) -> Result<()> {
     unchanged(lab, || {
         let mut first = Typed::begin(lab, HERE, &format!("tandem setup {FILE}"))?;
         typed::wait_join_file(lab, &mut first)?;
-        // Beside the one that waits, whose number on this host is noted.
+        // The pid file names the waiting command, so this one is typed without it.
         let (code, said) = host::typed(lab, HERE, &format!("tandem setup join {}", typed::join_file()))?;
         end(first)?;
         let done = Done { code: Some(code), said, took: Duration::ZERO };
@@ -179,7 +179,7 @@ fn on_the_wrong_node(lab: &Lab) -> Result<()> {
     })
 }
 
-/// The keys of a command are in its memory alone: what it wrote is void when it has ended.
+/// Checks that a join file is void after the end of its command, because the keys are only in that command's memory.
 fn after_its_end(lab: &Lab) -> Result<()> {
     Described::default().write(lab)?;
     unchanged(lab, || {

@@ -1,5 +1,5 @@
-//! A recovery that loses its own machine: the survivor of a power cut is cut in the middle of it, so that what it had
-//! written down and not synced is gone.
+//! A recovery on a machine that fails: the survivor of a power cut is cut in the middle of its recovery, so that
+//! written data that was not synced is lost.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// What the survivor says at the beginning of its recovery, and once its announcement is in force, which a write follows within about a
-/// second.
+/// The survivor's log lines at the beginning of its recovery, and when its announcement is in force. A write follows
+/// the latter within about a second.
 const WORDS: [&str; 2] = ["announcing that it runs standalone", "the announcement is in force"];
-/// How much later than that it is cut, at most. What it says takes its time to be heard.
+/// The longest pause from the line to the cut. The line itself takes a moment to arrive.
 const PAUSE: Duration = Duration::from_millis(600);
-/// Whether a cut comes in the middle is a matter of chance: it does if the survivor has taken no write before.
+/// The number of cuts that must come in the middle, which is chance. A cut does if the survivor has taken no write
+/// before.
 const IN_THE_MIDDLE: usize = 2;
 const TRIES: usize = 10;
 
@@ -33,7 +34,8 @@ pub fn in_the_recovery(lab: &Lab, _: Wish) -> Result<()> {
     Err(format!("of {TRIES} cuts {in_the_middle} came in the middle of a recovery").into())
 }
 
-/// Cuts the leader, and the survivor so long after it has said this. Answers whether that came before the first write.
+/// Cuts the leader, and the survivor `pause` after it has logged `words`. Returns whether that was before the first
+/// write.
 fn cut_after(lab: &Lab, writers: &Writers, words: &str, pause: Duration) -> Result<bool> {
     let (leader, survivor) = roles(lab)?;
     crate::redundant::wait(lab)?;
@@ -44,7 +46,7 @@ fn cut_after(lab: &Lab, writers: &Writers, words: &str, pause: Duration) -> Resu
     std::thread::sleep(pause);
     power::cut(lab, survivor)?;
     let in_the_middle = writers.first_after(alone_since).is_none();
-    // Fencing may have switched the first one on, or be about to.
+    // Fencing may have switched the first node on, or be about to.
     std::thread::sleep(Duration::from_secs(2));
     for node in [survivor, leader] {
         power::on(lab, node)?;

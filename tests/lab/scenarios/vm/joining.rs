@@ -1,4 +1,5 @@
-//! A node that returns is cut again and again: as it has moved its old data aside, and as it takes the leader's snapshot.
+//! A node that returns is cut repeatedly: when it has moved its old data aside, and when it receives the leader's
+//! snapshot.
 
 use std::time::Duration;
 
@@ -13,21 +14,22 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::{SIXTEEN, Writers};
 
-/// What the agent or the new etcd says, and how long after that the power goes.
+/// Log lines of the agent or the new etcd, and the time from each to the power cut.
 const MOMENTS: [(&str, Duration); 3] = [
     ("the data dir is kept as", Duration::ZERO),
     ("container 'etcd' is", Duration::from_secs(1)),
     ("receiving database snapshot", Duration::ZERO),
 ];
 
-/// With it, and with more entries than etcd keeps for followers that are behind (5,000), a learner needs the leader's snapshot.
+/// Settings with which a learner needs the leader's snapshot, if it also misses more entries than etcd keeps for slow
+/// followers (5,000).
 const SETTINGS: &str = "etcd_settings=snapshot-count=100";
 const ENTRIES: usize = 5_300;
 
 pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     pcs::run_and_wait(lab, Node::One, &["resource", "update", cluster::ETCD, SETTINGS])?;
     two_voters(lab)?;
-    // Enough of them for that many entries in the time.
+    // The number of writers is high enough for that many entries in the time.
     let mut writers = Writers::start(lab, SIXTEEN)?;
     sh::wait_for("entries", Duration::from_secs(120), Duration::from_millis(300), || {
         (writers.count() > ENTRIES).then_some(())
@@ -36,10 +38,11 @@ pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
     crate::redundant::wait(lab)?;
     power::cut(lab, joins)?;
     let mut from = steps::log_length(lab, joins);
-    // One that has booted before anybody misses it is fenced as it comes, and is a voter still: it would keep its data.
+    // A node that boots before its peer misses it is fenced as it comes up. It would still be a voter, and keep its
+    // data.
     steps::wait_alone(lab, stays)?;
     for (words, after) in MOMENTS {
-        // The survivor's fencing switches it on; where nobody is to be fenced any more, a person does.
+        // The survivor's fencing switches it on. Once there is nothing to fence, the operator does.
         power::on(lab, joins)?;
         steps::wait_said(lab, joins, from, words, Duration::from_secs(120))?;
         std::thread::sleep(after);

@@ -1,4 +1,4 @@
-//! A kernel that panics, a watchdog that nobody feeds, and machines that systemd shuts down or boots anew.
+//! A kernel panic, a watchdog that is no longer fed, and machines that systemd shuts down or reboots.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// From the order to the end of a shutdown, in which Pacemaker stops etcd; and to the boot that follows.
+/// The limit for a shutdown, in which Pacemaker stops etcd, and for the boot that follows.
 const SHUTDOWN: Duration = Duration::from_secs(120);
 
-/// A machine that stands still, with its network cards: nothing but fencing ends that.
+/// Panics the leader's kernel: the machine halts with its network cards, and only fencing ends that.
 pub fn kernel_panic(lab: &Lab, _: Wish) -> Result<()> {
     struck_until_fenced(lab, |leader| {
         order(lab, leader, "echo 1 > /proc/sys/kernel/sysrq; echo c > /proc/sysrq-trigger")?;
@@ -25,13 +25,13 @@ pub fn kernel_panic(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// The machine resets by itself, and comes back before or after it was fenced.
+/// Stops feeding the leader's watchdog: the machine resets by itself, and comes back before or after it is fenced.
 pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, _) = roles(lab)?;
     crate::redundant::wait(lab)?;
     let boot = boot_id(lab, leader)?;
-    // Opened, and never fed again. Its keeper is killed, so that nothing closes it in good order.
+    // The device is opened and never fed again. Its holder is stopped, so that the device is not closed in good order.
     order(lab, leader, "setsid sh -c 'exec 3> /dev/watchdog0; kill -STOP $$' < /dev/null > /dev/null 2>&1 &")?;
     lab.event(&format!("nobody feeds the watchdog of {leader}"));
     let struck = Instant::now();
@@ -40,7 +40,7 @@ pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// One node, the other one, and both at once: etcd leaves in good order, and nobody is fenced.
+/// Reboots one node, the other one, and both at once: etcd leaves in good order, and no node is fenced.
 pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let resets = steps::resets_asked(lab);
@@ -66,7 +66,7 @@ pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// One is shut down for good and switched on later, then both at once.
+/// Shuts one node down and switches it on later, and then both at once.
 pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, follower) = roles(lab)?;
@@ -87,7 +87,8 @@ pub fn shutdowns(lab: &Lab, _: Wish) -> Result<()> {
         power::on(lab, node)?;
     }
     two_voters(lab)?;
-    // One that is off because it was fenced has not shut down, and who has shut down in good order is not fenced for it.
+    // A node that is off because of fencing has not shut down, and a node that shut down in good order must not be
+    // fenced.
     nobody_was_fenced_since(lab, resets)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
@@ -96,7 +97,7 @@ fn nobody_was_fenced_since(lab: &Lab, resets: usize) -> Result<()> {
     check::must("nobody was fenced", steps::resets_asked(lab), |now| *now == resets).map(drop)
 }
 
-/// Says something to a machine that may not live to answer.
+/// Runs a script on a machine that may die before it answers.
 pub(super) fn order(lab: &Lab, node: Node, script: &str) -> Result<()> {
     let mut command = host::command(lab, node, &["sh", "-c", script])?;
     let mut said = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;

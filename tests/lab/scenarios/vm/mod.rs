@@ -1,4 +1,4 @@
-//! What only hosts with a kernel, an init and a disk of their own can show.
+//! Scenarios that need hosts with a kernel, an init and a disk of their own.
 
 pub mod cuts;
 pub mod joining;
@@ -23,7 +23,7 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// What is run on virtual machines alone, in this order.
+/// The scenarios that run only on virtual machines, in this order.
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(
         "vm_cut_in_the_recovery",
@@ -55,9 +55,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the leader's machine stands still, cannot be fenced, and goes on",
         paused::not_fenced,
     )
-    // Its BMC is away; the machine stood still, so its kernel missed it and RCU got no further, its systemd ends a journald that was
-    // silent for longer than it allows, and a monitor that was under way is over its time; and the fence device that was moved off
-    // it, as one may be without fencing, still ran there when it went on.
+    // Its BMC is unreachable. The machine was frozen, so its kernel reports lockups and RCU stalls, and systemd ends a
+    // journald that was silent for too long. A monitor that was running exceeds its time-out. The fence device that was
+    // moved off it, which is possible without fencing, still ran there when it resumed.
     .errors(&[&[
         "no route to it",
         "timed out without a connection",
@@ -76,8 +76,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "the package is upgraded under a cluster that serves, and refuses to be removed",
         packages::under_a_cluster,
     )
-    // A machine this slow may look at it seldom enough for its status to be called stale; and the collector's first look also tells of
-    // what was decided a few minutes before, where the lab is that young.
+    // A machine this slow may update its status so seldom that it counts as stale. On a young lab, the collector's
+    // first run also reports decisions of the minutes before.
     .errors(&[&["TandemTest", "PacemakerStatusStale", "EtcdAlone"]])
     .leaves_a_mess(),
     scenario(
@@ -85,7 +85,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "'watchdog-mux' and 'fencing-agent' by their units, with i6300esb and with softdog: what is to be reset is, in time, and nothing else",
         watchdogs::run,
     )
-    // Their last words before a reset are to be on the disk, and have the priority that has the journal synced at once.
+    // The last lines before a reset must reach the disk, so they have the priority at which the journal syncs at once.
     .errors(&[&["feeding ended: ", "quorum lost: ", "closed without V"]])
     .needs(Needs::Blank)
     .leaves_a_mess()
@@ -135,21 +135,22 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess(),
 ];
 
-/// Where events go to the journal, what happens to the nodes has the priority that the event has.
+/// Events about nodes that have an error priority if events go to the journal.
 const TOLD: &[&str] = &["PacemakerNodeOffline", "PacemakerNodeUnhealthy", "PacemakerStatusStale", "EtcdAlone"];
-/// What a set-up that is cut off leaves with one node, or with neither's data.
+/// Errors of a set-up that is interrupted, with one node left, or with neither's data.
 const CUT_OFF: &[&str] = &[
-    // The first start of all wants both nodes: the one that is left has no data to go on with, and nothing has fenced the other one yet.
+    // The first start of all needs both nodes: the remaining one has no data, and the other one is not fenced yet.
     "this node holds no data: start",
     "is not confirmed stopped (Pacemaker has not asked its agent yet)",
-    // The same, as the collector tells of it.
+    // The collector's event for the same refusal.
     "EtcdRefused",
     "PacemakerResourceUnhealthy",
     // The other node is lost before it has a fence device.
     "(No fence device)",
-    // It was cut in the boot in which pcsd wrote its certificate and key, and both are empty: 'tandem setup' removes them.
+    // It was cut in the boot in which pcsd wrote its certificate and key, and both are empty. `tandem setup` removes
+    // them.
     "Failed to start pcsd.service",
-    // On a machine this slow, while it boots and starts all of it: the next look is due after the minute that one has.
+    // A machine this slow boots and starts everything, and the collector exceeds its time-out of a minute.
     "Failed to start tandem-collect.service",
 ];
 
@@ -157,24 +158,24 @@ const fn scenario(name: &'static str, about: &'static str, run: fn(&Lab, Wish) -
     table::scenario(name, about, run).on(Hosts::Vms)
 }
 
-/// Two voters are back in time, whatever happened.
+/// Waits for two voters, within the limit for any recovery.
 fn two_voters(lab: &Lab) -> Result<()> {
     etcd::wait_two_voters(lab, etcd::TWO_VOTERS_WITHIN).map(drop)
 }
 
-/// The same, counted from the blow, whatever was waited for meanwhile.
+/// Waits for two voters within that limit, counted from the blow.
 fn two_voters_since(lab: &Lab, blow: Instant) -> Result<()> {
     two_voters(lab)?;
     etcd::must_be_in_time(blow.elapsed())
 }
 
-/// The leader, and the other one.
+/// Returns the leader, and the other node.
 fn roles(lab: &Lab) -> Result<(Node, Node)> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     Ok((leader, leader.other()))
 }
 
-/// What strikes the leader leaves it to fencing, and the other one goes on.
+/// Strikes the leader, which only fencing brings back, and checks that the other node runs standalone.
 fn struck_until_fenced(lab: &Lab, strike: impl FnOnce(Node) -> Result<()>) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let (leader, _) = roles(lab)?;

@@ -11,11 +11,11 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::tls;
 
-/// Known to any reader of this; the group is out of reach for other machines.
+/// The key is public, because other machines cannot reach the group.
 const KEY: &str = "a key of the lab, and of nothing else\n";
 const NAMES: [&str; 2] = ["left", "right"];
 
-/// They end with this.
+/// The agents of the neighbours, which are killed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     children: Vec<Child>,
@@ -54,19 +54,19 @@ impl Neighbours {
         Ok(neighbours)
     }
 
-    /// Their logs, for a failure's message.
+    /// Returns their logs, for a failure's message.
     pub(super) fn logs(lab: &Lab, of: Node) -> String {
         NAMES.map(|name| fs::read_to_string(dir(lab, of, name).join("log")).unwrap_or_default()).join("\n")
     }
 }
 
-/// The virtual machine's own configuration and key, for its agent.
+/// Returns the virtual machine's own configuration and key, for its agent.
 pub(super) fn own(of: Node, device: &str) -> (String, &'static str) {
     let tail = format!("[watchdog]\ndevice = '{device}'\n");
     (text(of, of.name(), "/etc/tandem/fencing-agent.key", "", &tail), KEY)
 }
 
-/// Each virtual machine has a group of three of its own.
+/// Returns a configuration. Each virtual machine has a group of three of its own.
 fn text(of: Node, name: &str, key: &str, head: &str, tail: &str) -> String {
     let [left, right] = addresses(of);
     format!(

@@ -1,4 +1,4 @@
-//! The Debian packages under a cluster that serves: installed anew, upgraded, and not to be removed.
+//! The Debian packages under a serving cluster: they are installed anew and upgraded, and refuse to be removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,8 +44,8 @@ pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
     logs_go_to_the_journal(lab)
 }
 
-/// What systemd forbids the collector it does not need: enabled as the page on it has it, it writes its status, publishes, brings an
-/// event to the journal, and is denied nothing.
+/// Checks that systemd's hardening denies the collector nothing that it needs. Enabled as its page describes, it writes
+/// its status, publishes, and delivers an event to the journal.
 fn collects(lab: &Lab) -> Result<()> {
     const DENIED: [&str; 3] = ["ermission denied", "not permitted", "Read-only file system"];
     pcs::run(lab, NODES[0], &["alert", "create", "id=tandem", "path=/usr/libexec/tandem/alert"])?;
@@ -61,7 +61,7 @@ fn collects(lab: &Lab) -> Result<()> {
         let told = host::must(lab, node, &["journalctl", "--unit", COLLECTOR, "--boot", "--no-pager"])?;
         check::must("it is denied nothing", told, |told| !DENIED.iter().any(|words| told.contains(words)))?;
     }
-    // A status tells of both nodes' collectors, so both are to run by then.
+    // A status covers both nodes' collectors, so both must run.
     for node in NODES {
         let status = || host::said(lab, node, &["tandem", "status", "--json"]);
         check::eventually("what it publishes is seen", status, |said| {
@@ -74,7 +74,8 @@ fn collects(lab: &Lab) -> Result<()> {
     check::eventually("an event is in the journal", journal, |said| said.contains("TandemTest")).map(drop)
 }
 
-/// Pacemaker could not stop etcd without its agent, and would fence the node.
+/// Checks that the package refuses to be removed: Pacemaker could not stop etcd without its agent, and would fence the
+/// node.
 fn refuses_to_go(lab: &Lab, node: Node) -> Result<()> {
     let done = host::output(lab, node, &[&APT[..], &["remove", "--yes", "tandem"]].concat())?;
     check::must("the package refuses to be removed", done, |done| {
@@ -83,7 +84,7 @@ fn refuses_to_go(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// The agent still answers for etcd.
+/// Checks that the new agent still monitors etcd.
 fn monitored(lab: &Lab, node: Node) -> Result<()> {
     let status = || host::said(lab, node, &["crm_resource", "--resource", "etcd", "--force-check"]);
     check::eventually("a monitor of the newer agent ends well", status, |said| {
@@ -92,7 +93,8 @@ fn monitored(lab: &Lab, node: Node) -> Result<()> {
     .map(drop)
 }
 
-/// podman's log driver is the journal on a machine with systemd, and there an operator looks for etcd's log.
+/// Checks that etcd's log is in the journal, where operators expect it: podman's log driver is the journal on a machine
+/// with systemd.
 fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
     for node in NODES {
         let words = ["sh", "-c", "journalctl --unit pacemaker --boot --no-pager | grep -c 'etcd\\[.*\"level\"'"];
@@ -104,7 +106,7 @@ fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
     steps::nobody_is_wanted_dead(lab)
 }
 
-/// The packages of the lab under a higher version.
+/// Returns the lab's packages with a higher version.
 fn newer(lab: &Lab) -> Result<Vec<PathBuf>> {
     let packages = program::packages().ok_or("TANDEM_DEB names no packages")?;
     packages.iter().enumerate().map(|(at, package)| newer_one(lab, at, package)).collect()
@@ -116,7 +118,7 @@ fn newer_one(lab: &Lab, at: usize, package: &Path) -> Result<PathBuf> {
     let control = tree.join("DEBIAN/control");
     let lines = fs::read_to_string(&control)?;
     let version = lines.lines().find_map(|line| line.strip_prefix("Version: ")).unwrap_or_default();
-    // Their dependencies on each other, too; those on an older version stay.
+    // Their dependencies on each other change, too; those on an older version stay.
     let newest = lines.replace(&format!("Version: {version}\n"), &format!("Version: {NEWER}\n"));
     sh::write(&control, newest.replace(&format!("(= {version})"), &format!("(= {NEWER})")))?;
     sh::must(Command::new("dpkg-deb").args(["--build", "--root-owner-group"]).arg(&tree).arg(&newer))?;

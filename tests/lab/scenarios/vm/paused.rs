@@ -1,4 +1,4 @@
-//! A machine that stands still and goes on as if nothing had been, as one does whose hypervisor is busy or migrates it.
+//! A machine that freezes and resumes unaware of it, as one does under a hypervisor that is busy or migrates it.
 
 use std::time::Duration;
 
@@ -15,10 +15,11 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Twice as long as a node may take that would go on alone.
+/// Twice the time in which a node would run standalone.
 const LOOKED_AT: Duration = Duration::from_secs(12);
 
-/// Nothing fences it: its BMC is away. It wakes up beside a peer that waits for fencing, and nobody has gone on alone.
+/// Freezes a node that cannot be fenced, because its BMC is unreachable. It resumes next to a peer that waits for
+/// fencing, and neither node has run standalone.
 pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, follower) = roles(lab)?;
@@ -29,19 +30,19 @@ pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_writes(&writers, sh::patience(LOOKED_AT))?;
     signal(lab, leader, Signal::SIGCONT)?;
     bmc::set_mode(lab, leader, "ok")?;
-    // Who fences whom now is Pacemaker's affair; the device that failed is asked again once somebody says so.
+    // Which node Pacemaker fences now is its own decision. It uses the failed device again after a clean-up.
     let device = cluster::fence_device(leader);
     host::must(lab, follower, &["crm_resource", "--cleanup", "--resource", &device])?;
     two_voters(lab)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
 
-/// It is fenced while it stands still: what its etcd had on its way to clients never comes.
+/// Freezes a node until it is fenced: answers of its etcd that were in flight never arrive.
 pub fn fenced(lab: &Lab, _: Wish) -> Result<()> {
     struck_until_fenced(lab, |leader| signal(lab, leader, Signal::SIGSTOP))
 }
 
-/// It stands still for less than Corosync waits: everybody goes on.
+/// Freezes each node for less than Corosync's time-out: both continue.
 pub fn for_a_moment(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let cuts = steps::power_cuts(lab);

@@ -1,5 +1,5 @@
-//! A data dir that the agent moves aside is aside after a power cut at that moment. Without the sync of its directory it is
-//! back in its place, and the check sees that.
+//! A data dir that the agent moves aside is still aside after a power cut at that moment. Without the sync of its
+//! directory it is back in its place, and the check detects that.
 
 use std::time::Duration;
 
@@ -13,14 +13,15 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// The disk decides whether it loses an unsynced rename, and the kernel may have synced it with something else.
+/// The number of tries for a loss: the disk decides whether it loses an unsynced rename, and another sync of the kernel
+/// may include it.
 const TRIES: usize = 6;
-/// The number of cuts with the sync in its place.
+/// The number of cuts with the sync in place.
 const SYNCED: usize = 2;
 const SKIP_SYNC: &str = "test-skip-rename-sync";
-/// Nothing follows the rename for a while, since the next sync of anything takes it along.
+/// The switch that delays the agent after the rename, because any later sync would include it.
 const WAIT: &str = "test-wait-after-rename";
-/// The agent's words in that while.
+/// The agent's log line during that delay.
 const RENAMED: &str = "test-wait-after-rename: it is written, and nothing follows yet";
 
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
@@ -44,8 +45,8 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     check::must("a rename was lost without its sync", is_lost, |is_lost| *is_lost).map(drop)
 }
 
-/// Cuts the follower, and once more as it moves its data aside to join anew. Returns whether its next boot finds the data in
-/// its old place. The node is in standby then, so that its agent changes nothing.
+/// Cuts the follower, and cuts it again as it moves its data aside to join anew. Returns whether its next boot finds
+/// the data in its old place. The node is then in standby, so that its agent changes nothing.
 fn is_back_in_its_place(lab: &Lab) -> Result<bool> {
     let (_, follower) = roles(lab)?;
     crate::redundant::wait(lab)?;
@@ -54,7 +55,7 @@ fn is_back_in_its_place(lab: &Lab) -> Result<bool> {
     lab.set("boot-delay", "0")?;
     power::cut(lab, follower)?;
     steps::wait_said(lab, follower, from, RENAMED, Duration::from_secs(180))?;
-    // Fencing presses its button again, and it stays off.
+    // Fencing presses its button again, and the node stays off.
     lab.set("boot-delay", "36000")?;
     let resets = steps::resets_asked(lab);
     power::cut(lab, follower)?;

@@ -1,4 +1,4 @@
-//! `tandem setup` on machines that were installed from Debian's packages and have a systemd of their own.
+//! `tandem setup` on machines that were installed from Debian's packages and run systemd.
 
 use crate::blank::Blank;
 use crate::check;
@@ -13,11 +13,12 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// What it has systemd start at each boot.
+/// The units that it enables for each boot.
 const ENABLED: [&str; 5] =
     ["corosync.service", "pacemaker.service", "pcsd.service", "tandem-collect.timer", "tandem-certs.timer"];
 
-/// One command; typed again it finds all done; the units come up by themselves after a power cut.
+/// Sets up a pair by one command. Typed again, it reports that all is done. The units start by themselves after a power
+/// cut.
 pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
@@ -33,7 +34,7 @@ pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Leader)
 }
 
-/// A node's power is cut after each line that it says, one node's and then the other's, and what was not synced is gone.
+/// Cuts the power after each line that it prints, of the two nodes in turn. Data that was not synced is lost.
 pub fn cut_off(lab: &Lab, wish: Wish) -> Result<()> {
     killed::run(lab, wish, Blank::Debian, Blow::PowerInTurn)
 }

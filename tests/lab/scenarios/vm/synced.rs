@@ -1,5 +1,5 @@
-//! What the agent counts on later is on the disk before it goes on: the node's note, and the log whose commit index was
-//! advanced. Its power goes at the very moment at which it says that it has written them.
+//! Data on which the agent relies later is on the disk before it continues: the node's note, and the log whose commit
+//! index was advanced. The power fails at the very moment at which the agent reports that it has written them.
 
 use std::time::Duration;
 
@@ -18,23 +18,24 @@ use crate::sh::{self, Result};
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// Whether an unsynced write is lost is the disk's choice, and the kernel may have synced it with another one.
+/// The number of tries for a loss: the disk decides whether it loses an unsynced write, and another sync of the kernel
+/// may include it.
 const TRIES: usize = 6;
-/// How often the note is looked for that was synced.
+/// The number of checks of a synced note.
 const SYNCED_NOTES: usize = 2;
 
-/// What the agent writes and counts on later.
+/// The data that the agent writes and relies on later.
 #[derive(Clone, Copy, Debug)]
 enum Written {
     Note,
     Log,
 }
 
-/// Nothing follows a note for a while, in a program that was built to be so switched.
+/// The switch that delays the agent after a note, in a program that is built with it.
 const WAIT_AFTER_NOTE: &str = "test-wait-after-note";
 
 impl Written {
-    /// Drops its sync, in that program.
+    /// Returns the switch that skips its sync, in that program.
     fn switch(self) -> &'static str {
         match self {
             Self::Note => "test-skip-note-sync",
@@ -42,8 +43,8 @@ impl Written {
         }
     }
 
-    /// What is said once it is written. Of the note only that program says so, and waits, as the next sync of anything would take
-    /// along what was not synced.
+    /// Returns the log line after the write. Only that program logs the note's write, and then waits, because the next
+    /// sync of anything would include what was not synced.
     fn told_by(self) -> &'static str {
         match self {
             Self::Note => "test-wait-after-note: it is written, and nothing follows yet",
@@ -52,23 +53,23 @@ impl Written {
     }
 }
 
-/// What the restarting recovery says once it has written to etcd's log, which is after its note.
+/// The log line of the restarting recovery after it has written to etcd's log, which is after its note.
 const ADVANCED: &str = "commit index advanced from ";
 
-/// What came of one cut.
+/// The result of one cut.
 #[derive(Debug, Default)]
 struct Found {
     note_lost: bool,
     log_lost: bool,
 }
 
-/// With every sync in its place: the log that was said to be written is there. Its sync takes the note along, so of the note alone
-/// [`loss_is_seen`] tells, which cuts it off more often.
+/// Checks the log with every sync in place. Its sync includes the note, so only [`loss_is_seen`] checks the note
+/// separately, which cuts it more often.
 pub fn nothing_lost(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     is_there(lab, Written::Log)?;
     crate::scenarios::ends_well(lab, &mut writers)?;
-    // The next scenario goes on in this lab.
+    // The next scenario uses this lab.
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     pcs::run_and_wait(lab, NODES[0], &["resource", "update", cluster::ETCD, "recovery="])?;
     two_voters(lab)
@@ -79,10 +80,11 @@ fn is_there(lab: &Lab, written: Written) -> Result<()> {
     check::must("what was written is there after the cut", found, |found| !found.note_lost && !found.log_lost).map(drop)
 }
 
-/// Without a sync the loss must show, or the checks prove nothing; and what was cut off in the same moment with its sync is there.
+/// Checks that a loss shows without a sync, because otherwise the checks prove nothing. Data that was cut at the same
+/// moment with its sync is there.
 pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
     faulty::install(lab)?;
-    // Where nobody writes, a log has nothing that its commit index is to be advanced over.
+    // Without writers, a log has no entries over which its commit index must be advanced.
     let mut writers = crate::scenarios::writing(lab)?;
     faulty::switch(lab, WAIT_AFTER_NOTE, true)?;
     for _ in 0..SYNCED_NOTES {
@@ -113,15 +115,15 @@ fn is_lost_without_its_sync(lab: &Lab, written: Written) -> Result<()> {
     check::must(&format!("{written:?} was lost without its sync"), seen, |seen| *seen).map(drop)
 }
 
-/// Cuts the leader, and the survivor as soon as it says that this is written; looks at both when it has booted, while its peer
-/// is away; then brings both back.
+/// Cuts the leader, and the survivor as soon as it logs this write. Checks both kinds of data after its boot, while its
+/// peer is away. Then brings both back.
 fn cut_as_it_is_written(lab: &Lab, written: Written) -> Result<Found> {
     let (leader, survivor) = roles(lab)?;
     crate::redundant::wait(lab)?;
     pcs::run(lab, survivor, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
     let from = steps::log_length(lab, survivor);
     let before = note(lab, survivor)?;
-    // It is to be fenced, and not to come back.
+    // The leader must be fenced, and stay off.
     lab.set("boot-delay", "36000")?;
     power::cut(lab, leader)?;
     steps::wait_said(lab, survivor, from, written.told_by(), Duration::from_secs(120))?;
@@ -143,7 +145,7 @@ fn cut_as_it_is_written(lab: &Lab, written: Written) -> Result<Found> {
     Ok(Found { note_lost, log_lost })
 }
 
-/// Whether the node's log lacks what the agent `said` that it had advanced it to.
+/// Returns whether the node's log is behind the index that the agent `said` it had advanced it to.
 fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
     let mut advanced_to =
         said.lines().filter_map(|line| line.split_once(ADVANCED)?.1.split_once(" to ")?.1.parse().ok());
@@ -153,7 +155,7 @@ fn is_behind(lab: &Lab, node: Node, said: &str) -> Result<bool> {
     Ok(committed.is_none_or(|committed| committed < advanced_to))
 }
 
-/// The note as it lies on the node's disk, or nothing: what it says does not matter here, but that it is whole, and the newest.
+/// Returns the note on the node's disk, or an empty text. Only its completeness and its age matter here.
 fn note(lab: &Lab, node: Node) -> Result<String> {
     host::must(
         lab,
@@ -162,7 +164,7 @@ fn note(lab: &Lab, node: Node) -> Result<String> {
     )
 }
 
-/// How far the node's etcd log says that it is committed; nothing where it cannot be read.
+/// Returns the commit index of the node's etcd log. `None` if it cannot be read.
 fn committed(lab: &Lab, node: Node) -> Result<Option<u64>> {
     let what = format!("the agent of {node} explains");
     let said = sh::wait_for(&what, Duration::from_secs(60), Duration::from_secs(1), || {

@@ -1,4 +1,4 @@
-//! Tandem's units under systemd on a cluster: each does its work within what it may do.
+//! Tandem's units under systemd on a cluster: each does its work within its restrictions.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const SERVICE: &str = "tandem-certs.service";
 const TIMER: &str = "tandem-certs.timer";
 const PKI: &str = "/etc/tandem/pki";
 const DAY: Duration = Duration::from_secs(86_400);
-/// Less than a third of its time is left, which makes a certificate due.
+/// Days. Less than a third of the validity is left, so the certificate is due.
 const BEGAN_BEFORE: u32 = 300;
 const ENDS_AFTER: u32 = 65;
 
@@ -43,7 +43,8 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60)).map(drop)
 }
 
-/// A CA where Tandem has its own, with certificates for each node that are due for renewal; and one for the lab's clients.
+/// Installs a CA in the place of Tandem's own, with certificates for each node that are due for renewal, and one for
+/// the lab's clients.
 fn furnish(lab: &Lab) -> Result<()> {
     let authority = Authority::new("Tandem CA of us")?;
     let (now, key) = (state::since_epoch(), authority.key());
@@ -64,7 +65,7 @@ fn furnish(lab: &Lab) -> Result<()> {
     Ok(())
 }
 
-/// The collector sees the cluster, and writes what it has seen.
+/// Checks that the collector observes the cluster and writes its status.
 fn collects(lab: &Lab) -> Result<()> {
     for node in NODES {
         host::must(lab, node, &["systemctl", "start", COLLECTOR])?;
@@ -89,7 +90,7 @@ fn by_hand(lab: &Lab, node: Node) -> Result<()> {
     Ok(())
 }
 
-/// But for the random delay, it is the timer as it is installed. It has missed days.
+/// Runs the timer as it is installed, except for its random delay. It has missed days.
 fn by_timer(lab: &Lab, node: Node) -> Result<()> {
     let due = fingerprint(lab, node)?;
     let at_once = "[Timer]\nRandomizedDelaySec=0\n";
@@ -112,7 +113,7 @@ fn fingerprint(lab: &Lab, node: Node) -> Result<String> {
     host::must(lab, node, &["openssl", "x509", "-noout", "-fingerprint", "-in", &format!("{PKI}/etcd.crt")])
 }
 
-/// What the node's etcd shows in a handshake is what is in the file now.
+/// Checks that the node's etcd shows the certificate in the file in a handshake.
 fn etcd_shows_it(lab: &Lab, node: Node) -> Result<()> {
     let (pair, to) = (format!("-cert {PKI}/etcd.crt -key {PKI}/etcd.key"), format!("{}:2379", node.ip()));
     let script =

@@ -22,17 +22,18 @@ const MUX_SOCKET: &str = "/run/watchdog-mux.sock";
 const MUX_TIMEOUT: Duration = Duration::from_secs(10);
 const AGENT_TIMEOUT: Duration = Duration::from_secs(15);
 const WINDOW: Duration = Duration::from_secs(3);
-/// The agent feeds each 5 s, so that a reset may come that much earlier.
+/// The agent feeds every 5 s, so that a reset may come that much earlier.
 const AGENT_INTERVAL: Duration = Duration::from_secs(5);
 const TOLERANCE: Duration = Duration::from_secs(1);
-/// What a unit that is denied something by its own hardening reports, itself or by a program that it starts.
+/// Messages of a unit, or of a program that it starts, if its own hardening denies something.
 const DENIED: [&str; 5] =
     ["ermission denied", "not permitted", "Read-only file system", "Failed to set up", "Unknown key"];
 
-/// In tenths; ten is a root that may do all. `tests/program/units.rs` holds the same on this machine.
+/// The limits of systemd's exposure score, in tenths; 100 is an unrestricted root. `tests/program/units.rs` checks the
+/// same on this machine.
 const EXPOSURE: [(&str, u32); 4] = [("tandem-collect", 25), ("tandem-certs", 25), (MUX, 36), (AGENT, 36)];
 
-/// A client of the multiplexer: alive each 0.2 s, until it is asked to leave with `V`.
+/// A client of the multiplexer. It reports every 0.2 s, until the lab asks it to leave with `V`.
 const CLIENT: &str = "import os, socket, time
 client = socket.socket(socket.AF_UNIX)
 client.connect('/run/watchdog-mux.sock')
@@ -51,7 +52,7 @@ struct Guest<'a> {
     driver: &'static str,
 }
 
-/// Both machines at the same time: most of it is waiting.
+/// Runs both machines at the same time, because most of the work is waiting.
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     exposures(lab)?;
     std::thread::scope(|scope| {
@@ -64,7 +65,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     })
 }
 
-/// What this release's own systemd reckons of the units, which differs from other releases' by a tenth or two.
+/// Checks the exposure scores by this release's own systemd, which differ from other releases' by a tenth or two.
 fn exposures(lab: &Lab) -> Result<()> {
     for (unit, most) in EXPOSURE {
         let (limit, file) = (format!("--threshold={most}"), format!("/usr/lib/systemd/system/{unit}.service"));
@@ -87,7 +88,7 @@ impl Guest<'_> {
         })
     }
 
-    /// A clean leave and a stop in order reset nothing; a client that is killed does.
+    /// Checks that a clean leave and an orderly stop reset nothing, and that a killed client causes a reset.
     fn multiplexer(self) -> Result<()> {
         self.start_multiplexer()?;
         self.client()?;
@@ -105,7 +106,8 @@ impl Guest<'_> {
         self.last_boot_ended_with(MUX, &["feeding ended: ", "closed without V; reset in at most 10 s"])
     }
 
-    /// On a device of its own: stopped in order it resets nothing; cut off it is reset, and the next start knows why.
+    /// Checks the agent with a device of its own: an orderly stop resets nothing. Cut off, it is reset, and the next
+    /// start logs the reason.
     fn agent(self) -> Result<()> {
         self.only_driver(true)?;
         self.configure("/dev/watchdog")?;
@@ -129,7 +131,7 @@ impl Guest<'_> {
         self.must(&["rm", "-f", "/run/lab-leave"])
     }
 
-    /// As a client of the multiplexer: killed on one machine, cut off on the other one.
+    /// Checks the agent as a client of the multiplexer: it is killed on one machine, and cut off on the other one.
     fn agent_of_the_multiplexer(self) -> Result<()> {
         self.configure(MUX_SOCKET)?;
         self.start_multiplexer()?;
@@ -154,7 +156,8 @@ impl Guest<'_> {
         Ok(())
     }
 
-    /// At a shutdown the agent leaves first, so that the multiplexer has no client any more and disarms the device.
+    /// Checks a shutdown: the agent leaves first, so that the multiplexer has no client any more and disarms the
+    /// device.
     fn reboots_in_order(self) -> Result<()> {
         let boot = boot_id(self.lab, self.node)?;
         order(self.lab, self.node, "systemctl reboot")?;
@@ -172,18 +175,18 @@ impl Guest<'_> {
         host::said(self.lab, self.node, words)
     }
 
-    /// Has this machine no driver of a watchdog but its own, or none at all.
+    /// Loads only this machine's own watchdog driver, or none.
     fn only_driver(self, is_loaded: bool) -> Result<()> {
         for driver in DRIVERS {
             self.must(&["modprobe", "--remove", driver])?;
         }
-        // With the last one, the kernel's own directory of them is gone.
+        // The kernel removes the directory of watchdogs with the last one.
         let left = self.said(&["sh", "-c", "ls /sys/class/watchdog 2> /dev/null"]);
         must("no watchdog is left", left, |said| said.trim().is_empty())?;
         if is_loaded { self.must(&["modprobe", self.driver]) } else { Ok(()) }
     }
 
-    /// With the module that its settings name.
+    /// Starts the multiplexer with the module that its settings name.
     fn start_multiplexer(self) -> Result<()> {
         self.only_driver(false)?;
         let setting = format!("WATCHDOG_MODULE={}\n", self.driver);
@@ -214,7 +217,7 @@ impl Guest<'_> {
         self.must(&["sync"])
     }
 
-    /// Starts it by its unit, and waits until its device is fed.
+    /// Starts the agent by its unit, and waits until its device is fed.
     fn start_agent(self) -> Result<()> {
         self.must(&["systemctl", "start", AGENT])?;
         let status = || self.said(&[AGENT, "status", "--json"]);
@@ -226,7 +229,7 @@ impl Guest<'_> {
         self.is_denied_nothing(AGENT)
     }
 
-    /// After a stop in order the device does not run, and nothing follows.
+    /// Checks that the device does not run after an orderly stop, and that no reset follows.
     fn stopped(self, unit: &str, time: Duration) -> Result<()> {
         let state = self.said(&["cat", "/sys/class/watchdog/watchdog0/state"]);
         must("the device was disarmed", state, |state| state.trim() == "inactive")?;
@@ -236,14 +239,14 @@ impl Guest<'_> {
         self.lives_on(time)
     }
 
-    /// Nothing resets it within that time and a little more.
+    /// Checks that no reset occurs within that time and a little more.
     fn lives_on(self, time: Duration) -> Result<()> {
         let boot = boot_id(self.lab, self.node)?;
         std::thread::sleep(time + 2 * TOLERANCE);
         must("it was not reset", boot_id(self.lab, self.node)?, |now| *now == boot).map(drop)
     }
 
-    /// Strikes, and waits for the reset and the boot behind it. Returns the time between blow and reset, at most.
+    /// Strikes, and waits for the reset and the boot after it. Returns the time between blow and reset, at most.
     fn reset_within(self, what: &str, limit: Duration, strike: impl FnOnce() -> Result<()>) -> Result<Duration> {
         let boot = boot_id(self.lab, self.node)?;
         let mut resets = Resets::of(self.lab, self.node)?;
@@ -259,7 +262,7 @@ impl Guest<'_> {
         Ok(took)
     }
 
-    /// The journal of the boot that was ended by a reset has these words in one line of that program.
+    /// Checks that the journal of the boot that a reset ended has these words in one line of that program.
     fn last_boot_ended_with(self, program: &str, words: &[&str]) -> Result<()> {
         let words_of_journal = ["journalctl", "--boot=-1", "--no-pager", "--quiet", "-t", program];
         let has_line = |said: &String| said.lines().any(|line| words.iter().all(|word| line.contains(word)));
@@ -272,13 +275,13 @@ impl Guest<'_> {
         must("the next start reports why", journal, |said| said.contains(&line)).map(drop)
     }
 
-    /// Neither the unit nor what it starts is denied anything.
+    /// Checks that its hardening denies nothing to the unit or to programs that it starts.
     fn is_denied_nothing(self, unit: &str) -> Result<()> {
         is_denied_nothing(self.lab, self.node, unit)
     }
 }
 
-/// What a unit has reported since the boot shows nothing that its hardening denies.
+/// Checks that a unit's messages since the boot contain no denial by its hardening.
 pub(super) fn is_denied_nothing(lab: &Lab, node: Node, unit: &str) -> Result<()> {
     let words = ["journalctl", "--boot", "--no-pager", "--quiet", "--unit", unit];
     let journal = host::must(lab, node, &words)?;
