@@ -39,11 +39,3 @@ pub fn make_old(lab: &Lab, node: Node, age: Duration) -> Result<()> {
     let update = ["attrd_updater", "--name", "tandem-collected", "--update", &published.to_string()];
     host::must(lab, node, &update).map(drop)
 }
-
-/// Has the machine tell the UUID that its own BMC tells, until it boots again: what this machine's firmware says would be the
-/// same on both hosts.
-pub fn tell_uuid(lab: &Lab, node: Node) -> Result<()> {
-    const LAID_OVER: &str = "mkdir -p /run/class/dmi/id && echo \"$1\" > /run/class/dmi/id/product_uuid && \
-                             mount -t overlay -o lowerdir=/run/class:/sys/class overlay /sys/class";
-    host::must(lab, node, &["sh", "-c", LAID_OVER, "sh", &node.uuid()]).map(drop)
-}
