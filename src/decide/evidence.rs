@@ -126,6 +126,9 @@ pub struct Local {
     pub ip: String,
     /// The revision that OpenShift's sidecar last wrote: published for others, and deciding nothing.
     pub revision: Option<u64>,
+    /// The UUID that this machine's firmware reports, where the parameters allow a lone boot: the peer compares it with what a BMC reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_uuid: Option<String>,
     /// The address that the etcd which runs was started with, where `node_ip_map` gives this node another one by now.
     #[serde(default)]
     pub runs_at: Option<String>,

@@ -243,6 +243,8 @@ pub enum Notice {
     Address(String),
     /// The revision that OpenShift's sidecar last wrote.
     Revision(u64),
+    /// The UUID that this machine's firmware reports.
+    SystemUuid(String),
     /// This node leaves the member list.
     Leaving,
     /// It is a member.

@@ -129,6 +129,7 @@ fn notice(notice: &Notice) -> String {
     match notice {
         Notice::Address(address) => format!("its address, {address}"),
         Notice::Revision(revision) => format!("its revision, {revision}"),
+        Notice::SystemUuid(uuid) => format!("its machine's UUID, {uuid}"),
         Notice::Leaving => "it leaves".to_owned(),
         Notice::Member => "it is a member".to_owned(),
         Notice::ForceDone => "the force that was asked for is done".to_owned(),

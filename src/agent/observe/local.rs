@@ -22,6 +22,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
     Local {
         ip: context.own_ip.to_string(),
         revision: revision::read(context.data_dir()),
+        system_uuid: None,
         runs_at: if is_stopped { None } else { runs_elsewhere(context) },
         obstacle: if is_stopped { obstacle(context) } else { None },
         failed_check: if is_stopped { None } else { failed_check(context, own) },
