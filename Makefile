@@ -261,7 +261,7 @@ install: parts ## install the binary, the names that Pacemaker knows it by, syst
 	install -D --strip --mode=755 $(TARGET)/release/tandem $(DESTDIR)/usr/sbin/tandem
 	@$(call make-links,ocf/links)
 	@$(call make-links,ocf/links-fencing)
-	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer systemd/watchdog-mux.service systemd/fencing-agent.service
+	install -D --mode=644 --target-directory=$(DESTDIR)/usr/lib/systemd/system systemd/tandem-collect.service systemd/tandem-collect.timer systemd/tandem-certs.service systemd/tandem-certs.timer systemd/tandem-lone-boot.service systemd/watchdog-mux.service systemd/fencing-agent.service
 	install -D --mode=644 systemd/tandem.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/tandem.conf
 	umask 022 && $(TARGET)/release/tandem-generate $(DESTDIR)/usr/share
 	install -D --mode=644 metadata/prometheus/tandem.rules.yml $(DESTDIR)/usr/share/tandem/prometheus/tandem.rules.yml

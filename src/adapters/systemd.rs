@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Lets the sole voter serve after it has booted alone; see `tandem lone-boot`.
+pub const LONE_BOOT: &str = "tandem-lone-boot";
 /// The units that must start by themselves after a power cut.
-const UNITS: [&str; 3] = ["corosync", "pacemaker", "pcsd"];
+const UNITS: [&str; 4] = ["corosync", "pacemaker", "pcsd", LONE_BOOT];
 /// The directories of units and of their dependencies, below the root.
 const DIRECTORIES: [&str; 5] = [
     "etc/systemd/system",

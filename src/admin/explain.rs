@@ -8,14 +8,16 @@ use serde::Serialize;
 use super::evidence;
 use super::node::ResourceArgument;
 use super::report::{Form, Report};
-use crate::decide::{self, Evidence, Next, Plan, Progress, Reason, Request};
+use crate::decide::{self, Evidence, Exit, Next, Plan, Progress, Reason, Request};
 use crate::operate::failure::Failure;
+use crate::operate::lone_boot::{LoneBooter, Look};
 use crate::operate::node;
 
 const HELP: &str = "\
 With --json: request is what Pacemaker would ask for now (start or monitor), snapshot the evidence, plan the effects and
 what follows them, because the reason in words; request, snapshot and plan as in the files of decisions that 'tandem
-replay' reads.";
+replay' reads. Where the parameter lone_boot allows a lone boot and this node has no quorum, lone_boot has plan and because of
+what 'tandem lone-boot' would do.";
 
 /// Shows what the agent would do on this node now, and why, without doing it
 #[derive(Args)]
@@ -39,19 +41,38 @@ pub(super) struct Explanation {
     evidence: Evidence,
     plan: Plan,
     because: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lone_boot: Option<LoneBoot>,
+}
+
+/// What `tandem lone-boot` would do now.
+#[derive(Serialize)]
+struct LoneBoot {
+    plan: Plan,
+    because: String,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Explanation, Failure> {
     let context = node::context(arguments.resource.id())?;
     let (evidence, request) = node::look(&context);
-    Ok(Explanation::new(format!("{} on {}", context.resource, context.me.name), request, evidence))
+    let may_boot_alone = request == Request::Start && context.params.lone_boot.is_wanted;
+    let lone_boot = if may_boot_alone { lone_boot(arguments.resource.id())? } else { None };
+    let place = format!("{} on {}", context.resource, context.me.name);
+    Ok(Explanation { lone_boot, ..Explanation::new(place, request, evidence) })
+}
+
+/// Looks as `tandem lone-boot` does; nothing where there is quorum.
+fn lone_boot(resource: Option<&str>) -> Result<Option<LoneBoot>, Failure> {
+    let (_, Look { plan, .. }) = LoneBooter::new(resource, false).look()?;
+    let because = plan.because.to_string();
+    Ok((plan.next != Next::Exit(Exit::Success)).then_some(LoneBoot { plan, because }))
 }
 
 impl Explanation {
     fn new(place: String, request: Request, evidence: Evidence) -> Self {
         let plan = decide::decide(request, &evidence, &Progress::default()).plan;
         let because = plan.because.to_string();
-        Self { place, request, evidence, plan, because }
+        Self { place, request, evidence, plan, because, lone_boot: None }
     }
 }
 
@@ -61,6 +82,9 @@ impl Report for Explanation {
         let mut text = format!("resource {place}\nevidence\n{}{}", evidence::text(evidence), decision(*request, plan));
         if let Some(because) = after_waiting(*request, evidence, plan) {
             let _ = writeln!(text, "  if that lasts      {because}");
+        }
+        if let Some(lone_boot) = &self.lone_boot {
+            text += &decision(Request::LoneBoot, &lone_boot.plan);
         }
         text.trim_end().to_owned()
     }

@@ -17,6 +17,7 @@ mod explain;
 mod fencing;
 mod gather;
 mod generate;
+mod lone_boot;
 mod member;
 mod metrics;
 mod node;
@@ -58,6 +59,7 @@ enum Command {
     Status(status::Arguments),
     Explain(explain::Arguments),
     ConfirmRecovery(confirm_recovery::Arguments),
+    LoneBoot(lone_boot::Arguments),
     Setup(setup::Arguments),
     Upgrade(upgrade::Arguments),
     #[command(subcommand)]
@@ -89,6 +91,7 @@ impl Command {
             Self::Status(arguments) => status::run(arguments),
             Self::Explain(arguments) => show(&explain::run(arguments)?, arguments.form),
             Self::ConfirmRecovery(arguments) => show(&confirm_recovery::run(arguments)?, arguments.form),
+            Self::LoneBoot(arguments) => show(&lone_boot::run(arguments)?, arguments.form),
             Self::Setup(arguments) => setup::run(arguments),
             Self::Upgrade(arguments) => show(&upgrade::run(arguments)?, arguments.form),
             Self::Fencing(command) => command.run(),

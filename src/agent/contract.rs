@@ -30,7 +30,7 @@ pub(super) fn say(context: &Context, request: Request, evidence: &Evidence) {
                 log::info!("not delaying stop for {}: both stop, and both stay listed", context.me.name);
             }
         }
-        Request::Monitor | Request::Probe | Request::Notify | Request::Promote | Request::Demote | Request::Reload => {}
+        _ => {}
     }
 }
 

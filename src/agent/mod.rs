@@ -191,8 +191,12 @@ fn without_parameters(env: &Env, programs: &Programs, request: Request, invalid:
             Ok(true) => Code::NotRunning.into(),
             Ok(false) | Err(_) => refuse(invalid),
         },
-        Request::Start | Request::Monitor | Request::Notify | Request::Promote | Request::Demote | Request::Reload => {
-            refuse(invalid)
-        }
+        Request::Start
+        | Request::Monitor
+        | Request::Notify
+        | Request::Promote
+        | Request::Demote
+        | Request::Reload
+        | Request::LoneBoot => refuse(invalid),
     }
 }

@@ -30,6 +30,7 @@ pub(super) fn settle(directory: &Path, resource: &str) -> io::Result<()> {
         state_file::process_path,
         state_file::recent_monitor_path,
         state_file::pace_path,
+        state_file::lone_boot_path,
     ];
     for path in files.map(|path| path(directory, resource)) {
         if fs::symlink_metadata(&path).is_ok_and(|found| found.uid() != own) {

@@ -6,6 +6,7 @@ mod durable_state;
 mod etcd;
 mod image;
 mod leading;
+mod lone_boot;
 mod pace;
 mod position;
 mod version;
@@ -23,6 +24,7 @@ pub use durable_state::{BootState, Confirmation, DataOwner, DurableState, Runnin
 pub use etcd::{Container, Etcd, Found, Leaderless, Member, NoPermission};
 pub use image::{NextImage, RunningImage};
 pub use leading::{Cause, HandOver, Leading, Reach};
+pub use lone_boot::{Done, LoneBoot, PeerBmc, Power};
 pub use pace::Pace;
 pub use position::{DataEnd, LogPosition, Reached};
 pub use version::Version;
@@ -92,6 +94,9 @@ pub struct Evidence {
     /// The node that is to lead, where a parameter names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leading: Option<Box<Leading>>,
+    /// What a node that boots without its peer finds out. Only `tandem lone-boot` asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lone_boot: Option<Box<LoneBoot>>,
     /// How slow this machine is, where it is slow.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: Pace,
@@ -126,6 +131,9 @@ pub struct Local {
     pub ip: String,
     /// The revision that OpenShift's sidecar last wrote: published for others, and deciding nothing.
     pub revision: Option<u64>,
+    /// The UUID that this machine's firmware reports, where the parameters allow a lone boot: the peer compares it with what a BMC reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_uuid: Option<String>,
     /// The address that the etcd which runs was started with, where `node_ip_map` gives this node another one by now.
     #[serde(default)]
     pub runs_at: Option<String>,

@@ -8,6 +8,7 @@ pub mod plan;
 pub mod reason;
 pub mod timing;
 
+mod lone_boot;
 mod peer;
 mod recovery;
 mod running;
@@ -20,6 +21,7 @@ mod words;
 mod tests;
 
 pub use evidence::Evidence;
+pub use lone_boot::{LoneBootOutlook, lone_boot_outlook};
 pub use plan::{
     DeadVote, Decision, Effect, Exit, Next, Notice, OnFailure, Phase, Plan, Progress, Request, RunMode, Via,
 };
@@ -53,6 +55,10 @@ impl Decision {
 }
 
 fn plan(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
+    // It touches nothing of etcd, and no action of Pacemaker's is beside it before there is quorum.
+    if request == Request::LoneBoot {
+        return lone_boot::decide(evidence);
+    }
     if let Some(plan) = erased::restore(evidence, progress) {
         return plan;
     }
@@ -69,6 +75,7 @@ fn plan(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
         Request::Promote => roles::decide_promote(evidence, progress),
         Request::Demote => roles::decide_demote(evidence),
         Request::Reload => reload::decide(evidence, progress),
+        Request::LoneBoot => return lone_boot::decide(evidence),
     };
     shown::with(plan, request, evidence)
 }

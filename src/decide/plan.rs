@@ -23,6 +23,8 @@ pub enum Request {
     Demote,
     /// Parameters have changed that a running etcd may take.
     Reload,
+    /// Not Pacemaker but `tandem lone-boot` asks: whether this node may have quorum without its peer.
+    LoneBoot,
 }
 
 /// All that is decided in one round.
@@ -233,6 +235,14 @@ pub enum Effect {
     AddLearner { peer_url: String, via: Via },
     /// Makes a learner a voter, asking the etcd at `via`.
     PromoteMember { id: MemberId, via: Via },
+    /// Sets the cluster property `etcd_lone_boot` to `NODE:SECONDS`, by the clock of this node, and writes the event down. `tandem
+    /// lone-boot` performs this and the next two, because they need the peer's BMC, and no agent asks that.
+    AnnounceLoneBoot(NodeName),
+    /// Asks the power of this peer once more, and fails where its BMC does not say Off or is not of the machine that was found. Then has
+    /// the fencer hold the peer off (`stonith_admin --fence`): one `ForceOff` at most, and no `On`.
+    HoldPeerOff(NodeName),
+    /// Has Corosync wait for its absent members no longer (`quorum.cancel_wait_for_all`).
+    CancelWaitForAll,
 }
 
 /// What other programs read in the CIB: see `Others`.
@@ -243,6 +253,8 @@ pub enum Notice {
     Address(String),
     /// The revision that OpenShift's sidecar last wrote.
     Revision(u64),
+    /// The UUID that this machine's firmware reports.
+    SystemUuid(String),
     /// This node leaves the member list.
     Leaving,
     /// It is a member.

@@ -1,6 +1,7 @@
 //! Because of what: each decision's reason, as an enum so that tests match on meaning, with the sentence that
 //! becomes the log line and the exit reason.
 
+mod lone_boot;
 mod refusal;
 mod words;
 mod written;
@@ -9,6 +10,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use lone_boot::{LoneBootStep, NoLoneBoot};
 pub use written::LastWritten;
 
 use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle, Version};
@@ -18,17 +20,27 @@ use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle, Version}
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A rule of a start applies.
-    Rule { rule: Rule, peer: NodeName },
+    Rule {
+        rule: Rule,
+        peer: NodeName,
+    },
     /// Something is awaited.
     Waiting(Wait),
     /// Nothing is done, and the action fails for now: what stands in the way, and what resolves it.
-    Refused { refusal: Refusal, peer: NodeName },
+    Refused {
+        refusal: Refusal,
+        peer: NodeName,
+    },
     /// A step on the way.
     Step(ReasonStep),
     /// The state of a running member.
     Running(Health),
     /// The notification asks nothing of this node.
     NothingToDo,
+    LoneBoot {
+        step: LoneBootStep,
+        peer: NodeName,
+    },
 }
 
 /// The rules of a start and of a recovery.
@@ -399,6 +411,10 @@ pub enum Refusal {
     NoPermission {
         user: Option<String>,
     },
+    /// A node that boots without its peer waits for it.
+    LoneBoot {
+        why: NoLoneBoot,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -410,6 +426,7 @@ impl fmt::Display for Reason {
             Self::Step(step) => write!(f, "{step}"),
             Self::Running(health) => write!(f, "{health}"),
             Self::NothingToDo => write!(f, "nothing to do"),
+            Self::LoneBoot { step, peer } => step.write(f, peer),
         }
     }
 }
@@ -422,9 +439,7 @@ impl Reason {
             Self::Refused { refusal, peer } | Self::Waiting(Wait::BeforeFailing { refusal, peer }) => {
                 refusal.short(peer)
             }
-            Self::Rule { .. } | Self::Waiting(_) | Self::Step(_) | Self::Running(_) | Self::NothingToDo => {
-                self.to_string()
-            }
+            _ => self.to_string(),
         }
     }
 }

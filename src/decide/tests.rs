@@ -11,6 +11,7 @@ mod hand_over;
 mod identities;
 mod images;
 mod in_time;
+mod lone_boot;
 mod lost_data;
 mod may_stop;
 mod member_steps;

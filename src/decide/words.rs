@@ -20,6 +20,7 @@ impl fmt::Display for Request {
             Self::Promote => "promote",
             Self::Demote => "demote",
             Self::Reload => "reload-agent",
+            Self::LoneBoot => "lone boot",
         })
     }
 }
@@ -105,6 +106,9 @@ impl fmt::Display for Effect {
             Self::RemoveMember { id, via } => write!(f, "removes member {id:x} from the list{}", asking(*via)),
             Self::AddLearner { peer_url, via } => write!(f, "lists {peer_url} as a learner{}", asking(*via)),
             Self::PromoteMember { id, via } => write!(f, "promotes member {id:x} to a voter{}", asking(*via)),
+            Self::AnnounceLoneBoot(node) => write!(f, "says in the CIB that {node} boots alone"),
+            Self::HoldPeerOff(peer) => write!(f, "has the fencer hold {peer} off"),
+            Self::CancelWaitForAll => f.write_str("has Corosync wait for its peer no longer"),
         }
     }
 }
@@ -129,6 +133,7 @@ fn notice(notice: &Notice) -> String {
     match notice {
         Notice::Address(address) => format!("its address, {address}"),
         Notice::Revision(revision) => format!("its revision, {revision}"),
+        Notice::SystemUuid(uuid) => format!("its machine's UUID, {uuid}"),
         Notice::Leaving => "it leaves".to_owned(),
         Notice::Member => "it is a member".to_owned(),
         Notice::ForceDone => "the force that was asked for is done".to_owned(),

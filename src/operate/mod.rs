@@ -10,6 +10,7 @@ pub mod fencing;
 pub mod gather;
 pub mod health;
 pub mod histories;
+pub mod lone_boot;
 pub mod members;
 pub mod metrics;
 pub mod node;

@@ -5,6 +5,7 @@ pub mod beneath;
 pub mod clock;
 pub(crate) mod daemon;
 pub(crate) mod directory;
+pub mod dmi;
 pub(crate) mod file_kind;
 pub(crate) mod fstab;
 pub(crate) mod isolated;

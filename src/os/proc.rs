@@ -56,13 +56,18 @@ const TICKS_PER_S: u64 = 100;
 
 /// Returns the age of the youngest process of the host that has one of these names.
 pub(crate) fn youngest(names: &[&str]) -> Option<Duration> {
+    let began = Duration::from_millis(started_last(names)?.saturating_mul(1_000 / TICKS_PER_S));
+    Some(Duration::from_nanos(clock::boot_nanoseconds()).saturating_sub(began))
+}
+
+/// Returns when the latest process of the host began that has one of these names, as [`Stat`] has it.
+pub(crate) fn started_last(names: &[&str]) -> Option<u64> {
     let is_named = |pid: i32| {
         let name = fs::read_to_string(format!("{ROOT}/{pid}/comm")).unwrap_or_default();
         names.contains(&name.trim_end()) && is_of_the_host(pid)
     };
     let alive = pids().ok()?.into_iter().filter(|pid| is_named(*pid)).filter_map(stat).filter(|one| !one.has_ended);
-    let began = Duration::from_millis(alive.map(|one| one.started).max()?.saturating_mul(1_000 / TICKS_PER_S));
-    Some(Duration::from_nanos(clock::boot_nanoseconds()).saturating_sub(began))
+    alive.map(|one| one.started).max()
 }
 
 /// Returns this process and its ancestors, up to the first process.

@@ -7,5 +7,6 @@ pub mod events;
 pub mod failed_starts;
 pub mod image_versions;
 pub mod kept_history;
+pub mod lone_boot;
 pub mod own_dir;
 pub mod state_file;

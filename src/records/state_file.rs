@@ -27,6 +27,11 @@ pub fn confirmation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-recovery.json"))
 }
 
+/// The first Corosync that `tandem lone-boot` found in this boot.
+pub fn lone_boot_path(volatile_dir: &Path, resource: &str) -> PathBuf {
+    volatile_dir.join(format!("podman-etcd-{resource}-lone-boot.json"))
+}
+
 /// Returns the path of the record of etcd's process of `resource`, in this boot.
 pub fn process_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-process.json"))

@@ -39,9 +39,6 @@ const DIRS: &[(&str, u32)] = &[
     ("log/cluster", 0o755),
 ];
 const WANTS: &str = "systemd/system/multi-user.target.wants";
-/// The class of devices that contains a machine's UUID. This machine may have none, and otherwise both hosts would read
-/// the same one.
-const DMI: &str = "class/dmi/id";
 
 impl Blank {
     pub fn parse(text: &str) -> Result<Self> {
@@ -87,15 +84,7 @@ pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     let systemctl = lab.disk(node, "usr").join("bin/systemctl");
     sh::make_dir(&lab.disk(node, "usr").join("bin"))?;
     sh::write(&systemctl, units::SYSTEMCTL)?;
-    fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755))?;
-    let dmi = lab.node_dir(node).join(DMI);
-    sh::make_dir(&dmi)?;
-    sh::write(&dmi.join("product_uuid"), format!("{}\n", node.uuid()))
-}
-
-/// Returns the directory that is overlaid on the host's `/sys/class`.
-pub fn devices(lab: &Lab, node: Node) -> std::path::PathBuf {
-    lab.node_dir(node).join("class")
+    Ok(fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755))?)
 }
 
 /// Hides a file that the lower tree of the host's `/etc` contains.

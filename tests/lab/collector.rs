@@ -40,11 +40,3 @@ pub fn make_old(lab: &Lab, node: Node, age: Duration) -> Result<()> {
     let update = ["attrd_updater", "--name", "tandem-collected", "--update", &published.to_string()];
     host::must(lab, node, &update).map(drop)
 }
-
-/// Makes the machine report the UUID that its own BMC reports, until its next boot. The UUID of the real firmware would
-/// be the same on both hosts.
-pub fn tell_uuid(lab: &Lab, node: Node) -> Result<()> {
-    const LAID_OVER: &str = "mkdir -p /run/class/dmi/id && echo \"$1\" > /run/class/dmi/id/product_uuid && \
-                             mount -t overlay -o lowerdir=/run/class:/sys/class overlay /sys/class";
-    host::must(lab, node, &["sh", "-c", LAID_OVER, "sh", &node.uuid()]).map(drop)
-}

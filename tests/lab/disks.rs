@@ -74,9 +74,23 @@ pub fn create(lab: &Lab, node: Node, authkey: &[u8]) -> Result<()> {
         Some(kind) => blank::furnish(lab, node, kind)?,
         None => make_cluster(lab, node, authkey)?,
     }
+    write_uuid(lab, node)?;
     install_program(lab, node)?;
     configure_podman(lab, node)?;
     install_runc(lab, node)
+}
+
+/// Returns the directory that is laid over the host's `/sys/class`.
+pub fn devices(lab: &Lab, node: Node) -> PathBuf {
+    lab.node_dir(node).join("class")
+}
+
+/// Writes the UUID that the host's BMC reports where the firmware of a machine has it. This machine's firmware may report none, and
+/// would report the same one to both hosts.
+fn write_uuid(lab: &Lab, node: Node) -> Result<()> {
+    let dmi = devices(lab, node).join("dmi/id");
+    sh::make_dir(&dmi)?;
+    sh::write(&dmi.join("product_uuid"), format!("{}\n", node.uuid()))
 }
 
 /// Fills the disk of a virtual machine: its configuration, and its program, which the lab also uses here to replay

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sys::wait::wait;
 
-use crate::blank::{self, Blank};
+use crate::blank::Blank;
 use crate::disks;
 use crate::node::Node;
 use crate::release;
@@ -61,9 +61,9 @@ fn mount_all(lab: &Lab, node: Node) -> Result<()> {
         }
     }
     special("sysfs", "/sys", "")?;
+    let layers = format!("lowerdir={}:/sys/class", disks::devices(lab, node).display());
+    special("overlay", "/sys/class", &layers)?;
     if Blank::of(lab).is_some() {
-        let layers = format!("lowerdir={}:/sys/class", blank::devices(lab, node).display());
-        special("overlay", "/sys/class", &layers)?;
         bind(&lab.disk(node, "root"), Path::new("/root"))?;
     }
     // Mounts only the unified hierarchy, so that podman works the same on all machines.

@@ -122,6 +122,7 @@ fn installed() -> Contents {
         "systemd/system/tandem-collect.timer",
         "systemd/system/tandem-certs.service",
         "systemd/system/tandem-certs.timer",
+        "systemd/system/tandem-lone-boot.service",
         "systemd/system/watchdog-mux.service",
         "systemd/system/fencing-agent.service",
         "tmpfiles.d/tandem.conf",

@@ -21,6 +21,7 @@ use tandem::operate::cluster::{Certificate, Collected, MovedAside};
 use tandem::operate::events::deliver::Cursor;
 use tandem::records::events::{Details, Event, Type};
 use tandem::records::kept_history::KeptHistory;
+use tandem::records::lone_boot::FirstCorosync;
 
 fn samples() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/formats/0.1.0")
@@ -109,6 +110,11 @@ fn the_memory_of_a_boot() {
     holds("boot-memory-leaderless.json", &leaderless);
     let least = BootState { boot_id: BOOT.to_owned(), ..BootState::default() };
     reads("boot-memory-least.json", &least);
+}
+
+#[test]
+fn the_first_corosync_of_a_boot() {
+    holds("first-corosync.json", &FirstCorosync { boot_id: BOOT.to_owned(), started: 4_711 });
 }
 
 #[test]

@@ -39,12 +39,20 @@ pub(super) struct Whole {
     /// Whether the log has an uncommitted removal of one of three or more voters. The member counts until the removal is
     /// committed.
     pub(super) may_remove: bool,
+    /// The index of the newest change of the members behind the snapshot.
+    pub(super) last_change: Option<u64>,
 }
 
 impl Whole {
     /// Returns whether the data ends as a running etcd leaves it while it writes.
     pub(super) fn is_unfinished(&self) -> bool {
         self.torn.is_some() || self.unfinished.is_some()
+    }
+
+    /// Returns whether the log records as committed every change of the members that it has.
+    pub(super) fn members_are_committed(&self) -> bool {
+        let is_committed = self.last_change.is_none_or(|index| index <= self.state.commit);
+        is_committed && self.pending_snapshot.is_none()
     }
 
     /// Returns the history of an etcd that is not running. Its unfinished writes count as damage.
@@ -81,11 +89,13 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
     let (membership, may_remove) = log.membership(&snapshot);
+    let last_change = log.changes.last().map(|(index, _)| *index);
     let history = log.into_history(membership, &snapshot, &metadata, skipped.others);
     let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
     let snapshot_index = snapshot.index;
     let unfinished = skipped.newest;
-    let whole = Whole { history, state, end, torn, unfinished, snapshot_index, pending_snapshot, may_remove };
+    let whole =
+        Whole { history, state, end, torn, unfinished, snapshot_index, pending_snapshot, may_remove, last_change };
     Ok(Reading::Whole(Box::new(whole)))
 }
 

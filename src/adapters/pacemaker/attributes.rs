@@ -24,6 +24,8 @@ pub const REACHED: &str = "etcd_reached";
 pub const THIRD_VOTER: &str = "etcd_guest";
 /// The member change that is under way, as its author describes it; a cluster property.
 pub const MEMBER_CHANGE: &str = "etcd_member_change";
+/// The node that last booted alone, and when, as `NODE:SECONDS` since 1970; a cluster property.
+pub const LONE_BOOT: &str = "etcd_lone_boot";
 /// The time of the last change of a fence device's options, in milliseconds since 1970, and the device; a cluster property.
 pub const FENCING_UPDATED: &str = "etcd_fencing_updated";
 /// The alarms of a node's etcd; transient.
@@ -43,6 +45,8 @@ pub const MEMBER_ID: &str = "member_id";
 pub const NODE_IP: &str = "node_ip";
 /// The revision that OpenShift's sidecar last wrote on a node; permanent.
 pub const REVISION: &str = "revision";
+/// The UUID that a node's machine reports of itself; permanent.
+pub const SYSTEM_UUID: &str = "etcd_system_uuid";
 /// The time at which a node left the member list, in seconds since 1970; permanent.
 pub const REMOVAL_LOCK: &str = "member_removal_lock";
 /// The time at which a node's fencing last passed its test, in seconds since 1970; permanent.
@@ -122,6 +126,7 @@ pub fn tell(programs: &Programs, node: &str, notice: &Notice) -> Result<(), Erro
     match notice {
         Notice::Address(ip) => set_permanent(programs, node, NODE_IP, ip),
         Notice::Revision(revision) => set_permanent(programs, node, REVISION, &revision.to_string()),
+        Notice::SystemUuid(uuid) => set_permanent(programs, node, SYSTEM_UUID, uuid),
         Notice::Leaving => set_permanent(programs, node, REMOVAL_LOCK, &clock::wall_seconds().to_string()),
         Notice::Member => delete(programs, node, REMOVAL_LOCK, "forever"),
         Notice::ForceDone => delete(programs, node, FORCE_NEW_CLUSTER, "reboot"),

@@ -163,6 +163,7 @@ fn others(cib: Node<'_, '_>, node: &str, peer: Option<Node<'_, '_>>) -> Others {
     Others {
         node_ip: permanent(attributes::NODE_IP).map(str::to_owned),
         revision: permanent(attributes::REVISION).and_then(|revision| revision.parse().ok()),
+        system_uuid: permanent(attributes::SYSTEM_UUID).map(cleaned),
         force_on_me: transient(own_state, attributes::FORCE_NEW_CLUSTER),
         force_on_peer: transient(peer, attributes::FORCE_NEW_CLUSTER),
         restart_no_leave: transient(own_state, attributes::RESTART_NO_LEAVE),

@@ -77,6 +77,7 @@ fn the_exit_code_is_the_verdicts() {
         ("bmc-contradiction", Exit::Degraded),
         ("bmc-says-off", Exit::Degraded),
         ("password-copies", Exit::Degraded),
+        ("lone-boot-not-enabled", Exit::Degraded),
         ("password-staged", Exit::Done),
         ("pacemaker-stopped-here", Exit::Degraded),
         ("pacemaker-starting", Exit::Degraded),

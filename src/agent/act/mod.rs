@@ -133,6 +133,9 @@ pub fn perform(context: &Context, effect: &Effect) -> Result<(), Error> {
         Effect::PromoteMember { id, via } => {
             members(context, *via, |at, with, timeout| blocking::promote_member(at, with, *id, timeout))
         }
+        Effect::AnnounceLoneBoot(_) | Effect::HoldPeerOff(_) | Effect::CancelWaitForAll => {
+            Err(Error::Unusable("only 'tandem lone-boot' does this".to_owned()))
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::adapters::podman::process;
 use crate::agent::resource::context::Context;
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Local, Obstacle};
+use crate::os::dmi;
 use crate::os::proc;
 use crate::records::failed_starts;
 
@@ -22,6 +23,7 @@ pub(super) fn observe(context: &Context, is_stopped: bool, own: &Fact<Etcd>, pee
     Local {
         ip: context.own_ip.to_string(),
         revision: revision::read(context.data_dir()),
+        system_uuid: if context.params.lone_boot.is_wanted { dmi::system_uuid() } else { None },
         runs_at: if is_stopped { None } else { runs_elsewhere(context) },
         obstacle: if is_stopped { obstacle(context) } else { None },
         failed_check: if is_stopped { None } else { failed_check(context, own) },

@@ -72,6 +72,7 @@ pub fn observe(context: &Context, launching: Fact<bool>) -> Evidence {
         own_leaderless,
         recovery: context.params.recovery,
         leading,
+        lone_boot: None,
         pace: pace(context, began, unanswered),
         nonce: clock::boot_nanoseconds(),
     }

@@ -1,6 +1,7 @@
 //! The agent's parameters: a table that describes and parses them, and the sentences for wrong ones.
 
 pub mod leading;
+pub mod lone_boot;
 mod read;
 mod table;
 
@@ -18,6 +19,7 @@ use crate::adapters::options::OptionRow;
 use crate::base::printable;
 use crate::decide::evidence::Recovery;
 use leading::Leading;
+use lone_boot::LoneBoot;
 use read::{given, list, text, value};
 pub use read::{image as image_fits, node_ip_map};
 use table::{
@@ -64,6 +66,7 @@ pub struct Params {
     pub promote_max_lag: u64,
     pub recovery: Recovery,
     pub leading: Leading,
+    pub lone_boot: LoneBoot,
 }
 
 /// The source of image, certificates and settings.
@@ -145,12 +148,20 @@ pub fn keeps_no_backup(value: &str) -> bool {
 /// because a running etcd must not be stopped for it.
 pub fn outdated(env: &Env) -> Option<Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
-    image.and_then(|image| image_fits(image).err()).or_else(|| no_backup(env)).or_else(|| no_primary(env))
+    image
+        .and_then(|image| image_fits(image).err())
+        .or_else(|| no_backup(env))
+        .or_else(|| no_primary(env))
+        .or_else(|| no_lone_boot(env))
 }
 
 fn no_primary(env: &Env) -> Option<Invalid> {
     let nodes = node_ip_map(text(env, &NODE_IP_MAP).ok()?).ok()?;
     leading::fault(|name| env.parameter(name), &nodes, env.resource()).map(Invalid::everywhere)
+}
+
+fn no_lone_boot(env: &Env) -> Option<Invalid> {
+    lone_boot::fault(|name| env.parameter(name)).map(Invalid::everywhere)
 }
 
 fn no_backup(env: &Env) -> Option<Invalid> {
@@ -176,6 +187,7 @@ fn parse_each(env: &Env) -> Result<Params, Invalid> {
     let nodes = node_ip_map(text(env, &NODE_IP_MAP)?)?;
     Ok(Params {
         leading: leading::read(|name| env.parameter(name), &nodes),
+        lone_boot: lone_boot::read(|name| env.parameter(name)),
         nodes,
         source: source(env)?,
         name: read::container_name(env)?,

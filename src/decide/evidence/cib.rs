@@ -159,6 +159,9 @@ pub struct Others {
     /// The address and the revision that this node published last.
     pub node_ip: Option<String>,
     pub revision: Option<u64>,
+    /// The UUID of its machine that this node published last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_uuid: Option<String>,
     /// `force_new_cluster` on this node and on the peer: an operator, or a program on his behalf, says whose data wins.
     pub force_on_me: bool,
     pub force_on_peer: bool,

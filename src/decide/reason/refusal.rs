@@ -301,6 +301,7 @@ impl Refusal {
                 short: format!("{}: etcd's auth refuses this agent", grant(user.as_deref())),
                 long: format!("etcd's auth refuses this agent: {}", grant(user.as_deref())),
             },
+            Self::LoneBoot { why } => Words { short: why.short(peer), long: why.long(peer) },
             Self::NoRoomToJoin { needed_bytes, free_bytes } => Words {
                 short: format!(
                     "see 'df' and 'tandem data-dir forget': joining needs about {} MB, {} MB are free",

@@ -56,10 +56,13 @@ pub(super) fn revision(evidence: &Evidence) -> Option<Effect> {
 }
 
 fn told(evidence: &Evidence) -> Vec<Effect> {
-    let published = evidence.cib.known().and_then(|cib| cib.others.node_ip.as_ref());
-    let ip = &evidence.local.ip;
-    let is_news = !ip.is_empty() && published != Some(ip);
-    is_news.then(|| Effect::TellOthers(Notice::Address(ip.clone()))).into_iter().collect()
+    let published = evidence.cib.known().map(|cib| &cib.others);
+    let ip = Some(&evidence.local.ip).filter(|ip| !ip.is_empty());
+    let ip = ip.filter(|ip| published.and_then(|others| others.node_ip.as_ref()) != Some(ip));
+    let uuid = evidence.local.system_uuid.as_ref();
+    let uuid = uuid.filter(|uuid| published.and_then(|others| others.system_uuid.as_ref()) != Some(uuid));
+    let notices = ip.cloned().map(Notice::Address).into_iter().chain(uuid.cloned().map(Notice::SystemUuid));
+    notices.map(Effect::TellOthers).collect()
 }
 
 /// How many failures of one operation Pacemaker is left with. It adds up those of all operations, never forgets any by itself,

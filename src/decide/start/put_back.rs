@@ -147,7 +147,7 @@ pub(super) fn reaches_beyond(disk: &DataDir, serving: &Etcd) -> bool {
 }
 
 /// Returns the refusal where this node's data is the other node's member, by what the CIB has of both.
-pub(super) fn copied(evidence: &Evidence, record: &PublishedState, cib: &Cib) -> Option<Refusal> {
+pub(in crate::decide) fn copied(evidence: &Evidence, record: &PublishedState, cib: &Cib) -> Option<Refusal> {
     let DataDir::Present(history) = &record.disk else { return None };
     let refusal = Refusal::CopiedDisk { member: history.member_id };
     if cib.peer_record.as_ref().is_some_and(|peer| are_copies(record, peer)) {

@@ -57,6 +57,22 @@ fn a_healthy_monitor_writes_nothing_and_leaves_the_restart_to_the_stop() {
     assert!(says(&first(Request::Monitor, &spoofed).effects, &Notice::Revision(2000)));
 }
 
+/// The CIB is written to disk with every change.
+#[test]
+fn the_machines_uuid_is_published_where_it_is_new_and_at_no_other_time() {
+    let uuid = |text: &str| Some(text.to_owned());
+    let mut evidence = serving();
+    evidence.local.system_uuid = uuid("u1");
+    for request in [Request::Start, Request::Monitor] {
+        assert!(says(&first(request, &evidence).effects, &Notice::SystemUuid("u1".to_owned())), "{request}");
+    }
+    let published = |text: &str| evidence.clone().cib_with(|cib| cib.others.system_uuid = uuid(text));
+    assert!(first(Request::Monitor, &published("u1")).effects.is_empty());
+    assert!(says(&first(Request::Monitor, &published("u0")).effects, &Notice::SystemUuid("u1".to_owned())));
+    let silent = Evidence { local: Local { system_uuid: None, ..evidence.local.clone() }, ..published("u0") };
+    assert!(first(Request::Monitor, &silent).effects.is_empty(), "no parameter asks for it");
+}
+
 /// An agent of another kind on the peer tells by the revision that its own data is the older.
 #[test]
 fn a_voter_alone_keeps_its_published_revision_exact() {

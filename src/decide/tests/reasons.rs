@@ -1,8 +1,8 @@
 //! What people read: short enough for Pacemaker, and what to type comes first.
 
 use crate::adapters::ocf::exit::{REASON_LIMIT, as_kept};
-use crate::decide::evidence::{LogPosition, Obstacle};
-use crate::decide::reason::{Reason, Refusal, Wait};
+use crate::decide::evidence::{LogPosition, Obstacle, Version};
+use crate::decide::reason::{NoLoneBoot, Reason, Refusal, Wait};
 
 /// What fills the holes of a sentence.
 struct Holes {
@@ -57,6 +57,49 @@ fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
     }
 }
 
+/// What keeps a node from booting alone, and what is typed or done.
+fn lone_boots(holes: &Holes) -> Vec<(NoLoneBoot, Vec<String>)> {
+    let Holes { peer, words, bytes, .. } = holes;
+    let (why, word) = (|| words.clone(), "'tandem confirm-recovery'");
+    let (switch, look) = (format!("switch {peer} on"), format!("look at {peer}"));
+    let version = Version { minor: 5, patch: 4 };
+    rows! { NoLoneBoot:
+        NotWanted {} => ["'pcs resource update RESOURCE lone_boot=sole_voter'"],
+        ClusterUnknown { why: why() } => ["'tandem explain'"],
+        NoPeer {} => ["'pcs status'"],
+        NotWaiting {} => ["'corosync-quorumtool -s'"],
+        PeerWasSeen {} => [look, word],
+        EtcdRuns {} => ["'tandem explain'"],
+        Maintenance {} => ["'pcs property set maintenance-mode=false'"],
+        DataUnknown { why: why() } => [switch, word],
+        NoData {} => [switch, word],
+        OthersVote {} => [switch, word],
+        Learner {} => [switch, word],
+        Left {} => [switch, word],
+        Joins {} => [switch, word],
+        ThirdVoter { name: "node3".to_owned() } => [switch, word],
+        DatabaseAhead {} => [switch, word],
+        NotCommitted {} => [switch, word],
+        AnotherMember { member: *bytes } => [switch, word],
+        LeftBehind {} => [switch, word],
+        PutBack {} => [switch, word],
+        Redundant {} => [switch, word],
+        NotSaidAlone {} => [switch, word],
+        PeerIsNamed {} => [switch, word],
+        ReleaseUnknown { why: why() } => [switch, word],
+        Release { version: version } => [switch, word],
+        NoDevice {} => [switch, word],
+        DeviceUnknown { why: why() } => [switch, word],
+        NoUuid {} => [switch, word],
+        OwnUuid {} => [switch, word],
+        AnotherMachine { found: "11111111-2222-3333-4444-555555555555".to_owned() } => [switch, word],
+        On {} => [look, word],
+        Unclear { says: "PoweringOn".to_owned() } => [look, word],
+        Silent { why: why() } => [switch, word],
+        OldLook { age_s: 7 } => [switch, word],
+    }
+}
+
 /// Every refusal with all that it asks somebody to type or to do. New ones come here, or this does not compile.
 fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
     let Holes { peer, words, position, bytes, second, .. } = holes;
@@ -64,7 +107,9 @@ fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
     let start = format!("start {peer}");
     let restore = "'etcdutl snapshot restore'";
     let accept_loss = "'tandem confirm-recovery --accept-loss'";
+    let lone_boots = lone_boots(holes).into_iter().map(|(why, typed)| (Refusal::LoneBoot { why }, typed));
     let mut rows = rows! { Refusal:
+        LoneBoot { why: NoLoneBoot::NoPeer } => ["'pcs status'"],
         CibUnreadable { why: why() } => ["'pcs status'"],
         DiskUnreadable { why: why() } => ["'tandem explain'"],
         NoteUnreadable { why: why() } => [start, "mv 'tandem-note.json'", "'tandem confirm-recovery'"],
@@ -108,6 +153,7 @@ fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
         CheckFailed { why: why() } => ["'podman logs'"],
         NoPermission { user: Some(peer.clone()) } => [format!("'tandem etcdctl user grant-role {peer} root'")],
     };
+    rows.extend(lone_boots);
     rows.extend(obstacles(holes).into_iter().map(|(obstacle, typed)| (Refusal::InTheWay { obstacle }, typed)));
     rows
 }

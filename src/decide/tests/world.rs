@@ -75,6 +75,7 @@ pub(super) fn at_rest() -> Evidence {
         own_leaderless: Fact::NotAsked,
         recovery: Recovery::Restart,
         leading: None,
+        lone_boot: None,
         pace: Pace::default(),
         nonce: NONCE,
     }

@@ -27,7 +27,7 @@ use crate::records::bmc_note::BmcNote;
 pub use ask::ask;
 pub use error::{MustBeRoot, NotPublished};
 pub use look::{look, must_be_root};
-pub use own::{own_uuid, take_own};
+pub use own::take_own;
 pub use published::publish;
 
 /// All of it.

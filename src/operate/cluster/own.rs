@@ -19,12 +19,11 @@ use crate::agent::resource::context;
 use crate::base::Fact;
 use crate::decide::evidence::BootState;
 use crate::os::clock;
+use crate::os::dmi;
 use crate::os::regular_file;
 use crate::records::bmc_note::{self, BmcNote};
 use crate::records::state_file;
 
-/// What the firmware calls this machine; the BMC of its fence device should say the same.
-const DMI_UUID: &str = "/sys/class/dmi/id/product_uuid";
 const HTTPS_PORT: u16 = 443;
 
 /// Where `tandem setup` and `tandem certs rotate-ca` write join files.
@@ -53,7 +52,7 @@ fn collect(cluster: &Cluster) -> Collected {
         at: clock::wall_seconds(),
         tandem: crate::os::version::VERSION.to_owned(),
         pacemaker: cluster.pacemaker.known().map(|known| known.version.clone()),
-        dmi_uuid: own_uuid(),
+        dmi_uuid: dmi::system_uuid(),
         free_bytes,
         size_bytes,
         certificates: ends(configuration, here.as_ref()),
@@ -65,16 +64,6 @@ fn collect(cluster: &Cluster) -> Collected {
         // Whoever may read the files adds what is in them.
         passwords: BTreeMap::new(),
     }
-}
-
-/// What the firmware calls this machine, in small letters.
-pub fn own_uuid() -> Option<String> {
-    dmi_uuid(Path::new(DMI_UUID))
-}
-
-fn dmi_uuid(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
-    Some(text.trim().to_ascii_lowercase()).filter(|uuid| !uuid.is_empty())
 }
 
 /// What is free, and how much there is, where `dir` is or will be.
@@ -255,15 +244,5 @@ mod tests {
         fs::write(dir.path().join("other.txt"), "{}").unwrap();
         assert_eq!(notes(dir.path()), [note]);
         assert!(notes(&dir.path().join("none")).is_empty());
-    }
-
-    #[test]
-    fn the_firmwares_word_is_told_in_small_letters() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("uuid");
-        fs::write(&path, "7A4E1000-0000-4000-8000-000000000001\n").unwrap();
-        assert_eq!(dmi_uuid(&path).as_deref(), Some("7a4e1000-0000-4000-8000-000000000001"));
-        fs::write(&path, "\n").unwrap();
-        assert_eq!(dmi_uuid(&path), None);
     }
 }

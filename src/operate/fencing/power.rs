@@ -118,7 +118,7 @@ fn of_devices(programs: &Programs, devices: &[FenceDevice], node: &str, limit: D
 }
 
 /// Asks the BMCs of `devices` at once; the answers are in their order.
-fn answers(
+pub(crate) fn answers(
     programs: &Programs,
     devices: &[FenceDevice],
     node: &str,
@@ -136,7 +136,7 @@ fn answers(
 }
 
 /// Returns the devices of our agent that fence `node`.
-fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
+pub(crate) fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
     let fences_it = |device: &&FenceDevice| device.targets.iter().any(|target| target == node);
     configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).cloned().collect()
 }

@@ -20,6 +20,9 @@ pub struct Description {
     /// Whether a fence race decides a split, and no delay.
     #[serde(default)]
     pub race: bool,
+    /// Whether the sole voter serves after it has booted alone, where its peer's BMC proves that the peer is off.
+    #[serde(default)]
+    pub lone_boot: bool,
     /// Corosync's token time-out.
     pub token: Duration,
     pub clone: Clone,

@@ -133,6 +133,8 @@ pub mod reason {
     pub const HEALTHY: &str = "PacemakerHealthy";
     /// A node runs standalone.
     pub const ALONE: &str = "EtcdAlone";
+    /// A node that booted without its peer is the sole voter, and serves.
+    pub const LONE_BOOT: &str = "EtcdLoneBoot";
     /// The cluster has two voters again.
     pub const REDUNDANT: &str = "EtcdRedundant";
     /// The etcd of a node has become the leader.
@@ -166,6 +168,7 @@ pub mod reason {
         STATUS_STALE,
         HEALTHY,
         ALONE,
+        LONE_BOOT,
         REDUNDANT,
         LEADER,
         REFUSED,

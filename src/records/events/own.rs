@@ -43,6 +43,10 @@ pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) ->
         Effect::SetAlarm(None) => {
             Some(told(Type::Normal, reason::ALARM_GONE, "etcd raises no alarm any more".to_owned(), &[reason::ALARM]))
         }
+        Effect::AnnounceLoneBoot(name) => {
+            let message = format!("{name} boots alone and holds its peer off: {because}");
+            Some(told(Type::Warning, reason::LONE_BOOT, message, &[reason::REDUNDANT]))
+        }
         _ => None,
     }
 }
@@ -186,7 +190,7 @@ mod tests {
     use super::*;
     use crate::base::Fact;
     use crate::decide::evidence::{Lineage, PublishedState};
-    use crate::decide::reason::Rule;
+    use crate::decide::reason::{LoneBootStep, Rule};
     use crate::records::decision_log::Entry;
 
     const NODE: &str = "node1";
@@ -222,6 +226,16 @@ mod tests {
         let expected =
             [reason::ALONE, reason::REDUNDANT, reason::ALONE, reason::ALARM, reason::ALARM_GONE, reason::ALARM];
         assert_eq!(reasons(dir.path()), expected);
+    }
+
+    #[test]
+    fn a_lone_boot_is_told_as_a_warning() {
+        let peer = "node2".to_owned();
+        let because = Reason::LoneBoot { step: LoneBootStep::Announces, peer };
+        let announced = of_effect(NODE, &Effect::AnnounceLoneBoot(NODE.to_owned()), &because, false);
+        let (event, _) = announced.unwrap();
+        assert_eq!((event.kind, event.reason.as_str(), event.node.as_str()), (Type::Warning, reason::LONE_BOOT, NODE));
+        assert!(event.message.starts_with("node1 boots alone and holds its peer off: L1 to L5 hold"), "{event:?}");
     }
 
     #[test]

@@ -236,6 +236,9 @@ impl EffectStep {
             | Effect::ShowLeader(_)
             | Effect::ShowFenceWait(_)
             | Effect::SetRedundancy(_)
+            | Effect::AnnounceLoneBoot(_)
+            | Effect::HoldPeerOff(_)
+            | Effect::CancelWaitForAll
             | Effect::DropBackups(_)
             | Effect::NoteFailedStart(_)
             | Effect::ForgetFailedStarts => Self::ForPeople { is_for_show: false },

@@ -235,6 +235,7 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         own_leaderless: view.leaderless.map_or(Fact::NotAsked, |told| Fact::Known(leaderless(told))),
         recovery: if sim.bounds.vote_proxies { Recovery::VoteProxy } else { Recovery::Restart },
         leading: leading::known(sim, view.memory, view.delay_over, view.kept).map(Box::new),
+        lone_boot: None,
         // The model's machines are quick.
         pace: evidence::Pace::default(),
         nonce: nonce(sim, view),

@@ -43,6 +43,7 @@ mod known_states;
 mod kubelet_failure;
 mod leader_address;
 mod left_behind;
+mod lone_boot;
 mod member;
 mod mixed_pair;
 mod names_alike;

@@ -36,6 +36,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         etcd_network_parts::SCENARIOS,
         fence_race::SCENARIOS,
         leader_address::SCENARIOS,
+        lone_boot::SCENARIOS,
         two_histories::SCENARIOS,
         voter_wins_the_race::SCENARIOS,
         cut_at_random::SCENARIOS,

@@ -59,6 +59,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("ssh -t {} tandem fencing update {}", No("it asks for a password; fencing_update types what follows ssh")),
     ("ssh {} tandem status", By("operators_day")),
     ("systemctl enable --now tandem-collect.timer", No("these hosts have no systemd; virtual machines do")),
+    ("systemctl enable tandem-lone-boot", No("the same")),
     ("systemctl status tandem-collect.timer tandem-collect.service", No("the same")),
     ("tandem --version", SHOWS),
     ("tandem certs install --ca FILE", No(CHOOSES)),

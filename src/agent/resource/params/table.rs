@@ -174,6 +174,19 @@ pub(super) const TWO_HISTORIES: OptionRow = OptionRow::new("two_histories", OneO
     .reloadable()
     .long("What happens where both nodes hold a history of their own and an operator chose neither ('etcd_primary'). 'refuse': both wait for that choice. 'primary': the history of 'configured_primary' continues, and the other one is given up without a question; it is kept beside the data, and 'tandem data-dir diff' lists its keys. A history that serves is never given up for it.");
 
+pub(super) const NEVER: &str = "never";
+pub(super) const SOLE_VOTER: &str = "sole_voter";
+
+pub(super) const LONE_BOOT: OptionRow = OptionRow::new("lone_boot", OneOf(&[NEVER, SOLE_VOTER]), "Whether a node that boots without its peer serves")
+    .default(NEVER)
+    .reloadable()
+    .long("What 'tandem-lone-boot.service' does on a node that boots and does not see its peer. 'never': Corosync waits for the peer, or for an operator. 'sole_voter': where this node's data proves that the peer cannot have served, and the peer's BMC has said for 'lone_boot_wait' that the peer is off, the peer is held off and Corosync waits no longer. Pacemaker then starts etcd. No peer is switched off that is on, and none is switched on.");
+
+pub(super) const LONE_BOOT_WAIT: OptionRow = OptionRow::new("lone_boot_wait", Integer(30, 3600), "Time that the peer has to be off before a lone boot, in seconds")
+    .default("120")
+    .reloadable()
+    .long("For how long the peer's BMC has to say Off, in each look, before a node with lone_boot=sole_voter boots alone. It should be longer than a BMC takes to switch its machine on again after a loss of power.");
+
 pub(super) const REACH_ATTRIBUTE: OptionRow = OptionRow::new("reach_attribute", Text, "Node attribute that says whether users reach a node")
     .value("pingd")
     .reloadable()
@@ -220,4 +233,6 @@ pub const PARAMETERS: &[OptionRow] = &[
     PARTITION_PATIENCE,
     TWO_HISTORIES,
     REACH_ATTRIBUTE,
+    LONE_BOOT,
+    LONE_BOOT_WAIT,
 ];

@@ -307,6 +307,32 @@ fn a_wrong_primary_is_refused_where_it_is_typed_and_counts_as_none_where_etcd_ru
 }
 
 #[test]
+fn a_lone_boot_is_wanted_only_by_its_word_and_a_wrong_word_is_refused_where_it_is_typed() {
+    for (pairs, (is_wanted, wait_s), words) in [
+        (&[][..], (false, 120), None),
+        (&[("lone_boot", "never")], (false, 120), None),
+        (&[("lone_boot", "sole_voter")], (true, 120), None),
+        (&[("lone_boot", "sole_voter"), ("lone_boot_wait", "30")], (true, 30), None),
+        (&[("lone_boot", "always")], (false, 120), Some("lone_boot=always is neither never nor sole_voter")),
+        (
+            &[("lone_boot", "sole_voter"), ("lone_boot_wait", "29")],
+            (false, 0),
+            Some("lone_boot_wait=29 is not a whole number from 30 to 3600"),
+        ),
+        (
+            &[("lone_boot", "sole_voter"), ("lone_boot_wait", "2m")],
+            (false, 0),
+            Some("lone_boot_wait=2m is not a whole number from 30 to 3600"),
+        ),
+    ] {
+        let all = GOOD.iter().chain(pairs).map(|(name, value)| (format!("OCF_RESKEY_{name}"), (*value).to_owned()));
+        let env = Env::from_pairs(all);
+        assert_eq!(parse(&env).unwrap().lone_boot, lone_boot::LoneBoot { is_wanted, wait_s }, "{pairs:?}");
+        assert_eq!(outdated(&env).map(|invalid| invalid.sentence).as_deref(), words, "{pairs:?}");
+    }
+}
+
+#[test]
 fn a_primary_gets_the_lead_back_unless_a_parameter_says_no() {
     let leading = |changed: &[(&str, &str)]| parsed(changed).unwrap().leading;
     assert_eq!(leading(&[]), leading::Leading { delay_s: 60, patience_s: 30, ..Default::default() });

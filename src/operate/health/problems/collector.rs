@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Found, on};
+use crate::adapters::systemd;
 use crate::base::Fact;
 use crate::base::shell::command;
-use crate::operate::cluster::Cluster;
+use crate::operate::cluster::{Cluster, Collected};
 use crate::operate::health::{view, words};
 
 /// A collector runs each 30 s; after so many seconds it has not for several times.
@@ -68,6 +69,20 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
         let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
         let directory = configured.and_then(|etcd| etcd.parameters.get("data_dir")).map_or(DATA_DIR, String::as_str);
         found.warning("disk-full", Some(name), text).typed(on(cluster, name, command!("df -h {}", directory)));
+    }
+    lone_boot(cluster, name, collected, found);
+}
+
+/// A word without its unit helps nobody after a power cut.
+fn lone_boot(cluster: &Cluster, name: &str, collected: &Collected, found: &mut Found) {
+    let etcd = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
+    let is_allowed = etcd.and_then(|etcd| etcd.parameters.get("lone_boot")).is_some_and(|word| word == "sole_voter");
+    if is_allowed && collected.enabled.get(systemd::LONE_BOOT) == Some(&false) {
+        let text = format!(
+            "lone_boot=sole_voter, and {name} does not start tandem-lone-boot at boot: after it has booted alone it waits for an operator"
+        );
+        let command = "systemctl enable tandem-lone-boot";
+        found.warning("lone-boot-not-enabled", Some(name), text).typed(on(cluster, name, command));
     }
 }
 

@@ -94,6 +94,7 @@ pub const IDS: &[&str] = &[
     "collector-missing",
     "collector-stale",
     "collector-unknown",
+    "lone-boot-not-enabled",
     "tandem-versions",
     "etcd-versions",
     "disk-full",

@@ -185,6 +185,7 @@ impl Work {
             preferred: self.change.here.name.clone(),
             primary: None,
             race: false,
+            lone_boot: false,
             token: Duration::from_secs(3),
             clone: CloneKind::Plain,
             etcd: Etcd { image: image.clone(), data_dir: deployment.data_dir.clone(), settings: Vec::new() },

@@ -9,9 +9,9 @@ use super::work::{Took, Work};
 use crate::adapters::etcd::blocking;
 use crate::adapters::pacemaker::fence_options;
 use crate::fence::examine::{self, Examined};
-use crate::operate::cluster;
 use crate::operate::failure::Failure;
 use crate::os::clock;
+use crate::os::dmi;
 use crate::os::uuid;
 
 /// Beside the copy itself.
@@ -26,7 +26,7 @@ impl Work {
         } else if let Some(new) = &self.change.new {
             self.progress.say(&format!("asks the BMC of {}", new.name));
             let seen = self.examined(look, &new.name)?;
-            if let Some(why) = fault(&new.name, &self.change.here.name, cluster::own_uuid().as_deref(), &seen) {
+            if let Some(why) = fault(&new.name, &self.change.here.name, dmi::system_uuid().as_deref(), &seen) {
                 return Err(Failure(why));
             }
         }

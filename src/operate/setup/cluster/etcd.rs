@@ -61,6 +61,9 @@ impl Etcd {
             options.push(Wanted::new("etcd_settings", settings.join(";"), Kind::Set));
         }
         options.extend(description.primary.as_ref().map(|primary| text("configured_primary", primary)));
+        if description.lone_boot {
+            options.push(text("lone_boot", "sole_voter"));
+        }
         let mut meta = vec![migration_threshold()];
         if description.clone == Clone::Promotable {
             meta.push(text("priority", "1"));

@@ -64,8 +64,19 @@ pub fn read(text: &str) -> Result<Description, Vec<Fault>> {
     }
 }
 
-const TOP: &[&str] =
-    &["cluster", "preferred", "primary", "split", "token", "clone", "node", "etcd", "certificates", "names"];
+const TOP: &[&str] = &[
+    "cluster",
+    "preferred",
+    "primary",
+    "split",
+    "lone_boot",
+    "token",
+    "clone",
+    "node",
+    "etcd",
+    "certificates",
+    "names",
+];
 
 fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> {
     reader.known(top, TOP);
@@ -75,6 +86,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
     let primary = primary(reader, top, nodes.as_ref());
     let preferred = preferred(reader, top, nodes.as_ref(), primary.as_ref().and_then(Option::as_deref));
     let race = race(reader, top);
+    let lone_boot = lone_boot(reader, top);
     let token = token(reader, top);
     let clone = clone(reader, top);
     let etcd = reader.table(top, "etcd").and_then(|section| etcd(reader, &section));
@@ -85,6 +97,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
         preferred: preferred?,
         primary: primary?,
         race: race?,
+        lone_boot: lone_boot?,
         token: token?,
         clone: clone?,
         etcd: etcd?,
@@ -146,6 +159,18 @@ fn race(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<bool> {
         Some((word, _)) if word == "race" => Some(true),
         Some((word, at)) => {
             reader.fault(at, format!("split = \"{word}\" is not known: write \"delay\" or \"race\""));
+            None
+        }
+    }
+}
+
+fn lone_boot(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<bool> {
+    match reader.text_if_any(top, "lone_boot")? {
+        None => Some(false),
+        Some((word, _)) if word == "never" => Some(false),
+        Some((word, _)) if word == "sole_voter" => Some(true),
+        Some((word, at)) => {
+            reader.fault(at, format!("lone_boot = \"{word}\" is not known: write \"never\" or \"sole_voter\""));
             None
         }
     }

@@ -71,6 +71,13 @@ fn openshifts_form_of_an_address_is_that_of_the_agent() {
 }
 
 #[test]
+fn a_lone_boot_is_allowed_by_its_word_alone() {
+    let line = "# lone_boot = \"never\"";
+    let of = |instead: &str| read(&example(&[(line, instead)])).unwrap().lone_boot;
+    assert!(!of(line) && !of("lone_boot = \"never\"") && of("lone_boot = \"sole_voter\""));
+}
+
+#[test]
 fn a_primary_wins_a_split_too() {
     let described = |changes: &[(&str, &str)]| read(&example(changes)).unwrap();
     let both = described(&[("# primary = \"node1\"", "primary = \"node1\"")]);
@@ -100,6 +107,7 @@ const WRONG: &[(&str, &str, &str)] = &[
         "primary = \"node2\"",
         "preferred = \"node1\" is not primary = \"node2\": the node that is to lead is the one that is to win a split; write \"node2\"",
     ),
+    ("# lone_boot = \"never\"", "lone_boot = \"always\"", "write \"never\" or \"sole_voter\""),
     ("# token = \"3s\"", "token = \"3x\"", "is no time from 1s to 60s"),
     ("# token = \"3s\"", "token = \"100ms\"", "is no time from 1s to 60s"),
     ("# clone = \"promotable\"", "clone = \"master\"", "write \"promotable\" or \"plain\""),

@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use zeroize::Zeroizing;
 
-use super::{COLLECTOR, Found, PCSD, PCSD_PAIR, Question, RENEWAL, Unit};
+use super::{COLLECTOR, Found, LONE_BOOT, PCSD, PCSD_PAIR, Question, RENEWAL, Unit};
 use crate::adapters::command::Programs;
 use crate::adapters::podman;
 use crate::operate::setup::found_file::{FoundFile, digest};
@@ -69,7 +69,7 @@ fn units(programs: &Programs) -> BTreeMap<String, Unit> {
     let says = |word: &str, unit: &str| {
         programs.run("systemctl", &[word, unit], PATIENCE).is_ok_and(|output| output.code == 0)
     };
-    [PCSD, COLLECTOR, RENEWAL]
+    [PCSD, COLLECTOR, RENEWAL, LONE_BOOT]
         .into_iter()
         .map(|name| {
             let file = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };

@@ -28,6 +28,8 @@ const PCSD_PAIR: [&str; 2] = ["/var/lib/pcsd/pcsd.crt", "/var/lib/pcsd/pcsd.key"
 const COLLECTOR: &str = "tandem-collect.timer";
 /// What renews the certificates of Tandem's own CA. They last a year.
 const RENEWAL: &str = "tandem-certs.timer";
+/// What has the sole voter serve after it has booted alone.
+const LONE_BOOT: &str = "tandem-lone-boot.service";
 
 /// What a node is asked to look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,15 +199,20 @@ fn image(wanted: &Wanted<'_>, found: &Found) -> State {
     }
 }
 
-/// The collector runs everywhere, and the renewal where the certificates are Tandem's own. Where the package has no such unit, there is
-/// nothing to do.
+/// The collector runs everywhere, the renewal where the certificates are Tandem's own, and the next boot starts the lone boot where the
+/// description allows it. Where the package has no such unit, there is nothing to do.
 fn units(wanted: &Wanted<'_>, found: &Found) -> State {
     let is_own = wanted.description.certificates == Certificates::Own;
     let names = [Some(COLLECTOR), is_own.then_some(RENEWAL)];
     let is_off =
         |name: &&str| found.units.get(*name).is_some_and(|unit| unit.is_there && !(unit.is_active && unit.is_enabled));
-    let actions: Vec<Action> =
+    let mut actions: Vec<Action> =
         names.into_iter().flatten().filter(is_off).map(|name| typed(&["systemctl", "enable", "--now", name])).collect();
+    // It ends where there is quorum, so it is active in no cluster that runs.
+    if wanted.description.lone_boot && found.units.get(LONE_BOOT).is_some_and(|unit| unit.is_there && !unit.is_enabled)
+    {
+        actions.push(typed(&["systemctl", "enable", LONE_BOOT]));
+    }
     if actions.is_empty() { State::Done } else { State::ToDo(actions) }
 }
 

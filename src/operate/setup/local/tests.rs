@@ -17,7 +17,7 @@ fn whole(description: &Description, token: bool) -> Found {
         files.insert(PathBuf::from(TOKEN), file("token"));
     }
     let unit = Unit { is_there: true, is_active: true, is_enabled: true };
-    let units = [PCSD, COLLECTOR, RENEWAL].map(|name| (name.to_owned(), unit)).into();
+    let units = [PCSD, COLLECTOR, RENEWAL, LONE_BOOT].map(|name| (name.to_owned(), unit)).into();
     Found { files, has_image: true, units, accepts_token: true, ..Found::default() }
 }
 
@@ -70,6 +70,27 @@ fn a_node_that_has_everything_is_left_alone() {
         .iter()
         .all(|step| step.state == State::Done)
     );
+}
+
+/// A unit that has ended is enabled all the same.
+#[test]
+fn the_lone_boot_is_enabled_where_the_description_allows_it() {
+    let mut described = described();
+    let typed = |described: &Description, is_enabled: bool| {
+        let steps = of(described, 1, |_, _, found| {
+            let unit = Unit { is_there: true, is_active: false, is_enabled };
+            found.units.insert(LONE_BOOT.to_owned(), unit);
+        });
+        let units = steps.into_iter().find(|step| step.id == "units-node2").unwrap();
+        match units.state {
+            State::ToDo(actions) => actions.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        }
+    };
+    assert!(typed(&described, false).is_empty(), "nothing is enabled that was not asked for");
+    described.lone_boot = true;
+    assert_eq!(typed(&described, false), ["systemctl enable tandem-lone-boot.service"]);
+    assert!(typed(&described, true).is_empty());
 }
 
 #[test]

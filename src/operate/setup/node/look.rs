@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::{Corosync, Data, Facts, corosync, disk, ports};
 use crate::adapters::command::Programs;
 use crate::adapters::corosync::conf;
-use crate::operate::cluster;
 use crate::operate::setup::description::{Description, Node};
 use crate::os::clock;
+use crate::os::dmi;
 
 const CIB: &str = "/var/lib/pacemaker/cib/cib.xml";
 /// What is asked here: pcs is a Python program, which takes an emulated machine half a minute where its services start beside it.
@@ -38,7 +38,7 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
         tandem: env!("CARGO_PKG_VERSION").to_owned(),
         versions: PROGRAMS.into_iter().map(version).collect(),
         addresses: addresses(),
-        dmi_uuid: cluster::own_uuid(),
+        dmi_uuid: dmi::system_uuid(),
         cib: corosync::cib(Path::new(CIB)),
         data: data(&description.etcd.data_dir),
         disk: disk::look(&description.etcd.data_dir),

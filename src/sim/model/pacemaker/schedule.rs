@@ -168,7 +168,7 @@ pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation
             (world.nodes[n].failed, world.nodes[n].promoted) = (!is_well, exit == Exit::Promoted);
         }
         // Nobody changes parameters in the model.
-        Request::Notify | Request::Reload => {}
+        Request::Notify | Request::Reload | Request::LoneBoot => {}
         // A promotion that failed may have taken place all the same.
         Request::Promote => (world.nodes[n].promoted, world.nodes[n].failed) = (true, !is_well),
         Request::Demote => {

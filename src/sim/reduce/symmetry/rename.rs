@@ -143,6 +143,9 @@ impl Renaming {
             | Effect::ShowLeader(_)
             | Effect::ShowFenceWait(_)
             | Effect::SetRedundancy(_)
+            | Effect::AnnounceLoneBoot(_)
+            | Effect::HoldPeerOff(_)
+            | Effect::CancelWaitForAll
             | Effect::SetReached(_)
             | Effect::EndLaunch
             | Effect::RestoreRecord

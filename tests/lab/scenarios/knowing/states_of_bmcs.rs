@@ -28,9 +28,6 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     crate::redundant::wait(lab)?;
     let boots = steps::boots(lab);
     let mut writers = crate::scenarios::writing(lab)?;
-    for node in NODES {
-        collector::tell_uuid(lab, node)?;
-    }
     for mode in FAILING {
         failing(lab, leader, mode)?;
         well_again(lab, leader.other())?;

@@ -1,0 +1,126 @@
+//! `tandem lone-boot`: lets this node serve without its peer after it has booted alone, where rules L1 to L5 hold. `tandem-lone-boot.service`
+//! runs it.
+
+use clap::Args;
+use log::LevelFilter;
+use serde::Serialize;
+
+use super::exit::Exit;
+use super::node::ResourceArgument;
+use super::report::{Form, Report};
+use crate::decide::reason::{Reason, Refusal};
+use crate::decide::{LoneBootOutlook, Plan, lone_boot_outlook};
+use crate::operate::failure::Failure;
+use crate::operate::lone_boot::{LoneBooter, Look};
+use crate::operate::node::must_be_root;
+use crate::os::logging;
+
+const HELP: &str = "\
+It looks each 10 s and ends once there is quorum. With the parameter lone_boot=sole_voter it acts where all of these hold; where one does not, it
+does nothing, and logs the rule and what to type:
+
+  L1  Corosync waits for the peer, which was not here in this boot; no etcd runs here, and etcd is not in maintenance
+  L2  this node's data names it as the only voter, has not left and does not join, and no third voter is named
+  L3  nothing in the CIB is newer than this data
+  L4  the release that wrote the data syncs before it acknowledges: etcd 3.4.21, 3.5.5 and later
+  L5  the BMC of the peer's own machine, known by its UUID, has reported Off and nothing else for lone_boot_wait
+
+Then it announces the lone boot (event EtcdLoneBoot, cluster property etcd_lone_boot), has Pacemaker's fencer hold the peer off, and ends Corosync's
+wait. Pacemaker starts etcd. The peer is not switched on: it joins once an operator does that.
+
+Exit codes: 0 there is quorum. With --dry-run: 0 it would, at once or once the peer has been off for long enough, 3 it would not, 1 not known.
+
+With --json: node; outlook is would, would_not or not_known; rule is L1 to L5, or null where no rule is in the way; because the reason in words;
+plan the effects and what follows them.";
+
+/// Lets the sole voter serve after it has booted alone, where the peer's BMC proves that the peer is off
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    resource: ResourceArgument,
+    /// Looks once, changes nothing, and prints what it would do
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    pub form: Form,
+}
+
+/// What the last look came to.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    node: String,
+    outlook: &'static str,
+    rule: Option<&'static str>,
+    because: String,
+    plan: Plan,
+    #[serde(skip)]
+    exit: Exit,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
+    must_be_root()?;
+    let mut booter = LoneBooter::new(arguments.resource.id(), !arguments.dry_run);
+    if arguments.dry_run {
+        return Ok(Answer::of(booter.look()?.1));
+    }
+    let tag = "tandem-lone-boot".to_owned();
+    logging::init(logging::Settings { tag, stderr: LevelFilter::Info, syslog: LevelFilter::Off, file: None });
+    Ok(Answer::of(booter.run()))
+}
+
+impl Answer {
+    fn of(look: Look) -> Self {
+        let (outlook, exit) = match lone_boot_outlook(&look.plan.because) {
+            LoneBootOutlook::Would => ("would", Exit::Done),
+            LoneBootOutlook::WouldNot => ("would_not", Exit::Degraded),
+            LoneBootOutlook::NotKnown => ("not_known", Exit::Failed),
+        };
+        let rule = match &look.plan.because {
+            Reason::Refused { refusal: Refusal::LoneBoot { why }, .. } => why.rule(),
+            _ => None,
+        };
+        let because = look.plan.because.to_string();
+        Self { node: look.node, outlook, rule, because, plan: look.plan, exit }
+    }
+}
+
+impl Report for Answer {
+    fn text(&self) -> String {
+        format!("{}: {}", self.outlook.replace('_', " "), self.because)
+    }
+
+    fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+    use crate::decide::evidence::LoneBoot;
+    use crate::decide::{self, Progress, Request};
+
+    fn answer(lone_boot: Option<LoneBoot>) -> Answer {
+        let mut evidence = golden::recorded().evidence;
+        evidence.lone_boot = lone_boot.map(Box::new);
+        let plan = decide::decide(Request::LoneBoot, &evidence, &Progress::default()).plan;
+        Answer::of(Look { node: "node1".to_owned(), resource: "etcd".to_owned(), evidence, plan })
+    }
+
+    #[test]
+    fn the_exit_code_is_the_outlook() {
+        use crate::base::Fact;
+        let wanted = LoneBoot { is_wanted: true, wait_s: 120, ..LoneBoot::default() };
+        let never = answer(None);
+        assert_eq!((never.exit(), never.rule), (Exit::Degraded, None));
+        golden::compare(
+            "lone-boot",
+            &answer(Some(LoneBoot { quorum: Fact::Known(false), waits_for_all: Fact::Known(false), ..wanted.clone() })),
+        );
+        let unknown = answer(Some(LoneBoot { quorum: Fact::Unknown("late".to_owned()), ..wanted.clone() }));
+        assert_eq!((unknown.exit(), unknown.rule), (Exit::Failed, Some("L1")));
+        assert_eq!(answer(Some(LoneBoot { quorum: Fact::Known(true), ..wanted })).exit(), Exit::Done);
+    }
+}

@@ -1,0 +1,237 @@
+//! Why a node boots alone, and why it does not: each sentence names its rule, L1 to L5 (`docs/design/lone-boot.md`).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::decide::evidence::{MemberId, NodeName, Version};
+
+/// A step of a lone boot.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoneBootStep {
+    /// There is quorum: nothing is to be done.
+    HasQuorum,
+    /// The peer has to be off for longer.
+    Waits {
+        off_s: u64,
+        wait_s: u64,
+    },
+    Announces,
+    HoldsPeerOff,
+    EndsTheWait,
+}
+
+/// Why a node does not boot alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoLoneBoot {
+    /// `lone_boot=never`.
+    NotWanted,
+    /// L1: something could not be asked.
+    ClusterUnknown {
+        why: String,
+    },
+    /// L1: the cluster has no other node.
+    NoPeer,
+    /// L1: there is no quorum, and Corosync does not wait for the peer.
+    NotWaiting,
+    /// L1: the peer was here in this boot.
+    PeerWasSeen,
+    /// L1: an etcd runs here, or may.
+    EtcdRuns,
+    Maintenance,
+    /// L2: the data, or the note beside it, could not be read.
+    DataUnknown {
+        why: String,
+    },
+    NoData,
+    /// L2: two or more vote, by this data.
+    OthersVote,
+    Learner,
+    /// L2: this member asked to be removed, or was.
+    Left,
+    /// L2: this node gave its data up to join the peer's cluster.
+    Joins,
+    /// L2: the property `etcd_guest` names a third member.
+    ThirdVoter {
+        name: NodeName,
+    },
+    DatabaseAhead,
+    /// L2: the change that left this member as the only voter is not known to be committed.
+    NotCommitted,
+    /// L2: the data is not of the member that served on this node.
+    AnotherMember {
+        member: MemberId,
+    },
+    /// L3: the CIB knows of a fork that this data does not.
+    LeftBehind,
+    /// L3: the data ends before what was reached with it.
+    PutBack,
+    /// L3: the CIB says that there were two voters after that.
+    Redundant,
+    /// L3: the CIB does not say that this voter was alone.
+    NotSaidAlone,
+    /// L3: the CIB names the peer as the sole voter, or as the node whose data an operator chose.
+    PeerIsNamed,
+    /// L4: it is not known which release wrote the data.
+    ReleaseUnknown {
+        why: String,
+    },
+    /// L4: that release acknowledges before it syncs.
+    Release {
+        version: Version,
+    },
+    /// L5: the peer has no fence device that may be asked.
+    NoDevice,
+    DeviceUnknown {
+        why: String,
+    },
+    /// L5: neither the device nor the peer's agent names the machine.
+    NoUuid,
+    /// L5: the UUID is this machine's own, or it is not known whether it is.
+    OwnUuid,
+    /// L5: another machine answers.
+    AnotherMachine {
+        found: String,
+    },
+    On,
+    /// L5: neither on nor off.
+    Unclear {
+        says: String,
+    },
+    Silent {
+        why: String,
+    },
+    /// L5: the last look at the power is too old.
+    OldLook {
+        age_s: u64,
+    },
+}
+
+impl NoLoneBoot {
+    /// Returns the rule that is not met, as `L1` to `L5`; none where no parameter asks for a lone boot.
+    pub fn rule(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NotWanted => return None,
+            Self::ClusterUnknown { .. }
+            | Self::NoPeer
+            | Self::NotWaiting
+            | Self::PeerWasSeen
+            | Self::EtcdRuns
+            | Self::Maintenance => "L1",
+            Self::DataUnknown { .. }
+            | Self::NoData
+            | Self::OthersVote
+            | Self::Learner
+            | Self::Left
+            | Self::Joins
+            | Self::ThirdVoter { .. }
+            | Self::DatabaseAhead
+            | Self::NotCommitted
+            | Self::AnotherMember { .. } => "L2",
+            Self::LeftBehind | Self::PutBack | Self::Redundant | Self::NotSaidAlone | Self::PeerIsNamed => "L3",
+            Self::ReleaseUnknown { .. } | Self::Release { .. } => "L4",
+            Self::NoDevice
+            | Self::DeviceUnknown { .. }
+            | Self::NoUuid
+            | Self::OwnUuid
+            | Self::AnotherMachine { .. }
+            | Self::On
+            | Self::Unclear { .. }
+            | Self::Silent { .. }
+            | Self::OldLook { .. } => "L5",
+        })
+    }
+
+    /// Returns whether something could not be asked that may be known in the next look.
+    pub fn is_unknown(&self) -> bool {
+        matches!(
+            self,
+            Self::ClusterUnknown { .. }
+                | Self::DataUnknown { .. }
+                | Self::ReleaseUnknown { .. }
+                | Self::DeviceUnknown { .. }
+                | Self::Silent { .. }
+        )
+    }
+
+    /// Returns what to type, or to do.
+    fn way(&self, peer: &str) -> String {
+        let (look, or) = (format!("look at {peer}"), "or 'tandem confirm-recovery'");
+        match self {
+            Self::NotWanted => "'pcs resource update RESOURCE lone_boot=sole_voter'".to_owned(),
+            Self::NotWaiting => "see 'corosync-quorumtool -s'".to_owned(),
+            Self::ClusterUnknown { .. } | Self::EtcdRuns => "see 'tandem explain'".to_owned(),
+            Self::Maintenance => "'pcs property set maintenance-mode=false'".to_owned(),
+            Self::NoPeer => "see 'pcs status'".to_owned(),
+            Self::PeerWasSeen | Self::On | Self::Unclear { .. } => format!("{look}, {or}"),
+            _ => format!("switch {peer} on, {or}"),
+        }
+    }
+
+    /// Returns what is so, in few words.
+    fn fact(&self, peer: &str) -> String {
+        match self {
+            Self::NotWanted => "lone_boot is never".to_owned(),
+            Self::ClusterUnknown { why } => format!("the cluster's state is not known: {why}"),
+            Self::NoPeer => "this cluster has one node".to_owned(),
+            Self::NotWaiting => "Corosync does not wait for the peer".to_owned(),
+            Self::PeerWasSeen => format!("{peer} was here in this boot"),
+            Self::EtcdRuns => "an etcd runs here, or may".to_owned(),
+            Self::Maintenance => "etcd is in maintenance".to_owned(),
+            Self::DataUnknown { why } => format!("the data is not known: {why}"),
+            Self::NoData => "no data is here".to_owned(),
+            Self::OthersVote => "this data names other voters".to_owned(),
+            Self::Learner => "this data is a learner's".to_owned(),
+            Self::Left => "this member left, or asked to".to_owned(),
+            Self::Joins => "this node gave its data up to join".to_owned(),
+            Self::ThirdVoter { name } => format!("etcd_guest names {name}"),
+            Self::DatabaseAhead => "the log's end is lost".to_owned(),
+            Self::NotCommitted => "the last change of members is not committed".to_owned(),
+            Self::AnotherMember { member } => format!("this data is member {member:x}'s, not this node's"),
+            Self::LeftBehind => format!("{peer} ran standalone after this data"),
+            Self::PutBack => "this data was put back".to_owned(),
+            Self::Redundant => "two voted after this data".to_owned(),
+            Self::NotSaidAlone => "the CIB does not say 'alone'".to_owned(),
+            Self::PeerIsNamed => format!("the CIB names {peer}'s data"),
+            Self::ReleaseUnknown { why } => format!("etcd's release is not known: {why}"),
+            Self::Release { version } => format!("etcd {version} can lose a write"),
+            Self::NoDevice => format!("no fence_redfish_rs for {peer}"),
+            Self::DeviceUnknown { why } => format!("its BMC cannot be asked: {why}"),
+            Self::NoUuid => "its machine's UUID is not known".to_owned(),
+            Self::OwnUuid => "its UUID may be this machine's".to_owned(),
+            Self::AnotherMachine { found } => format!("its BMC is of machine {found}"),
+            Self::On => "its BMC says On".to_owned(),
+            Self::Unclear { says } => format!("its BMC says {says}"),
+            Self::Silent { why } => format!("its BMC is silent: {why}"),
+            Self::OldLook { age_s } => format!("its BMC was asked {age_s} s ago"),
+        }
+    }
+
+    pub(super) fn short(&self, peer: &str) -> String {
+        let rule = self.rule().map(|rule| format!("{rule}: ")).unwrap_or_default();
+        format!("{}: {rule}{}", self.way(peer), self.fact(peer))
+    }
+
+    pub(super) fn long(&self, peer: &str) -> String {
+        let rule = self.rule().map(|rule| format!("{rule}: ")).unwrap_or_default();
+        format!("{rule}this node does not boot alone, because {}: {}", self.fact(peer), self.way(peer))
+    }
+}
+
+impl LoneBootStep {
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, peer: &str) -> fmt::Result {
+        match self {
+            Self::HasQuorum => write!(f, "there is quorum: no lone boot is needed"),
+            Self::Waits { off_s, wait_s } => {
+                write!(f, "L5: {peer} is off for {off_s} s, and this node boots alone after {wait_s} s")
+            }
+            Self::Announces => {
+                write!(f, "L1 to L5 hold: this node is the sole voter, {peer} is off, and this node boots alone")
+            }
+            Self::HoldsPeerOff => write!(f, "the lone boot is announced: {peer} is held off"),
+            Self::EndsTheWait => write!(f, "{peer} is held off: Corosync waits for it no longer"),
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! A node that boots without its peer: the looks by which it finds out whether it may serve, and the steps by which it does. The rules are
+//! `decide`'s, and `docs/design/lone-boot.md` has the argument.
+
+mod act;
+mod bmc;
+mod off;
+
+use std::path::Path;
+use std::time::Duration;
+
+use self::off::OffRow;
+use crate::adapters::corosync::{members, quorum};
+use crate::adapters::data_dir;
+use crate::adapters::ocf::env::Env;
+use crate::adapters::pace::limits::Limits;
+use crate::adapters::pacemaker::{attributes, configuration};
+use crate::adapters::podman;
+use crate::agent::observe;
+use crate::agent::resource::context::Context;
+use crate::base::Fact;
+use crate::decide::evidence::{Done, LoneBoot, PeerBmc, PeerNode, Version};
+use crate::decide::reason::{NoLoneBoot, Reason, Refusal};
+use crate::decide::{self, Evidence, Next, Plan, Progress, Request};
+use crate::operate::failure::Failure;
+use crate::operate::node;
+use crate::os::{clock, dmi, proc};
+use crate::records::decision_log::{self, Entry};
+use crate::records::lone_boot::FirstCorosync;
+use crate::records::{image_versions, state_file};
+
+/// A BMC that needs longer is asked again in the next look.
+const BMC: Duration = Duration::from_secs(20);
+/// The pause after a look that failed.
+const AFTER_FAILURE: Duration = Duration::from_secs(10);
+const COROSYNC: &str = "corosync";
+
+/// One look, and what it comes to.
+#[derive(Debug)]
+pub struct Look {
+    pub node: String,
+    pub resource: String,
+    pub evidence: Evidence,
+    pub plan: Plan,
+}
+
+/// What a run has found out and done so far.
+#[derive(Debug, Default)]
+pub struct LoneBooter {
+    resource: Option<String>,
+    /// Whether it remembers and acts. A look for an operator does neither.
+    acts: bool,
+    off: OffRow,
+    /// The value of `etcd_lone_boot` that this run wrote.
+    announced: Option<String>,
+    held_off: bool,
+    last_because: Option<Reason>,
+    last_failure: Option<String>,
+}
+
+impl LoneBooter {
+    pub fn new(resource: Option<&str>, acts: bool) -> Self {
+        Self { resource: resource.map(str::to_owned), acts, ..Self::default() }
+    }
+
+    /// Looks, acts and logs until there is quorum.
+    pub fn run(&mut self) -> Look {
+        loop {
+            let pause = match self.round() {
+                Ok((look, None)) => return look,
+                Ok((_, Some(pause))) => pause,
+                Err(Failure(why)) => {
+                    self.log_failure(&why);
+                    AFTER_FAILURE
+                }
+            };
+            clock::sleep(pause);
+        }
+    }
+
+    /// Goes one round. Returns the pause before the next one, or none where there is quorum.
+    fn round(&mut self) -> Result<(Look, Option<Duration>), Failure> {
+        let (context, look) = self.look()?;
+        self.last_failure = None;
+        self.log(&look.plan.because);
+        let outcome = self.perform(&context, &look);
+        if !look.plan.effects.is_empty() {
+            record(&context, &look, &outcome);
+        }
+        outcome?;
+        let pause = match look.plan.next {
+            Next::Exit(decide::Exit::Success) => None,
+            Next::Exit(_) => Some(AFTER_FAILURE),
+            Next::Reobserve { after_ms, .. } => Some(Duration::from_millis(after_ms)),
+        };
+        Ok((look, pause))
+    }
+
+    /// Looks once, and decides. The BMC is asked last, and only where all other rules hold.
+    pub fn look(&mut self) -> Result<(Context, Look), Failure> {
+        let context = node::context(self.resource.as_deref())?;
+        let mut evidence = observe::observe(&context, context.container_lock.is_anothers());
+        let mut facts = self.facts(&context, &evidence);
+        let mut plan = decided(&mut evidence, &facts);
+        if asks_the_bmc(&plan) {
+            facts.peer_bmc = self.ask_the_bmc(&context, &evidence);
+            facts.done = self.done(&context, &evidence);
+            plan = decided(&mut evidence, &facts);
+        } else {
+            self.begin_anew();
+        }
+        let (node, resource) = (context.me.name.clone(), context.resource.clone());
+        Ok((context, Look { node, resource, evidence, plan }))
+    }
+
+    /// Returns everything but what the BMC reports.
+    fn facts(&self, context: &Context, evidence: &Evidence) -> LoneBoot {
+        let params = context.params.lone_boot;
+        let facts = LoneBoot { is_wanted: params.is_wanted, wait_s: params.wait_s, ..LoneBoot::default() };
+        let (programs, limits) = (&context.programs, Limits::patient());
+        let quorum = quorum::ask(programs, &limits);
+        let of = |ask: fn(&quorum::Quorum) -> bool| match &quorum {
+            Fact::Known(known) => Fact::Known(ask(known)),
+            Fact::Absent => Fact::Unknown("Corosync does not run here".to_owned()),
+            Fact::Unknown(why) => Fact::Unknown(why.clone()),
+            Fact::NotAsked => Fact::NotAsked,
+        };
+        let (has_quorum, waits_for_all) = (of(|known| known.quorate), of(|known| known.waits_for_all));
+        if !params.is_wanted || has_quorum == Fact::Known(true) {
+            return LoneBoot { quorum: has_quorum, waits_for_all, ..facts };
+        }
+        let joined = match &quorum {
+            Fact::Known(known) => members::another_joined(programs, known.node_id, limits.quorum),
+            _ => Fact::Unknown("Corosync does not name this node".to_owned()),
+        };
+        LoneBoot {
+            quorum: has_quorum,
+            waits_for_all,
+            peer_was_seen: self.peer_was_seen(context, evidence, joined),
+            members_are_committed: match data_dir::members_are_committed(context.data_dir()) {
+                Ok(are_committed) => Fact::Known(are_committed),
+                Err(error) => Fact::Unknown(error.to_string()),
+            },
+            release: release(context),
+            own_uuid: dmi::system_uuid().map_or(Fact::Absent, Fact::Known),
+            ..facts
+        }
+    }
+
+    /// Returns whether the peer was here in this boot. A Corosync that is not this boot's first one cannot know, and an etcd that ran in this
+    /// boot had quorum.
+    fn peer_was_seen(&self, context: &Context, evidence: &Evidence, joined: Fact<bool>) -> Fact<bool> {
+        let Some(started) = proc::started_last(&[COROSYNC]) else {
+            return Fact::Unknown("no process of Corosync is found".to_owned());
+        };
+        let now = FirstCorosync { boot_id: context.boot_id.clone(), started };
+        let path = state_file::lone_boot_path(&Env::from_pairs([]).volatile_dir(), &context.resource);
+        let first = match state_file::read::<FirstCorosync>(&path) {
+            Fact::Known(first) if first.boot_id == now.boot_id => Some(first),
+            Fact::Unknown(why) => return Fact::Unknown(why),
+            _ => None,
+        };
+        if first.is_none()
+            && self.acts
+            && let Err(error) = state_file::write(&path, &now)
+        {
+            return Fact::Unknown(error.to_string());
+        }
+        let etcd_ran = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
+        seen(first.as_ref(), &now, etcd_ran, joined)
+    }
+
+    fn ask_the_bmc(&mut self, context: &Context, evidence: &Evidence) -> Fact<PeerBmc> {
+        let asked = bmc::ask(&context.programs, &context.resource, evidence.peer_name(), BMC);
+        let is_unbroken = self.off.take(asked.known(), now());
+        if !is_unbroken {
+            (self.announced, self.held_off) = (None, false);
+        }
+        match asked {
+            Fact::Known(answered) => Fact::Known(answered.fact(self.off.lasted(now()))),
+            Fact::Absent => Fact::Absent,
+            Fact::Unknown(why) => Fact::Unknown(why),
+            Fact::NotAsked => Fact::NotAsked,
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        self.off.take(None, now());
+        (self.announced, self.held_off) = (None, false);
+    }
+
+    /// Returns the steps that this run has done and that the CIB shows.
+    fn done(&self, context: &Context, evidence: &Evidence) -> Done {
+        let Some(announced) = &self.announced else { return Done::default() };
+        let read = configuration::ask(&context.programs, Some(&context.resource), &Limits::patient());
+        let property = read.known().and_then(|read| read.configuration.properties.get(attributes::LONE_BOOT));
+        let is_down = evidence.cib.known().is_some_and(|cib| cib.peer_machine() == PeerNode::Down);
+        let is_announced = property == Some(announced);
+        Done { is_announced, is_held_off: is_announced && self.held_off && is_down }
+    }
+
+    /// Logs a reason that is new. A count of seconds makes none.
+    fn log(&mut self, because: &Reason) {
+        if self.last_because.as_ref().is_some_and(|last| says_the_same(last, because)) {
+            return;
+        }
+        match because {
+            Reason::Refused { .. } => log::warn!("{because}"),
+            _ => log::info!("{because}"),
+        }
+        self.last_because = Some(because.clone());
+    }
+
+    fn log_failure(&mut self, why: &str) {
+        if self.last_failure.as_deref() != Some(why) {
+            log::warn!("{why}");
+            self.last_failure = Some(why.to_owned());
+        }
+        self.last_because = None;
+    }
+}
+
+fn now() -> Duration {
+    Duration::from_nanos(clock::boot_nanoseconds())
+}
+
+fn decided(evidence: &mut Evidence, facts: &LoneBoot) -> Plan {
+    evidence.lone_boot = Some(Box::new(facts.clone()));
+    decide::decide(Request::LoneBoot, evidence, &Progress::default()).plan
+}
+
+/// Returns whether nothing but the BMC's answer is missing.
+fn asks_the_bmc(plan: &Plan) -> bool {
+    let unasked = |why: &NoLoneBoot| matches!(why, NoLoneBoot::DeviceUnknown { .. });
+    matches!(&plan.because, Reason::Refused { refusal: Refusal::LoneBoot { why }, .. } if unasked(why))
+}
+
+fn seen(first: Option<&FirstCorosync>, now: &FirstCorosync, etcd_ran: bool, joined: Fact<bool>) -> Fact<bool> {
+    if etcd_ran || first.is_some_and(|first| first != now) { Fact::Known(true) } else { joined }
+}
+
+/// Returns whether two reasons are one line of the log.
+fn says_the_same(last: &Reason, because: &Reason) -> bool {
+    use crate::decide::reason::LoneBootStep::Waits;
+    match (last, because) {
+        (Reason::LoneBoot { step: Waits { .. }, .. }, Reason::LoneBoot { step: Waits { .. }, .. }) => true,
+        _ => last == because,
+    }
+}
+
+/// Returns the release of the etcd that wrote the data last: its container is still there.
+fn release(context: &Context) -> Fact<Version> {
+    match podman::inspect(&context.programs, &context.params.name) {
+        Ok(Some(container)) => image_versions::read(&container.image).map_or_else(
+            || Fact::Unknown(format!("no version is written down of the image {}", container.image)),
+            Fact::Known,
+        ),
+        Ok(None) => Fact::Absent,
+        Err(error) => Fact::Unknown(error.to_string()),
+    }
+}
+
+/// Keeps a decision that had an effect, for `tandem replay`.
+fn record(context: &Context, look: &Look, outcome: &Result<(), Failure>) {
+    let outcome = outcome.as_ref().map_or_else(|Failure(why)| why.clone(), |()| "done".to_owned());
+    let entry = Entry::new(Request::LoneBoot, Progress::default(), look.evidence.clone(), look.plan.clone(), outcome);
+    if let Err(error) = decision_log::append(Path::new(decision_log::DIRECTORY), &context.resource, &entry) {
+        log::debug!("this decision is not kept: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn corosync(started: u64) -> FirstCorosync {
+        FirstCorosync { boot_id: "b1".to_owned(), started }
+    }
+
+    /// A Corosync that was restarted lists nobody, whoever was there before.
+    #[test]
+    fn the_peer_counts_as_seen_where_nobody_could_know() {
+        let unseen = || Fact::Known(false);
+        assert_eq!(seen(None, &corosync(7), false, unseen()), unseen());
+        assert_eq!(seen(Some(&corosync(7)), &corosync(7), false, unseen()), unseen());
+        assert_eq!(seen(Some(&corosync(7)), &corosync(9), false, unseen()), Fact::Known(true));
+        assert_eq!(seen(None, &corosync(7), true, unseen()), Fact::Known(true), "etcd ran in this boot");
+        assert_eq!(seen(None, &corosync(7), false, Fact::Known(true)), Fact::Known(true));
+        assert!(matches!(seen(None, &corosync(7), false, Fact::Unknown("late".to_owned())), Fact::Unknown(_)));
+    }
+}

@@ -1,0 +1,184 @@
+//! States in which a node that boots alone does nothing, and says which rule is in the way.
+
+use std::time::Duration;
+
+use super::{FIRST, LAST, NEVER, WAIT, allow, forbid, lose_both, start_unit, switched_on, units_end};
+use crate::bmc;
+use crate::check;
+use crate::etcd;
+use crate::host;
+use crate::net;
+use crate::node::Node;
+use crate::scenarios::steps;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+/// Some looks.
+const SHORT: Duration = Duration::from_secs(15);
+/// To 60 s past the wait.
+const LONG: Duration = Duration::from_secs(60).saturating_add(WAIT);
+/// A case that nobody looks after.
+const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
+
+/// What `tandem lone-boot --dry-run` ends with.
+const WOULD_NOT: i32 = 3;
+const NOT_KNOWN: i32 = 1;
+
+pub fn daily(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut writers = crate::scenarios::writing(lab)?;
+    allow(lab)?;
+    two_voters(lab, wish, SHORT)?;
+    crate::scenarios::ends_well(lab, &mut writers)?;
+    let mut writers = crate::scenarios::writing(lab)?;
+    lose_both(lab, &writers)?;
+    peer_not_proven_off(lab, SHORT)?;
+    returns(lab, wish)?;
+    crate::scenarios::ends_well(lab, &mut writers)?;
+    forbid(lab)
+}
+
+pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
+    type Case = fn(&Lab, Wish, &Writers) -> Result<()>;
+    let cases: [(&str, Case); 5] = [
+        ("left behind", left_behind),
+        ("departed", departed),
+        ("a learner", learner),
+        ("the network is cut and both are up", network_cut),
+        ("the BMC", |lab, _, writers| {
+            lose_both(lab, writers)?;
+            peer_not_proven_off(lab, LONG)?;
+            bmc::set_mode(lab, FIRST, "unreachable")?;
+            stays_inert(lab, LAST, NOT_KNOWN, "L5", HALF_AN_HOUR)?;
+            bmc::set_mode(lab, FIRST, "ok")
+        }),
+    ];
+    allow(lab)?;
+    for (name, case) in cases {
+        println!("   {name}");
+        let mut writers = crate::scenarios::writing(lab)?;
+        case(lab, wish, &writers)?;
+        returns(lab, wish)?;
+        crate::scenarios::ends_well(lab, &mut writers)?;
+    }
+    two_voters(lab, wish, LONG)?;
+    crate::redundant::wait(lab)?;
+    forbid(lab)
+}
+
+/// For `time`, no etcd runs on `node`, Corosync waits, and no power is touched; the rule that is in the way is told.
+fn stays_inert(lab: &Lab, node: Node, code: i32, words: &str, time: Duration) -> Result<()> {
+    let asked = (steps::resets_asked(lab), switched_on(lab));
+    let dry = || host::typed(lab, node, "tandem lone-boot --dry-run");
+    let told = |said: &Result<(i32, String)>| said.as_ref().is_ok_and(|said| said.0 == code && said.1.contains(words));
+    let what = format!("'tandem lone-boot --dry-run' ends with {code} and says '{words}'");
+    check::within(Duration::from_secs(60), &what, dry, told)??;
+    steps::stays_inert(lab, node, time.as_secs())?;
+    check::must("it is told still", dry()?, |said| said.0 == code && said.1.contains(words))?;
+    let quorum = host::said(lab, node, &["corosync-quorumtool", "-s"]);
+    check::must("Corosync waits", quorum, |said| said.contains("Activity blocked"))?;
+    check::must("no power is touched", (steps::resets_asked(lab), switched_on(lab)), |now| *now == asked).map(drop)
+}
+
+/// Boots `node` alone, with what systemd would start.
+fn boots_alone(lab: &Lab, node: Node) -> Result<()> {
+    steps::on(lab, node, 3600)?;
+    start_unit(lab, node)?;
+    steps::wait_pacemaker(lab, node)
+}
+
+/// The other node is switched on.
+fn returns(lab: &Lab, wish: Wish) -> Result<()> {
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    for node in [FIRST, LAST] {
+        if host::running(lab, node).is_none() {
+            steps::on(lab, node, wish.boot_delay)?;
+            start_unit(lab, node)?;
+        }
+    }
+    etcd::wait_two_voters(lab, Duration::from_secs(240))?;
+    units_end(lab)
+}
+
+fn two_voters(lab: &Lab, wish: Wish, time: Duration) -> Result<()> {
+    lab.set("boot-delay", NEVER)?;
+    for node in [FIRST, LAST] {
+        steps::cut(lab, node)?;
+    }
+    boots_alone(lab, LAST)?;
+    stays_inert(lab, LAST, WOULD_NOT, "L2: this node does not boot alone, because this data names other voters", time)?;
+    returns(lab, wish)
+}
+
+/// The data is the sole voter's, and the peer's BMC does not prove Off.
+fn peer_not_proven_off(lab: &Lab, time: Duration) -> Result<()> {
+    let press = |state: &str| lab.set(&format!("power-{FIRST}"), state);
+    bmc::set_mode(lab, FIRST, "unreachable")?;
+    boots_alone(lab, LAST)?;
+    stays_inert(lab, LAST, NOT_KNOWN, "L5", time.max(WAIT + SHORT))?;
+    bmc::set_mode(lab, FIRST, "stranger")?;
+    stays_inert(lab, LAST, WOULD_NOT, "its BMC is of machine", time)?;
+    press("on")?;
+    bmc::set_mode(lab, FIRST, "ok")?;
+    stays_inert(lab, LAST, WOULD_NOT, "its BMC says On", time)?;
+    // Off for most of the wait, and On before it ends.
+    press("off")?;
+    steps::stays_inert(lab, LAST, WAIT.as_secs() - 10)?;
+    press("on")?;
+    stays_inert(lab, LAST, WOULD_NOT, "its BMC says On", time.max(SHORT + SHORT))?;
+    press("off")
+}
+
+fn left_behind(lab: &Lab, _: Wish, writers: &Writers) -> Result<()> {
+    lab.set("boot-delay", NEVER)?;
+    steps::cut(lab, LAST)?;
+    steps::wait_write(writers, Duration::from_secs(90))?;
+    std::thread::sleep(Duration::from_secs(2));
+    steps::cut(lab, FIRST)?;
+    steps::cut(lab, LAST)?;
+    boots_alone(lab, LAST)?;
+    stays_inert(lab, LAST, WOULD_NOT, "L2", LONG)
+}
+
+fn departed(lab: &Lab, wish: Wish, _: &Writers) -> Result<()> {
+    steps::standby(lab, LAST, true)?;
+    steps::wait_alone(lab, FIRST)?;
+    steps::wait_stopped(lab, &[LAST])?;
+    lab.set("boot-delay", NEVER)?;
+    steps::cut(lab, FIRST)?;
+    steps::cut(lab, LAST)?;
+    steps::cut(lab, FIRST)?;
+    boots_alone(lab, LAST)?;
+    stays_inert(lab, LAST, WOULD_NOT, "L2: this node does not boot alone, because this member left", LONG)?;
+    lab.set("boot-delay", &wish.boot_delay.to_string())?;
+    steps::on(lab, FIRST, wish.boot_delay)?;
+    start_unit(lab, FIRST)?;
+    crate::up::wait_online(lab)?;
+    steps::standby(lab, LAST, false)
+}
+
+fn learner(lab: &Lab, _: Wish, _: &Writers) -> Result<()> {
+    steps::standby(lab, LAST, true)?;
+    steps::wait_alone(lab, FIRST)?;
+    let log = steps::log_length(lab, LAST);
+    steps::standby(lab, LAST, false)?;
+    steps::wait_said(lab, LAST, log, "joining as a learner", Duration::from_secs(60))?;
+    lab.set("boot-delay", NEVER)?;
+    steps::cut(lab, FIRST)?;
+    steps::cut(lab, LAST)?;
+    steps::cut(lab, FIRST)?;
+    boots_alone(lab, LAST)?;
+    // The transfer may not have begun, or the promotion may have come first.
+    stays_inert(lab, LAST, WOULD_NOT, "L2", LONG)
+}
+
+fn network_cut(lab: &Lab, _: Wish, writers: &Writers) -> Result<()> {
+    lose_both(lab, writers)?;
+    net::set_partition(lab, true)?;
+    boots_alone(lab, FIRST)?;
+    boots_alone(lab, LAST)?;
+    stays_inert(lab, LAST, WOULD_NOT, "its BMC says On", LONG)?;
+    stays_inert(lab, FIRST, WOULD_NOT, "L2", WAIT)?;
+    net::set_partition(lab, false)
+}

@@ -1,0 +1,143 @@
+//! A node that boots without its peer. As the sole voter, with a peer that its BMC proves to be off, it serves without an operator; in every
+//! other state it does nothing.
+
+mod inert;
+
+use std::time::{Duration, Instant};
+
+use super::steps;
+use super::table::{Scenario, scenario};
+use crate::check::{self, must};
+use crate::cluster;
+use crate::etcd;
+use crate::host;
+use crate::node::{NODES, Node};
+use crate::pcs;
+use crate::power;
+use crate::sh::Result;
+use crate::state::Lab;
+use crate::up::Wish;
+use crate::writer::Writers;
+
+pub const SCENARIOS: &[Scenario] = &[
+    scenario(
+        "lone_boot",
+        "one went on alone, both lose power and it boots alone: it serves without an operator, and its peer stays off",
+        run,
+    ),
+    scenario(
+        "lone_boot_inert",
+        "a node boots alone with two voters' data, or beside a peer that its BMC does not prove to be off: it does nothing",
+        inert::daily,
+    ),
+    scenario(
+        "lone_boot_inert_long",
+        "the same for longer, and with a learner's data, a departed member's, one that was left behind, and a cut network",
+        inert::nightly,
+    )
+    .nightly(),
+];
+
+/// The node that is lost first, and the one that runs standalone then.
+const FIRST: Node = Node::Two;
+const LAST: Node = Node::One;
+/// The shortest `lone_boot_wait`.
+const WAIT: Duration = Duration::from_secs(30);
+/// What a boot, the steps of a lone boot and etcd's start may take besides.
+const BESIDES: Duration = Duration::from_secs(30);
+/// A machine that fencing has switched on does not boot within a scenario.
+const NEVER: &str = "3600";
+
+fn run(lab: &Lab, wish: Wish) -> Result<()> {
+    let mut writers = super::writing(lab)?;
+    allow(lab)?;
+    lose_both(lab, &writers)?;
+    let (kept, old) = (moved_aside(lab, LAST)?, moved_aside(lab, FIRST)?);
+    let asked = switched_on(lab);
+    let began = Instant::now();
+    steps::on(lab, LAST, 3600)?;
+    start_unit(lab, LAST)?;
+    let served_by = steps::wait_write(&writers, WAIT + 3 * BESIDES)?;
+    let took = began.elapsed();
+    println!("   served {:.1} s after its boot, with lone_boot_wait={}", took.as_secs_f64(), WAIT.as_secs());
+    must("the sole voter serves", served_by, |node| *node == LAST)?;
+    must("it serves in time", took, |took| *took <= WAIT + BESIDES)?;
+    must("no BMC was asked to switch a machine on", switched_on(lab), |count| *count == asked)?;
+    must("its peer is off", power::is_on(lab, FIRST), |is_on| !is_on)?;
+    is_told(lab)?;
+    steps::on(lab, FIRST, wish.boot_delay)?;
+    start_unit(lab, FIRST)?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    must("the sole voter's data stays in its place", moved_aside(lab, LAST)?, |now| *now == kept)?;
+    must("its peer moves its old data aside", moved_aside(lab, FIRST)?, |now| now.len() == old.len() + 1)?;
+    units_end(lab)?;
+    super::ends_well(lab, &mut writers)?;
+    forbid(lab)
+}
+
+/// Sets the parameters, and waits until both agents have published the UUIDs of their machines.
+fn allow(lab: &Lab) -> Result<()> {
+    let wait = format!("lone_boot_wait={}", WAIT.as_secs());
+    pcs::run_and_wait(lab, LAST, &["resource", "update", cluster::ETCD, "lone_boot=sole_voter", &wait])?;
+    let published = || NODES.map(|node| cluster::attribute(lab, node, "forever", "etcd_system_uuid"));
+    let wanted = NODES.map(|node| Some(node.uuid()));
+    check::eventually("both agents have published their machines' UUIDs", published, |seen| *seen == wanted).map(drop)
+}
+
+fn forbid(lab: &Lab) -> Result<()> {
+    pcs::run_and_wait(lab, LAST, &["resource", "update", cluster::ETCD, "lone_boot=", "lone_boot_wait="])
+}
+
+/// Starts what `tandem-lone-boot.service` starts at each boot. These hosts have no systemd.
+fn start_unit(lab: &Lab, node: Node) -> Result<()> {
+    let line = "(setsid tandem lone-boot 2>&1 | logger --tag tandem-lone-boot) > /dev/null 2>&1 &";
+    host::must(lab, node, &["sh", "-c", line]).map(drop)
+}
+
+/// Where there is quorum, it ends.
+fn units_end(lab: &Lab) -> Result<()> {
+    let running =
+        || NODES.map(|node| host::output(lab, node, &["pgrep", "-f", "tandem lone-boot"]).map(|done| done.ok));
+    check::eventually("no lone boot runs where there is quorum", running, |seen| {
+        seen.iter().all(|seen| matches!(seen, Ok(false)))
+    })
+    .map(drop)
+}
+
+/// One node loses power for long, the other one runs standalone and loses power too. Both are off then, by their buttons as well.
+fn lose_both(lab: &Lab, writers: &Writers) -> Result<()> {
+    lab.set("boot-delay", NEVER)?;
+    steps::cut(lab, FIRST)?;
+    steps::wait_write(writers, Duration::from_secs(90))?;
+    std::thread::sleep(Duration::from_secs(2));
+    steps::cut(lab, LAST)?;
+    // Fencing has pressed its button.
+    steps::cut(lab, FIRST)
+}
+
+/// How often a BMC of this lab was asked to switch its machine on.
+fn switched_on(lab: &Lab) -> usize {
+    let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
+    log.lines().filter(|line| line.contains(": POST ") && line.contains("ComputerSystem.Reset On ")).count()
+}
+
+/// The names of data that was moved aside on a node, which may be off.
+fn moved_aside(lab: &Lab, node: Node) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(crate::disks::data_dir(lab, node))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        if name.starts_with("member-") {
+            names.push(name);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The CIB and the events have it.
+fn is_told(lab: &Lab) -> Result<()> {
+    let property = ["crm_attribute", "--type", "crm_config", "--name", "etcd_lone_boot", "--query", "--quiet"];
+    must("the CIB names the node", host::must(lab, LAST, &property)?, |said| said.starts_with(&format!("{LAST}:")))?;
+    let events = host::must(lab, LAST, &["tandem", "events", "--json", "--since", "10m"])?;
+    must("an event names it", events, |said| said.contains("EtcdLoneBoot")).map(drop)
+}
