@@ -9,12 +9,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::told::Told;
-use super::{First, Platform, ssh, voters};
+use super::{First, Platform, ssh};
 use crate::adapters::command::Programs;
 use crate::admin::exit::Exit;
 use crate::admin::progress::Progress;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
+use crate::admin::voters;
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
 use crate::operate::setup::channel::{self, Call, Patience, by_hand, connect, join_file};

@@ -5,7 +5,6 @@ mod input;
 mod join;
 mod ssh;
 mod told;
-mod voters;
 
 use std::path::PathBuf;
 use std::time::Duration;
