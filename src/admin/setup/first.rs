@@ -25,6 +25,7 @@ use crate::operate::setup::file;
 use crate::operate::setup::machine::{Here, Machine};
 use crate::operate::setup::node;
 use crate::operate::setup::openshift;
+use crate::operate::setup::price;
 use crate::operate::talk::Progress as _;
 use crate::os::clock::{self, Deadline};
 use crate::os::output::{complain, say};
@@ -134,6 +135,7 @@ fn told(
         steps: Vec::new(),
         warnings: Vec::new(),
         faults: Vec::new(),
+        price: Some(price::of(&description)),
         next: None,
     };
     progress.say("looks at this machine");
