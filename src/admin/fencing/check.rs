@@ -27,7 +27,8 @@ Exit codes: 0 all is well, 3 there are warnings, 4 a node could not be fenced no
 
 With --json: at is when it was asked, in RFC 3339, and on which node (here); level is ok, warning, unknown or failure, of the worst
 finding; nodes and devices have each one's level and a sentence; flags has for each device by what its BMC shows one node's fence
-agent to the other's; findings are what is out of line, the worst first, each with a
+agent to the other's; delays has for the node that wins a split how long its fencing waits, and the least value that the
+measured time to Off allows; findings are what is out of line, the worst first, each with a
 stable id, its level, the node and the device that it is about (or null), a sentence (text) and what to type (command, or null).";
 
 /// Checks whether each node could be fenced now; no power is touched
@@ -54,7 +55,7 @@ pub(super) struct Answered {
 
 impl Report for Answered {
     fn text(&self) -> String {
-        let Checked { nodes, devices, flags, findings, .. } = &self.checked;
+        let Checked { nodes, devices, flags, delays, findings, .. } = &self.checked;
         let mut text = String::new();
         for (kind, standings) in [("node", nodes), ("device", devices)] {
             for (name, standing) in standings {
@@ -63,6 +64,9 @@ impl Report for Answered {
         }
         for (device, flag) in flags {
             let _ = writeln!(text, "{:<7} {device:<16} {flag}", "flag");
+        }
+        for (node, delay) in delays {
+            let _ = writeln!(text, "{:<7} {node:<16} {delay}", "delay");
         }
         if !findings.is_empty() && !text.is_empty() {
             text.push('\n');

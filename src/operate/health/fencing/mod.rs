@@ -98,6 +98,8 @@ pub struct Checked {
     pub devices: BTreeMap<String, Standing>,
     /// By which flag each device's BMC shows one node's agent to the other's, where that was asked for.
     pub flags: BTreeMap<String, String>,
+    /// How long the fencing of the node waits that wins a split, and the least value that the measured time to Off allows.
+    pub delays: BTreeMap<String, String>,
     /// The worst first.
     pub findings: Vec<Finding>,
 }
@@ -171,7 +173,8 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     if device.is_none() {
         primary::check(&mut case);
     }
-    conclude(case)
+    let delays = if device.is_none() { timing::preference(&case) } else { None };
+    Checked { delays: delays.into_iter().collect(), ..conclude(case) }
 }
 
 /// Returns what is said where nothing is known of any node, with what to type.

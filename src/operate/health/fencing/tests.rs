@@ -278,6 +278,39 @@ fn of_a_healthy_cluster_nothing_is_said() {
     assert_eq!(checked.devices["fence-node2"].text, told);
 }
 
+/// A delay that differs from the other one by the time to Off lets two nodes switch each other off.
+#[test]
+fn the_least_delay_is_more_than_the_time_to_off_apart_from_the_other_one() {
+    let (mut cluster, mut asked) = (healthy(), asked());
+    let delays = |cluster: &Cluster, asked: &Asked| check(cluster, asked, None).delays;
+    let said = |text: &str| BTreeMap::from([("node1".to_owned(), text.to_owned())]);
+    assert_eq!(delays(&cluster, &asked), said("fenced after 10 s; 9 s is the least that 6.2 s to Off allow"));
+    let with = |seconds: u64, asked: &mut Asked| {
+        let mut cluster = healthy();
+        answer(asked).note.millis_to_off = Some(7_000);
+        configuration(&mut cluster).fence_devices[0]
+            .resource
+            .parameters
+            .insert("pcmk_delay_base".to_owned(), format!("{seconds}s"));
+        check(&cluster, asked, None).findings.iter().any(|finding| finding.id == "delays")
+    };
+    assert!(with(8, &mut asked) && !with(9, &mut asked), "what is printed as the least is enough, and no less is");
+    assert_eq!(delays(&cluster, &asked), said("fenced after 10 s; 9 s is the least that 7.0 s to Off allow"));
+    for node in ["node1", "node2"] {
+        collected(&mut cluster, node).bmcs.clear();
+    }
+    for answer in &mut asked.answers {
+        answer.note.millis_to_off = Some(700);
+    }
+    assert_eq!(delays(&cluster, &asked), said("fenced after 10 s; 5 s is the least that 0.7 s to Off allow"));
+    for answer in &mut asked.answers {
+        answer.note.millis_to_off = None;
+    }
+    assert!(delays(&cluster, &asked)["node1"].ends_with("'tandem fencing test' does"));
+    race(&mut cluster);
+    assert_eq!(delays(&cluster, &asked), BTreeMap::new());
+}
+
 #[test]
 fn two_that_race_need_no_delay() {
     let mut cluster = healthy();
