@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::adapters::command::{Error, Output, Programs};
 
 /// Where the packages have it: whoever is no root has no such folder in his `PATH`.
-const PROGRAM: &str = "/usr/sbin/tandem";
+pub const PROGRAM: &str = "/usr/sbin/tandem";
 /// What ssh may ask for, nobody could answer; and a machine that has gone is noticed.
 const OPTIONS: [&str; 7] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "--"];
 /// Keys may be with an agent.

@@ -86,6 +86,9 @@ pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     sh::make_dir(&lab.disk(node, "usr").join("bin"))?;
     sh::write(&systemctl, units::SYSTEMCTL)?;
     fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755))?;
+    let systemd_run = lab.disk(node, "usr").join("bin/systemd-run");
+    sh::write(&systemd_run, units::SYSTEMD_RUN)?;
+    fs::set_permissions(&systemd_run, fs::Permissions::from_mode(0o755))?;
     let dmi = lab.node_dir(node).join(DMI);
     sh::make_dir(&dmi)?;
     sh::write(&dmi.join("product_uuid"), format!("{}\n", node.uuid()))

@@ -26,6 +26,9 @@ const SOCKET: &str = "/run/lab-units";
 /// What `systemctl` is on such a host. The lab's program is nowhere on it, but its pid 1 is one.
 pub const SYSTEMCTL: &str = "#!/bin/sh\nexec /proc/1/exe host-systemctl \"$@\"\n";
 
+/// What `systemd-run` is there: the command behind `--` in a session of its own, which outlives the login.
+pub const SYSTEMD_RUN: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec setsid --fork \"$@\" < /dev/null > /var/log/systemd-run.log 2>&1\n";
+
 /// What a command came to.
 #[derive(Debug, Default)]
 pub struct Answer {
