@@ -23,24 +23,34 @@ pub(super) fn run(arguments: &Arguments, cluster: &Cluster) -> Result<Exit, Fail
     // Before anything is fenced: a login that does not work would leave it at one half.
     let before = there.halves()?;
     let first = one(arguments, cluster, node)?;
-    if first.exit() != Exit::Done {
-        return show(&first, arguments.form);
-    }
     let prompt = Prompt::new(&arguments.answers, arguments.form);
-    prompt.tell(first.text())?;
-    let second = voters::wait(arguments.timeout).map_err(not_redundant).and_then(|()| {
+    let redundant = || {
+        prompt.tell(first.text()).map_err(|Failure(why)| vec![why])?;
+        voters::wait(arguments.timeout)
+    };
+    let fence = || {
         there.fence(here, arguments.timeout)?;
         prompt.tell(format_args!(
             "{other} fences {here} now, by its unit {UNIT}; once {here} is back, type: tandem fencing test --last --ssh {host}"
         ))?;
         there.outcome(here, &before)
-    });
+    };
+    let Some(second) = second(first.exit(), redundant, fence) else { return show(&first, arguments.form) };
     let own = Halves::here(cluster)?;
     let shown = match second {
         Ok(theirs) => Shown::of(own.with(&theirs), None),
         Err(Failure(why)) => Shown::of(own.with(&before), Some(why)),
     };
     show(&shown, arguments.form)
+}
+
+/// Has this node fenced once the `first` half has passed and the cluster is redundant again; `None` where the first half did not pass.
+fn second(
+    first: Exit,
+    redundant: impl FnOnce() -> Result<(), Vec<String>>,
+    fence: impl FnOnce() -> Result<Halves, Failure>,
+) -> Option<Result<Halves, Failure>> {
+    (first == Exit::Done).then(|| redundant().map_err(not_redundant).and_then(|()| fence()))
 }
 
 /// Returns the other node of a cluster of two.
@@ -89,6 +99,17 @@ mod tests {
             why.contains("'tandem fencing test node2' here") && why.contains("'tandem fencing test node1' on node2"),
             "{why}"
         );
+    }
+
+    /// This node would be the last one.
+    #[test]
+    fn this_node_is_fenced_after_a_half_that_passed_and_beside_a_second_voter_alone() {
+        let never = || -> Result<Halves, Failure> { panic!("this node was fenced") };
+        assert!(second(Exit::Worst, || panic!("it was waited for"), never).is_none());
+        let why = second(Exit::Done, || Err(vec!["node2's etcd is a learner".to_owned()]), never).unwrap().unwrap_err();
+        assert!(why.0.ends_with("does not report redundant: node2's etcd is a learner"), "{}", why.0);
+        let halves = Halves { here: "node2".to_owned(), halves: Vec::new() };
+        assert_eq!(second(Exit::Done, || Ok(()), || Ok(halves.clone())).unwrap().map_err(|why| why.0), Ok(halves));
     }
 
     #[test]
