@@ -11,7 +11,19 @@ use serde_json::{Value, json};
 use super::{ANNOTATION, Api, HOOK, HOSTS, JOBS, OPERATOR, OWNER, SECRETS};
 
 /// What can be listed.
-const LISTS: [&str; 4] = ["secrets", "machines", "baremetalhosts", "jobs"];
+const LISTS: [&str; 9] = [
+    "secrets",
+    "machines",
+    "baremetalhosts",
+    "jobs",
+    "nodehealthchecks",
+    "machinehealthchecks",
+    "fenceagentsremediations",
+    "selfnoderemediations",
+    "selfnoderemediationconfigs",
+];
+/// OpenShift's object of the cluster.
+pub(crate) const PACEMAKER_CLUSTER: &str = crate::adapters::openshift::pacemaker_cluster::OBJECT;
 
 /// The API; its objects are shared with the thread that serves them.
 #[derive(Clone)]
@@ -116,6 +128,8 @@ impl Objects {
 
     fn patch(&mut self, path: &str, body: &str) -> (&'static str, String) {
         self.patches += 1;
+        // A subresource is written to the object that it belongs to.
+        let path = path.strip_suffix("/status").unwrap_or(path);
         self.write_before(path);
         let patch: Value = serde_json::from_str(body).unwrap();
         let Some(machine) = self.all.get_mut(path) else { return ("404 Not Found", String::new()) };
