@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 use crate::adapters::command::{Error, Output, Programs};
 
 /// The path in the packages. A user other than root does not have this directory in `PATH`.
-const PROGRAM: &str = "/usr/sbin/tandem";
+pub const PROGRAM: &str = "/usr/sbin/tandem";
 /// The options that forbid prompts, because no user could answer them, and that detect a lost machine.
 const OPTIONS: [&str; 7] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "--"];
 /// The variable of an ssh agent, which may hold the keys.

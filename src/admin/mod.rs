@@ -33,6 +33,7 @@ mod since;
 mod space;
 mod status;
 mod upgrade;
+mod voters;
 
 use std::ffi::OsString;
 use std::fmt::Display;

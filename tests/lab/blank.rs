@@ -84,6 +84,9 @@ pub fn furnish(lab: &Lab, node: Node, blank: Blank) -> Result<()> {
     let systemctl = lab.disk(node, "usr").join("bin/systemctl");
     sh::make_dir(&lab.disk(node, "usr").join("bin"))?;
     sh::write(&systemctl, units::SYSTEMCTL)?;
+    let systemd_run = lab.disk(node, "usr").join("bin/systemd-run");
+    sh::write(&systemd_run, units::SYSTEMD_RUN)?;
+    fs::set_permissions(&systemd_run, fs::Permissions::from_mode(0o755))?;
     Ok(fs::set_permissions(&systemctl, fs::Permissions::from_mode(0o755))?)
 }
 

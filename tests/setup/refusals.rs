@@ -1,5 +1,7 @@
 //! Setup refuses objects that it did not make, and names a command. It never treats an unknown fact as absent.
 
+use std::time::Duration;
+
 use tandem::adapters::pacemaker::seen::{Failure, Instance};
 use tandem::base::Fact;
 use tandem::operate::setup::action::Action;
@@ -303,6 +305,29 @@ fn whose_fencing_waits_is_the_preferred_nodes() {
             let commands = to_do(&variant, &blank(), &format!("fence-{node}"));
             assert!(commands[0].ends_with(&format!("pcmk_delay_base={delay}")), "{preferred}: {commands:?}");
         }
+    }
+}
+
+/// A learner's delay may not outweigh its voter's, so the priority follows a longer one.
+#[test]
+fn how_long_the_preferred_nodes_fencing_waits_is_described() {
+    let mut variant = promotable();
+    variant.description.fencing_delay = Duration::from_secs(20);
+    for (node, delay) in [("node1", "20s"), ("node2", "1s")] {
+        let commands = to_do(&variant, &blank(), &format!("fence-{node}"));
+        assert!(commands[0].ends_with(&format!("pcmk_delay_base={delay}")), "{commands:?}");
+    }
+    let properties = |seconds: u64| {
+        let mut variant = promotable();
+        variant.description.fencing_delay = Duration::from_secs(seconds);
+        to_do(&variant, &blank(), "properties")[0].clone()
+    };
+    for (seconds, priority) in [(5, "15s"), (10, "15s"), (20, "30s"), (60, "90s")] {
+        assert!(
+            properties(seconds).ends_with(&format!("priority-fencing-delay={priority}")),
+            "{}",
+            properties(seconds)
+        );
     }
 }
 

@@ -69,6 +69,7 @@ pub(crate) fn promotable() -> Variant {
         cluster: "tandem".to_owned(),
         nodes: [node(1, &BMC1), node(2, &BMC2)],
         preferred: "node1".to_owned(),
+        fencing_delay: Duration::from_secs(10),
         primary: None,
         race: false,
         token: Duration::from_secs(3),

@@ -5,6 +5,8 @@ pub mod fencing_secret;
 pub mod machine;
 pub mod machines;
 pub mod manifest;
+pub mod pacemaker_cluster;
+pub mod remediation;
 pub mod replaced;
 pub mod revision;
 pub mod tnf;

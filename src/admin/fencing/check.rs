@@ -23,11 +23,15 @@ BMC, and shown nowhere), and counts what the collector of the other node publish
 without one: the reset types that the BMC lists, the account's role and the last test are the evidence. It opens two sessions on each
 BMC, reads the list of sessions and deletes both: that proves whether two nodes that fence each other can race without a delay.
 
-Exit codes: 0 all is well, 3 there are warnings, 4 a node could not be fenced now, 1 it is not known.
+On OpenShift it asks the API which other operators reset these nodes, or may: node health checks and machine health checks whose selector
+matches one of them, remediations that are under way, and BareMetalHosts that are not detached.
 
-With --json: at is when it was asked, in RFC 3339, and on which node (here); level is ok, warning, unknown or failure, of the worst
+Exit codes: 0 all is well, or there are notices alone, 3 there are warnings, 4 a node could not be fenced now, 1 it is not known.
+
+With --json: at is when it was asked, in RFC 3339, and on which node (here); level is ok, notice, warning, unknown or failure, of the worst
 finding; nodes and devices have each one's level and a sentence; flags has for each device by what its BMC shows one node's fence
-agent to the other's; findings are what is out of line, the worst first, each with a
+agent to the other's; delays has for the node that wins a split how long its fencing waits, and the least value that the
+measured time to Off allows; findings are what is out of line, the worst first, each with a
 stable id, its level, the node and the device that it is about (or null), a sentence (text) and what to type (command, or null).";
 
 /// Checks whether each node could be fenced now; no power is touched
@@ -54,7 +58,7 @@ pub(super) struct Answered {
 
 impl Report for Answered {
     fn text(&self) -> String {
-        let Checked { nodes, devices, flags, findings, .. } = &self.checked;
+        let Checked { nodes, devices, flags, delays, findings, .. } = &self.checked;
         let mut text = String::new();
         for (kind, standings) in [("node", nodes), ("device", devices)] {
             for (name, standing) in standings {
@@ -63,6 +67,9 @@ impl Report for Answered {
         }
         for (device, flag) in flags {
             let _ = writeln!(text, "{:<7} {device:<16} {flag}", "flag");
+        }
+        for (node, delay) in delays {
+            let _ = writeln!(text, "{:<7} {node:<16} {delay}", "delay");
         }
         if !findings.is_empty() && !text.is_empty() {
             text.push('\n');
@@ -78,7 +85,7 @@ impl Report for Answered {
 
     fn exit(&self) -> Exit {
         match self.checked.level {
-            Level::Ok => Exit::Done,
+            Level::Ok | Level::Notice => Exit::Done,
             Level::Warning => Exit::Degraded,
             Level::Unknown => Exit::Failed,
             Level::Failure => Exit::Worst,
@@ -89,6 +96,7 @@ impl Report for Answered {
 fn word(level: Level) -> &'static str {
     match level {
         Level::Ok => "ok",
+        Level::Notice => "notice",
         Level::Warning => "warning",
         Level::Unknown => "unknown",
         Level::Failure => "failure",

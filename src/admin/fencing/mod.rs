@@ -22,7 +22,7 @@ impl Command {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         match self {
             Self::Check(arguments) => show(&check::run(arguments)?, arguments.form),
-            Self::Test(arguments) => show(&test::run(arguments)?, arguments.form),
+            Self::Test(arguments) => test::run(arguments),
             Self::Update(arguments) => show(&update::run(arguments)?, arguments.form),
         }
     }

@@ -1,10 +1,13 @@
 //! `tandem fencing test`: fences a node for good reason, namely to see that it works, and how long everything takes.
 
+mod both;
+mod last;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
@@ -12,16 +15,17 @@ use super::check;
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::attributes;
 use crate::adapters::pacemaker::seen::Configuration;
+use crate::adapters::ssh::host;
 use crate::admin::exit::Exit;
 use crate::admin::node::ResourceArgument;
 use crate::admin::prompt::{Answers, Prompt};
-use crate::admin::report::{Form, Report};
+use crate::admin::report::{Form, Report, show};
 use crate::base::duration;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::record::{self, Record};
 use crate::operate::fencing::watch::{FencingSeen, Watch};
-use crate::operate::fencing::{seen, with_node};
+use crate::operate::fencing::{seen, there, with_node};
 use crate::operate::health::fencing::{Checked, Level};
 use crate::operate::node;
 use crate::os::clock::{self, Deadline};
@@ -38,19 +42,43 @@ which one is sent each 100 ms, was answered again after the longest pause. What 
 It may be ended at any time: what Pacemaker has begun it finishes, and there is nothing to undo. Every test that was carried out
 is a line of /var/lib/tandem/fencing-tests.jsonl; the time of one that passed is the node's attribute etcd_fencing_tested.
 
-Exit codes: 0 passed, 4 not fenced or not back in time, 1 refused: nothing was done.
+--both tests both nodes, each by the other one, and needs --ssh with the other node, which is fenced first. Once its record is complete and
+'tandem status' reports redundant, that node fences this one, in the unit tandem-fencing-test. Your login on this node ends then. Type
+'tandem fencing test --last --ssh HOST' when this node is back. A half that does not pass ends it.
+
+--last fences no node. It prints the last test of both nodes. Each node has the records of the tests that it conducted, so add --ssh for
+the other node's.
+
+Exit codes: 0 passed, 4 not fenced or not back in time, 1 refused: nothing was done. Of --last and --both: 0 both passed, 4 the last test of a
+node did not pass, 3 a node was not tested, or the other node's record was not asked for.
 
 With --json: node was fenced by the other node (by) at a time in RFC 3339; passed, or why not (null where it passed); seconds has
 the table (off, told, writes, longest_pause, on, member, learner, voter, clean; null for what was not seen); tandem is the
-version; before is the test before, or null; next is what to type now.";
+version; before is the test before, or null; next is what to type now.
+
+With --last --json, and at the end of --both: here is this node; halves has for each node by which other one it is fenced (node, by), its
+last test (null where it is not known) with the keys above, and when one last passed (passed_at, or null); why is the reason why
+--both ended early, or null.";
 
 /// Fences a node, to prove that it works; asks for the node's name
 #[derive(Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, group(ArgGroup::new("halves").args(["both", "last"])))]
 pub(in crate::admin) struct Arguments {
     /// The node that is to be fenced: the other one
-    #[arg(value_name = "NODE")]
-    node: String,
+    #[arg(value_name = "NODE", required_unless_present = "halves", conflicts_with = "last")]
+    node: Option<String>,
+    /// Tests both nodes: the other one first, which then fences this one
+    #[arg(long)]
+    both: bool,
+    /// Fences no node, and prints the last test of both
+    #[arg(long)]
+    last: bool,
+    /// The other node, which is asked through ssh
+    #[arg(long, value_name = "[USER@]HOST", value_parser = host, requires = "halves")]
+    ssh: Option<String>,
+    /// Tests in a unit of its own, and ends at once
+    #[arg(long, hide = true, conflicts_with = "halves")]
+    in_unit: bool,
     /// How long it may take until the node votes again
     #[arg(long, value_name = "TIME", default_value = "20m", value_parser = duration)]
     timeout: Duration,
@@ -95,16 +123,42 @@ impl Report for Tested {
     }
 }
 
-pub(super) fn run(arguments: &Arguments) -> Result<Tested, Failure> {
-    let node = arguments.node.as_str();
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let form = arguments.form;
+    if arguments.last {
+        return show(&last::run(arguments)?, form);
+    }
     let cluster = seen::look(arguments.resource.id());
-    let configuration = target(&cluster, node)?;
-    let checked = check::look(&cluster, None, &arguments.resource)?;
+    if arguments.both {
+        return both::run(arguments, &cluster);
+    }
+    let node = arguments.node.as_deref().unwrap_or_default();
+    if arguments.in_unit { in_a_unit(arguments, &cluster, node) } else { show(&one(arguments, &cluster, node)?, form) }
+}
+
+/// Starts the same test in a unit, where it may be done at all.
+fn in_a_unit(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Exit, Failure> {
+    target(cluster, node)?;
+    may_be_tested(&check::look(cluster, None, &arguments.resource)?, node)?;
+    let prompt = Prompt::new(&arguments.answers, arguments.form);
+    prompt.name(&format!("Type the name of the node that is to be fenced ({node})"), node)?;
+    there::in_a_unit(&Programs::default(), node, arguments.timeout, arguments.resource.id())?;
+    prompt.tell(format_args!("{}.service fences {node}", there::UNIT))?;
+    Ok(Exit::Done)
+}
+
+/// Has `node` fenced, and follows it until it is back.
+fn one(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Tested, Failure> {
+    let configuration = target(cluster, node)?;
+    let checked = check::look(cluster, None, &arguments.resource)?;
     may_be_tested(&checked, node)?;
     let context = node::context(arguments.resource.id())?;
     let before = record::before(Path::new(record::PATH), node);
     let prompt = Prompt::new(&arguments.answers, arguments.form);
     announce(&prompt, &checked, configuration, node, before.as_ref())?;
+    if arguments.both {
+        both::announce(&prompt, &cluster.here, node)?;
+    }
     prompt.name(&format!("Type the name of the node that is to be fenced ({node})"), node)?;
     let at = clock::wall_millis();
     let programs = Programs::default();
@@ -114,7 +168,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Tested, Failure> {
         endpoint: &context.own_endpoint,
         credentials: context.credentials(),
         node,
-        id: corosync_id(&cluster, node),
+        id: corosync_id(cluster, node),
         end: Deadline::after(arguments.timeout),
         // A table follows, so that nothing is lost where a line cannot be written.
         reached: &|phase, at| drop(prompt.tell(format_args!("{:>8.1} s  {phase}", at.as_secs_f64()))),
@@ -122,7 +176,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Tested, Failure> {
     let seen = watch.fence(&ProgressBar::new_spinner());
     let record = record_of(&cluster.here, node, at, seen);
     keep(&prompt, &programs, &record, at)?;
-    let next = next(&cluster.here, node, &record);
+    let next = next(&cluster.here, node, &record, arguments.both);
     Ok(Tested { record, before, next })
 }
 
@@ -213,8 +267,10 @@ fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> R
 }
 
 /// The other half of the test, or what to do where this one failed.
-fn next(here: &str, node: &str, record: &Record) -> String {
-    if record.passed {
+fn next(here: &str, node: &str, record: &Record, is_both: bool) -> String {
+    if record.passed && is_both {
+        format!("{node} fences {here}")
+    } else if record.passed {
         format!("type on {node}: tandem fencing test {here}")
     } else if record.seconds.told.is_none() {
         "type: tandem fencing check".to_owned()

@@ -9,12 +9,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::told::Told;
-use super::{First, Platform, ssh, voters};
+use super::{First, Platform, ssh};
 use crate::adapters::command::Programs;
 use crate::admin::exit::Exit;
 use crate::admin::progress::Progress;
 use crate::admin::prompt::Prompt;
 use crate::admin::report::show;
+use crate::admin::voters;
 use crate::operate::cluster;
 use crate::operate::failure::Failure;
 use crate::operate::setup::channel::{self, Call, Patience, by_hand, connect, join_file};
@@ -24,6 +25,7 @@ use crate::operate::setup::file;
 use crate::operate::setup::machine::{Here, Machine};
 use crate::operate::setup::node;
 use crate::operate::setup::openshift;
+use crate::operate::setup::price;
 use crate::operate::talk::Progress as _;
 use crate::os::clock::{self, Deadline};
 use crate::os::output::{complain, say};
@@ -133,6 +135,7 @@ fn told(
         steps: Vec::new(),
         warnings: Vec::new(),
         faults: Vec::new(),
+        price: Some(price::of(&description)),
         next: None,
     };
     progress.say("looks at this machine");

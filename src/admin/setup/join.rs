@@ -53,7 +53,17 @@ pub(super) fn look(arguments: &Join) -> Result<Told, Failure> {
         progress.keep(&format!("warning: {warning}"));
     }
     let next = arguments.file.as_deref().map(|file| format!("'tandem setup join {}'", file.display()));
-    Ok(Told { node: join.node, other: join.from, dry_run: true, redundant: None, steps, warnings, faults, next })
+    Ok(Told {
+        node: join.node,
+        other: join.from,
+        dry_run: true,
+        redundant: None,
+        steps,
+        warnings,
+        faults,
+        price: None,
+        next,
+    })
 }
 
 pub(super) fn run(arguments: &Join) -> Result<Joined, Failure> {

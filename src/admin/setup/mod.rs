@@ -5,7 +5,6 @@ mod input;
 mod join;
 mod ssh;
 mod told;
-mod voters;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -44,7 +43,7 @@ do, or that it could not look at.
 With --json: node is this node, other the other one; dry_run; redundant says whether there are two voters (null where it was not looked);
 steps has each step's id, title, node (on), state (done, made: it was done now, to do, differs, refused), commands (as they would be
 typed; of a file its path, its mode and what it is), differences (what, there, described) and why it was refused, or what --dry-run
-misses; warnings are sentences, faults too; next is what to type now.";
+misses; warnings are sentences, faults too; price is what the decision of a split costs; next is what to type now.";
 
 const JOIN_HELP: &str = "\
 FILE is the one that 'tandem setup' wrote on the other node, brought here by whatever way keeps it secret. The command waits for the

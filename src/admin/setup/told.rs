@@ -19,6 +19,7 @@ pub(super) struct Told {
     pub(super) steps: Vec<Shown>,
     pub(super) warnings: Vec<String>,
     pub(super) faults: Vec<String>,
+    pub(super) price: Option<String>,
     pub(super) next: Option<String>,
 }
 
@@ -51,6 +52,9 @@ impl Report for Told {
         }
         if self.steps.iter().any(|step| step.state == Standing::Differs) {
             text.push_str("\nwhat differs is changed by 'tandem setup --change', or by what is above\n");
+        }
+        if let Some(price) = self.price.as_ref().filter(|_| self.faults.is_empty()) {
+            let _ = writeln!(text, "\n{price}");
         }
         if let Some(next) = self.next.as_ref().filter(|_| self.faults.is_empty()) {
             let _ = writeln!(text, "\nnow {next}");
@@ -129,6 +133,7 @@ mod tests {
             ],
             warnings: vec!["node1: a slow disk".to_owned()],
             faults: Vec::new(),
+            price: Some("node1 wins a split".to_owned()),
             next: Some("tandem setup".to_owned()),
         }
     }

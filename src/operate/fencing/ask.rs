@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::adapters::openshift::bare_metal;
 use crate::adapters::openshift::machine::PATIENCE;
+use crate::adapters::openshift::remediation::{self, Remediation};
 use crate::adapters::pacemaker::fence_options::{self, Devices};
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::base::Fact;
@@ -36,7 +37,7 @@ pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str
             .iter()
             .map(|pair| scope.spawn(move || one_within(examine::LONGEST, true, pair.0, pair.1, options)))
             .collect();
-        let hosts = scope.spawn(|| attached_hosts(configuration, resource));
+        let api = scope.spawn(|| of_the_api(configuration, resource));
         let mut unread = BTreeMap::new();
         let mut answers = Vec::new();
         for ((device, _), thread) in pairs.iter().zip(asked) {
@@ -49,7 +50,8 @@ pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str
         for answer in &mut answers {
             answer.note.millis_to_off = answer.note.millis_to_off.or_else(|| measured(cluster, &answer.note));
         }
-        Asked { answers, unread, attached_hosts: hosts.join().unwrap_or_default() }
+        let (attached_hosts, remediations) = api.join().unwrap_or_default();
+        Asked { answers, unread, attached_hosts, remediations }
     })
 }
 
@@ -81,7 +83,8 @@ pub(super) fn one_within(
 }
 
 /// Where there is no OpenShift, or no etcd that could be one's, there is nothing to ask.
-fn attached_hosts(configuration: &Configuration, resource: Option<&str>) -> Fact<Vec<String>> {
-    let Ok(context) = node::context(resource) else { return Fact::NotAsked };
-    bare_metal::attached(&context.params.kubeconfig, &configuration.nodes, PATIENCE)
+fn of_the_api(configuration: &Configuration, resource: Option<&str>) -> (Fact<Vec<String>>, Fact<Vec<Remediation>>) {
+    let Ok(context) = node::context(resource) else { return (Fact::NotAsked, Fact::NotAsked) };
+    let (kubeconfig, nodes) = (&context.params.kubeconfig, &configuration.nodes);
+    (bare_metal::attached(kubeconfig, nodes, PATIENCE), remediation::of(kubeconfig, nodes, PATIENCE))
 }

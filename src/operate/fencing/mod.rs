@@ -2,9 +2,11 @@
 
 pub mod ask;
 pub mod copies;
+pub mod halves;
 pub mod power;
 pub mod record;
 pub mod seen;
+pub mod there;
 pub mod update;
 pub mod watch;
 

@@ -14,6 +14,9 @@ pub struct Description {
     pub nodes: [Node; 2],
     /// Which node wins a split: the one whose fence device waits longer.
     pub preferred: String,
+    /// How long the fencing of that node waits.
+    #[serde(default = "fencing_delay")]
+    pub fencing_delay: Duration,
     /// Which node is to lead; none where either may.
     #[serde(default)]
     pub primary: Option<String>,
@@ -28,6 +31,11 @@ pub struct Description {
     pub clone: Clone,
     pub etcd: Etcd,
     pub certificates: Certificates,
+}
+
+/// Returns how long the fencing of the preferred node waits where nothing else is described.
+pub fn fencing_delay() -> Duration {
+    Duration::from_secs(10)
 }
 
 /// One machine.

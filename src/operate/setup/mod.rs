@@ -16,6 +16,7 @@ pub mod local;
 pub mod machine;
 pub mod node;
 pub mod openshift;
+pub mod price;
 pub mod step;
 
 /// The file with the token by which the two pcsds get to know each other: both have accepted it when the cluster's first step

@@ -11,7 +11,19 @@ use serde_json::{Value, json};
 use super::{ANNOTATION, Api, HOOK, HOSTS, JOBS, OPERATOR, OWNER, SECRETS};
 
 /// The kinds that can be listed.
-const LISTS: [&str; 4] = ["secrets", "machines", "baremetalhosts", "jobs"];
+const LISTS: [&str; 9] = [
+    "secrets",
+    "machines",
+    "baremetalhosts",
+    "jobs",
+    "nodehealthchecks",
+    "machinehealthchecks",
+    "fenceagentsremediations",
+    "selfnoderemediations",
+    "selfnoderemediationconfigs",
+];
+/// OpenShift's object of the cluster.
+pub(crate) const PACEMAKER_CLUSTER: &str = crate::adapters::openshift::pacemaker_cluster::OBJECT;
 
 /// A running fake. The thread that serves requests shares its objects.
 #[derive(Clone)]
@@ -117,6 +129,8 @@ impl Objects {
 
     fn patch(&mut self, path: &str, body: &str) -> (&'static str, String) {
         self.patches += 1;
+        // A subresource is written to the object that it belongs to.
+        let path = path.strip_suffix("/status").unwrap_or(path);
         self.write_before(path);
         let patch: Value = serde_json::from_str(body).unwrap();
         let Some(machine) = self.all.get_mut(path) else { return ("404 Not Found", String::new()) };

@@ -53,7 +53,7 @@ fn tested(why: Option<&str>) -> Tested {
         tandem: "0.1.0".to_owned(),
         ..record.clone()
     };
-    let next = next("node1", "node2", &record);
+    let next = next("node1", "node2", &record, false);
     Tested { record: Record { tandem: "0.1.0".to_owned(), ..record }, before: Some(before), next }
 }
 

@@ -9,6 +9,7 @@ mod cluster;
 mod device;
 mod primary;
 mod race;
+mod remediation;
 mod timing;
 
 use std::cmp::Reverse;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::cluster::voters_of;
 pub(super) use self::timing::longest;
+use crate::adapters::openshift::remediation::Remediation;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
 use crate::adapters::redfish::flag::Flag;
 use crate::base::Fact;
@@ -31,6 +33,8 @@ use crate::records::bmc_note::BmcNote;
 pub enum Level {
     #[default]
     Ok,
+    /// It works, and the operator may want to know it.
+    Notice,
     /// It would work now; something makes it slower, weaker, or due.
     Warning,
     /// It is not known whether it would work.
@@ -81,6 +85,8 @@ pub struct Asked {
     pub unread: BTreeMap<String, String>,
     /// Whether this node is OpenShift's, and then which BareMetalHosts of these nodes are not detached.
     pub attached_hosts: Fact<Vec<String>>,
+    /// What else resets these nodes, or may, where this node is OpenShift's.
+    pub remediations: Fact<Vec<Remediation>>,
 }
 
 /// How a node or a device stands: its worst finding, or what makes it good.
@@ -98,6 +104,8 @@ pub struct Checked {
     pub devices: BTreeMap<String, Standing>,
     /// By which flag each device's BMC shows one node's agent to the other's, where that was asked for.
     pub flags: BTreeMap<String, String>,
+    /// How long the fencing of the node waits that wins a split, and the least value that the measured time to Off allows.
+    pub delays: BTreeMap<String, String>,
     /// The worst first.
     pub findings: Vec<Finding>,
 }
@@ -164,6 +172,7 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     let mut case = Case { cluster, configuration, asked, devices, findings: Vec::new() };
     if device.is_none() {
         cluster::check(&mut case);
+        remediation::check(&mut case);
     }
     device::check(&mut case);
     bmc::check(&mut case);
@@ -171,7 +180,8 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     if device.is_none() {
         primary::check(&mut case);
     }
-    conclude(case)
+    let delays = if device.is_none() { timing::preference(&case) } else { None };
+    Checked { delays: delays.into_iter().collect(), ..conclude(case) }
 }
 
 /// Returns what is said where nothing is known of any node, with what to type.

@@ -1,4 +1,7 @@
+mod delays;
+
 use super::*;
+use crate::adapters::openshift::remediation::Kind;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Pacemaker};
 use crate::operate::cluster::{Etcd, Member};
 
@@ -84,6 +87,12 @@ fn answer(asked: &mut Asked) -> &mut Answer {
 
 fn collected<'a>(cluster: &'a mut Cluster, node: &str) -> &'a mut crate::operate::cluster::Collected {
     known(cluster.collected.get_mut(node).unwrap())
+}
+
+/// One object of this kind, about node2.
+fn remediations(kind: Kind, namespace: Option<&str>, name: &str, is_paused: bool) -> Fact<Vec<Remediation>> {
+    let (namespace, nodes) = (namespace.map(str::to_owned), vec!["node2".to_owned()]);
+    Fact::Known(vec![Remediation { kind, namespace, name: name.to_owned(), nodes, is_paused }])
 }
 
 /// What is planted, and the one finding that it has to come to, with what a script would do about it.
@@ -191,6 +200,30 @@ const PLANTED: &[Planted] = &[
     ("hosts-not-known", Level::Warning, "get baremetalhost", |_, asked| {
         asked.attached_hosts = Fact::Unknown("the API answers 403".to_owned());
     }),
+    ("other-remediation", Level::Warning, "patch nodehealthcheck masters --type merge", |_, asked| {
+        asked.remediations = remediations(Kind::NodeHealthCheck, None, "masters", false);
+    }),
+    ("other-remediation", Level::Warning, "-n openshift-machine-api annotate machinehealthcheck masters cluster.x-k8s.io/paused=", |_, asked| {
+        asked.remediations = remediations(Kind::MachineHealthCheck, Some("openshift-machine-api"), "masters", false);
+    }),
+    ("other-remediation", Level::Warning, "-n workload delete selfnoderemediationconfig config", |_, asked| {
+        asked.remediations = remediations(Kind::SelfNodeRemediationConfig, Some("workload"), "config", false);
+    }),
+    ("other-remediation", Level::Notice, "get nodehealthcheck masters", |_, asked| {
+        asked.remediations = remediations(Kind::NodeHealthCheck, None, "masters", true);
+    }),
+    ("other-remediation", Level::Notice, "-n openshift-machine-api get machinehealthcheck masters", |_, asked| {
+        asked.remediations = remediations(Kind::MachineHealthCheck, Some("openshift-machine-api"), "masters", true);
+    }),
+    ("remediation-under-way", Level::Failure, "-n workload delete fenceagentsremediation node2", |_, asked| {
+        asked.remediations = remediations(Kind::FenceAgentsRemediation, Some("workload"), "node2", false);
+    }),
+    ("remediation-under-way", Level::Failure, "-n workload delete selfnoderemediation node2", |_, asked| {
+        asked.remediations = remediations(Kind::SelfNodeRemediation, Some("workload"), "node2", false);
+    }),
+    ("remediation-not-known", Level::Warning, "get nodehealthchecks", |_, asked| {
+        asked.remediations = Fact::Unknown("the API answers 403".to_owned());
+    }),
     ("bmc-fails-there", Level::Failure, "ssh node2", |cluster, _| {
         let at = cluster.at;
         let note = &mut collected(cluster, "node2").bmcs[0];
@@ -276,57 +309,6 @@ fn of_a_healthy_cluster_nothing_is_said() {
     assert_eq!(checked.nodes["node2"].text, "can be fenced by fence-node2");
     let told = "198.51.100.2 answered in 640 ms and says On; 6.2 s to Off when it was last measured";
     assert_eq!(checked.devices["fence-node2"].text, told);
-}
-
-#[test]
-fn two_that_race_need_no_delay() {
-    let mut cluster = healthy();
-    race(&mut cluster);
-    assert_eq!(check(&cluster, &asked(), None).findings, []);
-}
-
-#[test]
-fn a_race_without_flags_needs_delays() {
-    let (mut cluster, mut asked) = (healthy(), asked());
-    race(&mut cluster);
-    answer(&mut asked).flag = Some(Flag::None("no list".to_owned()));
-    let ids = |cluster: &Cluster, asked: &Asked| {
-        let checked = check(cluster, asked, None);
-        checked.findings.into_iter().map(|one| (one.id, one.command.unwrap_or_default())).collect::<Vec<_>>()
-    };
-    let update = |device: &str, options: &str| format!("pcs stonith update {device} {options}");
-    let found = ids(&cluster, &asked);
-    let races =
-        ["fence-node1", "fence-node2"].map(|device| ("race-flag", update(device, "race_with= race_preferred=")));
-    assert_eq!(found[..2], races);
-    assert_eq!(found[2..], [("delays", update("fence-node1", "pcmk_delay_base=22s"))]);
-    set(&mut cluster, "pcmk_delay_base", "30s");
-    assert_eq!(ids(&cluster, &asked), races, "the delay decides");
-    // What was not asked is no fault.
-    answer(&mut asked).flag = None;
-    assert_eq!(ids(&cluster, &asked), []);
-}
-
-#[test]
-fn the_primary_is_the_node_that_a_split_leaves() {
-    let found = |primary: &str, plant: fn(&mut Cluster)| {
-        let (mut cluster, asked) = (healthy(), asked());
-        plant(&mut cluster);
-        let etcd = configuration(&mut cluster).etcd.as_mut().unwrap();
-        etcd.parameters.insert("configured_primary".to_owned(), primary.to_owned());
-        let findings = check(&cluster, &asked, None).findings.into_iter();
-        findings.map(|one| (one.id, one.command.unwrap_or_default())).collect::<Vec<_>>()
-    };
-    let against = |command: &str| vec![("delays-against-primary", command.to_owned())];
-    let swapped =
-        "pcs stonith update fence-node2 pcmk_delay_base=10s && pcs stonith update fence-node1 pcmk_delay_base=1s";
-    assert_eq!(found("node2", |_| {}), against(swapped));
-    assert_eq!(found("node1", |_| {}), []);
-    assert_eq!(found("node3", |_| {}), [], "it is none of the nodes");
-    let both =
-        "pcs stonith update fence-node2 race_preferred=node2 && pcs stonith update fence-node1 race_preferred=node2";
-    assert_eq!(found("node2", race), against(both));
-    assert_eq!(found("node1", race), []);
 }
 
 #[test]

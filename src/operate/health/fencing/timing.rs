@@ -16,6 +16,8 @@ const STONITH_TIMEOUT: Duration = Duration::from_secs(60);
 const MONITOR_TIMEOUT: Duration = Duration::from_secs(20);
 const ACTING: Duration = Duration::from_secs(55);
 const ASKING: Duration = Duration::from_secs(15);
+/// The least `fencing_delay` of `cluster.toml`, in seconds.
+const SHORTEST_DESCRIBED: u64 = 5;
 /// What a fencing takes next to the time to Off: the login, the way back to On, and Pacemaker's own steps.
 const BESIDE: Duration = Duration::from_secs(6);
 
@@ -201,6 +203,26 @@ fn delays(case: &mut Case<'_>) {
     let enough = measured.unwrap_or(0) / 1_000 * 2 + 10;
     let command = Some(command!("pcs stonith update {} pcmk_delay_base={}s", to_one.resource.id, enough));
     case.add("delays", Level::Warning, About::Cluster, text, command);
+}
+
+/// Returns the node whose fencing waits longer, with that time and the least one that decides a split; `None` where no delay is meant to.
+pub(super) fn preference(case: &Case<'_>) -> Option<(String, String)> {
+    let [one, other] = &case.configuration.nodes[..] else { return None };
+    let devices = [(case.device_of(one)?, one), (case.device_of(other)?, other)];
+    if devices.iter().all(|(device, _)| device.resource.parameters.contains_key("race_with")) {
+        return None;
+    }
+    let [(longest, node), (shortest, _)] = match devices.map(|(device, node)| (delay(device, node), node)) {
+        [one, other] if one.0 < other.0 => [other, one],
+        [one, other] if one.0 > other.0 => [one, other],
+        _ => return None,
+    };
+    let wait = format!("fenced after {} s", longest.as_secs());
+    let Some(to_off) = devices.iter().filter_map(|(device, _)| to_off(case, device)).max() else {
+        return Some((node.clone(), format!("{wait}; the time to Off was not measured: 'tandem fencing test' does")));
+    };
+    let least = (shortest.as_secs() + to_off.div_ceil(1_000) + 1).max(SHORTEST_DESCRIBED);
+    Some((node.clone(), format!("{wait}; {least} s is the least that {} s to Off allow", seconds(to_off))))
 }
 
 /// Where the etcd that leads has priority, the other node's fencing begins later by this time, whatever the devices say.

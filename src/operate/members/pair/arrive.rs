@@ -25,7 +25,9 @@ use crate::operate::members::protect;
 use crate::operate::setup::bmc::{self, Looked};
 use crate::operate::setup::channel;
 use crate::operate::setup::cluster::{device_steps, parse_cib};
-use crate::operate::setup::description::{Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node};
+use crate::operate::setup::description::{
+    Bmc, Certificates, Clone as CloneKind, Description, Etcd, Node, fencing_delay,
+};
 use crate::operate::setup::drive::{self, Drive, Refusal, Relay, Wish};
 use crate::operate::setup::local::Secret;
 use crate::operate::setup::machine::Here;
@@ -183,6 +185,7 @@ impl Work {
                 },
             ),
             preferred: self.change.here.name.clone(),
+            fencing_delay: fencing_delay(),
             primary: None,
             race: false,
             lone_boot: false,

@@ -9,9 +9,15 @@ use crate::base::Fact;
 use crate::operate::setup::description::{Description, Node};
 use crate::operate::setup::step::{SetupStep, State};
 
-/// How long the fencing of the preferred node waits in a split, and that of the other one.
+/// How long the fencing of the preferred node waits in a split where nothing else is described, and that of the other one.
 pub(crate) const DELAYS: [&str; 2] = ["10s", "1s"];
+/// What the fence agent takes for `race_delay` where a device does not have it.
+const RACE_DELAY: [&str; 2] = ["race_delay", "10"];
 pub(super) const AGENT: &str = "fence_redfish_rs";
+/// How long Pacemaker's fencer waits for a fence agent unless a device has another time, and what the agent takes at most next to `race_delay`, both
+/// in seconds.
+const FENCERS_PATIENCE: u64 = 60;
+const BESIDE_A_RACE: u64 = 35;
 const PASSWORD_FILE: &str = "password_file";
 // Titles of steps.
 const DEVICE: &str = "fence device of";
@@ -87,6 +93,7 @@ impl Device {
         if device.targets == [self.node.as_str()] {
             there.insert("pcmk_host_list".to_owned(), self.node.clone());
         }
+        there.entry(RACE_DELAY[0].to_owned()).or_insert_with(|| RACE_DELAY[1].to_owned());
         let in_cib: Vec<&str> = cib.passwords_of(&self.id).collect();
         let is_left = self.password_may_be_in_cib && !in_cib.is_empty();
         let compared = self.options.iter().filter(|option| !is_left || option.name != PASSWORD_FILE).cloned();
@@ -104,16 +111,23 @@ impl Device {
 
 fn options(description: &Description, node: &Node) -> Vec<Wanted> {
     let mut options: Vec<Wanted> = node.bmc.options.iter().map(|(name, value)| option(name, value)).collect();
-    let delay = DELAYS[usize::from(description.preferred != node.name)];
+    let waits = description.fencing_delay.as_secs();
+    let delay = if description.preferred == node.name { format!("{waits}s") } else { DELAYS[1].to_owned() };
     let mut own = vec![
         (PASSWORD_FILE, node.bmc.password_file.display().to_string()),
         ("pcmk_host_list", node.name.clone()),
-        ("pcmk_delay_base", if description.race { "0" } else { delay }.to_owned()),
+        ("pcmk_delay_base", if description.race { "0".to_owned() } else { delay }),
     ];
     let other = description.nodes.iter().find(|other| description.race && other.name != node.name);
     if let Some(other) = other {
         own.push(("race_with", race_with(node, other)));
         own.push(("race_preferred", description.preferred.clone()));
+        own.push((RACE_DELAY[0], waits.to_string()));
+        // The agent waits within its action, for which the fencer has its own patience.
+        let patience = waits + BESIDE_A_RACE;
+        if patience > FENCERS_PATIENCE {
+            own.extend(["pcmk_off_timeout", "pcmk_reboot_timeout"].map(|name| (name, format!("{patience}s"))));
+        }
     }
     for (name, value) in own {
         if !options.iter().any(|option| option.name == name) {
@@ -152,7 +166,7 @@ fn race_with(node: &Node, own: &Node) -> String {
 pub(crate) fn option(name: &str, value: &str) -> Wanted {
     let kind = match name {
         "system_uuid" => Kind::Uuid,
-        "pcmk_delay_base" | "pcmk_delay_max" => Kind::Time,
+        "pcmk_delay_base" | "pcmk_delay_max" | "race_delay" | "pcmk_off_timeout" | "pcmk_reboot_timeout" => Kind::Time,
         name if TRUTHS.contains(&name) => Kind::Truth,
         _ => Kind::Text,
     };
@@ -209,7 +223,11 @@ mod tests {
         let mut description = file::read(file::EXAMPLE).unwrap();
         assert_eq!(of(&description, 0, "pcmk_delay_base").as_deref(), Some("10s"));
         assert_eq!(of(&description, 0, "race_with"), None);
+        assert_eq!(of(&description, 0, "race_delay"), None);
         description.race = true;
+        assert_eq!(of(&description, 0, "race_delay").as_deref(), Some("10"));
+        assert_eq!(of(&description, 0, "pcmk_off_timeout"), None);
+        description.fencing_delay = std::time::Duration::from_secs(40);
         for (at, [ip, name]) in [["203.0.113.2", "B"], ["203.0.113.1", "A"]].into_iter().enumerate() {
             let own = &mut description.nodes[1 - at].bmc.options;
             own.retain(|(known, _)| known != "systems_uri");
@@ -222,6 +240,12 @@ mod tests {
             );
             assert_eq!(of(&description, at, "pcmk_delay_base").as_deref(), Some("0"));
             assert_eq!(of(&description, at, "race_preferred"), Some(description.preferred.clone()));
+            assert_eq!(of(&description, at, "race_delay").as_deref(), Some("40"));
+            assert_eq!(
+                of(&description, at, "pcmk_off_timeout").as_deref(),
+                Some("75s"),
+                "the fencer waits for the agent"
+            );
         }
     }
 }

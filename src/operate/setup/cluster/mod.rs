@@ -16,6 +16,7 @@ mod value;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 pub use crate::adapters::pacemaker::layout::{Cib, parse as parse_cib};
 pub use corosync::{Corosync, Member, parse as parse_corosync};
@@ -34,6 +35,9 @@ use super::description::{Clone, Description};
 use super::step::{SetupStep, State};
 use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
+
+/// How long the fencing of a voter waits at least where the other node has a learner.
+const PRIORITY_DELAY: Duration = Duration::from_secs(15);
 
 /// What a look from this node tells of the cluster. `Absent` was looked for, and is not there.
 #[derive(Clone, Debug, Default)]
@@ -106,7 +110,9 @@ fn wanted_properties(description: &Description) -> Vec<Wanted> {
         Wanted::new("load-threshold", "1000%", Kind::Text),
     ];
     if description.clone == Clone::Promotable {
-        wanted.push(Wanted::new("priority-fencing-delay", "15s", Kind::Time));
+        // It has to outweigh the difference of the devices' own delays.
+        let delay = (description.fencing_delay * 3 / 2).max(PRIORITY_DELAY).as_secs();
+        wanted.push(Wanted::new("priority-fencing-delay", format!("{delay}s"), Kind::Time));
     }
     wanted
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 use toml::de::DeTable;
 
 use self::reader::{Reader, Section};
-use super::description::{Certificates, Clone, Description, Etcd, Node};
+use super::description::{self, Certificates, Clone, Description, Etcd, Node};
 use crate::adapters::etcd::settings;
 use crate::base::duration;
 
@@ -69,7 +69,7 @@ const TOP: &[&str] = &[
     "preferred",
     "primary",
     "split",
-    "lone_boot",
+    "fencing_delay",
     "token",
     "clone",
     "node",
@@ -86,6 +86,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
     let primary = primary(reader, top, nodes.as_ref());
     let preferred = preferred(reader, top, nodes.as_ref(), primary.as_ref().and_then(Option::as_deref));
     let race = race(reader, top);
+    let fencing_delay = fencing_delay(reader, top);
     let lone_boot = lone_boot(reader, top);
     let token = token(reader, top);
     let clone = clone(reader, top);
@@ -96,6 +97,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
         nodes: names.and(nodes)?,
         preferred: preferred?,
         primary: primary?,
+        fencing_delay: fencing_delay?,
         race: race?,
         lone_boot: lone_boot?,
         token: token?,
@@ -105,7 +107,7 @@ fn whole(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Description> 
     })
 }
 
-/// The node that wins a split: the primary, where there is one.
+/// Reads the node that wins a split. Without `preferred` it is the primary, and without a primary the first node by name.
 fn preferred(
     reader: &mut Reader<'_>,
     top: &Section<'_, '_>,
@@ -115,7 +117,7 @@ fn preferred(
     let (name, at) = match (reader.text_if_any(top, "preferred")?, primary) {
         (Some(given), _) => given,
         (None, Some(primary)) => return Some(primary.to_owned()),
-        (None, None) => reader.text(top, "preferred")?,
+        (None, None) => return nodes.and_then(|nodes| nodes.iter().map(|node| node.name.clone()).min()),
     };
     let name = one_of_both(reader, "preferred", (name, at.clone()), nodes)?;
     match primary {
@@ -162,6 +164,21 @@ fn race(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<bool> {
             None
         }
     }
+}
+
+fn fencing_delay(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Duration> {
+    const SHORTEST: Duration = Duration::from_secs(5);
+    const LONGEST: Duration = Duration::from_secs(60);
+    let Some((text, at)) = reader.text_if_any(top, "fencing_delay")? else { return Some(description::fencing_delay()) };
+    let delay = duration(&text).ok().filter(|delay| delay.subsec_nanos() == 0);
+    let delay = delay.filter(|delay| (SHORTEST..=LONGEST).contains(delay));
+    if delay.is_none() {
+        reader.fault(
+            at,
+            format!("fencing_delay = \"{text}\" is no time of whole seconds from 5s to 60s: write one such as \"10s\""),
+        );
+    }
+    delay
 }
 
 fn lone_boot(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<bool> {

@@ -81,11 +81,28 @@ fn a_lone_boot_is_allowed_by_its_word_alone() {
 fn a_primary_wins_a_split_too() {
     let described = |changes: &[(&str, &str)]| read(&example(changes)).unwrap();
     let both = described(&[("# primary = \"node1\"", "primary = \"node1\"")]);
-    let alone = described(&[("# primary = \"node1\"", "primary = \"node2\""), ("preferred = \"node1\"", "")]);
+    let alone = described(&[("# primary = \"node1\"", "primary = \"node2\""), ("# preferred = \"node1\"", "")]);
     let of = |described: Description| (described.preferred, described.primary);
     assert_eq!(of(both), ("node1".to_owned(), Some("node1".to_owned())));
     assert_eq!(of(alone), ("node2".to_owned(), Some("node2".to_owned())));
     assert_eq!(of(described(&[])).1, None);
+}
+
+#[test]
+fn the_first_node_by_name_wins_a_split_where_nothing_else_is_said() {
+    let preferred = |changes: &[(&str, &str)]| read(&example(changes)).unwrap().preferred;
+    assert_eq!(preferred(&[]), "node1");
+    assert_eq!(preferred(&[("name = \"node1\"", "name = \"node3\"")]), "node2");
+    assert_eq!(preferred(&[("# preferred = \"node1\"", "preferred = \"node2\"")]), "node2");
+}
+
+#[test]
+fn the_delay_of_a_split_is_ten_seconds_or_what_is_described() {
+    let delay = |changes: &[(&str, &str)]| read(&example(changes)).unwrap().fencing_delay.as_secs();
+    assert_eq!(delay(&[]), 10);
+    for (text, seconds) in [("5s", 5), ("1m", 60)] {
+        assert_eq!(delay(&[("# fencing_delay = \"10s\"", &format!("fencing_delay = \"{text}\""))]), seconds);
+    }
 }
 
 /// What is put wrong in the example, and what is said of it.
@@ -96,16 +113,28 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("cluster = \"tandem\"", "cluster = 7", "4:11: cluster is a number: write a text, cluster = \"...\""),
     ("cluster = \"tandem\"", "cluster = \"my cluster\"", "is no name for a cluster: write 1 to 32 letters"),
     ("cluster = \"tandem\"", "cluster = \"a\\nb\"", "control character or a line break"),
-    ("preferred = \"node1\"", "preferred = \"node3\"", "is none of the nodes: write \"node1\" or \"node2\""),
+    ("# preferred = \"node1\"", "preferred = \"node3\"", "is none of the nodes: write \"node1\" or \"node2\""),
     (
         "# primary = \"node1\"",
         "primary = \"node3\"",
         "primary = \"node3\" is none of the nodes: write \"node1\" or \"node2\"",
     ),
     (
-        "# primary = \"node1\"",
-        "primary = \"node2\"",
+        "# preferred = \"node1\"",
+        "preferred = \"node1\"\nprimary = \"node2\"",
         "preferred = \"node1\" is not primary = \"node2\": the node that is to lead is the one that is to win a split; write \"node2\"",
+    ),
+    (
+        "# fencing_delay = \"10s\"",
+        "fencing_delay = \"4s\"",
+        "fencing_delay = \"4s\" is no time of whole seconds from 5s to 60s",
+    ),
+    ("# fencing_delay = \"10s\"", "fencing_delay = \"61s\"", "write one such as \"10s\""),
+    ("# fencing_delay = \"10s\"", "fencing_delay = \"5500ms\"", "whole seconds"),
+    (
+        "# fencing_delay = \"10s\"",
+        "fencing_delay = 10",
+        "fencing_delay is a number: write a text, fencing_delay = \"...\"",
     ),
     ("# lone_boot = \"never\"", "lone_boot = \"always\"", "write \"never\" or \"sole_voter\""),
     ("# token = \"3s\"", "token = \"3x\"", "is no time from 1s to 60s"),
@@ -187,7 +216,8 @@ fn every_fault_is_told_with_its_place_and_with_what_to_write() {
 fn all_faults_are_told_at_once_and_in_their_order() {
     let text = example(&[
         ("cluster = \"tandem\"", "cluster = \"a b\""),
-        ("preferred = \"node1\"", "prefered = \"node1\""),
+        ("# preferred = \"node1\"", "prefered = \"node1\""),
+        ("# token = \"3s\"", "token = \"3x\""),
         ("address = \"192.0.2.1\"", "address = \"x\""),
         ("username = \"admin\"", "password = \"hunter2\""),
     ]);

@@ -3,6 +3,7 @@
 mod by_hand;
 mod cases;
 pub(super) mod described;
+pub(super) mod fencing_both;
 pub(super) mod killed;
 mod password_by_ssh;
 mod reruns;
@@ -108,6 +109,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         "fencing_update_by_ssh",
         "'tandem fencing update --ssh' in each of its ways: both nodes' password files follow, and the node can be fenced",
         password_by_ssh::run,
+    )
+    .needs(Needs::SetUp)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
+        "fencing_test_both",
+        "'tandem fencing test --both --ssh': each node is fenced by the other one, and both records are there",
+        fencing_both::run,
     )
     .needs(Needs::SetUp)
     .leaves_a_mess()

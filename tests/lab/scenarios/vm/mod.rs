@@ -109,6 +109,15 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     .leaves_a_mess()
     .nightly(),
     scenario(
+        "vm_fencing_test_both",
+        "'tandem fencing test --both --ssh' with a systemd of its own: the unit outlives the login, and both records are there",
+        setup::both_are_fenced,
+    )
+    .errors(&[TOLD, NO_FENCING_YET, BOTH_RETURN])
+    .needs(Needs::BlankDebian)
+    .leaves_a_mess()
+    .nightly(),
+    scenario(
         "vm_setup_cut",
         "'tandem setup' is cut off by either node's power after each line that it says, and typed again",
         setup::cut_off,

@@ -6,6 +6,7 @@ use crate::demo::Victim;
 use crate::host;
 use crate::node::NODES;
 use crate::scenarios::setup::described::{Described, FILE};
+use crate::scenarios::setup::fencing_both;
 use crate::scenarios::setup::killed::{self, Blow};
 use crate::scenarios::setup::typed::{self, HERE};
 use crate::scenarios::setup::{no_join_file_is_left, one_command, survives};
@@ -32,6 +33,14 @@ pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
         check::must("what it needs is enabled", enabled, |said| said.lines().all(|line| line == "enabled"))?;
     }
     survives(lab, Victim::Leader)
+}
+
+/// The other node's half runs in a transient unit of systemd's own.
+pub fn both_are_fenced(lab: &Lab, wish: Wish) -> Result<()> {
+    let described = Described::default();
+    described.write(lab)?;
+    one_command(lab, described)?;
+    fencing_both::run(lab, wish)
 }
 
 /// Cuts the power after each line that it prints, of the two nodes in turn. Data that was not synced is lost.

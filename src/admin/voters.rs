@@ -1,4 +1,4 @@
-//! The last step: two voters, as `tandem status` sees them.
+//! The wait for two voters, as `tandem status` sees them.
 
 use std::time::Duration;
 

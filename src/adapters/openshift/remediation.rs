@@ -1,0 +1,153 @@
+//! Operators that reset a machine whose Node is not healthy, beside Pacemaker: node health checks and machine health checks that select a
+//! node of the pair, and remediations that are under way.
+
+pub mod selector;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::adapters::kubernetes::api::{body, connect, list};
+use crate::adapters::kubernetes::kubeconfig::Access;
+use crate::base::{Fact, json};
+
+pub(super) const NODE_CHECKS: &str = "/apis/remediation.medik8s.io/v1alpha1/nodehealthchecks";
+pub(super) const MACHINE_CHECKS: &str = "/apis/machine.openshift.io/v1beta1/machinehealthchecks";
+pub(super) const FENCINGS: &str = "/apis/fence-agents-remediation.medik8s.io/v1alpha1/fenceagentsremediations";
+pub(super) const SELF_RESETS: &str = "/apis/self-node-remediation.medik8s.io/v1alpha1/selfnoderemediations";
+pub(super) const SELF_CONFIGS: &str = "/apis/self-node-remediation.medik8s.io/v1alpha1/selfnoderemediationconfigs";
+const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/machines";
+const NODES: &str = "/api/v1/nodes/";
+/// A remediation of a check with several templates has a name of its own, and that of its Node here.
+const NODE_NAME: &str = "/metadata/annotations/remediation.medik8s.io~1node-name";
+/// Pauses a machine health check, whatever its value.
+const PAUSED: &str = "/metadata/annotations/cluster.x-k8s.io~1paused";
+
+/// The kind of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    NodeHealthCheck,
+    MachineHealthCheck,
+    FenceAgentsRemediation,
+    SelfNodeRemediation,
+    SelfNodeRemediationConfig,
+}
+
+impl Kind {
+    /// As the API has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::NodeHealthCheck => "NodeHealthCheck",
+            Self::MachineHealthCheck => "MachineHealthCheck",
+            Self::FenceAgentsRemediation => "FenceAgentsRemediation",
+            Self::SelfNodeRemediation => "SelfNodeRemediation",
+            Self::SelfNodeRemediationConfig => "SelfNodeRemediationConfig",
+        }
+    }
+}
+
+/// An object that resets a node of the pair, or may.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Remediation {
+    pub kind: Kind,
+    /// `None` where the object is of the whole cluster.
+    pub namespace: Option<String>,
+    pub name: String,
+    /// The nodes of the pair that it is about; none where it is about every node.
+    pub nodes: Vec<String>,
+    pub is_paused: bool,
+}
+
+/// Returns what resets `nodes` beside Pacemaker, or may; absent where there is no OpenShift.
+pub fn of(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Fact<Vec<Remediation>> {
+    if !kubeconfig.exists() {
+        return Fact::Absent;
+    }
+    match ask(kubeconfig, nodes, patience) {
+        Ok(found) => Fact::Known(found),
+        Err(why) => Fact::Unknown(why),
+    }
+}
+
+fn ask(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Result<Vec<Remediation>, String> {
+    let (agent, access) = connect(kubeconfig, patience)?;
+    let pair = Pair::read(&agent, &access, nodes)?;
+    let mut found = Vec::new();
+    for (path, kind) in [(NODE_CHECKS, Kind::NodeHealthCheck), (MACHINE_CHECKS, Kind::MachineHealthCheck)] {
+        found.extend(list(&agent, &access, path)?.iter().filter_map(|check| pair.selected(kind, check)));
+    }
+    for (path, kind) in [(FENCINGS, Kind::FenceAgentsRemediation), (SELF_RESETS, Kind::SelfNodeRemediation)] {
+        found.extend(list(&agent, &access, path)?.iter().filter_map(|object| pair.under_way(kind, object)));
+    }
+    let configs = list(&agent, &access, SELF_CONFIGS)?;
+    found.extend(configs.iter().filter_map(|config| remediation(Kind::SelfNodeRemediationConfig, config, Vec::new())));
+    found.sort();
+    Ok(found)
+}
+
+/// A node of the pair, with its labels and its Machine, as far as the API has them.
+struct Known {
+    name: String,
+    node: Option<Value>,
+    machine: Option<Value>,
+}
+
+/// The pair.
+struct Pair(Vec<Known>);
+
+impl Pair {
+    fn read(agent: &ureq::Agent, access: &Access, nodes: &[String]) -> Result<Self, String> {
+        let machines = list(agent, access, MACHINES)?;
+        let known = |name: &String| {
+            let text = body(agent, access, &format!("{NODES}{name}"))?;
+            let node = text.map(|text| json::from_text(&text)).transpose();
+            let node = node.map_err(|_| "the API's Node is not understood".to_owned())?;
+            let is_its = |machine: &&Value| text_at(machine, "/status/nodeRef/name") == Some(name);
+            Ok(Known { name: name.clone(), node, machine: machines.iter().find(is_its).cloned() })
+        };
+        nodes.iter().map(known).collect::<Result<_, String>>().map(Self)
+    }
+
+    /// Returns the check, where its selector matches a node of the pair, or its Machine.
+    fn selected(&self, kind: Kind, check: &Value) -> Option<Remediation> {
+        let selector = check.pointer("/spec/selector");
+        let object = |known: &'_ Known| match kind {
+            Kind::MachineHealthCheck => known.machine.clone(),
+            _ => known.node.clone(),
+        };
+        let is_selected = |known: &&Known| object(known).is_some_and(|object| selector::matches(selector, &object));
+        let nodes: Vec<String> = self.0.iter().filter(is_selected).map(|known| known.name.clone()).collect();
+        if nodes.is_empty() {
+            return None;
+        }
+        let requests = check.pointer("/spec/pauseRequests").and_then(Value::as_array);
+        let is_paused = requests.is_some_and(|requests| !requests.is_empty()) || check.pointer(PAUSED).is_some();
+        Some(Remediation { is_paused, ..remediation(kind, check, nodes)? })
+    }
+
+    /// Returns the remediation, where it is of a node of the pair: named like the node or its Machine, or noted as the node's.
+    fn under_way(&self, kind: Kind, object: &Value) -> Option<Remediation> {
+        let names = [text_at(object, "/metadata/name"), text_at(object, NODE_NAME)];
+        let is_its = |known: &&Known| {
+            let machine = known.machine.as_ref().and_then(|machine| text_at(machine, "/metadata/name"));
+            names.iter().flatten().any(|name| *name == known.name || Some(*name) == machine)
+        };
+        let nodes: Vec<String> = self.0.iter().filter(is_its).map(|known| known.name.clone()).collect();
+        if nodes.is_empty() { None } else { remediation(kind, object, nodes) }
+    }
+}
+
+fn remediation(kind: Kind, object: &Value, nodes: Vec<String>) -> Option<Remediation> {
+    let name = text_at(object, "/metadata/name")?.to_owned();
+    let namespace = text_at(object, "/metadata/namespace").map(str::to_owned);
+    Some(Remediation { kind, namespace, name, nodes, is_paused: false })
+}
+
+fn text_at<'a>(object: &'a Value, pointer: &str) -> Option<&'a str> {
+    object.pointer(pointer).and_then(Value::as_str)
+}
+
+#[cfg(test)]
+#[path = "remediation/tests.rs"]
+mod tests;

@@ -1,0 +1,125 @@
+//! Both halves of a test of fencing. Each node keeps the records of the tests that it conducted, so each has one half.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::record::{self, Record};
+use super::with_node;
+use crate::adapters::pacemaker::attributes::FENCING_TESTED;
+use crate::adapters::pacemaker::seen::Configuration;
+use crate::operate::cluster::Cluster;
+use crate::operate::failure::Failure;
+use crate::operate::health::words::rfc3339;
+
+/// One node's fencing by the other one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Half {
+    /// The node that is fenced, and the one that does it.
+    pub node: String,
+    pub by: String,
+    /// The last test that is known; `None` where none is.
+    pub test: Option<Record>,
+    /// When a test of the node last passed, in RFC 3339. Both nodes know that.
+    pub passed_at: Option<String>,
+}
+
+impl Half {
+    /// Returns whether the last test passed; `None` where that is not known.
+    pub fn has_passed(&self) -> Option<bool> {
+        self.test.as_ref().map(|test| test.passed)
+    }
+}
+
+/// Both of them, this node's own first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Halves {
+    /// The node that was asked.
+    pub here: String,
+    pub halves: Vec<Half>,
+}
+
+impl Halves {
+    /// Reads what this node knows of both.
+    pub fn here(cluster: &Cluster) -> Result<Self, Failure> {
+        let here = cluster.here.as_str();
+        let configuration = with_node(cluster, here)?;
+        Ok(Self::of(configuration, here, |node| record::before(Path::new(record::PATH), node)))
+    }
+
+    fn of(configuration: &Configuration, here: &str, before: impl Fn(&str) -> Option<Record>) -> Self {
+        let half = |by: &String| {
+            let node = configuration.nodes.iter().find(|node| *node != by)?;
+            let attribute = configuration.permanent.get(node).and_then(|attributes| attributes.get(FENCING_TESTED));
+            let passed_at = attribute.and_then(|at| at.parse().ok()).map(rfc3339);
+            let test = Some(node).filter(|_| by == here).and_then(|node| before(node));
+            Some(Half { node: node.clone(), by: by.clone(), test, passed_at })
+        };
+        let mut halves: Vec<Half> = configuration.nodes.iter().filter_map(half).collect();
+        halves.sort_by_key(|half| half.by != here);
+        Self { here: here.to_owned(), halves }
+    }
+
+    /// Adds what `other` knows of its own half.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        for half in self.halves.iter_mut().filter(|half| half.by == other.here && half.test.is_none()) {
+            half.test = other.of_node(&half.node).and_then(|theirs| theirs.test.clone());
+        }
+        self
+    }
+
+    /// Returns the half in which `node` is fenced.
+    pub fn of_node(&self, node: &str) -> Option<&Half> {
+        self.halves.iter().find(|half| half.node == node)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::operate::health::fencing::tests::healthy;
+
+    pub(crate) fn record(node: &str, by: &str, passed: bool) -> Record {
+        let why = (!passed).then(|| format!("{node} was not fenced"));
+        Record {
+            node: node.to_owned(),
+            by: by.to_owned(),
+            at: "2026-11-20T10:00:00Z".to_owned(),
+            passed,
+            why,
+            ..Record::default()
+        }
+    }
+
+    fn of(here: &str) -> Halves {
+        let mut cluster = healthy();
+        let crate::base::Fact::Known(configuration) = &mut cluster.configuration else { panic!() };
+        for node in ["node1", "node2"] {
+            let attributes = configuration.permanent.entry(node.to_owned()).or_default();
+            attributes.insert(FENCING_TESTED.to_owned(), "1795170000".to_owned());
+        }
+        Halves::of(configuration, here, |node| Some(record(node, here, true)))
+    }
+
+    #[test]
+    fn each_node_has_the_record_of_its_own_half_and_both_know_when_one_passed() {
+        let here = of("node1");
+        let known: Vec<_> = here.halves.iter().map(|half| (half.node.as_str(), half.has_passed())).collect();
+        assert_eq!(known, [("node2", Some(true)), ("node1", None)]);
+        assert!(here.halves.iter().all(|half| half.passed_at.as_deref() == Some("2026-11-20T10:20:00Z")));
+        let both = here.with(&of("node2"));
+        assert!(both.halves.iter().all(|half| half.has_passed() == Some(true)));
+        assert_eq!(both.of_node("node1").and_then(|half| half.test.clone()), Some(record("node1", "node2", true)));
+    }
+
+    /// A node's word on the other one's half is none.
+    #[test]
+    fn a_half_is_taken_from_the_node_that_conducted_it_alone() {
+        let mut other = of("node2");
+        "node3".clone_into(&mut other.here);
+        assert_eq!(of("node1").with(&other), of("node1"));
+    }
+}
