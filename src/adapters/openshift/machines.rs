@@ -1,5 +1,5 @@
-//! The Machines of a cluster: the Machine of a node, whether it is being deleted, and the hook that delays its deletion until it
-//! is removed. The Kubernetes API is read and written. A change names the version that it is based on.
+//! The control plane's Machines of a cluster: which one is a node's, whether it is being deleted, and the hook that holds its deletion up until
+//! somebody takes it off. Asked and written over the Kubernetes API; a change carries the version that it rests on.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,6 +18,10 @@ const OWNER: &str = "clusteroperator/etcd";
 /// The object that exists where an etcd operator manages its hooks itself.
 const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const NODES: &str = "/api/v1/nodes/";
+/// How each API marks a Machine of the control plane: by a label with this value, or by a label with any value.
+const ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
+const MASTER: &str = "master";
+const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 const OK: u16 = 200;
 
 /// The API that a Machine belongs to.
@@ -65,7 +69,7 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Reads all Machines of both APIs. An API that the cluster does not have has none.
+    /// Reads the control plane's Machines of both APIs; an API that the cluster does not have has none. No worker runs a member.
     pub fn read(path: &Path, patience: Duration) -> Result<Self, String> {
         let (agent, access) = connect(path, patience)?;
         let has_operator = body(&agent, &access, OPERATOR)?.is_some();
@@ -78,14 +82,15 @@ impl Machines {
         self.all.clear();
         for api in [Api::Machine, Api::Cluster] {
             let found = list(&self.agent, &self.access, &format!("{}/machines", api.path()))?;
-            self.all.extend(found.into_iter().map(|object| Machine { api, object }));
+            let machines = found.into_iter().map(|object| Machine { api, object });
+            self.all.extend(machines.filter(Machine::is_of_control_plane));
         }
         Ok(())
     }
 
-    /// Returns whether a controller manages the Machines. A cluster may have Machine objects that never became machines.
+    /// Returns whether a controller looks after them: a cluster may have Machines that no controller ever made into any.
     pub fn is_of_use(&self) -> bool {
-        self.all.iter().any(|machine| machine.text("/status/phase") == Some("Running"))
+        self.all.iter().any(Machine::runs)
     }
 
     /// Returns the Machine of a node, by its name or one of its addresses.
@@ -150,6 +155,17 @@ impl Machines {
 impl Machine {
     fn text(&self, pointer: &str) -> Option<&str> {
         self.object.pointer(pointer).and_then(Value::as_str)
+    }
+
+    /// Returns whether its labels name the control plane.
+    fn is_of_control_plane(&self) -> bool {
+        let labels = self.object.pointer("/metadata/labels");
+        labels.is_some_and(|labels| labels[ROLE] == MASTER || labels.get(CONTROL_PLANE).is_some())
+    }
+
+    /// Returns whether its controller has made it into a machine that runs.
+    fn runs(&self) -> bool {
+        self.text("/status/phase") == Some("Running")
     }
 
     /// Returns the node that the Machine became.

@@ -21,7 +21,7 @@ written. Not run on a real OpenShift.
 Exit codes: 0 done, or there already; 1 failed, or nobody could be asked; 2 the arguments make no sense; 3 a Machine is being deleted.
 
 With --json: operator says whether an etcd operator keeps the hooks, so that nothing was written; machines has each node with what
-was done (written, already, deleting, none: it has no Machine).";
+was done (written, already, deleting, none: it has no Machine of the control plane).";
 
 /// Holds the deletion of a member's Machine up until the member is gone
 #[derive(Args)]
@@ -105,7 +105,7 @@ impl Report for Protected {
                 "written" => format!("{node}: done"),
                 "already" => format!("{node}: nothing was left to do"),
                 "deleting" => format!("{node}: its Machine is being deleted, and gets no hook"),
-                _ => format!("{node}: it has no Machine"),
+                _ => format!("{node}: it has no Machine of the control plane"),
             }
         };
         self.machines.iter().map(line).collect::<Vec<_>>().join("\n")

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::{ANNOTATION, Api, HOOK, HOSTS, JOBS, OPERATOR, OWNER, SECRETS};
+use super::{ANNOTATION, Api, CONTROL_PLANE, HOOK, HOSTS, JOBS, MASTER, OPERATOR, OWNER, ROLE, SECRETS};
 
 /// The kinds that can be listed.
 const LISTS: [&str; 9] = [
@@ -181,14 +181,24 @@ impl FakeApi {
         format!("{}/namespaces/openshift-machine-api/machines/{node}-machine", api.path())
     }
 
-    /// Adds a running Machine of `node`, which a finalizer of its controller keeps.
+    /// A running Machine of `node`, one of the control plane, which its controller keeps by a finalizer.
     pub(crate) fn add(&self, api: Api, node: &str, address: &str) {
+        let labels = match api {
+            Api::Machine => json!({ROLE: MASTER}),
+            Api::Cluster => json!({CONTROL_PLANE: ""}),
+        };
         let machine = json!({
-            "metadata": {"finalizers": ["machine"]},
+            "metadata": {"finalizers": ["machine"], "labels": labels},
             "spec": {},
             "status": {"phase": "Running", "nodeRef": {"name": node}, "addresses": [{"type": "InternalIP", "address": address}]},
         });
         locked(&self.objects).make(&Self::path(api, node), machine);
+    }
+
+    /// A running Machine of `node`, which is a worker.
+    pub(crate) fn add_worker(&self, api: Api, node: &str, address: &str) {
+        self.add(api, node, address);
+        self.change(api, node, |machine| machine["metadata"]["labels"] = json!({ROLE: "worker"}));
     }
 
     /// Adds a node of OpenShift: its Node, BareMetalHost and Machine. The etcd operator adds its own objects when it acts.

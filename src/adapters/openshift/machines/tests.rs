@@ -146,6 +146,31 @@ fn machines_that_nobody_made_into_any_are_of_no_use() {
     assert!(!read(&fake_api, &dir).is_of_use());
 }
 
+/// A worker's Machine may be deleted at any time, and no member runs on it.
+#[test]
+fn the_machines_of_workers_do_not_count() {
+    for api in [Api::Machine, Api::Cluster] {
+        let fake_api = FakeApi::start(false);
+        fake_api.add_worker(api, "node2", "192.0.2.2");
+        let dir = tempfile::tempdir().unwrap();
+        let mut machines = read(&fake_api, &dir);
+        assert!(!machines.is_of_use() && machines.of(NODE2).unwrap().is_none());
+        assert_eq!((machines.write(NODE2, None, true), fake_api.patches()), (Ok(Written::NoMachine), 0));
+        // A worker at the same address does not make two that fit.
+        fake_api.add(api, "node3", "192.0.2.2");
+        fake_api.change(api, "node3", |machine| machine["status"]["nodeRef"] = Value::Null);
+        let mut machines = read(&fake_api, &dir);
+        assert!(machines.is_of_use());
+        assert_eq!(machines.of(NODE2).unwrap().unwrap().name(), "node3-machine");
+        assert_eq!(machines.write(NODE2, None, true), Ok(Written::Yes));
+    }
+    let labels = |labels: Value| Machine { api: Api::Machine, object: json!({"metadata": {"labels": labels}}) };
+    assert!(labels(json!({CONTROL_PLANE: "true"})).is_of_control_plane());
+    for none in [json!({ROLE: "worker"}), json!({}), Value::Null] {
+        assert!(!labels(none.clone()).is_of_control_plane(), "{none}");
+    }
+}
+
 /// The operator keeps its hook while the node has a member. A voter's Machine is deleted once the member was removed.
 #[test]
 fn the_etcd_operators_hook_goes_with_the_member() {
