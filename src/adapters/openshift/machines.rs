@@ -1,5 +1,5 @@
-//! The control plane's Machines of a cluster: which one is a node's, whether it is being deleted, and the hook that holds its deletion up until
-//! somebody takes it off. Asked and written over the Kubernetes API; a change carries the version that it rests on.
+//! The control plane's Machines of a cluster: the Machine of a node, whether it is being deleted, and the hook that delays its
+//! deletion until it is removed. The Kubernetes API is read and written. A change names the version that it is based on.
 
 use std::path::Path;
 use std::time::Duration;
