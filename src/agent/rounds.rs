@@ -186,8 +186,8 @@ fn after_failure(request: Request, failures: u32, may_fail: bool) -> Option<Dura
     (!may_fail).then_some(PAUSE_AFTER_MANY)
 }
 
-/// Returns the reason why an action is out of time. An obstacle is reported as if the action had failed on it at once,
-/// because an introduction would leave no space for the command to type.
+/// Returns the reason why an action is out of time. An obstacle is reported as an immediate failure would be, because
+/// an introduction would leave no space for the command to type.
 fn out_of_time(budget: Duration, waited_for: Option<&Reason>) -> String {
     if let Some(because @ (Reason::Refused { .. } | Reason::Waiting(Wait::BeforeFailing { .. }))) = waited_for {
         return because.short();

@@ -286,7 +286,7 @@ fn shipped_programs() -> [(&'static str, Vec<u8>); 2] {
     [("deb", of_deb), ("rpm", fs::read(unpacked.path().join("of-rpm")).unwrap())]
 }
 
-/// The lab builds a program that can be told by a switch to lose writes, to test its checks. The packages do not
+/// The lab builds a program that a switch makes lose writes, to test its checks. The packages do not
 /// contain it.
 #[test]
 fn what_is_shipped_has_none_of_the_labs_faults() {

@@ -325,7 +325,7 @@ fn what_a_sole_voter_acknowledges_before_it_syncs_is_lost_with_its_power() {
     assert!(found.is_some_and(|found| found.contains("acknowledged write w1 is lost")));
 }
 
-/// Pacemaker expects a node to be gone whose Pacemaker ended in good order, while its etcd runs. Its state alone
+/// Pacemaker expects a node to be gone if its Pacemaker ended in good order, even while its etcd runs. Its state alone
 /// confirms nothing.
 #[test]
 fn a_node_in_maintenance_is_not_passed_over() {

@@ -69,7 +69,7 @@ fn pulled(context: &Context, within: Duration) -> Result<String, Error> {
         .ok_or_else(|| Error::Unusable(format!("image {image} was pulled and is not here")))
 }
 
-/// Returns the image of the existing container if this node cannot get the one in the parameters, so that etcd starts
+/// Returns the image of the existing container if this node cannot get the one in the parameters. Then etcd starts
 /// again from its last image. Returns `why` if there is no such image, either.
 pub(super) fn of_the_last(context: &Context, there: Option<&Inspected>, why: Error) -> Result<Image, Error> {
     let Some(container) = there.filter(|container| may_be_the_last(context, container)) else { return Err(why) };

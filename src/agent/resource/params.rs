@@ -144,8 +144,8 @@ pub fn keeps_no_backup(value: &str) -> bool {
     value.trim().parse::<u64>() == Ok(0)
 }
 
-/// Returns the fault that a check of the parameters refuses, and that the actions of an existing resource tolerate,
-/// because a running etcd must not be stopped for it.
+/// Returns a fault that a check of the parameters refuses. The actions of an existing resource tolerate it, because a
+/// running etcd must not be stopped for it.
 pub fn outdated(env: &Env) -> Option<Invalid> {
     let image = env.parameter(IMAGE.name).filter(|image| *image != IMAGE_OF_THE_MANIFEST);
     image

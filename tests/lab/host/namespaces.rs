@@ -1,4 +1,4 @@
-//! A host of namespaces on this machine. Its hosts share the machine's kernel and programs.
+//! A host made of namespaces on this machine. Such hosts share the machine's kernel and programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -15,8 +15,8 @@ use crate::up::Wish;
 
 /// The path that every search finds before the real podman.
 const IN_ITS_PLACE: &str = "/usr/sbin/podman";
-/// Reports that a launch has begun, which then takes its time. podman's warnings are discarded: without the agent no
-/// program reads them, and a podman without warnings does not end because of that.
+/// A wrapper of podman that reports that a launch has begun, and then delays it. podman's warnings are discarded:
+/// without the agent no program reads them, and a podman without warnings does not end because of that.
 const SLOW_TO_LAUNCH: &str = "#!/bin/sh
 case $1 in
     run|start)

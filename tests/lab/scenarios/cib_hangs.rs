@@ -16,7 +16,7 @@ use crate::up::Wish;
 
 /// The time-out of the stop.
 const STOP_TAKES: Duration = Duration::from_secs(40);
-/// The time-out of a query to the CIB that hangs.
+/// A time that a query to a hanging CIB exceeds.
 const UNANSWERED: Duration = Duration::from_secs(5);
 /// The time for which the peer is observed to wait.
 const PEER_WAITS: Duration = Duration::from_secs(3);

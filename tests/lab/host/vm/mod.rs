@@ -55,8 +55,8 @@ impl Host for Vm {
         if running(lab, node).is_some() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// The disk's server ends with its only client. At that time it has settled which of the last writes are on the
-    /// disk.
+    /// Waits for the end of the disk's server, which ends with its only client. At that time it has settled which of
+    /// the last writes are on the disk.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         leave(lab, node);
         nbd::ended(lab, node)

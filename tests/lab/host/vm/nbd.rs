@@ -1,5 +1,5 @@
 //! A disk with a volatile cache, as an NBD server for one client. Written data is safe on the disk only after a flush.
-//! A power cut keeps each other block, loses it, or tears it, as on a real disk.
+//! A power cut keeps, loses or tears each unflushed block, as on a real disk.
 
 use std::collections::BTreeMap;
 use std::fs::File;
