@@ -40,7 +40,9 @@ impl LoneBooter {
     fn hold_off(&mut self, context: &Context, peer: &str) -> Result<(), Failure> {
         let answered = bmc::ask(&context.programs, &context.resource, peer, BMC);
         if !answered.known().is_some_and(|answered| self.off.goes_with(answered)) {
-            return Err(Failure(format!("{peer}'s BMC does not report Off any more, so nothing is sent to it: see 'tandem power status {peer}'")));
+            return Err(Failure(format!(
+                "{peer}'s BMC does not report Off any more, so nothing is sent to it: see 'tandem power status {peer}'"
+            )));
         }
         by_hand::fence(&context.programs, peer, FENCING)?;
         self.held_off = true;
