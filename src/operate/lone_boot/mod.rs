@@ -23,15 +23,19 @@ use crate::decide::reason::{NoLoneBoot, Reason, Refusal};
 use crate::decide::{self, Evidence, Next, Plan, Progress, Request};
 use crate::operate::failure::Failure;
 use crate::operate::node;
-use crate::os::{clock, dmi, proc};
+use crate::os::clock::{self, Deadline};
+use crate::os::{dmi, proc};
 use crate::records::decision_log::{self, Entry};
 use crate::records::lone_boot::FirstCorosync;
 use crate::records::{image_versions, state_file};
 
 /// A BMC that needs longer is asked again in the next look.
 const BMC: Duration = Duration::from_secs(20);
-/// The pause after a look that failed.
-const AFTER_FAILURE: Duration = Duration::from_secs(10);
+/// The time from one look to the next.
+const EACH: Duration = Duration::from_secs(10);
+/// The same while the machine boots: Corosync, Pacemaker and its first probe come up within seconds of each other.
+const EACH_AT_BOOT: Duration = Duration::from_secs(2);
+const BOOTS: Duration = Duration::from_secs(60);
 const COROSYNC: &str = "corosync";
 
 /// One look, and what it comes to.
@@ -64,17 +68,24 @@ impl LoneBooter {
 
     /// Looks, acts and logs until there is quorum.
     pub fn run(&mut self) -> Look {
+        let since_start = Deadline::after(BOOTS);
         loop {
+            let round = Deadline::after(EACH);
+            let each = if since_start.has_passed() { EACH } else { EACH_AT_BOOT };
             let pause = match self.round() {
                 Ok((look, None)) => return look,
-                Ok((_, Some(pause))) => pause,
+                Ok((_, Some(pause))) => pause.min(round.left()),
                 Err(Failure(why)) => {
                     self.log_failure(&why);
-                    AFTER_FAILURE
+                    each
                 }
             };
-            clock::sleep(pause);
+            clock::sleep(if self.is_refused() { pause.min(each) } else { pause });
         }
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(self.last_because, Some(Reason::Refused { .. }))
     }
 
     /// Goes one round. Returns the pause before the next one, or none where there is quorum.
@@ -89,10 +100,18 @@ impl LoneBooter {
         outcome?;
         let pause = match look.plan.next {
             Next::Exit(decide::Exit::Success) => None,
-            Next::Exit(_) => Some(AFTER_FAILURE),
-            Next::Reobserve { after_ms, .. } => Some(Duration::from_millis(after_ms)),
+            Next::Exit(_) => Some(EACH),
+            Next::Reobserve { after_ms, .. } => Some(self.next_look(&context, Duration::from_millis(after_ms))),
         };
         Ok((look, pause))
+    }
+
+    /// Returns the pause before the next look, which comes as soon as the peer has been off for long enough.
+    fn next_look(&self, context: &Context, pause: Duration) -> Duration {
+        let wait = Duration::from_secs(context.params.lone_boot.wait_s);
+        let lasted = self.off.lasted(now()).map(|(lasted, age)| lasted + age);
+        let left = lasted.map(|lasted| wait.saturating_sub(lasted)).filter(|left| !left.is_zero());
+        left.map_or(pause, |left| left.min(pause))
     }
 
     /// Looks once, and decides. The BMC is asked last, and only where all other rules hold.
@@ -105,8 +124,6 @@ impl LoneBooter {
             facts.peer_bmc = self.ask_the_bmc(&context, &evidence);
             facts.done = self.done(&context, &evidence);
             plan = decided(&mut evidence, &facts);
-        } else {
-            self.begin_anew();
         }
         let (node, resource) = (context.me.name.clone(), context.resource.clone());
         Ok((context, Look { node, resource, evidence, plan }))
@@ -181,11 +198,6 @@ impl LoneBooter {
             Fact::Unknown(why) => Fact::Unknown(why),
             Fact::NotAsked => Fact::NotAsked,
         }
-    }
-
-    fn begin_anew(&mut self) {
-        self.off.take(None, now());
-        (self.announced, self.held_off) = (None, false);
     }
 
     /// Returns the steps that this run has done and that the CIB shows.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bmc::Answered;
 
 /// Answers that are further apart make no row: the machine may have been on in between.
-const APART: Duration = Duration::from_secs(60);
+const APART: Duration = Duration::from_secs(40);
 
 /// A row of Off answers of one machine. Times are those since the boot of this machine.
 #[derive(Debug, Default)]
@@ -88,8 +88,8 @@ mod tests {
     fn looks_that_are_far_apart_make_no_row() {
         let (mut row, off) = (OffRow::default(), answered(Seen::Off));
         row.take(Some(&off), at(0));
-        assert!(row.take(Some(&off), at(60)) && !row.take(Some(&off), at(121)));
-        assert_eq!(row.lasted(at(121)), Some((at(0), at(0))));
+        assert!(row.take(Some(&off), at(40)) && !row.take(Some(&off), at(81)));
+        assert_eq!(row.lasted(at(81)), Some((at(0), at(0))));
         assert!(row.goes_with(&off) && !row.goes_with(&answered(Seen::On)));
     }
 }
