@@ -43,14 +43,14 @@ pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
     }
 }
 
-/// Refines the state by the transition's own plan, for a peer whose machine is there.
+/// Refines the state by the transition's own plan, for a peer with a machine that is there.
 fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     // This notification is handled before anything is started again.
     if notify.stop.contains(peer) && notify.operation == Operation::Stop && notify.moment == Moment::Post {
         return PeerStatus::Stopped;
     }
     if notify.start.contains(peer) {
-        // Its start may have begun, or ended, by now.
+        // Its start may have begun, or ended, already.
         return if matches!(word, PeerStatus::Active | PeerStatus::Starting) { word } else { PeerStatus::Planned };
     }
     if notify.active.contains(peer) && !notify.stop.contains(peer) {

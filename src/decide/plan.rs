@@ -30,7 +30,7 @@ pub enum Request {
 pub struct Decision {
     pub plan: Plan,
     pub on_failure: OnFailure,
-    /// Answer of an action whose time ends while its plan is carried out; `None` if that is a failure.
+    /// Answer of an action that runs out of time while its plan is carried out; `None` if that is a failure.
     pub when_over: Option<Exit>,
 }
 
@@ -219,8 +219,8 @@ pub enum Effect {
     PruneBackups,
     /// Writes etcd's configuration and runs the container.
     RunContainer(RunMode),
-    /// Votes in the name of a member whose machine is confirmed off, until our etcd leads and has removed it. The next
-    /// observation shows whether that succeeded.
+    /// Votes in the name of a member that is confirmed off, until our etcd leads and has removed it. The next observation
+    /// shows whether that succeeded.
     #[serde(rename = "stand_in")]
     VoteProxy(DeadVote),
     /// Takes `force-new-cluster` out of the configuration, so that no later restart forces once more.

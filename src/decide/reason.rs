@@ -318,7 +318,7 @@ pub enum Refusal {
         #[serde(default)]
         written: Option<u64>,
     },
-    /// As above, and it is recorded that the peer did continue.
+    /// The same, where it is recorded that the peer did continue.
     PeerWentOnWithoutUs {
         position: LogPosition,
         #[serde(default)]

@@ -19,7 +19,7 @@ patiences! {
     PATIENCE_WITH_A_STARTING_PEER_MS = 60_000;
     /// A start, with a peer that can only act once our start has ended. Waiting longer would block it.
     PATIENCE_WITH_A_BLOCKED_PEER_MS = 4_000;
-    /// A sole voter's start, with a peer whose machine is joining the cluster.
+    /// A sole voter's start, with a peer that is joining the cluster.
     PATIENCE_WITH_A_JOINING_PEER_MS = 15_000;
     /// Anything that the agent writes, until it appears in its own CIB.
     PATIENCE_WITH_THE_CIB_MS = 15_000;
@@ -124,6 +124,6 @@ pub(super) const LOOK_AT_A_LEARNER_MS: u64 = 250;
 pub(super) const LOOK_FOR_A_RETURN_MS: u64 = 250;
 /// A state that may last: an etcd that is silent, an obstacle to a start, a refusal before its time has come.
 pub(super) const LOOK_AGAIN_MS: u64 = 500;
-/// How soon and how often a restored record is checked for: it takes some ten milliseconds on a fast cluster.
+/// The pause between checks for a restored record, and their number: it takes some ten milliseconds on a fast cluster.
 pub(super) const LOOK_FOR_A_RESTORED_RECORD_MS: u64 = 100;
 pub(super) const LOOKS_FOR_A_RESTORED_RECORD: u8 = 10;

@@ -30,7 +30,7 @@ pub struct Cib {
     /// The sole voter, where the cluster runs on one.
     pub standalone_node: Option<NodeName>,
     pub learner_node: Option<NodeName>,
-    /// The most forks that any node recorded for good: a node whose own data knows fewer was left behind.
+    /// The most forks that any node recorded for good: a node with data that knows fewer was left behind.
     pub lineage: Lineage,
     /// The lineage in this node's own attribute, and in the peer's. Two lineages of one count by two authors are two
     /// histories.
@@ -89,7 +89,7 @@ pub struct Cib {
     /// True if the peer is on standby, or is about to shut down.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub peer_leaves: bool,
-    /// What this node published for others, and what others asked of it.
+    /// The attributes that this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,
 }
@@ -127,7 +127,7 @@ impl Cib {
 }
 
 impl PeerNode {
-    /// Returns the confirmed state of a machine whose agent's history is `agent`: `Down` only where that is confirmed.
+    /// Returns the confirmed state of a machine with the agent history `agent`: `Down` only where that is confirmed.
     ///
     /// Pacemaker expects a machine to be down as soon as it asks to shut down, and its resources run until they are stopped.
     /// A network that parts meanwhile leaves both nodes with that state of the other. So Pacemaker's scheduler fences a

@@ -16,9 +16,9 @@ pub struct Found {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     pub running: bool,
-    /// Where it is not running: its exit code and etcd's last log line.
+    /// Its exit code and etcd's last log line, where it is not running.
     pub exit: Option<String>,
-    /// Where etcd broke down by itself, and names nothing around its data as the cause: the time, as podman has it.
+    /// The time, as podman has it, at which etcd broke down by itself without a cause around its data.
     #[serde(default)]
     pub broke_down_at: Option<String>,
     /// True where etcd ended with success because its member was removed, as its log shows.
