@@ -36,7 +36,7 @@ pub type NodeName = String;
 /// An etcd member's id.
 pub type MemberId = u64;
 
-/// What the agent knows when it decides.
+/// Everything that the agent knows when it decides.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Evidence {
     /// Milliseconds since the action began, and how many it has in all.
@@ -47,28 +47,28 @@ pub struct Evidence {
     pub peer: Option<NodeAddress>,
     /// This boot of this machine, as the kernel names it.
     pub boot_id: String,
-    /// Whether Pacemaker runs us as a promotable clone.
+    /// True if Pacemaker runs the agent as a promotable clone.
     pub promotable: bool,
-    /// How far a learner may be behind the leader, in log entries, to be promoted.
+    /// The largest lag behind the leader, in log entries, at which a learner is promoted.
     pub promote_max_lag: u64,
-    /// What Pacemaker said about its transition; `None` when the agent was started by hand.
+    /// The notification that Pacemaker sent with this action; `None` when the agent was started by hand.
     pub notify: Option<Notify>,
     pub cib: Fact<Cib>,
-    /// Whether an earlier action, or the podman that a killed one left behind, still starts or ends the container. All
-    /// else was looked at after this.
+    /// True while an earlier action, or the podman that a killed action left behind, still starts or ends the container. All
+    /// other facts were observed after this one.
     #[serde(default)]
     pub launching: Fact<bool>,
     pub container: Fact<Container>,
-    /// Whether a process has the data dir's files locked; that process is an etcd, whatever podman says.
+    /// True while a process has the data dir's files locked. That process is an etcd, whatever podman reports.
     #[serde(default)]
     pub data_in_use: Fact<bool>,
     /// The data dir, read offline; asked only while no etcd runs.
     pub disk: Fact<DataDir>,
-    /// The room beside the data dir; asked like `disk`.
+    /// The free space and the backups next to the data dir; asked like `disk`.
     #[serde(default)]
     pub room: Fact<Room>,
     pub note: Fact<DurableState>,
-    /// What this boot remembers, in a file that no reboot survives.
+    /// The memory of this boot, in a file that no reboot survives.
     pub boot_memory: Fact<BootState>,
     /// The operator's confirmation that this node may run standalone.
     // Files of decisions have this name for it from the first version on.
@@ -79,25 +79,26 @@ pub struct Evidence {
     pub local: Local,
     pub own_etcd: Fact<Etcd>,
     pub peer_etcd: Fact<Etcd>,
-    /// Set where the etcd here, or the peer's, answers and does not let this agent know how it stands: that is unknown above.
+    /// Set where etcd here, or on the peer, answers but refuses its state to this agent; that state is unknown above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_refuses: Option<Box<NoPermission>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_refuses: Option<Box<NoPermission>>,
-    /// What our etcd tells without a leader; asked where a vote proxy may vote for a peer that is confirmed off, or where this boot
-    /// remembers a voter beside others: three may vote by now, and a majority is awaited.
+    /// The answers of our etcd without a leader. They are asked where a vote proxy may vote for a peer that is confirmed
+    /// off. They are also asked where this boot remembers a voter next to others, because three may vote now and a majority
+    /// is awaited.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub own_leaderless: Fact<Leaderless>,
-    /// How a survivor is to go on. Decisions that were recorded before there was a choice restarted etcd.
+    /// The way in which a survivor continues. Decisions that were recorded before there was a choice restarted etcd.
     #[serde(default, skip_serializing_if = "is_default")]
     pub recovery: Recovery,
     /// The node that is to lead, where a parameter names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leading: Option<Box<Leading>>,
+    /// The measured slowness of this machine; zero where it is fast.
     /// What a node that boots without its peer finds out. Only `tandem lone-boot` asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lone_boot: Option<Box<LoneBoot>>,
-    /// How slow this machine is, where it is slow.
     #[serde(default, skip_serializing_if = "is_default")]
     pub pace: Pace,
     /// A number that no other round of this boot has: see [`PublishedState::nonce`].
@@ -105,7 +106,7 @@ pub struct Evidence {
     pub nonce: u64,
 }
 
-/// How the survivor of a pair is to go on standalone.
+/// The way in which the survivor of a pair comes to run standalone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
@@ -124,7 +125,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Facts of this node besides its etcd and its data: its address, what stands in the way of a start, OpenShift's view.
+/// Facts of this node other than its etcd and its data: its address, obstacles to a start, OpenShift's view.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Local {
     /// The address of this node's member.
@@ -137,17 +138,17 @@ pub struct Local {
     /// The address that the etcd which runs was started with, where `node_ip_map` gives this node another one by now.
     #[serde(default)]
     pub runs_at: Option<String>,
-    /// What stands in the way of a start; asked only while no etcd of ours runs.
+    /// The obstacle to a start; asked only while no etcd of ours runs.
     pub obstacle: Option<Obstacle>,
-    /// With what a check failed that an operator asked for besides.
+    /// The error of a failed check that an operator asked for in addition.
     pub failed_check: Option<String>,
-    /// Whether OpenShift is deleting the Machine of the node that is to be added: the peer, or on a joiner itself.
+    /// True if OpenShift is deleting the Machine of the node to be added: the peer's, or on a joiner its own.
     #[serde(default, deserialize_with = "fact_or_bool")]
     pub machine_is_deleted: Fact<bool>,
-    /// How often etcd broke down over the data that is here as it was started plainly; none once it has served from it.
+    /// The failed plain starts from the data that is here; `None` once etcd has served from it.
     #[serde(default)]
     pub failed_starts: Option<FailedStarts>,
-    /// When the log in the data dir was last written to, in seconds since 1970; for people, and deciding nothing.
+    /// Time of the last write to the log in the data dir, in seconds since 1970. It is for operators, and decides nothing.
     #[serde(default)]
     pub log_written: Option<u64>,
     /// The image that etcd runs from; asked by a monitor, where this node has not published it yet or the parameters name another one.
@@ -173,18 +174,18 @@ fn fact_or_bool<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Fact<bool>
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FailedStarts {
     pub count: u64,
-    /// When the last of them ended, as podman has it: what tells it from the one before.
+    /// Time at which the last of them ended, as podman has it. It distinguishes that start from the one before.
     pub last_at: String,
     pub last_words: String,
 }
 
-/// What has to go before etcd can be started.
+/// Obstacle that has to go before etcd can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Obstacle {
     /// kubelet's own etcd runs with our data.
     StaticPod,
-    /// Somebody else listens on a port of ours.
+    /// Another process listens on a port of ours.
     PortTaken(u16),
 }
 
@@ -209,7 +210,7 @@ pub struct Notify {
     pub stop: BTreeSet<NodeName>,
 }
 
-/// What a notification is about.
+/// Operation that a notification is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -223,7 +224,7 @@ pub enum Operation {
     Demote,
 }
 
-/// Which side of an operation a notification is on.
+/// Side of the operation that a notification is on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
@@ -244,17 +245,17 @@ impl Evidence {
         self.leading.as_deref().filter(|leading| leading.keeps_its_history)?.primary.as_ref()
     }
 
-    /// Whether our etcd serves although it tells nothing of itself: a majority has confirmed a read.
+    /// Returns whether our etcd serves although it refuses its state to this agent: a majority has confirmed a read.
     pub fn serves_unseen(&self) -> bool {
         self.own_refuses.as_ref().is_some_and(|refuses| !refuses.leaderless)
     }
 
-    /// Whether our etcd has a leader, by its own word or a majority's.
+    /// Returns whether our etcd has a leader, by its own answer or a majority's.
     pub fn has_a_leader(&self) -> bool {
         self.serves_unseen() || self.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
     }
 
-    /// Whether our container runs; unknown counts as running, so that nothing is started twice.
+    /// Returns whether our container runs. Unknown counts as running, so that nothing is started twice.
     pub fn container_may_run(&self) -> bool {
         match &self.container {
             Fact::Known(container) => container.running,
@@ -263,12 +264,12 @@ impl Evidence {
         }
     }
 
-    /// Whether the container may be started beside us, whatever is seen of it now.
+    /// Returns whether another action may be starting the container now, whatever was observed of it.
     pub fn may_be_launching(&self) -> bool {
         matches!(self.launching, Fact::Known(true) | Fact::Unknown(_))
     }
 
-    /// Why our etcd tells nothing of itself.
+    /// Returns why the state of our etcd is unknown.
     pub fn own_silence(&self) -> &str {
         if self.own_etcd.is_absent() { "nothing listens on its client port" } else { self.own_etcd.why_unknown() }
     }
@@ -284,8 +285,8 @@ impl Evidence {
         })
     }
 
-    /// Whether the cluster knows of a fork that our own data does not: somebody went on without us. Where our own forks are
-    /// not known, it may.
+    /// Returns whether the cluster records a fork that our own data does not have: another node continued without this one.
+    /// Where our own forks are not known, this returns true.
     pub fn was_left_behind(&self) -> bool {
         let own = self.own_lineage();
         let is_beyond = |lineage: &Lineage| own.as_ref().is_none_or(|own| lineage.is_beyond(own));
@@ -293,8 +294,8 @@ impl Evidence {
         self.cib.known().is_some_and(recorded)
     }
 
-    /// Whether this member asked the peer to remove it, and has not voted since. The peer may have that in its log,
-    /// whether or not we were told, and is the sole voter then.
+    /// Returns whether this member asked the peer to remove it, and has not voted since. The peer may have that removal in
+    /// its log even if its answer was lost, and is the sole voter then.
     pub fn may_have_left(&self) -> bool {
         self.last_note().is_none_or(|note| note.left_at.is_some())
     }
@@ -339,14 +340,14 @@ impl Evidence {
         self.last_note().map(|note| note.lineage)
     }
 
-    /// Whether the node that is to be added is known to be on its way out. Where the Kubernetes API cannot be asked it counts
-    /// as one that stays: that API needs etcd itself, and a node must not stay out of etcd because the API is down. What is
-    /// added wrongly then is removed again once the API answers, before the Machine is gone.
+    /// Returns whether the node to be added is known to be on its way out. A Kubernetes API that cannot be asked counts as a
+    /// node that stays, because that API needs etcd itself. A member that is added wrongly is removed again once the API
+    /// answers, before the Machine is gone.
     pub fn machine_is_deleted(&self) -> bool {
         self.local.machine_is_deleted == Fact::Known(true)
     }
 
-    /// What this boot remembers, if it was this boot that wrote it.
+    /// Returns the memory of this boot, if this boot wrote it.
     pub fn boot_state(&self) -> Option<&BootState> {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }
@@ -359,8 +360,8 @@ impl Evidence {
         self.boot_state()?.voter.as_ref().filter(|_| claims)
     }
 
-    /// The same for what is kept, not for what is proved: where the CIB does not answer nobody knows that the claim is gone, and a memory
-    /// that was given up for that would be missed when the peer is lost.
+    /// Returns the same for what is kept, not for what is proved. Where the CIB does not answer, it is unknown whether the
+    /// claim is gone. A memory given up because of that would be missed when the peer is lost.
     pub fn remembered_voter(&self) -> Option<&RunningVoter> {
         match self.cib {
             Fact::Known(_) => self.running_voter(),

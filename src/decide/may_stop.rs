@@ -1,9 +1,10 @@
 //! Whether a node may be stopped or rebooted now without a pause in the writes: the one rule (M14 of `super::members`), for
 //! whatever asks.
 //!
-//! Of two that Pacemaker keeps, one that is stopped in good order leaves the membership first, so its peer goes on as the sole
-//! voter. That takes a peer that votes already, whose agent has said so, and that stays, and a Pacemaker that stops etcd instead
-//! of leaving it to the machine's end. Everywhere else the voters that are left have to be a majority.
+//! Before one node of a pair under Pacemaker is stopped in good order, its member leaves the membership. Its peer then
+//! continues as the sole voter. That needs a peer that votes already, that stays, and that has published its claim. It also
+//! needs a Pacemaker that stops etcd instead of leaving it to the machine's end. Everywhere else the voters that are left
+//! have to be a majority.
 
 use std::fmt;
 
@@ -11,27 +12,27 @@ use super::evidence::{MemberId, NodeName};
 use super::members::{Health, Membership, quorum};
 use crate::base::Fact;
 
-/// What the answer rests on.
+/// Facts that the answer rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
     /// The node that is to be stopped.
     pub node: NodeName,
     /// The other one; `None` in a cluster of one.
     pub peer: Option<NodeName>,
-    /// What Pacemaker says; `Absent` where it is stopped on the node that asks.
+    /// The view of Pacemaker; `Absent` where it is stopped on the node that asks.
     pub care: Fact<Care>,
     /// Each node's etcd; `Absent` where none runs.
     pub own_etcd: Fact<Voice>,
     pub peer_etcd: Fact<Voice>,
-    /// Whether the peer's agent has published that it may run standalone: an etcd votes a moment before its agent claims and
-    /// remembers that, and who loses its peer in between must not go on. `Absent` where it publishes nothing, as another kind of
-    /// agent does.
+    /// True if the peer's agent has published that it may run standalone. An etcd votes a moment before its agent claims and
+    /// remembers that, and a peer that is lost in between leaves a node that must not continue. `Absent` where the peer
+    /// publishes nothing, as another kind of agent does.
     pub peer_claims: Fact<bool>,
     /// A change of the members that is under way.
     pub change: Option<String>,
 }
 
-/// What Pacemaker would do with the node, and how the peer's machine stands.
+/// Actions that Pacemaker would take with the node, and the state of the peer's machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Care {
     pub quorate: bool,
@@ -42,7 +43,7 @@ pub struct Care {
     pub peer: Machine,
 }
 
-/// How the peer's machine stands in the cluster.
+/// State of the peer's machine in the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Machine {
     /// Online, and etcd may run there.
@@ -63,11 +64,11 @@ pub struct Voice {
     pub cluster_id: String,
     pub learner: bool,
     pub has_leader: bool,
-    /// Whether it raises an alarm that ends the writes.
+    /// True if it raises an alarm that ends the writes.
     pub alarm: bool,
-    /// Whether a linearizable read was answered.
+    /// Known if a linearizable read was answered.
     pub reads: Fact<()>,
-    /// How many voters it knows of.
+    /// The number of voters that it knows of.
     pub voters: usize,
 }
 
@@ -77,11 +78,11 @@ pub enum Answer {
     Yes,
     /// The writes would pause, or do already: why.
     No(Vec<Hindrance>),
-    /// What would have to be known for an answer.
+    /// Missing facts that an answer needs.
     Unknown(Vec<Doubt>),
 }
 
-/// Why not.
+/// Obstacle to stopping the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hindrance {
     OneNode,
@@ -126,7 +127,7 @@ impl Hindrance {
     }
 }
 
-/// What could not be asked.
+/// Fact that could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
     PacemakerStopped,
@@ -139,7 +140,7 @@ pub enum Doubt {
     Unconfirmed,
 }
 
-/// Whether the node may be stopped now, one of two that Pacemaker keeps.
+/// Returns whether the node, one of two under Pacemaker, may be stopped now.
 pub fn may_stop(outlook: &Outlook) -> Answer {
     let Some(peer) = &outlook.peer else { return Answer::No(vec![Hindrance::OneNode]) };
     let mut found = Found::default();
@@ -150,7 +151,7 @@ pub fn may_stop(outlook: &Outlook) -> Answer {
     found.answer()
 }
 
-/// Whether the etcd of member `id` may be stopped now, where nothing but a majority keeps the writes going.
+/// Returns whether the etcd of member `id` may be stopped now, where only a majority keeps the writes going.
 pub fn may_stop_among(membership: &Membership, id: MemberId) -> Answer {
     let mut found = Found::default();
     found.change(membership.change.as_ref());
@@ -203,7 +204,7 @@ impl Found {
         }
     }
 
-    /// Whether the node may have a vote, which has to be given up in good order.
+    /// Returns whether the node may have a vote. That vote has to be given up in good order.
     fn own(&mut self, outlook: &Outlook) -> bool {
         match &outlook.own_etcd {
             Fact::Known(etcd) => {
@@ -214,7 +215,7 @@ impl Found {
                 !etcd.learner
             }
             Fact::Absent => false,
-            // The peer's own list says whether this node has a vote at all, and whether others have.
+            // The peer's own list shows whether this node has a vote at all, and whether others have.
             Fact::Unknown(_) | Fact::NotAsked => {
                 let voters = outlook.peer_etcd.known().map(|peer| peer.voters);
                 self.doubts.extend(voters.filter(|count| *count > 2).map(|count| Doubt::Voters { count }));

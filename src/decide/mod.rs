@@ -1,5 +1,5 @@
 //! The pure core: what to do, given what is known. Nothing in here reads a file, a clock or a socket; the agent, the
-//! operator's command and the tests all call [`decide`], and no rule stands anywhere else.
+//! operator's command and the tests all call [`decide`], and every rule is here.
 
 pub mod evidence;
 pub mod may_stop;

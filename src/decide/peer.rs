@@ -4,7 +4,7 @@ use super::evidence::{Cib, Evidence, Moment, Notify, Operation, PeerAgent, PeerN
 use super::standing::{Standing, classify};
 use crate::base::Fact;
 
-/// What Pacemaker vouches for.
+/// State of the peer that Pacemaker vouches for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PeerStatus {
     /// There is no second node in this cluster.
@@ -20,7 +20,7 @@ pub(super) enum PeerStatus {
     Stopped,
     /// Its machine is confirmed down: shut down cleanly or fenced.
     Down,
-    /// Its machine is gone and nobody has confirmed that it is off.
+    /// Its machine is gone and not confirmed off.
     Lost,
     /// Could not be asked.
     Unknown(String),
@@ -43,14 +43,14 @@ pub(super) fn peer_word(evidence: &Evidence) -> PeerStatus {
     }
 }
 
-/// The transition's own plan for a peer whose machine is there.
+/// Refines the state by the transition's own plan, for a peer with a machine that is there.
 fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     // This notification is handled before anything is started again.
     if notify.stop.contains(peer) && notify.operation == Operation::Stop && notify.moment == Moment::Post {
         return PeerStatus::Stopped;
     }
     if notify.start.contains(peer) {
-        // Its start may have begun, or ended, by now.
+        // Its start may have begun, or ended, already.
         return if matches!(word, PeerStatus::Active | PeerStatus::Starting) { word } else { PeerStatus::Planned };
     }
     if notify.active.contains(peer) && !notify.stop.contains(peer) {
@@ -59,12 +59,13 @@ fn refined_by(notify: &Notify, peer: &str, word: PeerStatus) -> PeerStatus {
     word
 }
 
-/// Whether the peer says that it holds no data, and no etcd runs there: whatever it held before is gone, and its vote too.
+/// Returns whether the peer's record states that it holds no data, and no etcd runs there. Its former data is gone, and its
+/// vote too.
 pub(super) fn peer_has_nothing(evidence: &Evidence) -> bool {
     peer_holds(evidence, Standing::Nothing)
 }
 
-/// Whether the peer says that its member has left, and no etcd runs there: it votes no more.
+/// Returns whether the peer's record states that its member has left, and no etcd runs there. It votes no more.
 pub(super) fn peer_has_left(evidence: &Evidence) -> bool {
     peer_holds(evidence, Standing::Departed)
 }

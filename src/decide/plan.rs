@@ -8,7 +8,7 @@ use super::evidence::{
 };
 use super::reason::{Reason, Refusal, Rule};
 
-/// What Pacemaker asked for.
+/// Action that Pacemaker asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
@@ -32,11 +32,11 @@ pub enum Request {
 pub struct Decision {
     pub plan: Plan,
     pub on_failure: OnFailure,
-    /// Answer of an action whose time ends while its plan is carried out; `None` if that is a failure.
+    /// Answer of an action that runs out of time while its plan is carried out; `None` if that is a failure.
     pub when_over: Option<Exit>,
 }
 
-/// What becomes of an action where an effect of its plan fails.
+/// Result of an action where an effect of its plan fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OnFailure {
     /// It is answered: what a monitor could not write down is written down by the next one.
@@ -47,7 +47,7 @@ pub enum OnFailure {
     TryOn,
 }
 
-/// What is done in one round.
+/// Effects of one round, what follows them, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plan {
     /// Performed in order; the first that fails ends the round.
@@ -56,7 +56,7 @@ pub struct Plan {
     pub because: Reason,
 }
 
-/// What follows the effects.
+/// Step that follows the effects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Next {
@@ -66,7 +66,7 @@ pub enum Next {
     Reobserve { after_ms: u64, progress: Progress },
 }
 
-/// How an action is answered. The numbers are the OCF resource-agent API's; see `crate::adapters::ocf::exit`.
+/// Answer of an action. The numbers are the OCF resource-agent API's; see `crate::adapters::ocf::exit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Exit {
@@ -78,15 +78,15 @@ pub enum Exit {
     Retriable,
 }
 
-/// What one action remembers between its rounds.
+/// Memory of one action between its rounds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Progress {
     pub phase: Phase,
-    /// When the phase began, in milliseconds since the action began.
+    /// Start of the phase, in milliseconds since the action began.
     pub since_ms: u64,
-    /// How many polls in a row saw the learner close enough to the leader.
+    /// Polls in a row that saw the learner close enough to the leader.
     pub polls_caught_up: u8,
-    /// How often in a row this node's record was restored, and did not come back.
+    /// Restores in a row after which this node's record did not come back.
     #[serde(default, skip_serializing_if = "is_none_yet")]
     pub restores: u8,
 }
@@ -96,7 +96,7 @@ fn is_none_yet(count: &u8) -> bool {
     *count == 0
 }
 
-/// Where an action is.
+/// Position of an action in its sequence of steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -119,11 +119,11 @@ pub enum Phase {
     HandedOver,
     /// This member has left the member list, or tried to.
     Left,
-    /// The container was told to stop.
+    /// The container was asked to stop.
     Stopped,
 }
 
-/// The vote that our etcd lacks: whose it was, and for whom it is cast.
+/// Missing vote of our etcd: the member that had it, and the member that it is cast for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeadVote {
     /// The member that is off.
@@ -131,14 +131,14 @@ pub struct DeadVote {
     /// Our own member, and its cluster.
     pub member_id: MemberId,
     pub cluster_id: u64,
-    /// The term that our etcd was in before the announcement was published. If it has moved since, somebody may have been
-    /// elected behind the announcement, and the vote is not cast.
+    /// The term that our etcd was in before the announcement was published. If it has moved since, another member may have
+    /// been elected behind the announcement, and the vote is not cast.
     pub term: u64,
     /// Up to which index it has applied its log: a change of members above that is in no list.
     pub applied: u64,
 }
 
-/// How etcd is started.
+/// Way in which etcd is started.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunMode {
@@ -146,7 +146,7 @@ pub enum RunMode {
     Normally,
     /// The first member of a new cluster, on a blank data dir.
     Bootstrap,
-    /// With the data that is there, as the only voter of a new cluster that goes on from it.
+    /// With the data that is there, as the only voter of a new cluster that continues from it.
     ForceNewCluster,
     /// On a blank data dir, as a learner of the peer's cluster.
     JoinAsLearner {
@@ -155,7 +155,7 @@ pub enum RunMode {
     },
 }
 
-/// One thing to do. Each is idempotent: a crash after any of them leaves a state from which the next action goes on.
+/// Single step of a plan. Each is idempotent: after a crash behind any of them the next action continues.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -169,9 +169,9 @@ pub enum Effect {
     PublishLineage(Lineage),
     /// Publishes the peer's lineage in the CIB in its place, for good.
     PublishPeerLineage(Lineage),
-    /// Says in the CIB who is the sole voter; `None` takes it back.
+    /// Publishes the sole voter in the CIB; `None` takes it back.
     SetStandalone(Option<NodeName>),
-    /// Says in the CIB who may start as a learner; `None` takes it back.
+    /// Publishes in the CIB the node that may start as a learner; `None` takes it back.
     SetLearner(Option<NodeName>),
     /// Writes the durable note and reads it back.
     WriteNote(DurableState),
@@ -193,17 +193,17 @@ pub enum Effect {
     ShowLeader(Option<bool>),
     /// Shows as an attribute of this node that its fence agent waits before it switches the peer off, or takes that back.
     ShowFenceWait(bool),
-    /// Says in the CIB that from now on there are two voters, or are not.
+    /// Publishes in the CIB that from now on there are two voters, or are not.
     SetRedundancy(bool),
     /// Publishes how far etcd has reached, for good.
     SetReached(Reached),
     /// Takes the operator's choice between two histories back: there is one history again.
     ForgetPrimary,
-    /// Says in the CIB what other programs read there.
+    /// Publishes in the CIB what other programs read there.
     TellOthers(Notice),
     /// Sets how often Pacemaker takes an operation of ours to have failed on this node: `start_0`, `monitor_5000`.
     SetFailures { operation: String, count: u64 },
-    /// Tells Pacemaker how well this node serves as a promoted instance; `None` takes the score back.
+    /// Sets this node's promotion score in Pacemaker; `None` takes the score back.
     SetPromotionScore(Option<u32>),
     /// Stops the container: SIGTERM, and SIGKILL after `grace_s` seconds.
     StopContainer { grace_s: u64 },
@@ -221,8 +221,8 @@ pub enum Effect {
     PruneBackups,
     /// Writes etcd's configuration and runs the container.
     RunContainer(RunMode),
-    /// Votes in the name of a member whose machine is confirmed off until our etcd leads and has removed it. Whether that
-    /// succeeded, what is observed after it says.
+    /// Votes in the name of a member that is confirmed off, until our etcd leads and has removed it. The next observation
+    /// shows whether that succeeded.
     #[serde(rename = "stand_in")]
     VoteProxy(DeadVote),
     /// Takes `force-new-cluster` out of the configuration, so that no later restart forces once more.
@@ -245,7 +245,7 @@ pub enum Effect {
     CancelWaitForAll,
 }
 
-/// What other programs read in the CIB: see `Others`.
+/// Information that other programs read in the CIB: see `Others`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
@@ -265,7 +265,7 @@ pub enum Notice {
     RestartDone,
 }
 
-/// Whose etcd is asked.
+/// Node with the etcd that is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Via {
@@ -296,14 +296,14 @@ impl Progress {
         Self { phase, since_ms: now_ms, polls_caught_up: 0, restores: 0 }
     }
 
-    /// How long the phase has lasted.
+    /// Returns the time since the phase began.
     pub fn in_phase_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.since_ms)
     }
 }
 
 impl Evidence {
-    /// Nothing is done, for this; what stands in the way is mostly about the peer.
+    /// Returns a plan that does nothing, with the refusal as its reason. Most refusals are about the peer.
     pub(super) fn refuse(&self, refusal: Refusal) -> Plan {
         Plan::refuse(Reason::Refused { refusal, peer: self.peer_name().to_owned() })
     }

@@ -15,7 +15,7 @@ pub use written::LastWritten;
 
 use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle, Version};
 
-/// Why a plan is what it is.
+/// Explanation of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -26,7 +26,7 @@ pub enum Reason {
     },
     /// Something is awaited.
     Waiting(Wait),
-    /// Nothing is done, and the action fails for now: what stands in the way, and what resolves it.
+    /// Nothing is done, and the action fails for now: the obstacle, and what resolves it.
     Refused {
         refusal: Refusal,
         peer: NodeName,
@@ -71,11 +71,11 @@ pub enum Rule {
     PeerJoinedSince,
     PeerActiveButWithoutLeader,
     OnlyNode,
-    /// Somebody added members with etcd's own commands.
+    /// An operator added members with etcd's own commands.
     MoreThanTwoVoters,
 }
 
-/// What is awaited.
+/// Event that a plan waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wait {
@@ -108,7 +108,7 @@ pub enum Wait {
     SecondLook {
         peer: NodeName,
     },
-    /// Before an action fails: Pacemaker's tries are counted, and what stands in the way may pass.
+    /// Before an action fails: Pacemaker's tries are counted, and the obstacle may pass.
     BeforeFailing {
         refusal: Refusal,
         peer: NodeName,
@@ -120,11 +120,11 @@ pub enum Wait {
     EtcdToStop,
     /// An action with enough time for what is to be done.
     MoreTime,
-    /// An etcd that somebody restarts behind Pacemaker.
+    /// An etcd that a program other than Pacemaker restarts.
     Restart,
-    /// What an earlier action began and left behind, to be over.
+    /// The end of a change that an earlier action began and left behind.
     EarlierAction,
-    /// What has to go before etcd can be started.
+    /// The end of an obstacle to a start.
     WayToBeFree {
         obstacle: Obstacle,
     },
@@ -203,7 +203,7 @@ pub enum ReasonStep {
     },
 }
 
-/// Why nobody votes for a member that is off, and etcd is restarted instead.
+/// Cause for restarting etcd instead of casting the vote of a member that is off.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoVoteProxy {
@@ -211,13 +211,13 @@ pub enum NoVoteProxy {
     NotWanted,
     /// The peer's machine is there, and only its etcd is not: it could be started again behind us.
     PeerIsThere,
-    /// It is not this boot's memory that lets this node go on.
+    /// The memory of this boot is not what lets this node continue.
     NotProven,
-    /// etcd does not tell its term and its members.
+    /// etcd does not report its term and its members.
     NotTold { why: String },
     /// The voters are not exactly the two.
     OtherVoters,
-    /// Nobody has tried it with this release.
+    /// The vote proxy was not tested with this release.
     UntestedRelease { version: Version },
     /// The term moved again and again while the announcement was published.
     TermMoves,
@@ -225,7 +225,7 @@ pub enum NoVoteProxy {
     InVain,
 }
 
-/// What keeps leadership where it is, although another node is to have it.
+/// Obstacle that keeps leadership where it is, although another node is to have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Held {
     CibUnknown,
@@ -274,7 +274,7 @@ pub enum Health {
     LeaderlessPeerKeepsItsClaim {
         peer: NodeName,
     },
-    /// No leader, and a majority of three or more is awaited: nobody is forced there.
+    /// No leader, and a majority of three or more is awaited: no new cluster is forced there.
     WithoutMajority {
         others: String,
     },
@@ -282,7 +282,7 @@ pub enum Health {
     Stopped,
 }
 
-/// Why nothing is done.
+/// Cause for doing nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -292,7 +292,7 @@ pub enum Refusal {
     DiskUnreadable {
         why: String,
     },
-    /// The durable note beside the data.
+    /// The durable note next to the data.
     NoteUnreadable {
         why: String,
     },
@@ -307,11 +307,11 @@ pub enum Refusal {
     OnlyNodesDataIsGone,
     /// Data ends before what it had reached: its disk was put back.
     DiskWasPutBack {
-        /// Where this node's data ends.
+        /// The end of this node's data.
         here: LogPosition,
-        /// Where the peer's ends, where the two records prove it.
+        /// The end of the peer's data, where the two records prove it.
         there: Option<LogPosition>,
-        /// How far this node's data had reached, where the cluster or this boot wrote that down.
+        /// The position that this node's data had reached, where the cluster or this boot wrote that down.
         reached: Option<LogPosition>,
     },
     /// The data here is the other node's member.
@@ -323,14 +323,14 @@ pub enum Refusal {
         address: String,
     },
     NoVotersData,
-    /// Voter data, the peer is confirmed gone, and nothing proves that it did not go on without us.
+    /// Voter data, the peer is confirmed gone, and nothing proves that it did not continue without this node.
     NoProofThatPeerDidNotGoOn {
         position: LogPosition,
-        /// When the data's log was last written to, in seconds since 1970.
+        /// Time of the last write to the data's log, in seconds since 1970.
         #[serde(default)]
         written: Option<u64>,
     },
-    /// As above, and somebody recorded that the peer did go on.
+    /// The same, where it is recorded that the peer did continue.
     PeerWentOnWithoutUs {
         position: LogPosition,
         #[serde(default)]
@@ -386,7 +386,8 @@ pub enum Refusal {
         from: String,
         to: String,
     },
-    /// An operator's word or a new map says that this node is to go on without its peer, and only a start reads them.
+    /// An operator's confirmation or a new map requests that this node continue without its peer, and only a start reads
+    /// them.
     AskedToGoOn,
     /// A learner's copy of the data does not fit on the disk.
     NoRoomToJoin {
@@ -397,7 +398,7 @@ pub enum Refusal {
     PeerServesThoughNotChosen,
     /// The only voter went away before its learner had the data.
     PeerLostWhileJoining,
-    /// Something stands in the way of a start.
+    /// An obstacle prevents a start.
     InTheWay {
         obstacle: Obstacle,
     },
@@ -432,8 +433,8 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// The sentence for `crm_mon`: Pacemaker keeps 127 bytes of an exit reason, so this one begins with what to type, and
-    /// the log says the rest.
+    /// Returns the sentence for `crm_mon`. Pacemaker keeps 127 bytes of an exit reason, so this one begins with what to
+    /// type. The log has the rest.
     pub fn short(&self) -> String {
         match self {
             Self::Refused { refusal, peer } | Self::Waiting(Wait::BeforeFailing { refusal, peer }) => {
@@ -444,7 +445,8 @@ impl Reason {
     }
 }
 
-/// What gives this agent the permission that etcd's auth asks for. etcd takes a certificate's CommonName for the user's name.
+/// Returns the command that gives this agent the permission that etcd's auth asks for. etcd takes a certificate's CommonName
+/// for the user's name.
 pub(crate) fn grant(user: Option<&str>) -> String {
     match user {
         Some(user) => format!("'tandem etcdctl user grant-role {user} root' after 'user add'"),

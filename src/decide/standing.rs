@@ -1,4 +1,5 @@
-//! How a node stands: what its data makes of it, how that data is started, and how a member that runs is told of.
+//! The standing of a node: the kind of member that its data makes it, how that data is started, and how a running member is
+//! described.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +7,16 @@ use super::evidence::{DataDir, Etcd, Evidence, History, LogPosition, MemberId};
 use super::plan::{Effect, Exit, RunMode};
 use super::reason::{Health, Refusal};
 
-/// What a record's data is worth.
+/// Kind of member that a record's data belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// No data, or data that etcd cannot read.
     Nothing,
     /// The only voter of the newest configuration that it holds.
     SoleVoter,
-    /// A voter beside one other.
+    /// A voter next to one other.
     VoterBeside(MemberId),
-    /// A voter among three or more, or beside the third voter (`super::third_voter`).
+    /// A voter among three or more, or next to the third voter (`super::third_voter`).
     VoterAmongMany,
     /// Listed without a vote.
     Learner,
@@ -23,7 +24,7 @@ pub(super) enum Standing {
     Departed,
 }
 
-/// What the data dir's history makes of this member. It tells nothing of third voters: see [`Evidence::standing`].
+/// Classifies this member by the data dir's history. It knows nothing of third voters: see [`Evidence::standing`].
 pub(super) fn classify(disk: &DataDir) -> Standing {
     let DataDir::Present(history) = disk else { return Standing::Nothing };
     if history.has_left {
@@ -40,13 +41,13 @@ pub(super) fn classify(disk: &DataDir) -> Standing {
     }
 }
 
-/// Whether data is a voter's that could be gone on with alone.
+/// Returns whether the data is a voter's and a node could run standalone from it.
 pub(super) fn is_voter(evidence: &Evidence, disk: &DataDir) -> bool {
     matches!(evidence.standing(disk), Standing::SoleVoter | Standing::VoterBeside(_))
 }
 
-/// Whether the data dir holds a member that the living cluster, of which `etcd` is another one, still lists. One that `etcd` is itself
-/// is a copy of its disk, and two of one member would acknowledge writes beside each other.
+/// Returns whether the data dir holds a member that the living cluster, to which `etcd` belongs, still lists. A data dir
+/// that holds `etcd`'s own member is a copy of its disk. Two etcds of one member would each acknowledge writes of their own.
 pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
     match disk {
         DataDir::Present(history) => {
@@ -59,7 +60,7 @@ pub(super) fn is_listed(disk: &DataDir, etcd: &Etcd) -> bool {
     }
 }
 
-/// How far a history reaches.
+/// Returns the end of a history.
 pub(super) fn position(history: &History) -> LogPosition {
     LogPosition { term: history.last_term, index: history.last_index }
 }
@@ -84,13 +85,13 @@ pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
     effects
 }
 
-/// Whether a sole voter's log has entries that it does not record as committed.
+/// Returns whether a sole voter's log has entries that it does not record as committed.
 fn is_to_be_advanced(history: &History) -> bool {
     history.commit_index < history.last_index
 }
 
-/// Where the database reaches beyond the end of the log, nothing is forced or advanced: etcd would number from the database's
-/// index on, with a gap in the log that no etcd starts from again.
+/// Refuses where the database reaches beyond the end of the log. A force or an advance would make etcd number from the
+/// database's index on, and no etcd starts again from a log with such a gap.
 pub(super) fn database_is_ahead(disk: &DataDir) -> Option<Refusal> {
     let DataDir::Present(history) = disk else { return None };
     let touches_the_log = match classify(disk) {
@@ -102,7 +103,7 @@ pub(super) fn database_is_ahead(disk: &DataDir) -> Option<Refusal> {
     Some(Refusal::DatabaseAheadOfLog { last_index: history.last_index, database_index })
 }
 
-/// How a serving member stands.
+/// Returns the state of a serving member.
 pub(super) fn health(etcd: &Etcd) -> Health {
     match (etcd.is_learner, etcd.voters().count()) {
         (true, _) => Health::Learner,
@@ -112,7 +113,7 @@ pub(super) fn health(etcd: &Etcd) -> Health {
     }
 }
 
-/// How a member stands that tells nothing of itself.
+/// Returns the state of a member that refuses its state to this agent.
 pub(super) fn unseen(evidence: &Evidence) -> Health {
     Health::NoPermission { user: evidence.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
 }

@@ -1,14 +1,16 @@
-//! The third voter, outside of the pair: beside it, and among three or more voters of any kind, Raft's own majority decides. Nobody
-//! is forced, stood in for or removed there; this file says where that is so, and everything else asks it.
+//! The third voter, outside of the pair. Next to it, and among three or more voters of any kind, Raft's own majority
+//! decides. No cluster is forced there, no vote is cast by proxy and no member is removed; this file defines those cases for
+//! all other rules.
 //!
-//! A pair's survivor may go on alone because nobody else votes, and what voted is off. A third voter's machine is nobody's to fence: it
-//! may be cut off from this node and serve with the other one, or hold what only that one had.
+//! A pair's survivor may run standalone because no other member votes, and the member that did is off. Pacemaker does not
+//! fence a third voter's machine. It may be cut off from this node and serve with the other one, or hold what only that one
+//! had.
 
 use super::evidence::{DataDir, Etcd, Evidence, Member, ThirdVoter};
 use super::standing::{Standing, classify};
 
 impl ThirdVoter {
-    /// Whether an entry of the list that is neither node's is this one.
+    /// Returns whether an entry of the list, which is neither node's, is this one.
     pub fn is(&self, entry: &Member) -> bool {
         self.id == Some(entry.id) || self.peer_url.is_empty() || entry.peer_urls.contains(&self.peer_url)
     }
@@ -19,7 +21,8 @@ impl Evidence {
         self.cib.known()?.third_voter.as_ref()
     }
 
-    /// Whether an entry of the list is the third voter's. A property that names one of the nodes makes no third voter of it.
+    /// Returns whether an entry of the list is the third voter's. A property that names one of the nodes makes no third
+    /// voter of it.
     pub(super) fn is_third_voter(&self, entry: &Member) -> bool {
         let is_a_nodes = entry.is_at(&self.me) || self.peer.as_ref().is_some_and(|peer| entry.is_at(peer));
         !is_a_nodes && self.third_voter().is_some_and(|third_voter| third_voter.is(entry))
@@ -30,18 +33,18 @@ impl Evidence {
         etcd.voters().filter(|voter| !self.is_third_voter(voter)).count()
     }
 
-    /// Whether these members are left to their own majority: three or more vote, or the third voter does.
+    /// Returns whether these members are left to their own majority: three or more vote, or the third voter does.
     pub(super) fn is_left_to_raft(&self, members: &[Member]) -> bool {
         let voters = || members.iter().filter(|member| !member.is_learner);
         voters().count() > 2 || voters().any(|voter| self.is_third_voter(voter))
     }
 
-    /// What the data of either node is worth here.
+    /// Returns the standing of either node's data in this cluster.
     pub(super) fn standing(&self, disk: &DataDir) -> Standing {
         beside(self.third_voter(), classify(disk))
     }
 
-    /// Whether data is that of a voter whom a majority decides for.
+    /// Returns whether the data is a voter's for which a majority decides.
     pub fn is_among_many(&self, disk: &DataDir) -> bool {
         self.standing(disk) == Standing::VoterAmongMany
     }
@@ -53,7 +56,7 @@ impl Evidence {
     }
 }
 
-/// A voter beside the third voter is one among many: nobody forces a cluster without it.
+/// Returns the standing next to the third voter. A voter next to it is one among many: no cluster is forced without it.
 pub(super) fn beside(third_voter: Option<&ThirdVoter>, standing: Standing) -> Standing {
     match standing {
         Standing::VoterBeside(other) if third_voter.is_some_and(|third_voter| third_voter.id == Some(other)) => {

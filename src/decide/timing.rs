@@ -1,5 +1,5 @@
 //! Every wait of the core, with its reason: how long something is waited for, what is kept of an action's time, and how soon
-//! a look follows another one. Nothing here waits: a plan says after how long it is to be decided again.
+//! one observation follows another. Nothing here waits: a plan contains the time after which it is to be decided again.
 //!
 //! Patience begins with the action, or with the phase that it is in. What is lost by too little of it is a failed action that
 //! could have succeeded; by too much, time in which Pacemaker does nothing else on this node, and sometimes on both.
@@ -15,42 +15,42 @@ macro_rules! patiences {
 }
 
 patiences! {
-    /// A start, with a peer that starts at the same time: its start runs beside ours.
+    /// A start, with a peer that starts at the same time: both starts run in parallel.
     PATIENCE_WITH_A_STARTING_PEER_MS = 60_000;
     /// A start, with a peer that can only act once our start has ended. Waiting longer would block it.
     PATIENCE_WITH_A_BLOCKED_PEER_MS = 4_000;
-    /// A sole voter's start, with a peer whose machine is joining the cluster.
+    /// A sole voter's start, with a peer that is joining the cluster.
     PATIENCE_WITH_A_JOINING_PEER_MS = 15_000;
-    /// What we write, until it appears in our own CIB.
+    /// Anything that the agent writes, until it appears in its own CIB.
     PATIENCE_WITH_THE_CIB_MS = 15_000;
-    /// A start, with somebody else's listener on our ports.
+    /// A start, with another process that listens on our ports.
     PATIENCE_WITH_A_PORT_MS = 60_000;
-    /// What a start takes at least before it fails, once as many as are tried quickly have failed: what Pacemaker does between
-    /// two of them costs both nodes something.
+    /// The least time that a start takes before it fails, once as many as are tried quickly have failed. Pacemaker's work
+    /// between two failed starts costs both nodes something.
     PACE_MS = 16_000;
-    /// A vote proxy that is announced, with a term that moves, or that is not told for a moment.
+    /// A vote proxy that is announced, with a term that moves, or that etcd does not report for a moment.
     PATIENCE_WITH_A_TERM_MS = 2_000;
-    /// What comes after a vote proxy, which took 7 s at most itself, with an etcd that does not say how it stands: as it serves
-    /// again, everybody asks it at once.
+    /// The time after a vote proxy, which took 7 s at most itself, with an etcd that does not report its state. All of its
+    /// clients ask it at once when it serves again.
     PATIENCE_AFTER_A_VOTE_MS = 10_000;
     /// A plain start, with an etcd without a leader. It runs on without one and waits for its peer's vote.
     PATIENCE_FOR_A_LEADER_MS = 5_000;
     /// The same, before it looks whether the peer serves without it.
     PATIENCE_WITH_A_STALE_RECORD_MS = 1_000;
-    /// A monitor, with an etcd that does not answer, before it says so.
+    /// A monitor, with an etcd that does not answer, before the agent reports that.
     PATIENCE_WITH_A_SILENT_ETCD_MS = 12_000;
-    /// A monitor, with a container that somebody restarts behind Pacemaker: podman gives etcd 10 s to end.
+    /// A monitor, with a container that a program other than Pacemaker restarts: podman gives etcd 10 s to end.
     PATIENCE_WITH_A_RESTART_MS = 15_000;
     /// A monitor, with a learner that is almost caught up, and any action that finds a new voter, with its claim. The next
     /// monitor continues.
     PATIENCE_OF_A_MONITOR_WITH_A_LEARNER_MS = 5_000;
-    /// A post-start notification, with a learner that is catching up; monitors go on afterwards.
+    /// A post-start notification, with a learner that is catching up; monitors continue afterwards.
     PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS = 15_000;
     /// The same, with a joiner that has not answered yet.
     PATIENCE_WITH_A_JOINER_MS = 3_000;
     /// A promotion, with a learner that has no vote yet.
     PATIENCE_WITH_A_VOTE_MS = 15_000;
-    /// A stop, with the handing over of leadership, before we leave all the same.
+    /// A stop, with the handing over of leadership, before the member leaves without it.
     PATIENCE_WITH_THE_HANDOVER_MS = 2_000;
     /// A stop, with leaving in all: a peer that does not answer must not eat its time.
     PATIENCE_WITH_LEAVING_MS = 10_000;
@@ -59,8 +59,8 @@ patiences! {
     PATIENCE_WITH_AN_EARLIER_ACTION_MS = 10_000;
 }
 
-/// How many failed starts come quickly, as what stands in the way is mostly a peer that boots at the same time. Each one after
-/// them takes [`PACE_MS`].
+/// The number of failed starts that come quickly, because the obstacle is mostly a peer that boots at the same time. Each
+/// later one takes [`PACE_MS`].
 pub(super) const QUICK_FAILURES: u64 = 3;
 
 // What is kept of an action's time.
@@ -95,14 +95,14 @@ pub(super) const VOTE_PROXY_NEEDS_MS: u64 = 8_000;
 pub(super) const STOP_GRACE_S: u64 = 8;
 /// Before a force: a leaderless etcd has nothing to finish; what it has not written is covered by advancing the commit index.
 pub(super) const FORCE_GRACE_S: u64 = 1;
-/// Of a member that nobody lists: it has nothing to finish.
+/// Of a member that no list has: it has nothing to finish.
 pub(super) const LEFT_OUT_GRACE_S: u64 = 1;
 
-// How soon the next look follows. Each look asks etcd, podman and the CIB, so what takes long is looked at less often.
+// How soon the next observation follows. Each one asks etcd, podman and the CIB, so slow changes are observed less often.
 
-/// What was done is seen at once, or what comes next does not depend on it.
+/// The result is visible at once, or the next step does not depend on it.
 pub(super) const LOOK_AT_ONCE_MS: u64 = 0;
-/// An announcement to appear in the CIB: until what follows it is done nobody serves.
+/// An announcement, to appear in the CIB: until the step after it is done no etcd serves.
 pub(super) const LOOK_FOR_AN_ANNOUNCEMENT_MS: u64 = 20;
 /// Anything else that we wrote, to appear in our own CIB.
 pub(super) const LOOK_FOR_A_WRITE_MS: u64 = 50;
@@ -120,10 +120,10 @@ pub(super) const LOOK_AT_THE_PEER_MS: u64 = 200;
 pub(super) const LOOK_FOR_THE_END_MS: u64 = 200;
 /// A learner, to catch up or to answer: two polls in a row are to be apart.
 pub(super) const LOOK_AT_A_LEARNER_MS: u64 = 250;
-/// An etcd that was forced, or that somebody restarts, to be back: that takes seconds.
+/// An etcd that was forced, or that is being restarted, to be back: that takes seconds.
 pub(super) const LOOK_FOR_A_RETURN_MS: u64 = 250;
-/// What may last: an etcd that is silent, what stands in the way of a start, a refusal before its time has come.
+/// A state that may last: an etcd that is silent, an obstacle to a start, a refusal before its time has come.
 pub(super) const LOOK_AGAIN_MS: u64 = 500;
-/// How soon and how often a restored record is looked for: it takes some ten milliseconds where nobody is slow.
+/// The pause between checks for a restored record, and their number: it takes some ten milliseconds on a fast cluster.
 pub(super) const LOOK_FOR_A_RESTORED_RECORD_MS: u64 = 100;
 pub(super) const LOOKS_FOR_A_RESTORED_RECORD: u8 = 10;

@@ -1,5 +1,5 @@
-//! What is asked for, done and answered, in words: one text each, for logs, `tandem explain`, `tandem replay` and the model's
-//! stories. Of positions in a log the effects tell nothing: the evidence does.
+//! Requests, effects and answers, in words: one text each, for logs, `tandem explain`, `tandem replay` and the model's
+//! stories. The effects do not print positions in a log, because the evidence does.
 
 use std::collections::BTreeSet;
 use std::fmt;

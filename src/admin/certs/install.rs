@@ -1,4 +1,4 @@
-//! `tandem certs install`: certificates of somebody else's making, put in the place of those that etcd is run with.
+//! `tandem certs install`: certificates of another CA than our own, put in the place of those that etcd is run with.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -37,9 +37,9 @@ restarted, and shown whether etcd shows the certificate (null without one, or wh
 
 const LIMIT: u64 = 4 * 1024 * 1024;
 const MODE: u32 = 0o600;
-/// What other users may do with a file.
+/// The permissions that other users have for a file.
 const OTHERS: u32 = 0o007;
-/// How long etcd is looked at for what it shows.
+/// Time within which etcd has to show the new certificate.
 const SHOWN_WITHIN: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Puts certificates of your own in place, where both nodes could serve with them
@@ -61,7 +61,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// What was done.
+/// Report of the installation.
 #[derive(Serialize)]
 pub(super) struct Installed {
     replaced: Vec<String>,
@@ -87,7 +87,7 @@ impl Report for Installed {
     }
 }
 
-/// What was named, read.
+/// Contents of the files that were named.
 struct Named {
     bundle: Option<Read>,
     pair: Option<(Read, Read)>,
@@ -109,7 +109,8 @@ impl Named {
         Ok(Self { bundle, pair })
     }
 
-    /// What is put where, in this order: who reads a new certificate finds its key there already, and whoever trusts it.
+    /// Returns the text for each path, in this order: a reader of a new certificate finds its key there already, and its CA
+    /// among the trusted ones.
     fn places<'a>(&'a self, ca: &'a Path, server: &'a Pair) -> Vec<(&'a Path, &'a str)> {
         let bundle = self.bundle.iter().map(|bundle| (ca, bundle.text.as_str()));
         let pair = self.pair.iter().flat_map(|(cert, key)| {
@@ -126,7 +127,7 @@ fn read(file: &Path) -> Result<Read, Failure> {
     Ok(Read { file: file.to_owned(), text: Zeroizing::new(text.to_owned()) })
 }
 
-/// What this node has, and how its peer is.
+/// Certificates of this node, and the state of its peer.
 struct Site {
     node: String,
     address: IpAddr,

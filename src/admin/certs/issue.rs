@@ -36,7 +36,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// What was written.
+/// Report of the files that were written.
 #[derive(Debug, Serialize)]
 pub(super) struct Issued {
     name: String,

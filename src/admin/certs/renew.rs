@@ -41,7 +41,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// What was done.
+/// Report of the renewal.
 #[derive(Default, Serialize)]
 pub(super) struct Renewed {
     renewed: Vec<One>,
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Renewed, Failure> {
         complain(format_args!("tandem: {} is void and was deleted: the CA's key was in it", path.display()));
     }
     let files = here::files();
-    // Where Pacemaker is stopped, what is there says who this node is.
+    // Where Pacemaker is stopped, the certificate that is there names this node.
     let here = Here::find(arguments.resource.id()).ok();
     if let Some(here) = &here {
         here.must_have_own_ca()?;
@@ -122,7 +122,7 @@ fn renew(files: &Files, holder: &Holder, if_due: bool, new_key: bool, now: u64) 
     Ok(done)
 }
 
-/// Why a leaf is due for renewal, if it is.
+/// Returns why a leaf is due for renewal, if it is.
 fn due(
     files: &Files,
     leaf: Leaf,

@@ -42,7 +42,8 @@ With --json: state is done, kept (the old CA is still trusted), waiting or, with
 for, or why nothing was done; ca and ends are the new CA's name and end, or those of the one that is in use; join_file is the file for the other node, and steps
 are what was done.";
 
-/// How often it is looked, and how long.
+/// The interval between two observations. The command over ssh may take ten of them longer than the other node is waited
+/// for.
 const LOOKS: Duration = Duration::from_millis(700);
 
 /// Replaces the CA on both nodes
@@ -72,7 +73,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// Where the rotation stands.
+/// State of the rotation.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Rotated {
     pub(super) state: &'static str,
@@ -84,7 +85,7 @@ pub(super) struct Rotated {
 }
 
 impl Rotated {
-    /// What there is to know where nothing was to be done.
+    /// Returns what comes next where nothing was to be done.
     fn untouched(&self) -> String {
         self.next.as_ref().map(|next| format!("; {next}")).unwrap_or_default()
     }
@@ -222,7 +223,7 @@ pub(super) struct Way<'a> {
 }
 
 impl Way<'_> {
-    /// Goes on until all is done, or the time is over.
+    /// Continues until all is done, or the time is over.
     pub(super) fn go(&self, ca: &Authority, timeout: Duration, remote: Option<&Remote>) -> Result<Rotated, Failure> {
         let end = Deadline::after(timeout);
         let mut site = ThisNode { here: self.here };
@@ -272,12 +273,12 @@ impl Remote {
         let seconds = format!("{}s", timeout.as_secs());
         let words = ["certs", "join", "-", "--timeout", &seconds];
         let join = Zeroizing::new(join.as_bytes().to_vec());
-        // What is typed there goes on by itself, whatever becomes of this one.
+        // The command there continues by itself, whatever becomes of this one.
         let running = Running::begin(&Programs::default(), host, &words, join, None, timeout + LOOKS * 10);
         Self(running, host.to_owned())
     }
 
-    /// Why the other node's part failed, once it has.
+    /// Returns why the other node's part failed, once it has.
     fn failed(&self) -> Option<Failure> {
         let why = match self.0.ended()? {
             Ok(output) if output.code == 0 => return None,

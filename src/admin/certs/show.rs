@@ -190,7 +190,7 @@ impl Shown {
         }
     }
 
-    /// What the BMCs showed, and the authorities by which they are known.
+    /// Adds the certificates that the BMCs showed, and the authorities by which they are known.
     fn bmcs(&mut self, cluster: &Cluster) {
         let Fact::Known(configuration) = &cluster.configuration else { return };
         for device in &configuration.fence_devices {

@@ -32,7 +32,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// What was done.
+/// Report of the change.
 #[derive(Serialize)]
 pub(super) struct Advanced {
     commit_before: u64,

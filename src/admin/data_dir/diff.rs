@@ -61,7 +61,7 @@ pub(in crate::admin) struct Arguments {
 /// The word for the etcd that runs here.
 const LIVE: &str = "live";
 
-/// What was found.
+/// Result of the comparison.
 #[derive(Debug, Serialize)]
 pub(super) struct Found {
     a: Side,

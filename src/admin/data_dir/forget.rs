@@ -46,7 +46,7 @@ pub(in crate::admin) struct Arguments {
     resource: ResourceArgument,
 }
 
-/// What was deleted.
+/// Report of the deletion.
 #[derive(Debug, Serialize)]
 pub(super) struct Forgotten {
     path: PathBuf,

@@ -53,13 +53,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
     let dir = checked(&dir)?;
     let found = data_dir::read(dir)?;
     let described = data_dir::described(&dir.join("member"));
-    // Only the text tells, and looking takes locks for a moment.
+    // Only the text has it, and the check takes locks for a moment.
     let is_open = !arguments.form.json && matches!(found, DataDir::Present(_)) && data_dir::is_open(dir)?;
     let written = LastWritten(data_dir::last_written(dir));
     Ok(Shown { dir: dir.to_owned(), is_open, written, found, described })
 }
 
-/// What a data dir holds.
+/// Contents of a data dir.
 pub(super) struct Shown {
     dir: PathBuf,
     is_open: bool,

@@ -37,7 +37,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// What came of it.
+/// Report of the archive.
 #[derive(Serialize)]
 pub(super) struct Gathered {
     file: PathBuf,
@@ -46,7 +46,7 @@ pub(super) struct Gathered {
     missing: Vec<Missing>,
 }
 
-/// What could not be had.
+/// Part that could not be had.
 #[derive(Serialize)]
 struct Missing {
     name: String,

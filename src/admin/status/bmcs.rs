@@ -11,10 +11,10 @@ use crate::operate::fencing::power;
 use crate::operate::health::view;
 use crate::os::clock::Deadline;
 
-/// How long all of a status may take, and how much of it a BMC has.
+/// The time limits of a whole status, and of a BMC in it.
 const WHOLE: Duration = Duration::from_millis(4_800);
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long an answer counts while the status is asked for again and again: a BMC has few sessions.
+/// The time for which an answer counts while the status is asked for again and again: a BMC has few sessions.
 const COUNTS: Duration = Duration::from_secs(10);
 
 /// The last answers, and until when they count.

@@ -48,7 +48,7 @@ impl State {
     }
 }
 
-/// Prints the line; what would be a failure elsewhere is unknown here, as a plugin says it on stdout.
+/// Prints the line. A failure elsewhere is unknown here, because a plugin prints its result on stdout.
 pub(super) fn run(status: Result<Status, Failure>) -> Result<Exit, Failure> {
     let (line, state) = match status {
         Ok(status) => (line(&status), State::of(status.verdict)),

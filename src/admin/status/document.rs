@@ -42,10 +42,10 @@ pub(in crate::admin) struct Status {
     pub(super) nodes: Vec<Node>,
 }
 
-/// What is the same on both nodes.
+/// Facts that are the same on both nodes.
 #[derive(Debug, Serialize)]
 pub(super) struct Overall {
-    /// Whether Pacemaker runs on the node that was asked.
+    /// True if Pacemaker runs on the node that was asked.
     pub(super) pacemaker_running: Option<bool>,
     pub(super) quorum: Option<bool>,
     pub(super) waits_for_peer: Option<bool>,
@@ -70,7 +70,7 @@ pub(super) struct Node {
     pub(super) maintenance: Option<bool>,
     pub(super) pending: Option<bool>,
     pub(super) unclean: Option<bool>,
-    /// Whether it is in the partition of the node that was asked.
+    /// True if it is in the partition of the node that was asked.
     pub(super) in_partition: Option<bool>,
     /// By its BMC, where that was asked.
     pub(super) power: Option<PowerSeen>,

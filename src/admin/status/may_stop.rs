@@ -14,7 +14,7 @@ pub(super) struct Answered {
     node: String,
     may_stop: Option<bool>,
     because: Vec<String>,
-    /// What to type where it may not be stopped now.
+    /// The command to type where it may not be stopped now.
     instead: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `tandem status`: how the cluster is, asked on either node and told of both.
+//! `tandem status`: the state of the cluster, asked on either node and shown for both.
 
 mod bmcs;
 mod check;
@@ -30,7 +30,7 @@ use crate::operate::health::{Problem, Severity, Verdict};
 use crate::os::clock;
 use crate::os::output::{Painted, complain};
 
-/// How long is waited for a state unless --timeout says otherwise.
+/// The time that a wait for a state takes unless --timeout sets another one.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 const HELP: &str = "\
@@ -103,14 +103,14 @@ pub(super) struct Arguments {
     form: Form,
 }
 
-/// How often it asks again: from a second to an hour.
+/// Parses the interval of the questions: from a second to an hour.
 fn interval(text: &str) -> Result<Duration, String> {
     let read = duration(text)?;
     let is_usual = (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(&read);
     if is_usual { Ok(read) } else { Err(format!("'{text}' is not from 1s to 1h")) }
 }
 
-/// Which option an `--output` of its form cannot be together with, where that was typed too.
+/// Returns the option that an `--output` of its form cannot be combined with, where that was typed too.
 fn conflict(arguments: &Arguments) -> Option<&'static str> {
     let is_other = match arguments.output? {
         Output::Json => false,
@@ -184,7 +184,7 @@ impl Report for Refused {
     }
 }
 
-/// How the cluster is, as it is shown to people: for a report.
+/// Returns the state of the cluster as the operator sees it, for a report.
 pub(super) fn text() -> Result<String, Failure> {
     Ok(Bmcs::default().status(None)?.text())
 }

@@ -17,7 +17,7 @@ use crate::os::regular_file;
 /// Many times what it is.
 const KEPT_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Whose form.
+/// Form of the printed object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Output {
     /// The same as --json
@@ -27,7 +27,7 @@ pub(super) enum Output {
     PacemakerCluster,
 }
 
-/// Prints it, and ends as a look at the same cluster in our own form does.
+/// Prints it, and exits as the same status in our own form does.
 pub(super) fn show(cluster: &Cluster) -> Result<Exit, Failure> {
     say(object(cluster, Path::new(KEPT))?)?;
     Ok(Status::of(cluster).exit())

@@ -22,7 +22,7 @@ pub(super) const PAINTED: &Painted = &[
     ("warning", Colour::Yellow),
 ];
 
-/// What a row is called, and what it says of a node.
+/// Name of a row, and its content for a node.
 type Row = (&'static str, fn(&Status, &Node) -> String);
 
 const ROWS: [Row; 17] = [
@@ -92,7 +92,7 @@ fn table(status: &Status) -> String {
     table.set_header(std::iter::once(String::new()).chain(names));
     for (name, cell) in ROWS {
         let cells: Vec<String> = status.nodes.iter().map(|node| cell(status, node)).collect();
-        // What nobody has is no row.
+        // A row without content for either node is left out.
         if cells.iter().any(|cell| !cell.is_empty()) {
             table.add_row(std::iter::once(name.to_owned()).chain(cells));
         }
@@ -104,7 +104,7 @@ fn known(value: Option<&String>) -> String {
     value.map_or_else(|| NOT_KNOWN.to_owned(), Clone::clone)
 }
 
-/// How the cluster sees it, in a word or two.
+/// Returns the state of the machine by the cluster, in a word or two.
 pub(super) fn machine(_: &Status, node: &Node) -> String {
     let Some(online) = node.online else { return NOT_KNOWN.to_owned() };
     let mut words = vec![if online { "online" } else { "offline" }];
@@ -151,7 +151,7 @@ fn token(status: &Status, node: &Node) -> String {
     }
 }
 
-/// What its etcd is.
+/// Returns the role of its etcd.
 pub(super) fn role(status: &Status, node: &Node) -> String {
     let is_primary = status.cluster.primary.as_ref() == Some(&node.name);
     format!("{}{}", role_of_any(node), if is_primary { ", the primary" } else { "" })
@@ -224,7 +224,7 @@ fn last_fencing(status: &Status, node: &Node) -> String {
 fn certificates(status: &Status, node: &Node) -> String {
     let first = node.certificates.iter().flatten().min_by_key(|one| one.ends);
     let file = first.and_then(|first| first.file.rsplit('/').next());
-    // Where nobody told of the files, what etcd shows is known still.
+    // Where the files are unknown, the certificate that etcd shows is still known.
     let Some(Time(ends)) = first.map(|first| first.ends).or(node.etcd.certificate_ends) else {
         return NOT_KNOWN.to_owned();
     };

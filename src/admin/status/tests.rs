@@ -40,7 +40,7 @@ fn every_state_is_told_as_it_was_read() {
     }
 }
 
-/// Real clusters, as far as somebody has read what is said of them.
+/// Real clusters, as far as their texts have been reviewed.
 #[test]
 fn what_was_captured_is_told_as_it_was_read() {
     let directory = directory().join("captured");

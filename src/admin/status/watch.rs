@@ -16,10 +16,10 @@ use crate::operate::health::words::span;
 use crate::os::clock::{self, Deadline};
 use crate::os::output::{self, Painted};
 
-/// How often it is asked while something is waited for.
+/// The interval of the questions while a state is awaited.
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// What is waited for.
+/// State that is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Wanted {
     /// Two voters, and nothing that needs a human
@@ -91,7 +91,7 @@ pub(super) fn wait(
     }
 }
 
-/// Shows the status each `interval`, until nobody reads it any more.
+/// Shows the status each `interval`, until its output is closed.
 pub(super) fn watch(
     interval: Duration,
     form: Form,
@@ -121,7 +121,8 @@ fn with_clock(status: &Status, interval: Duration) -> String {
     format!("{}\n\nat {}, every {}", status.text(), status.at, span(interval.as_secs()))
 }
 
-/// What counts as a change, as a line: not how far a log or a database has grown, nor how long ago something was.
+/// Returns the parts that count as a change, as a line: not how far a log or a database has grown, nor how long ago
+/// something was.
 pub(super) fn change(status: &Status) -> String {
     let verdict = table::head(status);
     let mut parts = vec![verdict.split(':').next().unwrap_or_default().to_owned()];

@@ -1,4 +1,4 @@
-//! The part of the CIB that matters here: what Pacemaker says of the peer, and what the nodes publish.
+//! The part of the CIB that matters here: Pacemaker's view of the peer, and what the nodes publish.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,38 +10,39 @@ use serde::{Deserialize, Serialize};
 use super::{DataDir, MemberId, NodeName, Reach, Reached, RunningImage};
 use crate::base::Fact;
 
-/// How Pacemaker calls a start where it counts failures.
+/// Pacemaker's name of a start where it counts failures.
 pub const START_OPERATION: &str = "start_0";
 
 /// The part of the CIB that matters here.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker has")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Cib {
-    /// How Pacemaker sees the peer's machine.
+    /// Pacemaker's view of the peer's machine.
     pub peer_node: PeerNode,
-    /// What the peer's operation history says of its agent.
+    /// The state of the peer's agent by its operation history.
     pub peer_agent: PeerAgent,
     pub own_record: Option<PublishedState>,
-    /// Whether Pacemaker's attribute manager has this node's record still. It is asked where a boot that remembers a voter finds no
-    /// record in the CIB.
+    /// True if Pacemaker's attribute manager still has this node's record. It is asked where a boot that remembers a voter
+    /// finds no record in the CIB.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_own_record: bool,
     pub peer_record: Option<PublishedState>,
     /// The sole voter, where the cluster runs on one.
     pub standalone_node: Option<NodeName>,
     pub learner_node: Option<NodeName>,
-    /// The most forks that any node recorded for good: a node whose own data knows fewer was left behind.
+    /// The most forks that any node recorded for good: a node with data that knows fewer was left behind.
     pub lineage: Lineage,
-    /// What this node's own attribute says of that, and the peer's: two forks of one count by two authors are two histories.
+    /// The lineage in this node's own attribute, and in the peer's. Two lineages of one count by two authors are two
+    /// histories.
     #[serde(default)]
     pub own_lineage: Option<Lineage>,
     #[serde(default)]
     pub peer_lineage: Option<Lineage>,
-    /// Whether a cluster was ever recorded here: then two blank disks are a loss, not a beginning.
+    /// True if a cluster was ever recorded here: then two blank disks are a loss, not a beginning.
     pub cluster_recorded: bool,
-    /// How many starts in a row Pacemaker counted as failed on this node.
+    /// The number of starts in a row that Pacemaker counted as failed on this node.
     pub own_start_failures: u64,
-    /// How often each operation is counted as failed on this node, by Pacemaker's name for it: `start_0`, `monitor_5000`.
+    /// The failures of each operation on this node, by Pacemaker's name for it: `start_0`, `monitor_5000`.
     #[serde(default)]
     pub own_failures: BTreeMap<String, u64>,
     /// The promotion score that this node has.
@@ -57,38 +58,38 @@ pub struct Cib {
     /// The image that this node published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_image: Option<RunningImage>,
-    /// What this node shows for other programs. Not asked for where a decision was recorded before there were such attributes, and
-    /// nothing is written then.
+    /// The role that this node shows to other programs. A decision that was recorded before there were such attributes did
+    /// not ask for it, and nothing is written then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_shown: Option<ShownRole>,
-    /// What the peer's node shows: whether its etcd leads. None where it shows neither, and where its machine is not there.
+    /// True if the peer's node shows that its etcd leads. `None` where it shows neither, and where its machine is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer_leads: Option<bool>,
-    /// Whether the cluster property says that there are two voters, and since when. Nobody asked for it where a decision was
-    /// recorded before there was one, and nothing is written then.
+    /// The cluster property that records whether there are two voters, and since when. A decision that was recorded before
+    /// there was such a property did not ask for it, and nothing is written then.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub redundancy: Fact<Redundancy>,
-    /// How far the leader last said that it had reached. Not asked for where a decision was recorded before there was such a property,
-    /// and nothing is written then.
+    /// The position that the leader last published. A decision that was recorded before there was such a property did not
+    /// ask for it, and nothing is written then.
     #[serde(default, skip_serializing_if = "Fact::is_not_asked")]
     pub reached: Fact<Reached>,
-    /// The node whose data an operator chose where the histories split.
+    /// The node with the data that an operator chose where the histories split.
     #[serde(default)]
     pub primary: Option<NodeName>,
     /// The third member, outside of the pair, where an administrator named one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "guest")]
     pub third_voter: Option<ThirdVoter>,
-    /// Whether users reach this node, and the peer, by the node attribute that `reach_attribute` names.
+    /// The reachability of this node and of the peer for users, by the node attribute that `reach_attribute` names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach: Option<Box<Reach>>,
-    /// Whether Pacemaker leaves etcd's resource alone, on either node.
+    /// True if Pacemaker does not manage etcd's resource, on either node.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_maintenance: bool,
-    /// Whether the peer is on standby, or is about to shut down.
+    /// True if the peer is on standby, or is about to shut down.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub peer_leaves: bool,
-    /// What this node published for others, and what others asked of it.
+    /// The attributes that this node published for others, and what others asked of it.
     #[serde(default)]
     pub others: Others,
 }
@@ -96,9 +97,9 @@ pub struct Cib {
 /// The attributes of a node for other programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ShownRole {
-    /// Whether its etcd leads; `None` where it shows neither.
+    /// True if its etcd leads; `None` where it shows neither.
     pub leads: Option<bool>,
-    /// Whether its fence agent is to wait.
+    /// True if its fence agent is to wait.
     pub fence_wait: bool,
 }
 
@@ -109,12 +110,12 @@ pub struct ThirdVoter {
     pub name: String,
     /// Empty where the property is not understood.
     pub peer_url: String,
-    /// Written down before it may vote. Data that is read offline tells members by nothing else.
+    /// The member's id, written down before it may vote. Data that is read offline identifies members only by their ids.
     pub id: Option<MemberId>,
 }
 
 impl Cib {
-    /// What is known of the peer's machine: see [`PeerNode::as_confirmed_by`].
+    /// Returns the confirmed state of the peer's machine: see [`PeerNode::as_confirmed_by`].
     pub fn peer_machine(&self) -> PeerNode {
         self.peer_node.as_confirmed_by(self.peer_agent)
     }
@@ -126,11 +127,11 @@ impl Cib {
 }
 
 impl PeerNode {
-    /// What is known of a machine whose agent's history is `agent`: `Down` only where that is confirmed.
+    /// Returns the confirmed state of a machine with the agent history `agent`: `Down` only where that is confirmed.
     ///
-    /// A machine is expected to be down as soon as it asks to shut down, and its resources run on until they are stopped: a
-    /// network that parts then leaves both nodes with that word about the other. So Pacemaker's scheduler fences a machine
-    /// that is gone as expected where its history shows a resource that was not stopped. A clean shutdown leaves the
+    /// Pacemaker expects a machine to be down as soon as it asks to shut down, and its resources run until they are stopped.
+    /// A network that parts meanwhile leaves both nodes with that state of the other. So Pacemaker's scheduler fences a
+    /// machine that is gone as expected where its history shows a resource that was not stopped. A clean shutdown leaves the
     /// successful stop in the history, and fencing erases it.
     #[must_use]
     pub fn as_confirmed_by(self, agent: PeerAgent) -> Self {
@@ -140,8 +141,8 @@ impl PeerNode {
         }
     }
 
-    /// Whether asking its etcd is in vain: the machine is off, or nobody knows what has become of it, and a machine that is
-    /// off does not even refuse. One that left as expected while its agent's history shows an etcd may serve on, as where
+    /// Returns whether asking its etcd is in vain, because the machine is off or its state is unknown; a machine that is off
+    /// does not even refuse. One that left as expected while its agent's history shows an etcd may still serve, as where
     /// Pacemaker ended in maintenance.
     pub fn is_beyond_asking(self, agent: PeerAgent) -> bool {
         match self {
@@ -159,15 +160,16 @@ pub struct Others {
     /// The address and the revision that this node published last.
     pub node_ip: Option<String>,
     pub revision: Option<u64>,
+    /// `force_new_cluster` on this node and on the peer: an operator, or a program of the operator, chooses the data that
+    /// wins.
     /// The UUID of its machine that this node published last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_uuid: Option<String>,
-    /// `force_new_cluster` on this node and on the peer: an operator, or a program on his behalf, says whose data wins.
     pub force_on_me: bool,
     pub force_on_peer: bool,
     /// `restart_no_leave`: the next stop is half of a restart.
     pub restart_no_leave: bool,
-    /// `member_removal_lock`: since when this node says that it left the member list.
+    /// `member_removal_lock`: the time at which this node published that it left the member list.
     pub removal_lock: Option<String>,
 }
 
@@ -187,7 +189,7 @@ impl fmt::Display for ThirdVoter {
 }
 
 impl ThirdVoter {
-    /// Whoever wrote something else there named somebody all the same: it is a third voter at an address that is not known.
+    /// Parses the property. A text of another form still names a member: it is a third voter at an unknown address.
     pub fn parse(text: &str) -> Self {
         let (place, id) = text.trim().split_once(' ').map_or((text.trim(), None), |(place, id)| (place, Some(id)));
         let id = id.map(|id| u64::from_str_radix(id.trim(), 16));
@@ -200,7 +202,7 @@ impl ThirdVoter {
     }
 }
 
-/// How Pacemaker sees the peer's machine.
+/// State of the peer's machine as Pacemaker has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerNode {
@@ -216,7 +218,7 @@ pub enum PeerNode {
     NeverSeen,
 }
 
-/// What the peer's operation history says of its agent.
+/// State of the peer's agent by its operation history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PeerAgent {
@@ -232,7 +234,8 @@ pub enum PeerAgent {
     NoHistory,
 }
 
-/// What a node publishes about its data when it starts, in one write, and takes back by leaving the membership.
+/// Record of a node about its data. The node publishes it in one write when it starts, and takes it back by leaving the
+/// membership.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of its own in a format that lasts")]
 pub struct PublishedState {
@@ -240,21 +243,21 @@ pub struct PublishedState {
     pub boot_id: String,
     pub disk: DataDir,
     pub lineage: Lineage,
-    /// Whether this node reserves the right to run standalone: it was a running voter in this boot and did not give
-    /// that up by a stop. While it claims, only fencing (which ends its boot) lets the peer go on without it.
+    /// True if this node reserves the right to run standalone: it was a running voter in this boot and did not give that up
+    /// by a stop. While it claims, only fencing (which ends its boot) lets the peer continue without it.
     pub claims: bool,
-    /// Whether this node has backed its data up to join the peer's cluster, and has nothing of that cluster yet: what
-    /// it went on with alone before was given up for the peer's history.
+    /// True if this node has backed its data up to join the peer's cluster, and has nothing of that cluster yet. Its former
+    /// history was given up for the peer's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub joins: bool,
-    /// Whether an operator gave the peer up by name for this history: see [`super::Note::gave_up`].
+    /// True if an operator gave the peer up by name for this history: see [`super::Note::gave_up`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gave_up: bool,
-    /// Whether this member may have asked the peer to remove it: the peer may be the only voter since.
+    /// True if this member may have asked the peer to remove it: the peer may be the only voter since.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left: bool,
-    /// Tells this write from every earlier one of this boot. Pacemaker applies what is written in one order on all nodes,
-    /// so who finds it in his own CIB finds there all that was written before it, too.
+    /// Distinguishes this write from every earlier one of this boot. Pacemaker applies writes in one order on all nodes. A
+    /// node that finds this number in its own CIB also finds all that was written before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nonce: Option<u64>,
     /// The last revision in the database, as its node read it when it published this. For events, and deciding nothing.
@@ -293,16 +296,16 @@ impl PublishedState {
     }
 }
 
-/// How often a new cluster was forced in this history, and by whom last: it tells a fork of the history where ids,
-/// terms and indexes can be equal.
+/// Number of times that a new cluster was forced in this history, and the node that forced it last. It identifies a fork of
+/// the history where ids, terms and indexes can be equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Lineage {
     pub forks: u64,
     pub by: NodeName,
 }
 
-/// Whether two voters exist that both have started, and since when: what the cluster remembers of it through every reboot, the
-/// same on both nodes.
+/// Record of whether two started voters exist, and since when. The cluster remembers it through every reboot, the same on
+/// both nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Redundancy {
     pub is_redundant: bool,
@@ -335,7 +338,7 @@ const REDUNDANT: &str = "redundant";
 const ALONE: &str = "alone";
 
 impl Lineage {
-    /// Whether this lineage has more forks than `other`, or as many of which the last was made by another node.
+    /// Returns whether this lineage has more forks than `other`, or as many of which the last was made by another node.
     pub fn is_beyond(&self, other: &Self) -> bool {
         self.forks > other.forks || (self.forks == other.forks && self.by != other.by)
     }

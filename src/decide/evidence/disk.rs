@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// What a data dir holds.
+/// Content of a data dir.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DataDir {
     /// Nothing: etcd would begin as a new member.
@@ -13,17 +13,17 @@ pub enum DataDir {
     Present(History),
     /// Something that etcd does not start from: half a data dir, or a damaged one.
     Broken {
-        /// What is wrong, for people.
+        /// The damage, for operators.
         why: String,
     },
 }
 
-/// How far a member's data reaches and whom it names as members.
+/// End of a member's data, and the members that it names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct History {
     /// The cluster's id. Forcing a new cluster keeps it: equal ids do not prove equal histories.
     pub cluster_id: u64,
-    /// The member whose data this is.
+    /// The member that the data belongs to.
     pub member_id: u64,
     /// The term of the last entry of the log. Of two logs, the one with the higher last term is newer; with equal
     /// terms, the one with the higher last index.
@@ -32,25 +32,25 @@ pub struct History {
     pub last_index: u64,
     /// Up to where this member knew the log to be committed when it last wrote that down.
     pub commit_index: u64,
-    /// The voting members in the newest configuration in the log, committed or not; but who is removed from among three or more
-    /// voters counts until that is known to be committed.
+    /// The voting members in the newest configuration in the log, committed or not. A member removed from among three or
+    /// more voters counts until that removal is known to be committed.
     pub voters: BTreeSet<u64>,
     /// The learners in that configuration.
     pub learners: BTreeSet<u64>,
-    /// Whether the log holds this member's removal, committed or not; from among three or more voters a committed one. It cannot
-    /// be undone: etcd never takes a removed id again.
+    /// True if the log holds this member's removal, committed or not; from among three or more voters a committed one. It
+    /// cannot be undone: etcd never takes a removed id again.
     pub has_left: bool,
-    /// The log index up to which the database was written, where the log ends before it: the disk has lost the log's end.
-    /// A plain start goes on from that; a forced one (of etcd 3.5.22 and 3.6.1 and later) counts up to here as committed,
+    /// The log index up to which the database was written, where the log ends before it: the disk has lost the log's end. A
+    /// plain start continues from that. A forced one (of etcd 3.5.22 and 3.6.1 and later) counts up to here as committed,
     /// and leaves a log that no etcd reads any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_ahead: Option<u64>,
-    /// What etcd repairs or skips when it starts, such as a torn tail; for people, and normally empty.
+    /// Damage that etcd repairs or skips when it starts, such as a torn tail; for operators, and normally empty.
     pub damage: Vec<String>,
 }
 
 impl History {
-    /// Whether this member may vote by the newest configuration that it holds.
+    /// Returns whether this member may vote by the newest configuration that it holds.
     pub fn is_voter(&self) -> bool {
         !self.has_left && self.voters.contains(&self.member_id)
     }
@@ -67,7 +67,7 @@ pub struct Room {
 /// Data that was backed up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Backup {
-    /// Its directory's name, beside `member`.
+    /// Its directory's name, next to `member`.
     pub name: String,
     pub bytes: u64,
 }

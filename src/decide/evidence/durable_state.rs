@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{DataEnd, HandOver, Lineage, LogPosition, MemberId, NodeName};
 
-/// The durable note beside the data dir.
+/// Durable note next to the data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DurableState {
     pub lineage: Lineage,
@@ -17,8 +17,8 @@ pub struct DurableState {
     pub alone_revision: Option<u64>,
     /// Set before this member leaves the member list.
     pub left_at: Option<LogPosition>,
-    /// Set when this node runs standalone at an operator's confirmation, which gave the peer's own history up by name:
-    /// when the peer comes back with one, nobody has to choose between the two any more.
+    /// Set when this node runs standalone at an operator's confirmation, which gave the peer's own history up by name. When
+    /// the peer comes back with one, the operator does not have to choose between the two again.
     #[serde(default)]
     pub gave_up: bool,
     /// Set when this node joins, until it votes again: what was backed up meanwhile may be the last copy but one.
@@ -41,29 +41,30 @@ pub struct DataOwner {
     pub node: NodeName,
 }
 
-/// What this boot remembers of its etcd; gone after a reboot, by being kept where no reboot reaches.
+/// Memory of this boot about its etcd, kept where no reboot preserves it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootState {
     pub boot_id: String,
-    /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop
-    /// that the peer could see. While it stands, and the claim in the CIB with it, the peer cannot have run standalone:
-    /// see [`super::Evidence::running_voter`].
+    /// Set once our etcd, as a voter of a cluster with a leader, has been seen in this boot; taken back by a stop that the
+    /// peer could see. While it is set, and the claim is in the CIB, the peer cannot have run standalone: see
+    /// [`super::Evidence::running_voter`].
     pub voter: Option<RunningVoter>,
-    /// Whether Pacemaker promoted this instance.
+    /// True if Pacemaker promoted this instance.
     pub promoted: bool,
-    /// How many failed starts Pacemaker had counted when our etcd last served.
+    /// The number of failed starts that Pacemaker had counted when our etcd last served.
     #[serde(default)]
     pub start_failures: u64,
-    /// Whether a vote was cast in vain for a peer that is off, and etcd is to be restarted instead; until it serves again.
+    /// True if a vote was cast in vain for a peer that is off, and etcd is to be restarted instead; until it serves again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_vain: bool,
-    /// Where the data ended at the last stop of this boot.
+    /// The end of the data at the last stop of this boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<DataEnd>,
     /// A hand-over of leadership that is due, on the leader's node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<HandOver>,
-    /// When this node's etcd was first seen without a leader next to a primary that is to have the lead, in seconds since this boot.
+    /// Time at which this node's etcd was first seen without a leader next to a primary that is to have the lead, in seconds
+    /// since this boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaderless_since_s: Option<u32>,
 }
@@ -92,7 +93,7 @@ pub struct Confirmation {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
-    /// Whether the operator accepts that the lost node ran standalone, and that those writes are lost.
+    /// True if the operator accepts that the lost node ran standalone, and that those writes are lost.
     pub accept_loss: bool,
 }
 
@@ -102,9 +103,9 @@ pub struct RunningVoter {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub lineage: Lineage,
-    /// Whether it was the only voter.
+    /// True if it was the only voter.
     pub sole: bool,
-    /// Whether a majority of three or more could acknowledge without it: then it proves nothing of what it holds.
+    /// True if a majority of three or more could acknowledge without it: then it proves nothing of what it holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub among_many: bool,
 }

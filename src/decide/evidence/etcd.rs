@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{LogPosition, MemberId, NodeAddress, Version};
 
-/// A container that runs, as podman tells of it.
+/// Running container, as podman reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Found {
     pub id: String,
@@ -16,22 +16,22 @@ pub struct Found {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Container {
     pub running: bool,
-    /// Where it is not running: its exit code and the last thing that etcd said.
+    /// Its exit code and etcd's last log line, where it is not running.
     pub exit: Option<String>,
-    /// Where etcd broke down by itself, and names nothing around its data as the cause: when that was, as podman has it.
+    /// The time, as podman has it, at which etcd broke down by itself without a cause around its data.
     #[serde(default)]
     pub broke_down_at: Option<String>,
-    /// Where etcd ended with success because its member was removed, as it said.
+    /// True where etcd ended with success because its member was removed, as its log shows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
-    /// Where only podman could tell that it runs: what the agent is to write down of it. It decides nothing.
+    /// Set where only podman showed that it runs: the agent is to write this down. It decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<Found>,
-    /// Whether its configuration file would force a new cluster at the next start.
+    /// True if its configuration file would force a new cluster at the next start.
     pub forces_new_cluster: bool,
 }
 
-/// What an etcd answers about itself.
+/// Answers of an etcd about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Etcd {
     pub cluster_id: u64,
@@ -44,7 +44,7 @@ pub struct Etcd {
     pub is_learner: bool,
     /// Empty where it is a learner: those do not answer that question.
     pub members: Vec<Member>,
-    /// How large its database is.
+    /// The size of its database, in bytes.
     #[serde(default)]
     pub db_bytes: u64,
     /// Alarms and errors that it reports, in its words.
@@ -56,11 +56,11 @@ pub struct Etcd {
 pub struct NoPermission {
     /// The user that etcd takes this agent for; `None` where its certificate has no name.
     pub user: Option<String>,
-    /// Whether no majority confirmed a read that it was asked for, which it tries before it looks who asks.
+    /// True if no majority confirmed a read. etcd tries that before it checks the permission.
     pub leaderless: bool,
 }
 
-/// What an etcd without a leader tells all the same: its own state, and the list that it has applied.
+/// State of an etcd without a leader: its own, and the list that it has applied.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Leaderless {
     pub cluster_id: u64,
@@ -83,12 +83,12 @@ pub struct Member {
 }
 
 impl Member {
-    /// Whether this entry is the node at `address`: by its peer URL, exactly.
+    /// Returns whether this entry is the node at `address`: by its peer URL, exactly.
     pub fn is_at(&self, address: &NodeAddress) -> bool {
         self.peer_urls.contains(&address.peer_url)
     }
 
-    /// Whether the member has ever started.
+    /// Returns whether the member has ever started.
     pub fn has_started(&self) -> bool {
         !self.name.is_empty()
     }
@@ -112,7 +112,7 @@ impl Etcd {
         self.members.iter().filter(|member| !member.is_learner)
     }
 
-    /// Whether its member list has one voter.
+    /// Returns whether its member list has one voter.
     pub fn has_one_voter(&self) -> bool {
         self.voters().count() == 1
     }
@@ -122,17 +122,17 @@ impl Etcd {
         self.voters().count() > 2
     }
 
-    /// Whether two voters are in its member list that have both started.
+    /// Returns whether its member list has two voters that have both started.
     pub fn is_redundant(&self) -> bool {
         self.voters().filter(|member| member.has_started()).count() > 1
     }
 
-    /// Whether it can accept writes, as far as it knows.
+    /// Returns whether it can accept writes, as far as it knows.
     pub fn is_voter_with_leader(&self) -> bool {
         !self.is_learner && self.leader.is_some()
     }
 
-    /// Whether it leads.
+    /// Returns whether it leads.
     pub fn leads(&self) -> bool {
         self.leader == Some(self.member_id)
     }
@@ -142,7 +142,7 @@ impl Etcd {
         self.members.iter().find(|member| member.is_at(address))
     }
 
-    /// How far its log reaches.
+    /// Returns the end of its log.
     pub fn position(&self) -> LogPosition {
         LogPosition { term: self.term, index: self.index }
     }

@@ -11,10 +11,10 @@ pub struct Leading {
     /// The node that is to lead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<NodeName>,
-    /// Whether leadership goes back to it.
+    /// True if leadership goes back to it.
     #[serde(default)]
     pub failback: bool,
-    /// Whether its history continues where two histories meet (`two_histories=primary`).
+    /// True if its history continues where two histories meet (`two_histories=primary`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keeps_its_history: bool,
     /// For how many seconds the primary has to be well before that.
@@ -33,14 +33,14 @@ pub struct Leading {
     pub boot_s: u32,
 }
 
-/// Whether users reach this node, and the peer, as a detector has it; absent where it has nothing.
+/// Reachability of this node and of the peer for users, as a detector has it; absent where it has nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reach {
     pub own: Fact<bool>,
     pub peer: Fact<bool>,
 }
 
-/// Why leadership is to move.
+/// Cause for moving leadership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -50,13 +50,13 @@ pub enum Cause {
     Reach,
 }
 
-/// What a leader remembers of a hand-over that is due: nothing has obstructed it since then.
+/// Memory of a leader about a hand-over that is due: nothing has obstructed it since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HandOver {
     pub cause: Cause,
-    /// When that was first seen, or the last try was made, in seconds since this boot.
+    /// Time at which that was first seen, or the last try was made, in seconds since this boot.
     pub since_s: u32,
-    /// How many tries were in vain.
+    /// The number of tries in vain.
     #[serde(default)]
     pub tries: u8,
 }

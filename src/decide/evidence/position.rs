@@ -14,13 +14,13 @@ pub struct LogPosition {
     pub index: u64,
 }
 
-/// Where one member's data ended.
+/// End of one member's data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DataEnd {
     pub cluster_id: u64,
     pub member_id: MemberId,
     pub position: LogPosition,
-    /// Whether etcd had died since it served last, so that other data may have been put there before this end was read.
+    /// True if etcd had died since it served last, so that other data may have been put there before this end was read.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub found_dead: bool,
 }
@@ -29,10 +29,10 @@ pub struct DataEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Reached {
     pub cluster_id: u64,
-    /// How many forks the history had then.
+    /// The number of forks that the history had then.
     pub forks: u64,
     pub position: LogPosition,
-    /// Whether two voters had it.
+    /// True if two voters had it.
     pub is_redundant: bool,
 }
 

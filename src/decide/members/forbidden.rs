@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::decide::may_stop::{Doubt, Hindrance};
 
-/// What a rule says against it.
+/// Rule that forbids a step, with its facts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Forbidden {
     TooMany {
@@ -19,7 +19,7 @@ pub enum Forbidden {
         member: String,
         why: String,
     },
-    /// A third voter beside a pair of which one half votes.
+    /// A third voter next to a pair of which one half votes.
     HalfAPair,
     NoReplacement {
         member: String,
@@ -107,7 +107,7 @@ pub enum Forbidden {
         given: String,
         member: String,
     },
-    /// What `may_stop` says.
+    /// The refusal of `may_stop`.
     MayNotStop(Hindrance),
     StopUnknown(Doubt),
 }
@@ -143,7 +143,7 @@ impl Forbidden {
         }
     }
 
-    /// Whether it passes by itself, so that waiting helps.
+    /// Returns whether the obstacle passes by itself, so that waiting helps.
     pub fn passes(&self) -> bool {
         matches!(
             self,
@@ -157,7 +157,7 @@ impl Forbidden {
         )
     }
 
-    /// What to type, or to wait for.
+    /// Returns what to type, or to wait for.
     pub fn instead(&self) -> String {
         match self {
             Self::TooMany { is_pair: true, .. } => {

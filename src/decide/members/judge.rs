@@ -6,7 +6,7 @@ use crate::decide::evidence::{MemberId, NodeName};
 /// A step that may be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// Whether it may be taken only because of an operator's word, which is used up by it.
+    /// True if the step may be taken only because of an operator's confirmation, which is used up by it.
     pub uses_word: bool,
 }
 
@@ -28,12 +28,12 @@ pub fn judge(
     }
 }
 
-/// What the learner `id` lacks for a promotion, whatever the others are like: M7.
+/// Returns what the learner `id` lacks for a promotion, whatever the state of the others: M7.
 pub(super) fn judge_learner(membership: &Membership, id: MemberId) -> Result<(), Forbidden> {
     Look { membership, replaced: None }.learner(id).map(drop)
 }
 
-/// Whether a majority could commit anything now: M11.
+/// Judges whether a majority could commit anything now: M11.
 pub(super) fn judge_majority(membership: &Membership) -> Result<(), Forbidden> {
     Look { membership, replaced: None }.quorum()
 }
@@ -177,7 +177,7 @@ impl<'a> Look<'a> {
         self.membership.member(id).ok_or_else(|| Forbidden::NotListed { member: format!("member {id:x}") })
     }
 
-    /// M11, where everybody was asked: M12.
+    /// Judges M11, and M12 where every member was asked.
     fn quorum(&self) -> Result<(), Forbidden> {
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
         let is_pair = self.membership.is_pair;
@@ -206,7 +206,8 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// M3 of a third voter, which has no node: beside half a pair it would be a second one, whose loss no agent makes up for.
+    /// Judges M3 of a third voter, which has no node. Next to half a pair it would be a second member that no agent replaces
+    /// when it is lost.
     fn pair_is_complete(&self, node: Option<&NodeName>) -> Result<(), Forbidden> {
         let voting = self.membership.voters().filter(|voter| voter.node.is_some()).count();
         if self.membership.third_voter && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
@@ -223,7 +224,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    /// M12: a voter of which nobody knows, but `except`.
+    /// Judges M12: a voter of unknown health, except `except`.
     fn unknown(&self, except: Option<MemberId>) -> Result<(), Forbidden> {
         for voter in self.membership.voters().filter(|voter| Some(voter.id) != except) {
             if let Health::Unknown(why) = &voter.health {
@@ -234,7 +235,8 @@ impl<'a> Look<'a> {
     }
 }
 
-/// A learner that somebody may be starting just now is not unhealthy yet.
+/// Returns whether the member is a learner that has not started yet. Such a learner is not unhealthy, because it may be
+/// starting just now.
 fn is_new(member: &Member) -> bool {
     member.is_learner && !member.has_started()
 }

@@ -1,24 +1,24 @@
 //! The members of an etcd of any size, and which change of them may be made now: rules M1 to M14.
 //!
-//! etcd itself checks little: of two healthy voters it lets either be removed, and it promotes a learner at 90 % of its leader's
-//! index. A program asks these rules instead, before each single step and with a look of its own, so that a fact that has changed
-//! since the last step is seen.
+//! etcd itself checks little: of two healthy voters it lets either be removed, and it promotes a learner at 90 % of its
+//! leader's index. A program asks these rules instead, before each single step and with an observation of its own, so that a
+//! fact that has changed since the last step is seen.
 //!
-//! | rule | says |
+//! | rule | content |
 //! |---|---|
 //! | M1 | never more members than wanted, and one more while one is replaced; none more in a pair |
 //! | M2 | a new member is a learner, and there is one at a time |
-//! | M3 | nothing is added or promoted beside an unhealthy voter, but the one that is to be replaced; nor a third voter beside half a pair |
-//! | M4 | a healthy voter goes only once its replacement votes, or at an operator's word |
+//! | M3 | nothing is added or promoted next to an unhealthy voter, except the one to be replaced; nor a third voter next to half a pair |
+//! | M4 | a healthy voter goes only once its replacement votes, or at an operator's confirmation |
 //! | M5 | a majority commits the change, and the healthy voters are a majority afterwards |
 //! | M6 | unhealthy members go before healthy ones, and before what replaces them is listed |
-//! | M7 | promoted is who has started, has caught up in two looks, and whose Machine stays |
-//! | M8 | a learner goes at once if nobody waits for it |
+//! | M7 | a learner is promoted that has started, has caught up in two observations, and has a Machine that stays |
+//! | M8 | a learner goes at once if no change waits for it |
 //! | M9 | one change at a time: a lock, a list that a majority confirmed, and the last change applied everywhere |
 //! | M10 | never the last voter, and no leader before it handed over |
 //! | M11 | without a leader or a majority nothing is tried |
 //! | M12 | what is not known is neither healthy nor gone |
-//! | M13 | an operator's word is for one member and one change |
+//! | M13 | an operator's confirmation is for one member and one change |
 //! | M14 | stopping a node: `super::may_stop` has it, for whatever asks |
 
 mod forbidden;
@@ -31,25 +31,25 @@ pub use next::{Leaves, Next, leaves, next};
 
 use super::evidence::{MemberId, NodeName};
 
-/// An etcd's members, as they were asked in one look.
+/// Members of an etcd, as one observation found them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Membership {
     pub members: Vec<Member>,
     pub leader: Option<MemberId>,
-    /// Whether the list was read where a majority had confirmed a read just before: etcd answers it from its own memory.
+    /// True if a majority confirmed a read just before the list was read: etcd answers the list from its own memory.
     pub is_confirmed: bool,
-    /// How many voters there are to be.
+    /// The number of voters that there are to be.
     pub wanted: usize,
-    /// Whether these are the two members that Pacemaker keeps.
+    /// True if these are the two members that Pacemaker keeps.
     pub is_pair: bool,
-    /// Somebody's change that is under way, in his words.
+    /// The change that another program or an operator has under way, in that program's words.
     pub change: Option<String>,
-    /// How many entries a learner may lack when it is promoted.
+    /// The largest number of entries that a learner may lack when it is promoted.
     pub promote_max_lag: u64,
-    /// Whether voters' Machines carry a hook that holds their deletion up.
+    /// True if voters' Machines carry a hook that holds their deletion up.
     pub uses_hooks: bool,
-    /// Whether a third voter, outside of the pair, is to be, or is.
+    /// True if there is a third voter, outside of the pair, or is to be one.
     pub third_voter: bool,
 }
 
@@ -59,23 +59,23 @@ pub struct Member {
     pub id: MemberId,
     /// Empty where it never started.
     pub name: String,
-    /// Where it runs, where nodes have names.
+    /// The node that it runs on, where nodes have names.
     pub node: Option<NodeName>,
     pub peer_urls: Vec<String>,
     pub is_learner: bool,
     pub health: Health,
-    /// How many entries it lacks of what the leader has, in this look and in the one before.
+    /// The number of entries that it lacks of the leader's, in this observation and in the one before.
     pub lag: Option<u64>,
     pub lag_before: Option<u64>,
-    /// Whether it has applied the list that is judged; `None` of one that does not answer that question.
+    /// True if it has applied the list that is judged; `None` of one that does not answer that question.
     pub knows_the_list: Option<bool>,
     pub machine: MachineState,
     /// At an address of no node that is known.
     pub is_strange: bool,
 }
 
-/// How a member is: healthy is who answered in time, in this cluster, with this leader, without an alarm that its data is
-/// corrupt, and, of voters, with a read that a majority confirmed.
+/// State of a member. A healthy member answers in time, in this cluster and with this leader, and has no alarm that its data
+/// is corrupt. A healthy voter also answers a read that a majority confirmed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health {
     Yes,
@@ -91,21 +91,21 @@ impl Default for Health {
     }
 }
 
-/// What is known of the Machine under a member.
+/// State of the Machine under a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum MachineState {
     /// Nothing here makes or deletes Machines.
     #[default]
     None,
     Stays {
-        /// Whether its deletion waits for the member.
+        /// True if its deletion waits for the member.
         is_protected: bool,
     },
     BeingDeleted,
     Unknown(String),
 }
 
-/// What somebody wants.
+/// Change that an operator or a program wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     Remove(MemberId),
@@ -134,7 +134,7 @@ pub enum MemberStep {
     Remove(MemberId),
 }
 
-/// What an operator said beforehand, for one change.
+/// Confirmations that an operator gave beforehand, for one change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     /// The member that may go although it is healthy and nothing replaces it.
@@ -175,12 +175,13 @@ impl Membership {
         (is_down && self.has_third_voter()).then(remove)
     }
 
-    /// How many voters are healthy.
+    /// Returns the number of healthy voters.
     pub fn healthy(&self) -> usize {
         self.voters().filter(|member| member.is_healthy()).count()
     }
 
-    /// How many members there may be: one more than wanted while one is replaced, and in a pair each node has one place.
+    /// Returns the largest number of members: one more than wanted while one is replaced, and in a pair each node has one
+    /// place.
     pub fn room(&self) -> usize {
         if self.is_pair { self.wanted } else { self.wanted.saturating_add(1) }
     }
@@ -200,7 +201,7 @@ impl Member {
         self.health == Health::Yes
     }
 
-    /// As sentences call it: by its node, its name, or as a last resort its id.
+    /// Returns the name that sentences use: the node, the member's name, or as a last resort its id.
     pub fn shown(&self) -> String {
         match &self.node {
             Some(node) => node.clone(),
@@ -210,7 +211,7 @@ impl Member {
     }
 }
 
-/// How many of so many voters are a majority.
+/// Returns the number of voters that are a majority of so many.
 pub fn quorum(voters: usize) -> usize {
     voters / 2 + 1
 }

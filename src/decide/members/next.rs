@@ -1,32 +1,32 @@
-//! The next step towards a wish. It is asked anew before each, with a look of its own: whoever is killed in between and called
-//! again goes on where it stands.
+//! The next step towards a wish. A program asks for it anew before each step, with an observation of its own. So a program
+//! that was killed in between continues from the state that it finds.
 
 use super::judge::{judge_learner, judge_majority};
 use super::{Forbidden, Health, MemberStep, Membership, Newcomer, Passed, Wish, Words, judge};
 use crate::decide::evidence::MemberId;
 
-/// What is to be done.
+/// Step to take, or the reason that there is none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing is left to do.
     Done,
     Step(MemberStep, Passed),
-    /// Nothing may be done now; [`Forbidden::passes`] says whether waiting helps.
+    /// Nothing may be done now; [`Forbidden::passes`] returns whether waiting helps.
     Forbidden(Forbidden),
 }
 
-/// When the old member of a replacement goes.
+/// Point at which the old member of a replacement leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaves {
-    /// Before its replacement is listed: etcd lists no learner beside a voter that is down.
+    /// Before its replacement is listed: etcd lists no learner next to a voter that is down.
     First,
-    /// As soon as its replacement could vote: beside a dead one, one voter more would be one more that must not fail.
+    /// Just before its replacement is promoted: next to a dead voter, one more voter would be one more that must not fail.
     BeforeTheVote,
     /// Once its replacement votes.
     Last,
 }
 
-/// When `old` goes, which `new` replaces. What is not known of it counts as health here: it stays.
+/// Returns when `old`, which `new` replaces, leaves. Unknown health counts as health here: the member stays.
 pub fn leaves(membership: &Membership, old: MemberId, new: &Newcomer) -> Leaves {
     let is_sick = membership.member(old).is_some_and(|member| matches!(member.health, Health::No(_)));
     match membership.at(&new.peer_url) {

@@ -1,4 +1,4 @@
-//! The words of a refusal: what stands in the way, and what resolves it.
+//! The words of a refusal: the obstacle, and what resolves it.
 
 use std::fmt;
 

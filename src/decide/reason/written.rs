@@ -5,7 +5,8 @@ use std::fmt;
 use crate::base::utc;
 use crate::decide::evidence::LogPosition;
 
-/// A place in a log, behind its word; nothing where it is not known, as an etcd without a leader may not tell it.
+/// Place in a log, behind its word. It prints nothing where the place is not known, because an etcd without a leader may not
+/// report it.
 pub(super) struct At(pub(super) &'static str, pub(super) LogPosition);
 
 impl fmt::Display for At {

@@ -1,4 +1,4 @@
-//! Before a node runs standalone it says so, for good: in its note, and in the CIB.
+//! Before a node runs standalone it announces that for good: in its note, and in the CIB.
 
 use super::proof::{self, is_confirmed, note_unreadable};
 use super::vote;
@@ -51,7 +51,8 @@ fn given_up(evidence: &Evidence, note: &DurableState) -> Option<Effect> {
     is_less.then_some(Effect::SetReached(chosen))
 }
 
-/// The announcement claims anew. A memory whose claim was lost is forgotten before that, or it would count as a proof again.
+/// Returns the effect that forgets a memory without its claim. The announcement claims anew, and such a memory would then
+/// count as a proof again.
 fn forgotten_voter(evidence: &Evidence) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|memory| memory.voter.is_some())?;
     let is_void = evidence.running_voter().is_none();
@@ -77,7 +78,7 @@ fn announced_note(evidence: &Evidence) -> Option<DurableState> {
     // Above every fork that anyone recorded: where an operator gave those up, ours is the history that counts.
     let known = evidence.cib.known().map_or(0, |cib| cib.lineage.forks).max(note.lineage.forks);
     let lineage = Lineage { forks: known + 1, by: evidence.me.name.clone() };
-    // A word that stands is about this very announcement, and names the peer.
+    // A confirmation that is still there is about this very announcement, and names the peer.
     let gave_up = is_confirmed(evidence);
     let (alone_since, of) = (Some(position), evidence.own_data());
     // The act that writes it measures the revision.
@@ -109,7 +110,7 @@ fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     told.voters().map(|member| member.id).find(|id| *id != told.member_id)
 }
 
-/// Our record, with the fork that was announced; `nonce` makes it a write that can be told from every other.
+/// Returns our record with the fork that was announced. `nonce` distinguishes this write from every other.
 pub(super) fn announced_record(evidence: &Evidence, note: &DurableState, nonce: Option<u64>) -> Option<Effect> {
     let record = evidence.cib.known()?.own_record.clone().or_else(|| evidence.published_state())?;
     let (lineage, gave_up) = (note.lineage.clone(), note.gave_up);
@@ -120,23 +121,24 @@ pub(super) fn announcement_is_seen(evidence: &Evidence) -> bool {
     is_named(evidence) && evidence.own_lineage().is_some_and(|own| is_told(evidence, &own))
 }
 
-/// Whether the CIB has this lineage as ours.
+/// Returns whether the CIB has this lineage as ours.
 fn is_told(evidence: &Evidence, lineage: &Lineage) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.lineage == *lineage)
 }
 
-/// Whether the CIB names this node as the sole voter.
+/// Returns whether the CIB names this node as the sole voter.
 fn is_named(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.standalone_node.as_ref() == Some(&evidence.me.name))
 }
 
-/// Whether it is seen, and with it the record of this nonce, which was published after it.
+/// Returns whether the CIB shows the announcement, and with it the record of this nonce, which was published after it.
 pub(super) fn came_back(evidence: &Evidence, nonce: u64) -> bool {
     let own_record = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     own_record.is_some_and(|record| record.nonce == Some(nonce)) && announcement_is_seen(evidence)
 }
 
-/// Whether this node has announced that it runs standalone, and not taken it back. Where the note cannot be read it may have.
+/// Returns whether this node has announced that it runs standalone, and not taken that back. Where the note cannot be read
+/// it may have.
 pub(in crate::decide) fn may_be_announced(evidence: &Evidence) -> bool {
     evidence.last_note().is_none_or(|note| note.alone_since.is_some())
 }

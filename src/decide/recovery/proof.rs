@@ -1,5 +1,5 @@
-//! What has to be shown before this node runs standalone: that its peer is out of the way, and that nobody went on
-//! without this node's data, or that an operator gives up what somebody did.
+//! The conditions for running standalone: the peer is out of the way, and no other node continued without this node's data,
+//! or an operator gives up what that node wrote.
 
 use crate::base::Fact;
 use crate::decide::evidence::{
@@ -11,8 +11,9 @@ use crate::decide::standing::{Standing, classify};
 use crate::decide::start::cold_start::{self, Chosen, Cluster, ColdStart};
 use crate::decide::start::put_back::{self, put_back_from};
 
-/// Confirmed down (fenced, or shut down cleanly), or confirmed stopped with its claim to run standalone given up; or it
-/// says that it holds no data at all, and no etcd runs there: then it waits for us, however often it is started.
+/// Returns whether the peer is out of the way. It is if it is confirmed down (fenced, or shut down cleanly), or confirmed
+/// stopped with its claim to run standalone given up. It is too if its record states that it holds no data, and no etcd runs
+/// there: then it waits for us, however often it is started.
 pub(in crate::decide) fn peer_is_out_of_the_way(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     let record = record.filter(|record| !record.claims && is_of_the_other_voter(evidence, record));
@@ -31,8 +32,8 @@ fn is_chosen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| Chosen::seen_in(evidence, cib) == Chosen::Me)
 }
 
-/// Whether a record is of the member that is the other voter beside ours, as our data says or, while etcd runs, etcd
-/// itself: a record of another one is older than that membership, and so is whatever else this CIB says of the peer.
+/// Returns whether a record is of the other voter next to ours, by our data or, while etcd runs, by etcd itself. A record of
+/// another member is older than that membership, and so is all else that this CIB contains of the peer.
 fn is_of_the_other_voter(evidence: &Evidence, record: &PublishedState) -> bool {
     match (other_voter(evidence), &record.disk) {
         (Some(other), DataDir::Present(history)) => history.member_id == other,
@@ -49,8 +50,8 @@ pub(super) fn other_voter(evidence: &Evidence) -> Option<MemberId> {
     etcd.voters().map(|member| member.id).find(|id| *id != etcd.member_id)
 }
 
-/// Whether three or more vote, or the third voter does: their majority is Raft's own business, and a member of theirs goes on with it or
-/// not at all. What the living say counts first, then what was published of them, which is older.
+/// Returns whether three or more vote, or the third voter does. Raft's own majority decides there, and a member continues
+/// with it or not at all. Running etcds count first, then what was published of them, which is older.
 pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
     let published = evidence.cib.known().and_then(|cib| cib.own_record.as_ref());
     match (&evidence.own_etcd, &evidence.own_leaderless) {
@@ -60,10 +61,10 @@ pub(in crate::decide) fn votes_among_many(evidence: &Evidence) -> bool {
     }
 }
 
-/// Whether this node's data is proven to hold all that was acknowledged: our etcd ran as a voter in this boot until
-/// the peer was lost, so nothing was acknowledged without it; and nobody has recorded a fork that we do not know, nor
-/// said that it is the sole voter. The latter is all that an agent of another kind says before it forces a new cluster;
-/// what is left of an earlier life was taken back before this boot remembered a voter (see `upkeep`).
+/// Returns whether this node's data is proven to hold all that was acknowledged. Our etcd ran as a voter in this boot until
+/// the peer was lost, so nothing was acknowledged without it. And no node has recorded a fork that this node does not know,
+/// nor published that it is the sole voter. An agent of another kind publishes only the latter before it forces a new
+/// cluster. The remains of an earlier life were taken back before this boot remembered a voter (see `upkeep`).
 pub(in crate::decide) fn proves_that_the_peer_did_not_go_on(evidence: &Evidence, history: &History) -> bool {
     has_proof(evidence, history.cluster_id, history.member_id) && put_back_from(evidence, history).is_none()
 }
@@ -79,10 +80,10 @@ pub(super) fn has_proof(evidence: &Evidence, cluster_id: u64, member_id: MemberI
         && !evidence.was_left_behind()
 }
 
-/// Whether this sole voter's data is the newest. It is if this node knows every recorded fork. It is as well if the fork that
-/// it does not know is void: an announcement stays recorded when its force is called off, and the peer, which made it, has
-/// since left this node's cluster, votes beside it, gave its data up to join it, or learns from it. It never is if the peer
-/// claims a history of its own.
+/// Returns whether this sole voter's data is the newest. It is if this node knows every recorded fork. It is as well if the
+/// fork that it does not know is void: an announcement stays recorded when its force is called off, and the peer, which made
+/// it, has since left this node's cluster, votes next to it, gave its data up to join it, or learns from it. It never is if
+/// the peer claims a history of its own.
 pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     if matches!(&record.disk, DataDir::Present(history) if put_back_from(evidence, history).is_some()) {
@@ -103,16 +104,16 @@ pub(in crate::decide) fn is_newest(evidence: &Evidence, record: &PublishedState)
     !split && (!evidence.was_left_behind() || cold_start::left_to(peer, record) || is_void)
 }
 
-/// Whether the peer's record tells of every fork that this node does not know.
+/// Returns whether the peer's record contains every fork that this node does not know.
 fn only_the_peers(cib: &Cib, record: &PublishedState, peer: &PublishedState) -> bool {
     let is_of_the_peer = |forks: &Lineage| !forks.is_beyond(&record.lineage) || *forks == peer.lineage;
     is_of_the_peer(&cib.lineage) && cib.peer_lineage.as_ref().is_none_or(is_of_the_peer)
 }
 
-/// Whether each fork that this voter of three does not know was called off, or given up half-way: the peer, which announced it,
-/// has published since that this node votes beside it, and waits for that vote. Who carries one out has a nonce in its record until
-/// it says that it is the only voter. Where a third vote is committed that this node could serve with, it is in the peer's log,
-/// too, and nothing was forced from that.
+/// Returns whether each fork that this voter of three does not know was called off, or given up half-way. The peer announced
+/// it, has published since that this node votes next to it, and waits for that vote. A node that carries a fork out has a
+/// nonce in its record until it publishes that it is the only voter. A committed third vote, with which this node could
+/// serve, is in the peer's log too, and nothing was forced from that.
 pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedState) -> bool {
     evidence.cib.known().is_some_and(|cib| {
         let waits = |peer: &PublishedState| peer.nonce.is_none() && cold_start::counts_as_voter(peer, record);
@@ -120,30 +121,33 @@ pub(in crate::decide) fn was_called_off(evidence: &Evidence, record: &PublishedS
     })
 }
 
-/// Whether an operator gave up the peer by name; where somebody is known to have gone on without us, the loss as well.
+/// Returns whether an operator gave up the peer by name. Where the peer is known to have continued without us, the operator
+/// has to accept the loss as well.
 pub(in crate::decide) fn operator_confirmed(evidence: &Evidence, history: &History) -> bool {
     let is_known = || evidence.was_left_behind() || put_back_from(evidence, history).is_some();
     evidence.confirmation_for(history).is_some_and(|word| word.accept_loss || !is_known())
 }
 
-/// An operator's confirmation about a member that runs. What its data says, once it is stopped, is compared with the
-/// word then.
+/// Returns whether an operator's confirmation is about a member that runs. Its data is compared with the confirmation once
+/// etcd is stopped.
 pub(super) fn is_confirmed(evidence: &Evidence) -> bool {
     let word = evidence.confirmation.known();
     word.is_some_and(|word| word.boot_id == evidence.boot_id && word.lost_node == evidence.peer_name())
 }
 
-/// Whether `force_new_cluster` is set on this node and not on the peer: OpenShift's etcd operator, when it replaced the
-/// peer, its restore script or an administrator says that this node's data counts, whatever the peer holds. An attribute names
-/// nobody's writes: where the peer is known to have gone on without this data, only `confirm-recovery --accept-loss` gives
-/// up what it took. A snapshot that was restored here is of another cluster id, and somebody put it here for that.
+/// Returns whether `force_new_cluster` is set on this node and not on the peer. OpenShift's etcd operator (when it replaced
+/// the peer), its restore script or an administrator sets it: this node's data counts, whatever the peer holds. The
+/// attribute names no writes that may be lost. So where the peer is known to have continued without this data, only
+/// `confirm-recovery --accept-loss` gives up its writes. A snapshot that was restored here is of another cluster id, and was
+/// put here for that purpose.
 pub(in crate::decide) fn told_to(evidence: &Evidence) -> bool {
     let is_set = |cib: &Cib| cib.others.force_on_me && !cib.others.force_on_peer;
     let went_on = evidence.was_left_behind() || peer_votes_alone(evidence) || was_put_back(evidence).is_some();
     evidence.cib.known().is_some_and(is_set) && (!went_on || is_restored(evidence))
 }
 
-/// Whether the peer says that it is the sole voter: this node's member was removed there, and no fork tells of that.
+/// Returns whether the peer's record states that it is the sole voter: this node's member was removed there, and no fork
+/// records that.
 fn peer_votes_alone(evidence: &Evidence) -> bool {
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
     record.is_some_and(|record| classify(&record.disk) == Standing::SoleVoter)
@@ -161,12 +165,12 @@ fn is_restored(evidence: &Evidence) -> bool {
     ran_here.is_some_and(|ran| ran.cluster_id != history.cluster_id)
 }
 
-/// Whether the peer's machine never was a member since the cluster started here: a new node that replaces another.
+/// Returns whether the peer's machine never was a member since the cluster started here: a new node that replaces another.
 pub(in crate::decide) fn peer_was_never_seen(evidence: &Evidence) -> bool {
     evidence.cib.known().is_some_and(|cib| cib.peer_node == PeerNode::NeverSeen)
 }
 
-/// Why a voter's data is not gone on with: nothing proves that it is all there is, or it is known not to be.
+/// Returns why a voter's data is not used to run standalone: nothing proves that it is complete, or it is known not to be.
 pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPosition) -> Refusal {
     let written = evidence.local.log_written;
     if evidence.last_note().is_none() {
@@ -181,7 +185,8 @@ pub(in crate::decide) fn without_proof(evidence: &Evidence, position: LogPositio
     }
 }
 
-/// The note says how often this node ran standalone and whether it left: without it nothing of that kind is decided.
+/// Refuses because the note cannot be read. It records how often this node ran standalone and whether it left, and no such
+/// decision is made without it.
 pub(in crate::decide) fn note_unreadable(evidence: &Evidence) -> Refusal {
     Refusal::NoteUnreadable { why: evidence.note.why_unknown().to_owned() }
 }

@@ -1,4 +1,4 @@
-//! A survivor that may go on standalone (rule R3 and the force of R2): whether, and by which way.
+//! A survivor that may come to run standalone (rule R3 and the force of R2): whether, and by which way.
 
 use super::announce::announce;
 use super::proof::{has_proof, is_confirmed, peer_is_out_of_the_way, votes_among_many};
@@ -64,7 +64,8 @@ fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     evidence.refuse(Refusal::EtcdDoesNotAnswer { why })
 }
 
-/// When a monitor fails, Pacemaker stops etcd. So an etcd that this monitor has launched, and that runs, is left to the next.
+/// Replaces a failure by success while an etcd that this monitor launched runs, and leaves it to the next monitor. Pacemaker
+/// would stop etcd after a failed monitor.
 fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.because {
         Reason::Refused { refusal: Refusal::EtcdDoesNotAnswer { why }, .. } if evidence.container_may_run() => {
@@ -74,7 +75,7 @@ fn not_undone(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// Why a running member may go on standalone; `None` where it may not.
+/// Returns why a running member may come to run standalone; `None` where it may not.
 fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     if leaderless_voter(evidence).is_some_and(|voter| has_proof(evidence, voter.cluster_id, voter.member_id)) {
         let position = evidence.own_etcd.known().map(Etcd::position).unwrap_or_default();
@@ -90,7 +91,7 @@ fn reason_to_go_on(evidence: &Evidence) -> Option<Reason> {
     r2_rule_of_a_force(evidence).map(|rule| evidence.rule(rule))
 }
 
-/// Our member runs, has no leader, and is no learner as far as it says.
+/// Returns whether our member runs, has no leader, and is no learner as far as it reports.
 fn leaderless(evidence: &Evidence) -> bool {
     match &evidence.own_etcd {
         Fact::Known(etcd) => etcd.leader.is_none() && !etcd.is_learner,

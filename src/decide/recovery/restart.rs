@@ -19,8 +19,8 @@ use crate::decide::timing::{
     FORCE_GRACE_S, LOOK_AFTER_A_CHANGE_MS, LOOK_AT_ONCE_MS, LOOK_FOR_A_WRITE_MS, PATIENCE_WITH_THE_CIB_MS,
 };
 
-/// Whether what runs was started with force by an announcement of ours and has not served since: the force is in its
-/// configuration until then. Where the note cannot be read it may have been ours.
+/// Returns whether the running etcd was started with force by an announcement of ours and has not served since: the force is
+/// in its configuration until then. Where the note cannot be read it may have been ours.
 pub(super) fn was_forced(evidence: &Evidence) -> bool {
     let forces = evidence.container.known().is_some_and(|container| container.running && container.forces_new_cluster);
     forces && may_be_announced(evidence)
@@ -65,8 +65,8 @@ fn stop_before_force(evidence: &Evidence, progress: &Progress, because: ReasonSt
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::enter(phase, evidence.elapsed_ms), Reason::Step(because))
 }
 
-/// The peer came back meanwhile and may vote with us by now, a third one votes, or we have a leader: etcd is not stopped, and nobody votes for
-/// anybody. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
+/// Calls a recovery off: the peer came back meanwhile and may vote with us, a third one votes, or we have a leader. etcd is
+/// not stopped, and no vote is cast by proxy. The announcement stays recorded, and its fork is void: see `proof::is_newest`.
 pub(super) fn called_off(evidence: &Evidence) -> Option<Plan> {
     (evidence.has_a_leader() || votes_among_many(evidence) || !peer_is_out_of_the_way(evidence)).then(look_anew)
 }
@@ -75,10 +75,11 @@ pub(super) fn look_anew() -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), Reason::Waiting(Wait::OwnLeader))
 }
 
-/// etcd is stopped, and a record that was written after that is back in our own CIB. Pacemaker applies what is written in one
-/// order on all nodes, so this CIB is newer than the stop. Without our vote no peer gets a leader after that, and a voter
-/// claims first, remembers after that (`upkeep::claim_and_remember`) and needs both to go on: a peer that claims nothing here
-/// has nothing to go on by. Without this barrier, a CIB that lags behind hides a peer that runs again, and both go on.
+/// Decides once etcd is stopped and a record that was written after that is back in our own CIB. Pacemaker applies writes in
+/// one order on all nodes, so this CIB is newer than the stop. After the stop no peer gets a leader without our vote. A
+/// voter claims first, remembers after that (`upkeep::claim_and_remember`), and needs both to continue: a peer that claims
+/// nothing here has no proof. Without this barrier, a CIB that lags behind would hide a peer that runs again, and both would
+/// run standalone.
 pub(in crate::decide) fn decide_at_the_barrier(
     evidence: &Evidence,
     progress: &Progress,
@@ -115,7 +116,7 @@ pub(super) fn await_own_write(evidence: &Evidence, progress: &Progress, in_vain:
 
 const FORCE: [Effect; 2] = [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)];
 
-/// etcd is gone: what its data says decides, once more, whether it may be forced.
+/// Decides after etcd has ended: its data determines, once more, whether it may be forced.
 fn decide_stopped(evidence: &Evidence) -> Plan {
     let Some(disk) = evidence.disk.known() else {
         return evidence.refuse(Refusal::DiskUnreadable { why: evidence.disk.why_unknown().to_owned() });
@@ -172,8 +173,8 @@ fn look_whose_is_kept(evidence: &Evidence) -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Nothing vouches for the force any more. An operator's confirmation that was about other data is taken back: as long
-/// as it stands it would have the next start's etcd announced and stopped again, without end.
+/// Refuses, because the force has no proof any more. A confirmation of other data is taken back: left in place, it would
+/// make the next start announce and stop etcd again, without end.
 fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     let position = history_position(disk);
     if !is_confirmed(evidence) {
@@ -184,7 +185,8 @@ fn refuse_at_the_barrier(evidence: &Evidence, disk: &DataDir) -> Plan {
     Plan::exit(vec![Effect::ConsumeConfirmation], Exit::Retriable, because)
 }
 
-/// Whether the peer is there again, and may hold data: then a plain start is right: this member is one of two voters.
+/// Returns whether the peer is there again, and may hold data. Then a plain start is right, because this member is one of
+/// two voters.
 fn peer_came_back(evidence: &Evidence) -> bool {
     // `force_new_cluster` on this node overrides a peer that is online, too, as long as its etcd does not answer.
     let answers = evidence.peer_etcd.known().is_some() || evidence.peer_refuses.is_some();
@@ -196,10 +198,10 @@ fn r2_says_force(evidence: &Evidence) -> bool {
     r2_rule_of_a_force(evidence).is_some()
 }
 
-/// The rule by which the cold-start table (R2) answers a force for both records; `None` where it answers something else. The
-/// peer may be running, whatever its record says, where it claims, is lost, or where nobody knows what became of it: then there
-/// is no such rule. Our own data is not read while etcd runs. Until then our published record says who votes; the data itself
-/// is looked at before the force.
+/// Returns the rule by which the cold-start table (R2) answers a force for both records; `None` where it answers something
+/// else. There is no such rule where the peer claims, is lost, or is in an unknown state, because it may then be running,
+/// whatever its record states. Our own data is not read while etcd runs, and until then our published record shows the
+/// voters; the data itself is checked before the force.
 pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     let (cib, note) = (evidence.cib.known()?, evidence.last_note()?);
     // What was published before this node joined is of data that it has backed up since. For the rest the note is
@@ -216,7 +218,7 @@ pub(super) fn r2_rule_of_a_force(evidence: &Evidence) -> Option<Rule> {
     }
 }
 
-/// Whether what announced the force still holds for the data as it is now that etcd is gone.
+/// Returns whether the reason for the announced force still holds for the data as it is now that etcd has ended.
 fn may_force(evidence: &Evidence, disk: &DataDir) -> bool {
     let DataDir::Present(history) = disk else { return false };
     evidence.peer.is_none()

@@ -1,4 +1,4 @@
-//! What a slow machine needs more time for than `timing.rs` says. On a quick one nothing here differs from it.
+//! Extensions of the times in `timing.rs` for a slow machine. On a fast one nothing here differs from them.
 
 use crate::decide::evidence::{Evidence, PeerAgent};
 use crate::decide::plan::{Exit, Plan, Progress};
@@ -10,8 +10,8 @@ use crate::decide::timing::{
 
 /// A patience that ends before so many looks is none: what is waited for would never be seen.
 const LOOKS_AT_LEAST: u64 = 3;
-/// How many actions in a row leave a recovery to the next one. The notification that follows fencing has twice a monitor's time and
-/// may come behind a monitor; where it does not have enough either, a start is to follow.
+/// The number of actions in a row that leave a recovery to the next one. The notification that follows fencing has twice a
+/// monitor's time and may come behind a monitor; where it does not have enough either, a start is to follow.
 const POSTPONED_AT_MOST: u64 = 3;
 
 /// So long, and longer where that would hold too few looks.
@@ -19,9 +19,9 @@ pub(in crate::decide) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.max(evidence.pace.look_ms.saturating_mul(LOOKS_AT_LEAST))
 }
 
-/// Whether an etcd that takes connections was asked in vain too seldom to be called dead: one that a busy machine keeps from its answer
-/// serves its clients all the same, and is restarted if a monitor fails. A monitor's time may not hold so many looks; the
-/// next one has all of its own.
+/// Returns whether an etcd that takes connections was asked in vain too seldom to be called dead. A busy machine may keep it
+/// from its answer while it serves its clients, and a failed monitor would restart it. A monitor's time may not hold so many
+/// observations; the next one has all of its own.
 pub(in crate::decide) fn may_answer_yet(evidence: &Evidence) -> bool {
     (1..LOOKS_AT_LEAST).contains(&evidence.pace.unanswered)
 }
@@ -37,8 +37,9 @@ pub(in crate::decide) fn await_answer(why: &str, progress: &Progress) -> Plan {
     Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(wait))
 }
 
-/// Whether an etcd that is late serves alone, as far as anybody knows: a peer that was stopped in good order has left, as a rule, and what
-/// serves is not stopped for one answer. After a fencing nothing is waited for, unless etcd's auth keeps from this agent who votes.
+/// Returns whether an etcd that is late may serve standalone. A peer that was stopped in good order has left, as a rule, and
+/// an etcd that serves is not stopped for one late answer. After a fencing nothing is waited for, unless etcd's auth keeps
+/// the voters from this agent.
 pub(super) fn may_serve_alone(evidence: &Evidence) -> bool {
     let has_left = || evidence.cib.known().is_some_and(|cib| cib.peer_agent == PeerAgent::Stopped);
     may_answer_yet(evidence) && (evidence.own_refuses.is_some() || has_left())
@@ -55,8 +56,8 @@ pub(super) fn has_time_for(evidence: &Evidence, needed_ms: u64) -> bool {
     evidence.elapsed_ms + needed_ms.min(evidence.budget_ms / 2) <= evidence.budget_ms
 }
 
-/// Whether a launch ends in this action, after which a start may follow: one that is cut short leaves a container that was half
-/// made.
+/// Returns whether a launch ends in this action, after which a start may follow. A launch that is cut short leaves a
+/// container that was half made.
 pub(super) fn has_time_to_launch(evidence: &Evidence) -> bool {
     has_time_for(evidence, LAUNCH_NEEDS_MS) && evidence.elapsed_ms + evidence.pace.launch_ms <= evidence.budget_ms
 }
@@ -66,14 +67,14 @@ pub(in crate::decide) fn has_time_to_launch_at_last(evidence: &Evidence) -> bool
     has_time_for(evidence, evidence.pace.launch_ms.max(LAUNCH_NEEDS_MS))
 }
 
-/// What begins a recovery writes it down, publishes it and looks again. Where that many actions were over in the middle of it, one begins only
-/// with the time that this takes here.
+/// Returns whether this action has the time to begin a recovery: to write it down, publish it and observe again. It has,
+/// until that many actions in a row ended in the middle of one. From then on the measured time has to be left.
 pub(super) fn has_time_to_announce(evidence: &Evidence) -> bool {
     let needed_ms = evidence.pace.look_ms.saturating_mul(2).saturating_add(STOP_AND_LAUNCH_NEED_MS);
     evidence.pace.postponed < POSTPONED_AT_MOST || evidence.elapsed_ms + needed_ms <= evidence.budget_ms
 }
 
-/// Whether etcd can be ended, the CIB's answer awaited, and etcd launched.
+/// Returns whether etcd can be ended, the CIB's answer awaited, and etcd launched.
 pub(super) fn has_time_to_stop_and_launch(evidence: &Evidence) -> bool {
     has_time_for(evidence, STOP_AND_LAUNCH_NEED_MS)
         && evidence.elapsed_ms + stop_and_launch_ms(evidence) <= evidence.budget_ms
@@ -99,7 +100,7 @@ pub(super) fn go_on_later(evidence: &Evidence) -> Plan {
     Plan::exit(Vec::new(), running_exit(evidence), Reason::Waiting(Wait::MoreTime))
 }
 
-/// etcd is stopped; the start that follows goes on from here, with all its time.
+/// Fails this action, because etcd is stopped; the start that follows continues from here, with all its time.
 pub(super) fn go_on_with_a_start() -> Plan {
     Plan::exit(Vec::new(), Exit::Retriable, Reason::Waiting(Wait::MoreTime))
 }

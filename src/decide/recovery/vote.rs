@@ -1,4 +1,4 @@
-//! The one vote that a survivor lacks: whose it was, and whether a vote proxy may cast it.
+//! The one vote that a survivor lacks: the member that had it, and whether a vote proxy may cast it.
 
 use super::proof::has_proof;
 use crate::base::Fact;
@@ -21,7 +21,7 @@ pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoVoteProxy> {
     if evidence.recovery == Recovery::Restart {
         return Err(NoVoteProxy::NotWanted);
     }
-    // A machine that is there may start its etcd at any moment, whatever its agent says.
+    // A machine that is there may start its etcd at any moment, whatever the state of its agent.
     if peer_word(evidence) != PeerStatus::Down {
         return Err(NoVoteProxy::PeerIsThere);
     }
@@ -32,8 +32,8 @@ pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoVoteProxy> {
     if evidence.confirmation.known().is_some() {
         return Err(NoVoteProxy::NotProven);
     }
-    // This boot remembers a voter only once it holds all that was acknowledged before it voted: see `upkeep`. What else lets
-    // a node go on is about its data, too.
+    // This boot remembers a voter only once it holds all that was acknowledged before it voted: see `upkeep`. The other
+    // reasons to run standalone are about a node's data, too.
     let voter = leaderless_voter(evidence).ok_or(NoVoteProxy::NotProven)?;
     if voter.sole || !has_proof(evidence, voter.cluster_id, voter.member_id) {
         return Err(NoVoteProxy::NotProven);
@@ -71,13 +71,13 @@ fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
     (voters.len() == 2 && is_among).then_some(other.id)
 }
 
-/// Our member, where it runs without a leader and is known to be a voter: by its own word or, where it has not
-/// answered anybody since it started, by this boot's memory of it.
+/// Returns our member, where it runs without a leader and is known to be a voter. It is known by its own answer or, where it
+/// has not answered since it started, by this boot's memory of it.
 pub(super) fn leaderless_voter(evidence: &Evidence) -> Option<RunningVoter> {
     let remembered = evidence.running_voter().cloned()?;
     match &evidence.own_etcd {
         Fact::Known(etcd) if etcd.leader.is_some() || etcd.is_learner => None,
-        // A sole voter needs nobody's vote; it has no leader for a moment after its start.
+        // A sole voter needs no other vote; it has no leader for a moment after its start.
         Fact::Known(etcd) if etcd.voters().count() < 2 || etcd.member_id != remembered.member_id => None,
         Fact::Known(_) => Some(remembered),
         // A sole voter that does not answer is slow or stuck, and forcing it once more mends nothing.

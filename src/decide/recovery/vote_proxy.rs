@@ -1,10 +1,11 @@
-//! Running standalone without a restart: etcd runs on, and a vote proxy casts the vote of the member whose machine is confirmed
-//! off. The announcement is the same as before a force and comes back from the CIB before the first vote, since from then on
-//! acknowledged writes are on this node only. Whatever is not exactly as it has to be goes the old way, by a restart.
+//! Running standalone without a restart: etcd runs on, and a vote proxy casts the vote of the member that is confirmed off.
+//! The announcement is the same as before a force. It comes back from the CIB before the first vote, because from then on
+//! acknowledged writes are on this node only. Where a condition is not met, the agent restarts etcd instead.
 //!
-//! Before a force etcd is stopped, and then the announcement is published once more: behind that nobody can win our vote. Here
-//! etcd runs on, and what shows that nobody has won it is its term: it is seen before the announcement is published, and it has to
-//! be the same once the vote proxy's streams are in the peer's place, from where on our etcd's vote reaches nobody else.
+//! Before a force, etcd is stopped and then the announcement is published once more: after that no member can win our vote.
+//! Here etcd runs on, and its term shows that no member has won it. The term is observed before the announcement is
+//! published. It has to be the same once the vote proxy's streams are in the peer's place, because from then on our etcd's
+//! vote reaches no other member.
 
 use super::announce::{announced_record, came_back};
 use super::proof::{note_unreadable, peer_is_out_of_the_way};
@@ -31,7 +32,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < patience_ms;
     let vote = match vote::vote(evidence) {
         Ok(vote) => vote,
-        // One look may miss what the next one finds, and costs less than a restart.
+        // One observation may miss what the next one finds, and another one costs less than a restart.
         Err(NoVoteProxy::NotTold { .. }) if has_patience && evidence.container_may_run() => {
             let wait = Reason::Waiting(Wait::OwnLeader);
             return Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), wait);
@@ -74,8 +75,8 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
     if evidence.serves_unseen() || !peer_is_out_of_the_way(evidence) {
         return restart::look_anew();
     }
-    // It was given up after the vote: without its follower the leader steps down after an election time-out or two. Or it does
-    // not say how it stands, which proves nothing: to stop it may be to stop what serves.
+    // The vote proxy was given up after the vote: without its follower the leader steps down after an election time-out or
+    // two. Or etcd does not report its state, which proves nothing: a stop may end an etcd that serves.
     let is_silent = evidence.own_etcd.known().is_none() && evidence.own_leaderless.known().is_none();
     let patience_ms = slow::patience_ms(evidence, PATIENCE_AFTER_A_VOTE_MS);
     let has_patience = progress.in_phase_ms(evidence.elapsed_ms) < patience_ms;

@@ -7,7 +7,7 @@ use crate::decide::plan::Effect;
 use crate::decide::reason::Health;
 use crate::decide::standing;
 
-/// How etcd words an alarm among its errors: `memberID:10501334649042878790 alarm:NOSPACE`.
+/// The word before an alarm's kind in etcd's errors: `memberID:10501334649042878790 alarm:NOSPACE`.
 const KIND: &str = "alarm:";
 const RAISED_BY: &str = "memberID:";
 
@@ -29,7 +29,7 @@ fn described(etcd: &Etcd, error: &str) -> Option<String> {
     })
 }
 
-/// An etcd whose auth refuses this agent is shown like an alarm: it serves, and the agent sees nothing of it.
+/// Publishes the refusal of this agent by etcd's auth, like an alarm: etcd serves, and the agent sees nothing of it.
 pub(super) fn no_permission(evidence: &Evidence) -> Option<Effect> {
     let user = evidence.own_refuses.as_ref()?.user.as_deref();
     let missing = user.map_or_else(|| "AUTH: no CommonName".to_owned(), |user| format!("AUTH: no root role of {user}"));

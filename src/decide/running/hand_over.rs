@@ -21,7 +21,7 @@ use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_OF_A_MONITOR_WITH_A_L
 
 /// For how many seconds users do not reach this node before its leader hands over.
 const CUT_OFF_FOR_S: u64 = 10;
-/// How many tries in a row may be in vain.
+/// The number of tries in a row that may be in vain.
 const TRIES: u8 = 3;
 
 /// Hands leadership to the peer, where that is due.
@@ -98,7 +98,7 @@ fn left_s(leading: &Leading, cause: Cause) -> Option<u64> {
     Some(delay_s.saturating_sub(leading.ready_for_s?))
 }
 
-/// Where leadership is to go, for people.
+/// Target of leadership, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outlook {
     /// The configured primary leads.
@@ -111,7 +111,7 @@ pub enum Outlook {
     In { cause: Cause, seconds: u64 },
     /// Nothing is counted while this is so.
     Held { cause: Cause, by: Held },
-    /// As many tries as are made were in vain.
+    /// All tries that are made were in vain.
     Rests { cause: Cause },
 }
 

@@ -1,5 +1,5 @@
-//! The member list, kept by whoever votes: a returning peer is listed as a learner, and a learner that has caught up
-//! becomes a voter.
+//! The member list, which a voter keeps: a returning peer is listed as a learner, and a learner that has caught up becomes a
+//! voter.
 
 use super::reached;
 use crate::decide::evidence::{DurableState, Etcd, Evidence, Member};
@@ -8,13 +8,14 @@ use crate::decide::plan::{Effect, Plan, Progress, Via};
 use crate::decide::reason::{Reason, ReasonStep, Wait};
 use crate::decide::timing::{LOOK_AFTER_A_CHANGE_MS, LOOK_AT_A_LEARNER_MS, LOOK_AT_ONCE_MS, LOOK_AT_THE_LIST_MS};
 
-/// How many polls in a row have to see a learner close to its leader before it is promoted.
+/// The number of polls in a row that have to see a learner close to its leader before it is promoted.
 const POLLS_NEEDED: u8 = 2;
 
 /// Lists the peer as a learner if it is not listed at all. A member that is listed is never touched here.
 pub(super) fn list_returning_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let peer = evidence.peer.as_ref()?;
-    // Two voters with a leader are this node and its peer, whatever URL somebody gave the peer's member; the third voter is neither.
+    // Two voters with a leader are this node and its peer, whatever URL the peer's member was given; the third voter is
+    // neither.
     let is_listed = etcd.member_at(peer).is_some() || evidence.voters_of_the_pair(etcd) > 1;
     if !etcd.is_voter_with_leader() || is_listed || evidence.machine_is_deleted() {
         return None;
@@ -41,20 +42,21 @@ pub(super) fn list_absent_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan>
         PeerStatus::Stopped => peer_has_left(evidence),
         _ => false,
     };
-    // A third voter that learns goes on with it while the peer is away.
+    // A third voter that learns continues to do so while the peer is away.
     let has_a_place = evidence.third_voter_in_the_learners_place(etcd).is_none();
     if is_gone && has_a_place { list_returning_peer(evidence, etcd) } else { None }
 }
 
-/// etcd has one place for a learner, and a third voter has it: whoever is to have it looks anew once the third voter is gone.
+/// Removes a third voter from etcd's one place for a learner. The agent that needs the place observes again once the third
+/// voter is gone.
 pub(in crate::decide) fn make_place(third_voter: &Member, via: Via) -> Plan {
     let effects = vec![Effect::RemoveMember { id: third_voter.id, via }];
     let because = Reason::Step(ReasonStep::ThirdVoterMakesPlace { id: third_voter.id });
     Plan::then_look(effects, LOOK_AT_THE_LIST_MS, Progress::default(), because)
 }
 
-/// A peer that starts and is not listed, where the notification before its start was missed: what it does by itself, it cannot
-/// do beside a third voter that this node's agent alone knows of.
+/// Lists a peer that starts and is not listed, where the notification before its start was missed. The peer cannot list
+/// itself next to a third voter that only this node's agent knows.
 pub(super) fn list_starting_peer(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     let starts = peer_word(evidence) == PeerStatus::Starting;
     if starts && evidence.third_voter_in_the_learners_place(etcd).is_some() {
@@ -72,14 +74,14 @@ pub(super) fn name_listed_learner(evidence: &Evidence, etcd: &Etcd) -> Option<Ef
     (waits && !named).then(|| Effect::SetLearner(Some(peer.name.clone())))
 }
 
-/// Whether the peer is listed as a learner that has not started yet.
+/// Returns whether the peer is listed as a learner that has not started yet.
 pub(super) fn awaits_the_peer(evidence: &Evidence, etcd: &Etcd) -> bool {
     let entry = evidence.peer.as_ref().and_then(|peer| etcd.member_at(peer));
     entry.is_some_and(|entry| entry.is_learner && !entry.has_started())
 }
 
-/// etcd allows one learner, so one at an address that is nobody's any more (a node that was replaced, or taken out of
-/// `node_ip_map`) would keep the peer out. A stranger that votes is never touched, nor one of two voters of the pair: an
+/// Removes a learner at an address of no known node (one that was replaced, or taken out of `node_ip_map`): etcd allows one
+/// learner, and it would keep the peer out. A stranger that votes is never touched, nor one of two voters of the pair: an
 /// administrator adds it. Nor is the third voter, which an administrator has named in the CIB.
 pub(super) fn stranger(evidence: &Evidence, etcd: &Etcd) -> Option<Plan> {
     evidence.cib.known()?;
@@ -135,12 +137,12 @@ pub(super) fn polls_caught_up(evidence: &Evidence, progress: &Progress, lag: Opt
     if is_close { progress.polls_caught_up.saturating_add(1) } else { 0 }
 }
 
-/// Whether a learner that was so close in so many polls is promoted.
+/// Returns whether a learner that was close enough in so many polls is promoted.
 pub(super) fn has_caught_up(polls: u8) -> bool {
     polls >= POLLS_NEEDED
 }
 
-/// How many entries `learner` lacks of what `leader` has.
+/// Returns the number of entries that `learner` lacks of the leader's.
 pub(super) fn lag_behind(leader: &Etcd, learner: &Etcd) -> u64 {
     leader.index.saturating_sub(learner.index)
 }
@@ -156,19 +158,19 @@ pub(super) fn started_learner<'a>(evidence: &Evidence, etcd: &'a Etcd) -> Option
     (etcd.is_voter_with_leader() && entry.is_learner && entry.has_started()).then_some(entry)
 }
 
-/// How many entries the learner lacks, by its own word: only the learner that is listed may speak.
+/// Returns the number of entries that the learner lacks, by its own answer. Only the listed learner's answer counts.
 fn lag_of(evidence: &Evidence, etcd: &Etcd, learner: &Member) -> Option<u64> {
     let answer = evidence.peer_etcd.known()?;
     let same = answer.member_id == learner.id && answer.cluster_id == etcd.cluster_id && answer.leader.is_some();
     same.then(|| lag_behind(etcd, answer))
 }
 
-/// When two partitions merge, one CIB wins, and it may lack a fork that was recorded in the other one. The node whose note has
-/// the fork publishes it again: other data is known to be left behind by the CIB alone, and a peer that joins takes the forks
+/// Publishes a fork that only this node's note has. When two partitions merge, one CIB wins, and it may lack a fork that was
+/// recorded in the other one. Other data is known to be left behind by the CIB only, and a peer that joins takes the forks
 /// over from there.
 pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
-    // Between two voters the note gives way, see `settle`; who serves alone is the history that counts.
+    // Between two voters the note gives way, see `settle`; the history of a sole voter is the one that counts.
     let is_news = if etcd.has_one_voter() { own.is_beyond(&cib.lineage) } else { own > cib.lineage };
     // Two voters have one history: two forks of one count, each in its author's attribute, would pass for two of them.
     let published = cib.own_lineage.as_ref();
@@ -177,18 +179,18 @@ pub(super) fn lineage_as_known(evidence: &Evidence, etcd: &Etcd) -> Option<Effec
     (etcd.is_voter_with_leader() && is_missing).then_some(Effect::PublishLineage(own))
 }
 
-/// Pacemaker has come back beside an etcd that runs, and of two CIBs the one may count that this node's fork never reached.
-/// Its etcd may wait for its first leader, and cannot say what it holds: the note can. The peer may start once this
-/// probe has answered.
+/// Publishes the fork of this node's note when Pacemaker has come back next to a running etcd. Of two CIBs, the one that
+/// counts may be the one that the fork never reached. Its etcd may wait for its first leader, and cannot report what it
+/// holds, but the note can. The peer may start once this probe has answered.
 pub(super) fn fork_of_this_node(evidence: &Evidence) -> Option<Effect> {
     let cib = evidence.cib.known().filter(|cib| cib.own_record.is_none())?;
     let note = evidence.last_note().filter(|note| note.alone_since.is_some())?;
     (cib.own_lineage.as_ref() != Some(&note.lineage)).then_some(Effect::PublishLineage(note.lineage))
 }
 
-/// A fork that the peer's record tells of, and no lasting attribute: of two CIBs that met, the one counts that it never
-/// reached. Should the peer be lost before it says so anew, its record goes with it, and this node would take its own data
-/// for the newest.
+/// Publishes a fork that the peer's record contains, and no lasting attribute: of two CIBs that met, the one that counts
+/// never received it. If the peer is lost before it publishes that anew, its record goes with it, and this node would take
+/// its own data for the newest.
 pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect> {
     let (cib, own) = (evidence.cib.known()?, evidence.own_lineage()?);
     let told = &cib.peer_record.as_ref()?.lineage;
@@ -196,13 +198,13 @@ pub(in crate::decide) fn fork_of_the_peer(evidence: &Evidence) -> Option<Effect>
     (is_missing && told.is_beyond(&own)).then(|| Effect::PublishPeerLineage(told.clone()))
 }
 
-/// What is taken back once there are two voters: nobody is alone, nobody is a learner.
+/// Takes back what no longer holds once there are two voters: no node is a sole voter, and none is a learner.
 pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     let mut effects = Vec::new();
     if etcd.is_learner || etcd.voters().count() < 2 {
         return effects;
     }
-    // Beside the third voter there are two while the peer learns.
+    // Next to the third voter there are two while the peer learns.
     let is_named = evidence.cib.known().is_some_and(|cib| cib.learner_node.is_some());
     if is_named && !awaits_the_peer(evidence, etcd) {
         effects.push(Effect::SetLearner(None));
@@ -210,7 +212,7 @@ pub(super) fn settle(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if etcd.leader.is_some() && evidence.cib.known().is_some_and(|cib| cib.primary.is_some()) {
         effects.push(Effect::ForgetPrimary);
     }
-    // One that cannot be read may hold forks that nobody else remembers: it is not written over.
+    // A note that cannot be read may hold forks that are recorded nowhere else: it is not written over.
     let Some(note) = evidence.last_note() else { return effects };
     // Two voters with a leader have one history, forks included: a fork that was announced and not carried out, or one
     // that this node missed to write down when it joined, is now its own.

@@ -117,8 +117,9 @@ pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     Plan::exit(told.into_iter().collect(), running_exit(evidence), Reason::Running(health))
 }
 
-/// Pacemaker has come back beside an etcd that runs, and with its former life went what this node said when it joined. A sole
-/// voter that waits until its peer has given up what it once announced waits for that.
+/// Restores the record of a joining node. Pacemaker has come back next to a running etcd, and the record that this node
+/// published when it joined went with its former life. A sole voter that waits until its peer has given up what it once
+/// announced waits for that record.
 fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
     let says_nothing = evidence.cib.known().is_some_and(|cib| cib.own_record.is_none());
     let joins = evidence.note.known().is_some_and(|note| note.joins);
@@ -127,8 +128,8 @@ fn still_joins(evidence: &Evidence) -> Option<PublishedState> {
 }
 
 fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan {
-    // A vote proxy was given up after its vote: a leader of two whose follower runs no etcd is about to step down, and what was
-    // announced is not taken back for that.
+    // A vote proxy was given up after its vote: a leader of two without its follower is about to step down, and the
+    // announcement is not taken back for that.
     let is_alone = matches!(evidence.peer_etcd, Fact::Absent | Fact::NotAsked) && evidence.peer.is_some();
     let are_two = etcd.voters().count() == 2 && !evidence.is_left_to_raft(&etcd.members);
     if may_be_announced(evidence) && is_alone && etcd.leads() && are_two {
@@ -156,9 +157,9 @@ fn with_a_leader(evidence: &Evidence, progress: &Progress, etcd: &Etcd) -> Plan 
     is_at_rest.then(hand_over).flatten().unwrap_or(kept)
 }
 
-/// The answer of a monitor whose time is over in the middle of its work: an etcd that serves is no failure for what is still to be
-/// done for it, and what a recovery launched may run. The next one looks at it; a monitor that fails has Pacemaker stop it. `None`
-/// where nothing was launched, and etcd does not run or answer.
+/// Returns the answer of a monitor that ran out of time in the middle of its work. Unfinished work does not make an etcd
+/// that serves a failure, and an etcd that a recovery launched may run. The next monitor observes it; after a monitor that
+/// fails Pacemaker stops it. `None` where nothing was launched, and etcd does not run or answer.
 pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     let launches = plan.effects.iter().any(|effect| matches!(effect, Effect::RunContainer(_)));
     let phase = match &plan.next {
@@ -175,7 +176,7 @@ pub(in crate::decide) fn decide_out_of_time(evidence: &Evidence, plan: &Plan) ->
     runs.then(|| running_exit(evidence))
 }
 
-/// The answer of a monitor whose upkeep failed: what could not be written down does not make a serving etcd fail, as
+/// Returns the answer of a monitor after its upkeep failed. A failed write does not make a serving etcd fail, because
 /// Pacemaker would restart it.
 pub(in crate::decide) fn decide_after_failed_upkeep(evidence: &Evidence) -> Exit {
     if answers(evidence) { running_exit(evidence) } else { Exit::Retriable }
@@ -194,7 +195,7 @@ fn without_a_leader(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::exit(counted, running_exit(evidence), Reason::Running(leaderless(evidence)))
 }
 
-/// A failure, where no vote comes by itself. One that is late may serve all the same, and is not restarted for that.
+/// Fails where no vote comes by itself. An etcd that is late may still serve, and is not restarted for that.
 fn without_hope(evidence: &Evidence) -> Option<Plan> {
     if slow::may_answer_yet(evidence) {
         return None;
@@ -213,8 +214,8 @@ fn without_record(evidence: &Evidence) -> Option<Plan> {
         .then(|| evidence.refuse(Refusal::EtcdDoesNotAnswer { why: why() }))
 }
 
-/// A voter that never had a leader in this boot, and whose peer is confirmed down: it waits for an operator, and that
-/// is to be seen. A learner only waits for its voter.
+/// Refuses for a voter that never had a leader in this boot, with a peer that is confirmed down, so that the operator sees
+/// that it waits. A learner only waits for its voter.
 fn without_proof(evidence: &Evidence) -> Option<Plan> {
     let learner = evidence.own_etcd.known().is_some_and(|etcd| etcd.is_learner);
     if learner || proof::votes_among_many(evidence) || peer_word(evidence) != PeerStatus::Down {
@@ -224,10 +225,10 @@ fn without_proof(evidence: &Evidence) -> Option<Plan> {
     Some(evidence.refuse(proof::without_proof(evidence, position)))
 }
 
-/// Who waits for the vote of a peer that has lost its data, or has left, waits for nobody. This member may have become a
-/// voter since it said what it holds, or the only one, or have missed that its peer ran standalone: it fails, as its
-/// next start reads its data again, and runs standalone or says what an operator can do. A sole voter needs no vote,
-/// and is slow.
+/// Fails a voter that waits for the vote of a peer that has lost its data, or has left: that vote never comes. This member
+/// may have become a voter since it published its record, or the only one, or have missed that its peer ran standalone. Its
+/// next start reads its data again, and runs standalone or reports what an operator can do. A sole voter needs no vote, and
+/// is slow.
 fn waits_in_vain(evidence: &Evidence) -> Option<Plan> {
     if proof::votes_among_many(evidence) {
         return None;
@@ -254,26 +255,29 @@ fn leaderless(evidence: &Evidence) -> Health {
     Health::LeaderlessPeerNotConfirmed { peer }
 }
 
-/// Whose return gives a majority back.
+/// Returns the names of the nodes that give a majority back when they return.
 fn others(evidence: &Evidence) -> String {
     let third_voter = evidence.third_voter().map(|third_voter| format!(" or {}", third_voter.name)).unwrap_or_default();
     format!("{}{third_voter}", evidence.peer_name())
 }
 
-/// An answer that refuses us is an answer: etcd serves, and a restart would only end that. It is told once, as an alarm is.
+/// Answers for an etcd with auth that refuses this agent. It serves, and a restart would only end that. It is published
+/// once, like an alarm.
 fn serves_unseen(evidence: &Evidence) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Runs);
     Plan::exit(effects, running_exit(evidence), Reason::Running(unseen(evidence)))
 }
 
-/// No answer. An etcd that has never had a leader answers nobody and is fine; one that served and fell silent is not.
+/// Decides without an answer. An etcd that has never had a leader answers no client and is fine; one that served and fell
+/// silent is not.
 fn silent(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     if let Some(plan) = recover::decide(evidence, progress) {
         return plan;
     }
     let served = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let listens = !evidence.own_etcd.is_absent();
-    // It lives and tells as much: what it lacks is a majority, which may come from outside of the pair, and no restart brings it.
+    // etcd lives and answers without a leader. It lacks a majority, which may come from outside of the pair, and no restart
+    // brings it.
     if proof::votes_among_many(evidence) && evidence.own_leaderless.known().is_some() {
         return Plan::exit(Vec::new(), running_exit(evidence), Reason::Running(leaderless(evidence)));
     }

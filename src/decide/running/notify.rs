@@ -1,4 +1,4 @@
-//! Notifications: the moments at which Pacemaker tells a running member what happens to the other one.
+//! Notifications: the moments at which Pacemaker informs a running member of what happens to the other one.
 
 use super::membership;
 use super::upkeep::kept;
@@ -16,8 +16,9 @@ use crate::decide::timing::{
 
 type Answer = fn(&Evidence, &Progress, &Notify) -> Plan;
 
-/// Whether anything may follow from it. What does not is answered without a look: on a slow machine one takes seconds, and before the
-/// notification that follows fencing Pacemaker sends two that prove nothing.
+/// Returns whether anything may follow from the notification. Any other one is answered without an observation. On a slow
+/// machine an observation takes seconds, and Pacemaker sends two notifications that prove nothing before the one that
+/// follows fencing.
 pub fn is_heeded(notify: &Notify) -> bool {
     answer_to(notify).is_some()
 }
@@ -54,7 +55,7 @@ fn before_start(evidence: &Evidence, _: &Progress, notify: &Notify) -> Plan {
     listed.unwrap_or_else(nothing)
 }
 
-/// Somebody has started: a learner is watched until it votes, and the one who starts learns that it does.
+/// Decides after a start: a learner is watched until it votes, so that the node that starts learns that it does.
 fn after_start(evidence: &Evidence, progress: &Progress, _: &Notify) -> Plan {
     let Fact::Known(etcd) = &evidence.own_etcd else { return nothing() };
     let patience_ms = slow::patience_ms(evidence, PATIENCE_OF_A_NOTIFICATION_WITH_A_LEARNER_MS);
@@ -81,7 +82,7 @@ fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan
         .map_or_else(|| Plan::exit(Vec::new(), Exit::Success, not_now(evidence)), as_notified)
 }
 
-/// A notification has no role to tell.
+/// Turns the exit of a promoted instance into success, because a notification reports no role.
 fn as_notified(plan: Plan) -> Plan {
     match plan.next {
         Next::Exit(Exit::Promoted) => Plan { next: Next::Exit(Exit::Success), ..plan },
@@ -89,7 +90,7 @@ fn as_notified(plan: Plan) -> Plan {
     }
 }
 
-/// Why the one that is left does not run standalone now.
+/// Returns why the node that is left does not run standalone now.
 fn not_now(evidence: &Evidence) -> Reason {
     match &evidence.own_etcd {
         _ if !evidence.container_may_run() => Reason::Running(Health::NotRunning),

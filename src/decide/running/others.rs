@@ -5,11 +5,11 @@ use crate::decide::evidence::{Cib, Etcd, Evidence, START_OPERATION};
 use crate::decide::plan::{Effect, Notice};
 use crate::decide::timing::QUICK_FAILURES;
 
-/// How far the published revision may lag behind while etcd runs: the CIB is written to disk with every change, and
-/// nothing of ours depends on it. It is exact after every start and stop, and while this voter is the only one.
+/// The largest lag of the published revision while etcd runs: the CIB is written to disk with every change, and nothing of
+/// ours depends on it. It is exact after every start and stop, and while this voter is the only one.
 const REVISION_LAG: u64 = 10_000;
 
-/// What is said once a start has succeeded. What others asked of it is done by then.
+/// Publishes what others read once a start has succeeded. What others asked of the start is done now.
 pub(super) fn served(evidence: &Evidence) -> Vec<Effect> {
     let Some(cib) = evidence.cib.known() else { return Vec::new() };
     let mut effects = told(evidence);
@@ -26,12 +26,12 @@ pub(super) fn served(evidence: &Evidence) -> Vec<Effect> {
     effects
 }
 
-/// What a running member keeps right. `restart_no_leave` stays: it is set while etcd runs, for the stop to come.
+/// Publishes what a running member keeps right. `restart_no_leave` stays: it is set while etcd runs, for the stop to come.
 pub(super) fn runs(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     let Some(cib) = evidence.cib.known() else { return Vec::new() };
     let mut effects = told(evidence);
     let published = cib.others.revision.unwrap_or(0);
-    // An agent of another kind on the peer has only this to tell that its own data is the older.
+    // An agent of another kind on the peer has only this to show that its own data is the older.
     let is_alone = evidence.peer.is_some() && etcd.has_one_voter();
     let lag = if is_alone { 1 } else { REVISION_LAG };
     if evidence.local.revision.is_some_and(|revision| revision.abs_diff(published) >= lag) {
@@ -65,15 +65,17 @@ fn told(evidence: &Evidence) -> Vec<Effect> {
     notices.map(Effect::TellOthers).collect()
 }
 
-/// How many failures of one operation Pacemaker is left with. It adds up those of all operations, never forgets any by itself,
-/// and at `migration-threshold` (60 in OpenShift) bans etcd from the node until a human cleans up: a refusal would end so after
-/// a quarter of an hour. Few enough are left below that, and enough to be seen, and for a start to take its time.
+/// The number of failures of one operation that Pacemaker is left with. It adds up those of all operations, never forgets
+/// any by itself, and at `migration-threshold` (60 in OpenShift) bans etcd from the node until an operator cleans up. A
+/// repeated refusal would end so after a quarter of an hour. This number is well below that, and high enough to be seen, and
+/// for a start to take its time.
 const FAILURES_LEFT: u64 = 8;
 
-/// Of the failed starts of who serves by now: those that come next are in vain at `QUICK_FAILURES` more, which has to fit below.
+/// The failed starts that are left on a node that serves. The next ones are in vain at `QUICK_FAILURES` more, and that sum
+/// has to fit below.
 const START_FAILURES_LEFT: u64 = FAILURES_LEFT - QUICK_FAILURES;
 
-/// What Pacemaker counted beyond that is taken back.
+/// Takes back the failures that Pacemaker counted beyond that.
 pub(in crate::decide) fn failures(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(evidence, |_| FAILURES_LEFT)
 }
@@ -86,7 +88,7 @@ pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
     )
 }
 
-/// How many failed starts are counted once that is taken back.
+/// Returns the number of failed starts that stay counted once the rest is taken back.
 pub(super) fn start_failures_left(cib: &Cib) -> u64 {
     cib.own_start_failures.min(START_FAILURES_LEFT)
 }

@@ -5,7 +5,7 @@ use crate::decide::evidence::{DataDir, Etcd, Evidence, LogPosition, Reached};
 use crate::decide::plan::Effect;
 use crate::decide::standing::{Standing, classify};
 
-/// How many entries may go by before the position is published again: the CIB is written to disk with every change.
+/// The number of entries after which the position is published again: the CIB is written to disk with every change.
 const LAG: u64 = 10_000;
 
 /// Publishes the leader's position where it is news: another number of voters, another fork or cluster, or many entries.

@@ -1,5 +1,6 @@
-//! `reload-agent`: what changed while etcd runs. Who serves runs on: all that other parameters say is read anew by the next
-//! action. Where it cannot, this action fails, and Pacemaker restarts etcd as it does where a parameter is not reloadable.
+//! `reload-agent`: the changes that apply while etcd runs. A node that serves continues, and the next action reads all other
+//! parameters anew. Where it cannot continue, this action fails, and Pacemaker restarts etcd as it does where a parameter is
+//! not reloadable.
 
 use crate::decide::evidence::{Etcd, Evidence};
 use crate::decide::plan::{Effect, Exit, Notice, Plan, Progress};
@@ -27,8 +28,9 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     Plan::exit(granted(evidence).into_iter().collect(), Exit::Success, Reason::NothingToDo)
 }
 
-/// Whether a start would go on without the peer at somebody's word, where a running etcd waits: `force_new_cluster` is set, or
-/// the map has no peer any more. OpenShift's etcd operator gives the word, changes the map, and counts on a restart.
+/// Returns whether a start would continue without the peer by an order, where a running etcd waits: `force_new_cluster` is
+/// set, or the map has no peer any more. OpenShift's etcd operator sets the attribute, changes the map, and counts on a
+/// restart.
 fn is_to_go_on(evidence: &Evidence) -> bool {
     proof::told_to(evidence) || evidence.peer.is_none()
 }

@@ -18,7 +18,7 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     }
     let Fact::Known(etcd) = &evidence.own_etcd else { return promote_unanswered(evidence, progress) };
     if !etcd.is_learner {
-        // Where that does not say whether this voter may run standalone, it says all the same that it is promoted.
+        // Where the memory cannot record whether this voter may run standalone, it still records that the voter is promoted.
         let as_before = || promoted_as_before(evidence);
         let memory = remember_voter(evidence, etcd, true, None).unwrap_or_else(as_before);
         return Plan::exit(vec![memory], Exit::Success, Reason::Running(health(etcd)));
@@ -29,7 +29,7 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     if evidence.elapsed_ms > slow::patience_ms(evidence, PATIENCE_WITH_A_VOTE_MS) {
         return evidence.refuse(Refusal::NotAVoterYet);
     }
-    // Whose learner this is needs no look at ids: the peer's etcd promotes no member that it does not list.
+    // The learner's cluster needs no check of ids: the peer's etcd promotes no member that it does not list.
     let leader = evidence.peer_etcd.known();
     let lag = leader.map(|leader| lag_behind(leader, etcd));
     let polls = polls_caught_up(evidence, progress, lag);
@@ -40,7 +40,8 @@ pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress
     Plan::then_look(effects, LOOK_AT_A_LEARNER_MS, Progress { polls_caught_up: polls, ..progress.clone() }, because)
 }
 
-/// An etcd that tells us nothing of itself votes where this boot saw it vote; a promotion that fails has Pacemaker stop it.
+/// Promotes an etcd that refuses its state to this agent. It votes if this boot saw it vote; Pacemaker would stop it after a
+/// promotion that fails.
 fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     match evidence.boot_state().filter(|memory| memory.voter.is_some()) {
         Some(memory) => {
@@ -51,8 +52,9 @@ fn promote_unseen(evidence: &Evidence, refuses: &NoPermission) -> Plan {
     }
 }
 
-/// One that is slow once is asked again: a promotion that fails has Pacemaker stop it. Who still does not answer at the end
-/// and was seen to vote in this boot has its vote, and monitors go on with it: its peer may be lost.
+/// Promotes an etcd that does not answer. It is asked again, because Pacemaker stops it after a promotion that fails. One
+/// that still does not answer at the end and was seen to vote in this boot has its vote. Monitors continue with it: its peer
+/// may be lost.
 fn promote_unanswered(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = evidence.own_silence().to_owned();
     let runs = evidence.container_may_run();

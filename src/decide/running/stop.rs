@@ -1,4 +1,4 @@
-//! Stopping: a voter leaves first, where the peer can go on without a pause; the last voter never leaves, and two that
+//! Stopping: a voter leaves first, where the peer can continue without a pause; the last voter never leaves, and two that
 //! stop together both stay listed.
 
 use super::others;
@@ -28,8 +28,9 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     }
 }
 
-/// podman says so; or, where it does not answer even after etcd was ended without it, nothing holds the data and
-/// nothing listens. And nothing that an earlier action left behind is about to start it.
+/// Returns whether etcd has ended by podman's answer. Where podman does not answer even after etcd was ended without it,
+/// nothing may hold the data and nothing may listen. In both cases nothing that an earlier action left behind is about to
+/// start it.
 fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
     let podman_is_mute = matches!(evidence.container, Fact::Unknown(_));
     let nothing_lives = evidence.data_in_use == Fact::Known(false) && evidence.own_etcd.is_absent();
@@ -43,7 +44,7 @@ fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     let peer = evidence.peer.as_ref()?;
     let others = evidence.peer_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
-    // By the id that answers at the peer's address: somebody may have given its member another URL.
+    // By the id that answers at the peer's address: the peer's member may have been given another URL.
     let entry = own.members.iter().find(|entry| entry.id == others.member_id && entry.id != own.member_id)?;
     let restarts = evidence.cib.known().is_some_and(|cib| cib.others.restart_no_leave);
     let both_vote = own.voters().count() == 2 && !entry.is_learner && entry.has_started();
@@ -51,7 +52,7 @@ fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
         Some(notify) => !notify.stop.contains(&peer.name) && peer_word(evidence) == PeerStatus::Active,
         None => peer_word(evidence) == PeerStatus::Active,
     };
-    // Leaving is written down in the note, beside what it says already.
+    // Leaving is written down in the note, in addition to what it contains already.
     let may_note = evidence.last_note().is_some();
     (!restarts && both_vote && peer_stays && may_note && others.cluster_id == own.cluster_id).then_some(own)
 }
@@ -71,7 +72,7 @@ fn leave(evidence: &Evidence, progress: &Progress, own: &Etcd) -> Plan {
             Reason::Step(ReasonStep::HandOverLeadership { peer }),
         );
     }
-    // Who may leave knows its note.
+    // A node that may leave knows its note.
     let note = evidence.last_note().unwrap_or_default();
     // From here on the peer may be the one that runs standalone; what this node announced and did not do is taken back.
     let (left_at, of) = (Some(own.position()), evidence.own_data());
@@ -109,7 +110,8 @@ fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     Plan::then_look(Vec::new(), LOOK_FOR_THE_END_MS, progress.clone(), Reason::Waiting(Wait::EtcdToStop))
 }
 
-/// Whether the claim is kept is read in the CIB: one that does not answer is asked again, while there is something to keep.
+/// Waits for the CIB, where the claim is read that a stop keeps or gives up. One that does not answer is asked again, while
+/// there is something to keep.
 fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let remembers = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
     let has_time = evidence.elapsed_ms + STOP_RESERVE_MS <= evidence.budget_ms
@@ -131,8 +133,8 @@ fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let leaderless_since_s = memory.leaderless_since_s.filter(|_| claims);
     let memory = BootState { boot_id, voter, promoted: false, ended_at, hand_over: None, leaderless_since_s, ..memory };
     let mut effects = vec![Effect::Remember(memory)];
-    // Where note or data cannot be read, what was said before stays, but for the claim: a peer that waits for who gave it up in memory
-    // alone waits for ever.
+    // Where note or data cannot be read, the published record stays, except for the claim. A node that gave its claim up
+    // only in memory would keep a peer waiting for it without end.
     let said_before = || evidence.cib.known().and_then(|cib| cib.own_record.clone());
     if let Some(record) = evidence.published_state().or_else(said_before).filter(|_| !is_unseen) {
         effects.push(Effect::PublishRecord(PublishedState { claims: claims && record.claims, ..record }));
@@ -170,9 +172,10 @@ fn ended_at(evidence: &Evidence, progress: &Progress) -> Option<DataEnd> {
     Some(before.filter(is_further).unwrap_or(now))
 }
 
-/// A stop that is half of a restart keeps the claim to run standalone, and so does one that the peer cannot see because
-/// its machine has left the membership; unless this member asked the peer to remove it. Any other stop gives it up, so
-/// that the peer may go on without us; and so does the stop between two starts once they have been in vain.
+/// Returns whether a stop keeps the claim to run standalone. One that is half of a restart does. So does one that the peer
+/// cannot see because its machine has left the membership; unless this member asked the peer to remove it. Any other stop
+/// gives it up, so that the peer may continue without us; and so does the stop between two starts once they have been in
+/// vain.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let is_restart = evidence.notify.as_ref().is_some_and(|notify| notify.start.contains(&evidence.me.name));
     let restarts = is_restart && !starts_in_vain(evidence);
@@ -181,7 +184,7 @@ fn keeps_its_claim(evidence: &Evidence) -> bool {
         && !evidence.may_have_left()
 }
 
-/// Whether etcd does not start here: as many starts have failed since it last served as are tried quickly.
+/// Returns whether etcd does not start here: as many starts have failed since it last served as are tried quickly.
 fn starts_in_vain(evidence: &Evidence) -> bool {
     let before = evidence.boot_state().map_or(0, |memory| memory.start_failures);
     let counted = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);

@@ -19,7 +19,7 @@ use crate::decide::timing::{LOOK_FOR_A_WRITE_MS, PATIENCE_OF_A_MONITOR_WITH_A_LE
 /// The promotion score of a voter. A learner has none, so Pacemaker does not promote it.
 const VOTER_SCORE: u32 = 1000;
 
-/// Who finds the member serving.
+/// Action that finds the member serving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum Stage<'a> {
     /// A start, which had it run so, or found it so.
@@ -69,8 +69,8 @@ pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'
     effects
 }
 
-/// The same, of a member that serves and tells nothing of itself. What is known of it without that is written down; the rest is
-/// not, so that a later loss of the peer may need an operator.
+/// Does the same for a member that serves and refuses its state to this agent. What is known of it without that state is
+/// written down. The rest is not, so that a later loss of the peer may need an operator.
 pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) -> Vec<Effect> {
     let mut effects = Vec::new();
     if stage != Stage::Runs {
@@ -86,9 +86,9 @@ pub(in crate::decide) fn upkeep_unseen(evidence: &Evidence, stage: Stage<'_>) ->
     effects
 }
 
-/// What a healthy member writes down, and the action's answer. A voter that was promoted a moment ago first claims and then,
-/// once the claim is seen, remembers that it votes: without both the leader's loss would need an operator, so that is
-/// done in one action. Where the note cannot be read it cannot be.
+/// Writes down what a healthy member has to, and answers the action. A voter that was promoted a moment ago first claims and
+/// then, once the claim is seen, remembers that it votes. Without both, the leader's loss would need an operator, so that
+/// one action does both. Where the note cannot be read neither is possible.
 pub(in crate::decide) fn kept(
     evidence: &Evidence,
     progress: &Progress,
@@ -116,7 +116,7 @@ pub(in crate::decide) fn settled_config(evidence: &Evidence) -> Option<Effect> {
     forces.then_some(Effect::SettleConfig)
 }
 
-/// An operator's confirmation is for a node that cannot go on: one that serves has no use for it, and must not find it
+/// Takes back an operator's confirmation once this node serves. It is for a node that cannot continue, and must not be found
 /// in the next failure, when the data is another. Only a start takes it from a learner, too.
 fn used_word(evidence: &Evidence) -> Option<Effect> {
     evidence.confirmation.known().map(|_| Effect::ConsumeConfirmation)
@@ -126,8 +126,9 @@ fn is_promoted(evidence: &Evidence) -> bool {
     evidence.boot_state().is_some_and(|memory| memory.promoted)
 }
 
-/// A learner that was promoted since its start claims (visibly, in one round) and then remembers (in the next). So does a
-/// voter whose claim went with Pacemaker's former life: it has a leader, so nobody has passed over it.
+/// Claims for a learner that was promoted since its start (visibly, in one round) and then remembers that it votes (in the
+/// next). So it does for a voter that lost its claim with Pacemaker's former life: it has a leader, so no node has passed
+/// over it.
 fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     if let Some(claim) = missing_claim(evidence, etcd) {
         return vec![claim];
@@ -147,9 +148,9 @@ pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Opti
     record.map(Effect::PublishRecord)
 }
 
-/// The record of a voter whose membership has changed since it was published: the peer, and this node while its etcd is
-/// silent, take the voters from it. A record is outdated as well once the parameters name another history to keep than they did when it
-/// was published.
+/// Returns the new record of a voter after its membership has changed. The peer, and this node while its etcd is silent,
+/// take the voters from that record. A record is outdated as well once the parameters name another history to keep than they
+/// did when it was published.
 fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let published = evidence.cib.known()?.own_record.as_ref().filter(|record| record.claims && !etcd.is_learner)?;
     let living = evidence.living_record(etcd)?;
@@ -157,8 +158,8 @@ fn outdated_record(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     is_news.then_some(Effect::PublishRecord(living))
 }
 
-/// What this boot remembers of a serving etcd. Where the note cannot be read it stays as it is: the claim to run
-/// standalone rests on what the note says.
+/// Returns the memory of a serving etcd that this boot is to have. Where the note cannot be read the memory stays as it is,
+/// because the claim to run standalone rests on the note.
 pub(super) fn remember_voter(
     evidence: &Evidence,
     etcd: &Etcd,
@@ -188,11 +189,11 @@ pub(super) fn remember_voter(
     }))
 }
 
-/// Whether a voter of two holds all that was acknowledged until now. Between the entry that promotes a learner, or removes a third
-/// voter, and its application the leader acknowledges without this one; what it has committed once it lists the same voters as this
-/// member does is the last of that, so a voter that has committed as much lacks nothing. A third voter that leads may have removed
-/// itself: then the peer knows no more than this one. The leader itself lacks nothing, and one that
-/// was one of two before has proved it.
+/// Returns whether a voter of two holds all that was acknowledged until now. Between the entry that promotes a learner, or
+/// removes a third voter, and its application the leader acknowledges without this one. The last of that is what the leader
+/// has committed once it lists the same voters as this member does, so a voter that has committed as much lacks nothing. A
+/// third voter that leads may have removed itself: then the peer knows no more than this one. The leader itself lacks
+/// nothing, and a member that was one of two before has proved it.
 fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     let was_one_of_two = |voter: &RunningVoter| voter.member_id == etcd.member_id && !voter.sole && !voter.among_many;
     let voted = evidence.remembered_voter().is_some_and(was_one_of_two);
@@ -205,7 +206,7 @@ fn has_all_that_was_acknowledged(evidence: &Evidence, etcd: &Etcd) -> bool {
     !etcd.is_learner && (etcd.has_one_voter() || etcd.leads() || voted || is_caught_up)
 }
 
-/// What was forced has one voter. Should it be slow once, it is not forced once more.
+/// Remembers that a forced etcd has one voter, so that it is not forced once more when it is slow.
 fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     let memory = evidence.boot_state().filter(|_| *mode == RunMode::ForceNewCluster)?;
     let voter = memory.voter.clone().map(|voter| RunningVoter { sole: true, ..voter });
@@ -219,7 +220,7 @@ fn identity_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (published != Some(seen)).then_some(Effect::PublishIdentity(seen))
 }
 
-/// `standalone_node` names the sole voter, and nobody while there are two.
+/// Sets `standalone_node` to the sole voter, and to nothing while there are two.
 fn standalone_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let cib = evidence.cib.known()?;
     if etcd.is_learner {
@@ -236,7 +237,7 @@ fn score_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (evidence.promotable && seen != wanted).then_some(Effect::SetPromotionScore(wanted))
 }
 
-/// What is shown differs from what is raised.
+/// Publishes the alarms where the published ones differ from those raised.
 fn alarm_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let raised = alarm::raised(etcd);
     let shown = evidence.cib.known()?.own_alarm.clone();

@@ -30,7 +30,7 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     paced(by_phase(evidence, progress), evidence, progress)
 }
 
-/// A refusal is given only once its time has come; until then we keep looking, and go on when its reason has passed.
+/// Delays a refusal until its time has come. Until then the start keeps observing, and continues when the reason has passed.
 fn paced(plan: Plan, evidence: &Evidence, progress: &Progress) -> Plan {
     match plan {
         Plan { effects, next: Next::Exit(Exit::Retriable), because: Reason::Refused { refusal, peer } }
@@ -51,7 +51,7 @@ fn paced(plan: Plan, evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Whether a start that fails now fails late enough, be it refused or an effect of it in vain.
+/// Returns whether a start that fails now fails late enough, be it refused or an effect of it in vain.
 pub(in crate::decide) fn may_fail(evidence: &Evidence) -> bool {
     let failures = evidence.cib.known().map_or(0, |cib| cib.own_start_failures);
     let pace_ms = PACE_MS.min(evidence.budget_ms.saturating_sub(START_RESERVE_MS));
@@ -109,8 +109,8 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Plan {
     }
 }
 
-/// Whether an operator's confirmation is about other data than what is here now. A force would
-/// not accept it, but because of it the step would be announced and a running etcd stopped.
+/// Returns whether an operator's confirmation is about other data than what is here now. A force would not accept it, but
+/// because of it the step would be announced and a running etcd stopped.
 fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
     let fits = matches!(disk, DataDir::Present(history) if evidence.confirmation_for(history).is_some());
     evidence.confirmation.known().is_some() && !fits
@@ -132,8 +132,8 @@ fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Pl
     Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord))
 }
 
-/// kubelet ends its own etcd only once it was told to, and a whole start waits for that; anything else is to be told
-/// soon. Meanwhile the peer is to know what data is here: it may be what the other one waits for.
+/// Waits for an obstacle to end. kubelet needs an order to end its own etcd, and a whole start waits for that; anything else
+/// is to be reported soon. Meanwhile this node publishes its data, because the other node may wait for that.
 fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> Plan {
     let patience_ms = match obstacle {
         Obstacle::StaticPod => evidence.budget_ms.saturating_sub(START_RESERVE_MS),
@@ -174,7 +174,7 @@ fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &Publis
         ColdStart::StartNormally(rule) => run_plainly(evidence, &record.disk, rule),
         ColdStart::Bootstrap(rule) if evidence.peer_etcd.is_absent() => run(evidence, RunMode::Bootstrap, rule),
         ColdStart::ForceNewCluster(rule) => announce(evidence, evidence.rule(rule)),
-        // A peer whose etcd listens is not blank any more, whatever it said when it began to join.
+        // A peer with an etcd that listens is not blank any more, whatever it published when it began to join.
         ColdStart::Bootstrap(_) | ColdStart::FollowThePeer(_) => {
             let wait = Wait::PeerToServe { peer: evidence.peer_name().to_owned() };
             wait_or_refuse(evidence, progress, patience_ms, wait, Refusal::PeerDoesNotServe)
@@ -195,7 +195,7 @@ fn accepts_the_loss(evidence: &Evidence, record: &PublishedState) -> bool {
     }
 }
 
-/// Two histories, and `force_new_cluster` may say whose counts: see [`proof::told_to`].
+/// Chooses between two histories by `force_new_cluster`: see [`proof::told_to`].
 fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedState, patience_ms: u64) -> Option<Plan> {
     let others = &evidence.cib.known()?.others;
     if others.force_on_peer && !others.force_on_me {

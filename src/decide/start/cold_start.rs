@@ -10,7 +10,7 @@ use crate::decide::reason::{Refusal, Rule};
 use crate::decide::standing::{Standing, classify};
 use crate::decide::third_voter::beside;
 
-/// What this node does.
+/// Decision for this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::decide) enum ColdStart {
     StartNormally(Rule),
@@ -21,22 +21,22 @@ pub(in crate::decide) enum ColdStart {
     Refuse(Refusal),
 }
 
-/// What the cluster knows beside the two records.
+/// Facts of the cluster in addition to the two records.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::decide) struct Cluster<'a> {
     /// This node's name, and the peer's.
     pub(in crate::decide) names: [&'a str; 2],
-    /// Whether data existed once.
+    /// True if data existed once.
     pub(in crate::decide) recorded: bool,
     /// The most forks that any node recorded for good, which a blank disk does not undo.
     pub(in crate::decide) forks: u64,
     pub(in crate::decide) chosen: Chosen,
-    /// How far the leader last said that it had reached.
+    /// The position that the leader last published.
     pub(in crate::decide) reached: Option<&'a Reached>,
     /// The forks that each node once recorded for itself.
     pub(in crate::decide) recorded_of_me: Option<&'a Lineage>,
     pub(in crate::decide) recorded_of_peer: Option<&'a Lineage>,
-    /// Who votes besides, outside of the pair.
+    /// The third voter, outside of the pair.
     pub(in crate::decide) third_voter: Option<&'a ThirdVoter>,
 }
 
@@ -86,8 +86,8 @@ impl Chosen {
 /// The table. Member ids are never given twice, so two voters that name each other have one history, whatever else
 /// is written anywhere: two plain starts keep every entry of it, and nothing is wiped or forced.
 ///
-/// Data that knows fewer forks than were recorded is not the newest: somebody went on without it. Whoever did and has
-/// no data now took writes that nobody has, which only an operator gives up.
+/// Data that knows fewer forks than were recorded is not the newest: a node continued without it. If that node has no data
+/// now, the writes that it took are lost, and only an operator gives them up.
 pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, cluster: &Cluster<'_>) -> ColdStart {
     use Standing::{Departed, Learner, Nothing, SoleVoter, VoterAmongMany, VoterBeside};
     let forks = cluster.forks.max(me.lineage.forks).max(peer.lineage.forks);
@@ -123,7 +123,7 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         (SoleVoter, Learner) if peer_lost_a_fork => {
             ColdStart::Refuse(Refusal::PeerWentOnAloneAndLostItsData { peer_forks: forks })
         }
-        // Plain Raft: whoever votes or learns there starts plainly, and their majority decides.
+        // Plain Raft: a voter or learner there starts plainly, and their majority decides.
         (VoterAmongMany, _) | (VoterBeside(_) | Learner, VoterAmongMany) => {
             ColdStart::StartNormally(Rule::MoreThanTwoVoters)
         }
@@ -139,7 +139,8 @@ pub(in crate::decide) fn answer(me: &PublishedState, peer: &PublishedState, clus
         (SoleVoter, _) if proves_put_back(peer, me) || i_am_behind() => put_back(),
         (_, SoleVoter) if proves_put_back(me, peer) || peer_is_behind() => put_back(),
         (SoleVoter, _) => ColdStart::StartNormally(Rule::SoleVoter),
-        // It has come back since it said that, as the other voter: its start, which says so at its end, awaits our vote.
+        // The peer has come back since it published that, as the other voter: its start, which publishes that at its end,
+        // awaits our vote.
         (VoterBeside(other), Departed) if !lists(me, other, peer) => ColdStart::StartNormally(Rule::PeerJoinedSince),
         (VoterBeside(other), VoterBeside(_) | Learner) if joined_since(me, other, peer, cluster.chosen) => {
             ColdStart::StartNormally(Rule::PeerJoinedSince)
@@ -201,34 +202,37 @@ pub(in crate::decide) fn answer_here(
     }
 }
 
-/// Whether `voter`, whose record lists `other` as its second voter, may have been forced into a fork that the sole voter's data
-/// does not know: a fork of which the sole voter's member is no part, or one that `voter` announced and still claims. That was
-/// an operator's confirmation. `voter` may be the only voter of that fork by now: its record shows so after its next start.
+/// Returns whether `voter`, which lists `other` as its second voter, may have been forced into a fork that the sole voter's
+/// data does not know. That is a fork of which the sole voter's member is no part, or one that `voter` announced and still
+/// claims. It came from an operator's confirmation. `voter` may be the only voter of that fork already: its record shows so
+/// after its next start.
 fn went_its_own_way(voter: &PublishedState, other: MemberId, sole: &PublishedState) -> bool {
     let may_be_done = voter.claims || !lists(voter, other, sole);
     voter.lineage.is_beyond(&sole.lineage) && may_be_done
 }
 
-/// Whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between them,
-/// whatever was announced and not done.
+/// Returns whether a peer that has left did so from a cluster of which this member was the rest: then no fork is between
+/// them, whatever was announced and not done.
 pub(in crate::decide) fn left_to(peer: &PublishedState, me: &PublishedState) -> bool {
     history(peer).is_some_and(|peer| peer.has_left) && counts_as_voter(peer, me)
 }
 
-/// Whether the peer has joined as `other`, the second voter that we name, since it published data of an earlier member: of
-/// one history ours is the newer part then, as it no longer has that member. Its start awaits our vote.
+/// Returns whether the peer has joined as `other`, the second voter that our record names, since it published data of an
+/// earlier member. Of one history, ours is then the newer part, because it no longer has that member. The peer's start
+/// awaits our vote.
 fn joined_since(me: &PublishedState, other: MemberId, peer: &PublishedState, chosen: Chosen) -> bool {
     let is_earlier = counts_as_voter(peer, me) && !lists(me, other, peer);
     is_earlier && me.lineage.forks == peer.lineage.forks && !peer.claims && chosen == Chosen::Nobody
 }
 
-/// Whether a peer, by what it published in this boot, has not run standalone: it votes beside this member, and whoever
-/// runs standalone claims that first.
+/// Returns whether a peer, by what it published in this boot, has not run standalone: it votes next to this member, and a
+/// node that runs standalone claims that first.
 pub(in crate::decide) fn still_votes_beside(peer: &PublishedState, me: &PublishedState) -> bool {
     matches!(classify(&peer.disk), Standing::VoterBeside(other) if lists(peer, other, me)) && !peer.claims
 }
 
-/// Whether the peer, by what it published in this boot, learns from this sole voter: it gave up its own data for that.
+/// Returns whether the peer, by what it published in this boot, learns from this sole voter: it gave up its own data for
+/// that.
 pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState) -> bool {
     let is_one_cluster = |peer: &History, me: &History| {
         peer.cluster_id == me.cluster_id && (peer.voters.is_empty() || peer.voters.contains(&me.member_id))
@@ -276,7 +280,7 @@ fn put_back(me: &PublishedState, chosen: Chosen, refusal: Refusal) -> ColdStart 
     }
 }
 
-/// Whether the member whose data `voter` holds is a voter by what `lister` holds of the same cluster.
+/// Returns whether the data of `lister` has the member of `voter`'s data as a voter of the same cluster.
 pub(in crate::decide) fn counts_as_voter(lister: &PublishedState, voter: &PublishedState) -> bool {
     match (history(lister), history(voter)) {
         (Some(lister), Some(voter)) => {
@@ -286,7 +290,7 @@ pub(in crate::decide) fn counts_as_voter(lister: &PublishedState, voter: &Publis
     }
 }
 
-/// Whether `other`, the second voter that `lister` names, is the member whose data `listed` holds.
+/// Returns whether `other`, the second voter that `lister` names, is the member of `listed`'s data.
 fn lists(lister: &PublishedState, other: MemberId, listed: &PublishedState) -> bool {
     match (history(lister), history(listed)) {
         (Some(lister), Some(listed)) => listed.member_id == other && listed.cluster_id == lister.cluster_id,
@@ -294,7 +298,7 @@ fn lists(lister: &PublishedState, other: MemberId, listed: &PublishedState) -> b
     }
 }
 
-/// What etcd cannot read was a cluster's data once.
+/// Returns whether the data dir is damaged. Its content was a cluster's data once.
 fn is_broken(record: &PublishedState) -> bool {
     matches!(record.disk, DataDir::Broken { .. })
 }

@@ -15,7 +15,7 @@ pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &
         return None;
     }
     let ends_it = matches!(request, Request::Start | Request::Stop);
-    // Beside an etcd that has a leader only a start and a stop change the container.
+    // Next to an etcd that has a leader only a start and a stop change the container.
     let serves = evidence.own_etcd.known().is_some_and(|etcd: &Etcd| etcd.leader.is_some());
     if request == Request::Demote || serves && !ends_it {
         return None;

@@ -1,15 +1,16 @@
-//! Room on the disk for a learner's copy of the data. Moving data aside is a rename and takes none, but keeps what it
-//! held; where the new copy does not fit beside it, the oldest backups go, and never one that may still be needed.
+//! Room on the disk for a learner's copy of the data. Moving data aside is a rename and takes none, but keeps what it held.
+//! Where the new copy does not fit next to it, the oldest backups go, and never one that may still be needed.
 
 use crate::decide::evidence::{DataDir, Etcd, Evidence, Room};
 use crate::decide::plan::{Effect, Plan, Progress};
 use crate::decide::reason::{Reason, ReasonStep, Refusal};
 use crate::decide::timing::LOOK_AT_ONCE_MS;
 
-/// What etcd takes besides its database: two preallocated files of its write-ahead log, and a little for the rest.
+/// The space that etcd takes in addition to its database: two preallocated files of its write-ahead log, and a little for
+/// the rest.
 const BESIDE_THE_DATABASE: u64 = 160 << 20;
 
-/// What stands before joining for want of room; `None` where the learner's copy fits.
+/// Returns the step before joining that makes room; `None` where the learner's copy fits.
 pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Option<Plan> {
     let room = evidence.room.known()?;
     let needed = peer_etcd.db_bytes.saturating_add(BESIDE_THE_DATABASE);
@@ -25,8 +26,8 @@ pub(super) fn make(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd) -> Opt
     Some(Plan::then_look(vec![Effect::DropBackups(doomed)], LOOK_AT_ONCE_MS, Progress::default(), because))
 }
 
-/// How many of the backups, oldest first, are from before this node voted last. The newest may be what a join that was
-/// cut short has just backed up; and while a join is under way nothing is dispensable.
+/// Returns how many of the backups, oldest first, are from before this node voted last. The newest may be what a join that
+/// was cut short has just backed up; and while a join is under way nothing is dispensable.
 fn dispensable(evidence: &Evidence, disk: &DataDir, room: &Room) -> usize {
     let may_join = evidence.last_note().is_none_or(|note| note.joins);
     match disk {

@@ -62,9 +62,9 @@ pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib:
     }
 }
 
-/// Whether this data is a second history: this node ran standalone, no node has joined it since, and the peer that serves does
-/// not know its fork. Neither history is the newer one, so an operator chooses, unless one has given this node up by name
-/// before: then the peer's record shows it, or counts more forks than this node does.
+/// Returns whether this data is a second history: this node ran standalone, no node has joined it since, and the peer that
+/// serves does not know its fork. Neither history is the newer one, so an operator chooses, unless one has given this node
+/// up by name before: then the peer's record shows it, or counts more forks than this node does.
 fn is_a_history_beside(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
     // Where the note cannot be read, it may be.
     let Some(DurableState { lineage: own, alone_since, .. }) = evidence.last_note() else {

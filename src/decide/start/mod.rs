@@ -1,4 +1,5 @@
-//! The rules of a start: whose turn it is, from which data etcd is started and how, and what a started etcd is waited for.
+//! The rules of a start: which node's turn it is, from which data etcd is started and how, and what a started etcd is waited
+//! for.
 
 mod alone;
 pub(super) mod begin;

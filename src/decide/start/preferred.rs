@@ -16,7 +16,7 @@ pub(in crate::decide) enum Kept {
     ThePeers,
 }
 
-/// What the cluster knows in addition to the two records.
+/// Facts of the cluster in addition to the two records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known<'a> {
     /// This node's name, and the peer's.

@@ -8,7 +8,7 @@ impl Evidence {
     pub fn published_state(&self) -> Option<PublishedState> {
         let disk = unstartable::usable_disk(self)?;
         Some(PublishedState {
-            // Without data there is nothing to go on with.
+            // A node without data cannot run standalone.
             claims: matches!(disk, DataDir::Present(_)) && self.running_voter().is_some() && !self.may_have_left(),
             joins: disk == DataDir::Blank && self.gave_its_data_up(),
             gave_up: self.gave_up(),
@@ -45,7 +45,7 @@ impl Evidence {
         })
     }
 
-    /// Whether this node left to its peer or backed its data up to join it, and has not run standalone since.
+    /// Returns whether this node left to its peer or backed its data up to join it, and has not run standalone since.
     fn gave_its_data_up(&self) -> bool {
         let gave = |note: &DurableState| (note.joins || note.left_at.is_some()) && note.alone_since.is_none();
         self.note.known().is_some_and(gave)
@@ -56,8 +56,8 @@ impl Evidence {
     }
 }
 
-/// What a node says that joins its peer: what it held before is of no weight any more. The peer is to know, as it may be
-/// started next.
+/// Returns the record of a node that joins its peer: what it held before has no weight any more. The peer is to know that,
+/// because it may be started next.
 pub(in crate::decide) fn joining_record(evidence: &Evidence, lineage: Lineage) -> PublishedState {
     let prefers = evidence.preferred().cloned();
     PublishedState { joins: true, prefers, ..PublishedState::of(evidence.boot_id.clone(), DataDir::Blank, lineage) }

@@ -58,12 +58,13 @@ fn begin_again(evidence: &Evidence, effects: Vec<Effect>) -> Plan {
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because)
 }
 
-/// Whether a start has the time to wait for something more.
+/// Returns whether a start has the time to wait for something more.
 fn has_time(evidence: &Evidence) -> bool {
     evidence.elapsed_ms + START_RESERVE_MS <= evidence.budget_ms
 }
 
-/// Nobody will send or list anything, and while this action runs Pacemaker does not even fence the peer.
+/// Returns whether the peer is lost: it will send or list nothing, and while this action runs Pacemaker does not even fence
+/// it.
 fn peer_is_lost(evidence: &Evidence) -> bool {
     matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence)
 }
@@ -89,8 +90,8 @@ fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: 
     Plan::then_look(Vec::new(), LOOK_FOR_A_LEADER_MS, progress.clone(), Reason::Waiting(wait))
 }
 
-/// Whether the peer serves without the member that we started: our start was decided from a record of the peer that it
-/// has replaced since, as after a restored snapshot. Nobody will ever vote for us then.
+/// Returns whether the peer serves without the member that we started. Our start was decided from a record of the peer that
+/// it has replaced since, as after a restored snapshot. No member will ever vote for ours then.
 fn is_left_out(evidence: &Evidence) -> bool {
     let Fact::Known(cib) = &evidence.cib else { return false };
     // An etcd of another cluster at the peer's address has left nothing out.
@@ -112,7 +113,7 @@ fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd
     claim(evidence, progress, mode, etcd).unwrap_or_else(|| {
         let effects = upkeep(evidence, etcd, Stage::Starts(mode));
         let because = match mode {
-            // Whoever wants no other way knows which one it was.
+            // Unless the operator excluded the other way, the log has to show which one it was.
             RunMode::ForceNewCluster if evidence.recovery != Recovery::Restart => {
                 Reason::Step(ReasonStep::TookOver { restarted: true, ms: evidence.elapsed_ms })
             }
@@ -122,7 +123,7 @@ fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd
     })
 }
 
-/// Our etcd serves and tells nothing of itself.
+/// Answers for an etcd that serves and refuses its state to this agent.
 fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
     let effects = upkeep_unseen(evidence, Stage::Starts(mode));
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))
@@ -137,8 +138,8 @@ fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) 
     Some(Plan::then_look(effects, LOOK_FOR_A_WRITE_MS, progress, Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// What others asked of this start, and whether its claim stands, is read in the CIB. No monitor takes back what a start
-/// left (`others::runs`), so one that does not answer is asked again as long as there is time.
+/// Waits for the CIB, where the start reads what others asked of it, and whether its claim is there. No monitor takes back
+/// what a start left (`others::runs`), so a CIB that does not answer is asked again as long as there is time.
 fn await_the_cib(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Option<Plan> {
     (evidence.cib.known().is_none() && has_time(evidence)).then(|| {
         let effects = settled_config(evidence).into_iter().collect();

@@ -1,9 +1,9 @@
-//! Data that reads as whole and that etcd does not start from, such as a database with damaged pages. Nobody but etcd can
-//! tell, so its plain starts are counted; after as many as are tried quickly this node says that its data is broken, where
-//! somebody else holds all that it could add: then the peer goes on with that, and this node joins it anew.
+//! Data that reads as whole and that etcd does not start from, such as a database with damaged pages. Only etcd finds that
+//! out, so its plain starts are counted. After as many as are tried quickly this node publishes that its data is broken,
+//! where another node holds all that it could add. Then the peer continues with that, and this node joins it anew.
 //!
-//! It says so of its own data only, and takes it back as soon as one of the conditions ends. Data that may hold what nobody
-//! else has is never given up: a sole voter's, a claiming voter's, that of a node which ran standalone, or was chosen.
+//! This node publishes so of its own data only, and takes it back as soon as one of the conditions ends. Data that may be
+//! the only copy is never given up: a sole voter's, a claiming voter's, that of a node which ran standalone, or was chosen.
 
 use super::cold_start::{self, Chosen, Cluster, ColdStart};
 use crate::decide::evidence::{Cib, DataDir, Evidence, FailedStarts, History, PublishedState};
@@ -28,7 +28,8 @@ pub(in crate::decide) fn forgotten(evidence: &Evidence) -> Option<Effect> {
     evidence.local.failed_starts.as_ref().map(|_| Effect::ForgetFailedStarts)
 }
 
-/// What the data dir is good for: what it holds, or nothing, where etcd does not start from that and nobody needs it.
+/// Returns the usable content of the data dir: what it holds, or nothing, where etcd does not start from that and no node
+/// needs it.
 pub(super) fn usable_disk(evidence: &Evidence) -> Option<DataDir> {
     let disk = evidence.disk.known()?;
     if is_of_before_it_ran_alone(evidence, disk) {
@@ -76,8 +77,8 @@ fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
         && etcd.has_one_voter()
 }
 
-/// The peer holds the data of the other voter, by both, and nobody ran standalone since: all that the two acknowledged
-/// is in its log, too.
+/// Returns whether the peer holds the data of the other voter, by both, and no node ran standalone since: all that the two
+/// acknowledged is in its log, too.
 fn beside_the_other_voter(evidence: &Evidence, cib: &Cib, disk: &DataDir) -> Option<bool> {
     let Some(peer) = &cib.peer_record else { return Some(false) };
     let me = PublishedState::of(evidence.boot_id.clone(), disk.clone(), evidence.own_lineage()?);

@@ -9,7 +9,7 @@ fn broken() -> DataDir {
     DataDir::Broken { why: "no wal".to_owned() }
 }
 
-/// What each node answers: `(node1's, node2's)`.
+/// Returns the answer of each node: `(node1's, node2's)`.
 fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStart) {
     (answer(first, second, &cluster(true)), answer(second, first, &cluster(false)))
 }
@@ -213,7 +213,7 @@ fn a_fork_that_was_announced_and_not_done_stands_in_nobodys_way() {
 
 #[test]
 fn a_peer_that_is_about_to_go_on_alone_is_another_history() {
-    // Both were told to by an operator: equally many forks, of which neither knows the other's.
+    // An operator ordered both: equally many forks, of which neither knows the other's.
     let me = PublishedState { lineage: forks(1, "node1"), ..record(history(ME, &[ME], &[])) };
     let announced = record(history(PEER, &[ME, PEER], &[]));
     let peer = PublishedState { lineage: forks(1, "node2"), claims: true, ..announced };
@@ -254,7 +254,7 @@ fn as_many_forks_made_by_another_node_are_another_history_once_they_were_made() 
     assert_eq!(both(&sole(forks(1, "node1")), &claims), (refused(), refused()));
     let made = PublishedState { lineage: forks(1, "node2"), ..record(history(PEER, &[7, PEER], &[])) };
     assert_eq!(both(&sole(forks(1, "node1")), &made), (refused(), refused()));
-    // Who votes beside this member still, and claims nothing, announced it only.
+    // A node that still votes next to this member, and claims nothing, announced it only.
     let same = (normally(Rule::SoleVoter), ColdStart::FollowThePeer(Rule::PeerIsSoleVoter));
     for known in [forks(1, "node1"), forks(1, "node2"), forks(2, "node1")] {
         assert_eq!(both(&sole(known), &announced), same);

@@ -1,4 +1,4 @@
-//! What the data dir says beside its history: a database that reaches beyond its log.
+//! Facts of the data dir other than its history: a database that reaches beyond its log.
 
 use super::world::*;
 use crate::base::Fact;

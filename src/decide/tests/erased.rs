@@ -17,7 +17,7 @@ const REQUESTS: [Request; 8] = [
     Request::Reload,
 ];
 
-/// A voter of two whose peer is fenced, and whose record Pacemaker has erased.
+/// Returns a voter of two with a fenced peer and a record that Pacemaker has erased.
 fn survivor() -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     let fenced = voter.peer_is(PeerNode::Down, PeerAgent::NoHistory);

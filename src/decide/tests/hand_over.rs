@@ -61,7 +61,7 @@ fn moves(plan: &Plan) -> bool {
     plan.effects.contains(&Effect::MoveLeader { to: PEER })
 }
 
-/// What the plan remembers of a hand-over, where it remembers anything.
+/// Returns the hand-over that the plan remembers, where it remembers anything.
 #[expect(clippy::option_option, reason = "nothing is remembered, nothing is due, something is")]
 fn remembered(plan: &Plan) -> Option<Option<HandOver>> {
     plan.effects.iter().find_map(|effect| match effect {

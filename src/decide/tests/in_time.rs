@@ -7,10 +7,10 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Plan, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal, Wait};
 
-/// What a monitor has of its 25 s.
+/// The part of a monitor's 25 s that it may use.
 const BUDGET_MS: u64 = 23_000;
 
-/// A voter of two whose peer is fenced, in a monitor.
+/// Returns a voter of two with a fenced peer, in a monitor.
 fn survivor() -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     Evidence { budget_ms: BUDGET_MS, ..voter.peer_is(PeerNode::Down, PeerAgent::NoHistory) }
@@ -81,7 +81,7 @@ fn what_a_podman_that_was_cut_short_has_launched_is_gone_on_with() {
         let plan = decide(Request::Monitor, &forced(own.clone()), &barrier());
         assert!(is_harmless(&plan) && exit(&plan) != Some(Exit::Retriable), "{own:?}: {plan:?}");
     }
-    // One that runs without it has not been stopped: nothing is forced beside it.
+    // One that runs without it has not been stopped: nothing is forced next to it.
     let still_there = survivor().at_the_barrier().running(silent());
     let plan = decide(Request::Monitor, &still_there, &barrier());
     assert!(matches!(plan.because, Reason::Refused { refusal: Refusal::StillRunning, .. }), "{plan:?}");
@@ -126,7 +126,8 @@ fn a_monitor_whose_time_is_over_leaves_what_it_launched_to_the_next_one() {
     assert_eq!(out_of_time(Request::Monitor, &survivor(), &stops), None, "nothing runs");
 }
 
-/// A machine on which one look takes seconds: Pacemaker would restart an etcd that serves, for a learner that is not promoted yet.
+/// On a machine where one observation takes seconds, Pacemaker would restart an etcd that serves, for a learner that is not
+/// promoted yet.
 #[test]
 fn a_monitor_whose_time_is_over_does_not_fail_beside_an_etcd_that_answers() {
     let leader = at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[PEER]))).seen_voting();

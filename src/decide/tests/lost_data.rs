@@ -1,4 +1,4 @@
-//! A peer that has lost its data or has left: nobody waits for its vote, nor for what it was to send.
+//! A peer that has lost its data or has left: no node waits for its vote, nor for what it was to send.
 
 use super::world::*;
 use crate::base::Fact;

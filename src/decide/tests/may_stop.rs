@@ -51,7 +51,7 @@ fn one_of_two_voters_may_be_stopped() {
     assert_eq!(may_stop(&two_voters()), Answer::Yes);
 }
 
-/// As the shell agent, which publishes nothing of the kind.
+/// The shell agent publishes nothing of the kind.
 #[test]
 fn an_agent_that_publishes_nothing_is_taken_at_its_etcds_word() {
     assert_eq!(may_stop(&Outlook { peer_claims: Fact::Absent, ..two_voters() }), Answer::Yes);
@@ -64,7 +64,7 @@ fn a_node_without_a_vote_may_be_stopped_beside_a_sole_voter() {
     for own_etcd in [Fact::Absent, Fact::Known(learner), unknown()] {
         assert_eq!(may_stop(&Outlook { own_etcd, peer_etcd: alone(), ..two_voters() }), Answer::Yes);
     }
-    // Its etcd may be left alone, as nobody needs it.
+    // Its etcd may be left as it is, because no node needs it.
     let held = Outlook { own_etcd: Fact::Absent, peer_etcd: alone(), ..with_care(|care| care.hands_off = true) };
     assert_eq!(may_stop(&held), Answer::Yes);
 }

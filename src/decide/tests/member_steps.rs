@@ -1,4 +1,4 @@
-//! Whether a node may be stopped beside others, and the steps of a wish, each found by a look of its own.
+//! Stopping a node next to others, and the steps of a wish, each found by an observation of its own.
 
 use super::members::{
     LEARNER, VOTERS, caught_up, dead, healthy, last_dead, last_silent, learner, newcomer, same, silent, url,
@@ -49,7 +49,7 @@ fn a_node_may_be_stopped_where_a_majority_of_healthy_others_stays() {
     assert_eq!(may_stop_among(&healthy(2), 2), Answer::No(vec![gone]));
 }
 
-/// What etcd makes of a step, where new members start and catch up at once.
+/// Applies a step as etcd does, where new members start and catch up at once.
 fn apply(membership: &mut Membership, step: &MemberStep) {
     match step {
         MemberStep::AddLearner(new) => {
@@ -68,7 +68,7 @@ fn apply(membership: &mut Membership, step: &MemberStep) {
     }
 }
 
-/// The steps of a wish, each found by a look of its own.
+/// Returns the steps of a wish, each found by an observation of its own.
 fn steps(mut membership: Membership, wish: &Wish, words: &Words) -> Vec<String> {
     let mut steps = Vec::new();
     loop {
@@ -112,7 +112,7 @@ fn a_replacement_votes_before_a_healthy_one_goes_and_a_dead_one_goes_before_it_i
     }
 }
 
-/// Both are to be replaced, and neither replacement is listed beside the other dead one.
+/// Both are to be replaced, and neither replacement is listed next to the other dead one.
 #[test]
 fn two_dead_ones_are_replaced_one_after_the_other() {
     let mut lost = healthy(5);
@@ -134,7 +134,7 @@ fn who_dies_while_its_replacement_learns_stays_until_that_could_vote() {
     assert_eq!(steps(membership, &replace, &Words::default()), ["remove 3", "promote 9"]);
 }
 
-/// Whether it is down is not known, so it may be what keeps the majority.
+/// A silent voter may be the one that keeps the majority.
 #[test]
 fn a_silent_one_stays_until_its_replacement_votes() {
     let mut membership = healthy(3);

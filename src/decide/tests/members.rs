@@ -3,7 +3,7 @@
 use crate::decide::members::*;
 
 pub(super) const VOTERS: usize = 5;
-/// The learner's id, beside voters 1, 2 and so on.
+/// The learner's id, next to voters 1, 2 and so on.
 pub(super) const LEARNER: u64 = 9;
 
 pub(super) fn url(id: u64) -> String {
@@ -56,7 +56,7 @@ pub(super) fn silent() -> Health {
 /// to five voters: a rule, or nothing where it is allowed.
 type Row = (&'static str, fn(&mut Membership), fn(u64) -> MemberStep, fn(u64) -> Said, [&'static str; VOTERS]);
 
-/// What is said beside a step: who is replaced, and an operator's words.
+/// The orders given with a step: the replaced member, and an operator's confirmations.
 #[derive(Default)]
 struct Said {
     replaced: Option<u64>,
@@ -156,7 +156,7 @@ fn rows() -> Vec<Row> {
     [rows_of_what_is_added(), rows_of_learners(), rows_of_who_goes()].concat()
 }
 
-/// Beside one node's voter it would be a second one that no agent looks after.
+/// Next to one node's voter it would be a second one that no agent restarts.
 #[test]
 fn a_third_voter_comes_to_a_whole_pair() {
     let pair = |voters: usize| {

@@ -1,4 +1,4 @@
-//! Whose word on the newest history counts, and whose is too old for it.
+//! The records that count for the newest history, and those that are too old for it.
 
 use super::world::*;
 use crate::base::Fact;
@@ -87,7 +87,7 @@ fn a_fork_that_was_announced_by_who_has_left_to_this_sole_voter_was_never_made()
     assert_eq!(run_mode(&behind), None);
     assert_eq!(run_mode(&behind.clone().with_peer_record(departed_from(PEER, 7))), None);
     assert_eq!(run_mode(&behind.clone().with_peer_record(departed(PEER))), Some(RunMode::Normally));
-    // A peer that votes beside this member has not left to it.
+    // A peer that votes next to this member has not left to it.
     assert_eq!(run_mode(&behind.with_peer_record(history(PEER, &[ME, PEER], &[]))), None);
 }
 
@@ -108,7 +108,7 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     };
     for peer in [&beside, &joins, &learns, &unborn] {
         assert!(starts(peer, PeerNode::Online));
-        // It may have gone on since.
+        // It may have continued since.
         assert!(!starts(peer, PeerNode::Lost));
     }
     for peer in [&made, &of_another, &claims, &older] {
@@ -116,7 +116,7 @@ fn a_fork_of_a_peer_that_is_there_and_votes_beside_this_sole_voter_was_never_mad
     }
 }
 
-/// As many forks by either node, and only the peer's attribute tells of its own, which was never made.
+/// Either node has as many forks, and only the peer's attribute contains its own, which was never made.
 #[test]
 fn a_fork_that_was_never_made_counts_no_more_beside_as_many_of_its_own() {
     let note = DurableState { lineage: forks(1, "node1"), ..DurableState::default() };
@@ -163,7 +163,7 @@ fn as_many_forks_by_another_node_are_another_history() {
     assert_eq!(run_mode(&knows("node2")), None);
 }
 
-/// As where two CIBs met and the one counts that the peer's fork never reached: whoever looks, in whatever action, keeps it.
+/// Two CIBs met and the one counts that the peer's fork never reached: the node that observes this, in any action, keeps it.
 #[test]
 fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     let kept = Effect::PublishPeerLineage(forks(1, "node2"));
@@ -188,8 +188,7 @@ fn a_fork_that_only_the_peers_record_tells_of_is_written_down_in_its_place() {
     assert!(!first(Request::Start, &told(stopped(), None).cib_with(known)).effects.contains(&kept));
 }
 
-/// Pacemaker has come back beside an etcd that ran standalone and has no leader yet: its peer may start once it was
-/// asked.
+/// Pacemaker has come back next to an etcd that ran standalone and has no leader yet: its peer may start once it was asked.
 #[test]
 fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     let told = Effect::PublishLineage(forks(1, "node1"));
@@ -205,7 +204,7 @@ fn a_probe_beside_a_running_fork_tells_of_it_where_the_cib_does_not() {
     };
     assert_eq!(first(Request::Probe, &back(&alone, None)).effects, [told]);
     assert_eq!(first(Request::Probe, &back(&alone, Some(forks(1, "node1")))).effects, []);
-    // Somebody has joined since, and the data is of one history again.
+    // A node has joined since, and the data is of one history again.
     assert_eq!(first(Request::Probe, &back(&DurableState { alone_since: None, ..alone }, None)).effects, []);
 }
 

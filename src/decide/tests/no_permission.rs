@@ -1,4 +1,4 @@
-//! An etcd whose auth refuses this agent answers: it is not restarted, and what it does not tell is unknown.
+//! An etcd with auth that refuses this agent has answered: it is not restarted, and its state is unknown.
 
 use super::world::*;
 use crate::base::Fact;
@@ -7,7 +7,7 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, OnFailure, Phase, Request, RunMode};
 use crate::decide::reason::{Health, Reason, Refusal};
 
-/// A voter of two whose auth was switched on while it served.
+/// Returns a voter of two with auth that was switched on while it served.
 fn refusing(leaderless: bool) -> Evidence {
     let said = Fact::Unknown("etcdserver: user name not found".to_owned());
     let refuses = NoPermission { user: Some("etcd-node1".to_owned()), leaderless };
@@ -56,7 +56,7 @@ fn it_is_told_once_and_a_cib_that_takes_nothing_fails_nobody() {
 fn the_survivor_recovers_though_its_etcd_tells_it_nothing() {
     let down = |evidence: Evidence| evidence.peer_is(PeerNode::Down, PeerAgent::NoHistory);
     assert!(recovers(&down(refusing(true))));
-    // Who votes is hidden: it may be the only one, and slow.
+    // The voters are hidden: this may be the only one, and slow.
     for (unanswered, wanted) in [(1, false), (2, false), (3, true)] {
         let mut late = down(refusing(true));
         late.pace.unanswered = unanswered;

@@ -1,4 +1,4 @@
-//! What a look did not find out is no fact: nothing is written, given up, removed or stopped for it.
+//! A fact that an observation did not find out is unknown: nothing is written, given up, removed or stopped for it.
 
 use super::recovery::{leaderless, post_stop};
 use super::world::*;
@@ -34,7 +34,7 @@ fn waits(plan: &Plan) -> bool {
     plan.effects.is_empty() && exit(plan).is_none()
 }
 
-/// Of a survivor, that stop is a part of its recovery: the start after it goes on by what the stop keeps.
+/// A survivor's stop is a part of its recovery: the start after it continues by what the stop keeps.
 #[test]
 fn a_stop_that_cannot_read_the_cib_looks_again_and_gives_up_no_claim_in_a_restart() {
     let stopped = || at_rest().seen_voting().with_disk(history(ME, &[ME, PEER], &[]));
@@ -64,7 +64,7 @@ fn neither_a_probe_nor_a_start_that_waits_gives_a_claim_up_unread() {
     assert!(matches!(plan.because, Reason::Waiting(Wait::WayToBeFree { .. })) && plan.effects.is_empty(), "{plan:?}");
 }
 
-/// Where the memory gives the claim up, the CIB has to: the peer waits for it.
+/// The CIB has to give the claim up where the memory does, because the peer waits for it.
 #[test]
 fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     let stopped = at_rest().seen_voting().notified(Moment::Outside, Operation::None, &[], &["node1"]);
@@ -74,7 +74,7 @@ fn a_stop_that_cannot_read_its_data_gives_the_claim_up_in_the_cib_as_well() {
     assert_eq!((remembers(&plan), claims(&plan)), (Some(false), Some(false)), "{plan:?}");
 }
 
-/// Who the third voter is stands in the CIB.
+/// The CIB names the third voter.
 #[test]
 fn no_learner_is_a_stranger_where_the_cib_is_not_read() {
     let mut alone = etcd(ME, Some(ME), &[ME], &[7]);
@@ -102,7 +102,7 @@ fn a_start_does_not_succeed_before_it_has_read_the_cib() {
     assert_eq!(exit(&first(Request::Start, &cib_unread(late))), Some(Exit::Success));
 }
 
-/// An etcd that ended by itself has nobody's word, and is started at once.
+/// An etcd that ended by itself was not stopped by an order, and is started at once.
 #[test]
 fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     let gap = Evidence { container: Fact::Absent, own_etcd: Fact::Absent, ..at_rest().seen_voting() };
@@ -113,7 +113,7 @@ fn a_monitor_without_the_cib_waits_as_beside_a_restart_behind_pacemaker() {
     assert_eq!(exit(&first(Request::Monitor, &unread.after(16_000))), Some(Exit::NotRunning));
 }
 
-/// The peer left before it stopped, as a rule, and then nobody's vote is missing.
+/// The peer left before it stopped, as a rule, and then no vote is missing.
 #[test]
 fn an_etcd_that_may_serve_alone_is_not_stopped_for_answers_that_are_late() {
     let announced = Progress::enter(Phase::Announced, 0);

@@ -57,6 +57,7 @@ fn a_healthy_monitor_writes_nothing_and_leaves_the_restart_to_the_stop() {
     assert!(says(&first(Request::Monitor, &spoofed).effects, &Notice::Revision(2000)));
 }
 
+/// An agent of another kind on the peer finds by the revision that its own data is the older.
 /// The CIB is written to disk with every change.
 #[test]
 fn the_machines_uuid_is_published_where_it_is_new_and_at_no_other_time() {
@@ -73,7 +74,6 @@ fn the_machines_uuid_is_published_where_it_is_new_and_at_no_other_time() {
     assert!(first(Request::Monitor, &silent).effects.is_empty(), "no parameter asks for it");
 }
 
-/// An agent of another kind on the peer tells by the revision that its own data is the older.
 #[test]
 fn a_voter_alone_keeps_its_published_revision_exact() {
     let mut evidence = serving().cib_with(|cib| cib.others.revision = Some(1000));
@@ -137,7 +137,7 @@ fn a_stale_removal_lock_decides_nothing() {
     assert_eq!(plan.because, Reason::Rule { rule: Rule::TwoPlainStarts, peer: "node2".to_owned() });
 }
 
-/// As the operator replaces a node: the old one is out of the cluster, the new one was never seen.
+/// The operator replaces a node: the old one is out of the cluster, the new one was never seen.
 #[test]
 fn a_replaced_peer_is_given_up_where_others_say_so() {
     let lost = || at_rest().with_disk(history(ME, &[ME, PEER], &[])).peer_is(PeerNode::NeverSeen, PeerAgent::NoHistory);
@@ -164,7 +164,7 @@ fn a_stale_wish_to_force_is_taken_back_and_gives_nothing_up() {
     let behind = alone.cib_with(|cib| cib.lineage = forks(1, "node2"));
     let refused = first(Request::Start, &behind);
     assert!(matches!(refused.because, Reason::Refused { refusal: Refusal::PeerWentOnWithoutUs { .. }, .. }));
-    // A snapshot of another cluster id was put here by somebody, for this.
+    // A snapshot of another cluster id was put here for this purpose.
     let restored = behind.cib_with(|cib| cib.own_identity = Some(Identity { cluster_id: 0xc2, member_id: ME }));
     let plan = first(Request::Start, &restored);
     assert_eq!(plan.because, Reason::Rule { rule: Rule::OperatorConfirmed, peer: "node2".to_owned() });
@@ -260,7 +260,7 @@ fn a_node_whose_machine_is_being_deleted_is_not_added() {
     let plan = first(Request::Start, &joiner);
     assert!(matches!(plan.because, Reason::Refused { refusal: Refusal::MachineIsDeleted, .. }), "{plan:?}");
 
-    // The API that would tell needs etcd itself.
+    // The API that would answer needs etcd itself.
     joiner.local.machine_is_deleted = Fact::Unknown("the API answers 403".to_owned());
     let plan = first(Request::Start, &joiner);
     assert!(matches!(plan.effects.first(), Some(Effect::AddLearner { .. })), "{plan:?}");
@@ -307,7 +307,8 @@ fn a_check_that_was_asked_for_fails_the_monitor() {
     assert_eq!(out_of_time(Request::Monitor, &evidence, &plan), Some(Exit::Success), "another plan that waits");
 }
 
-/// It was removed there by its peer's own etcd, and no fork tells of that: the peer has writes that are nowhere else.
+/// This member was removed there by its peer's own etcd, and no fork records that: the peer has writes that are nowhere
+/// else.
 #[test]
 fn force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter() {
     let stopped = Evidence { disk: Fact::Known(history(ME, &[ME, PEER], &[])), ..at_rest().at_the_barrier() };

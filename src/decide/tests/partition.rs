@@ -175,7 +175,7 @@ fn the_stop_of_a_restart_does_not_bring_the_claim_back() {
     }
 }
 
-/// What node2, the primary, sees: node1 has yielded and is stopped. Its machine is up, so no vote is cast for it.
+/// Node2, the primary, sees that node1 has yielded and is stopped. Its machine is up, so no vote is cast for it.
 #[test]
 fn the_primary_runs_standalone_by_a_restart() {
     let primary = |claims: bool, agent: PeerAgent| {

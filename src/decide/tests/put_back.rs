@@ -91,7 +91,7 @@ fn a_peer_that_has_left_or_learns_proves_it_by_what_it_knows_as_committed() {
     }
 }
 
-/// What a leader has sent and not yet on its own disk, a follower may have.
+/// A follower may have what a leader has sent and not yet written to its own disk.
 #[test]
 fn entries_that_were_never_committed_prove_nothing() {
     let sole = record(reaching(ME, &[ME], (3, 1_000)));
@@ -171,7 +171,7 @@ pub(super) fn reached(forks: u64, index: u64) -> Fact<Reached> {
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position: LogPosition { term: 3, index }, is_redundant: true })
 }
 
-/// As [`reached`], by a node that was alone then.
+/// Returns [`reached`] as a sole voter published it.
 pub(super) fn reached_alone(forks: u64, index: u64) -> Fact<Reached> {
     let position = LogPosition { term: 3, index };
     Fact::Known(Reached { cluster_id: CLUSTER, forks, position, is_redundant: false })
@@ -370,7 +370,7 @@ fn a_note_that_is_about_other_data_vouches_for_nothing() {
     assert!(!is_harmless(&first(Request::Start, &own)));
 }
 
-/// Where the CIB knows no fork, what it may have been left by still counts.
+/// The claims of the record count even if the CIB knows no fork.
 #[test]
 fn data_of_which_nothing_is_known_may_have_left() {
     let blank = moved_back().both_start().with_peer_record(DataDir::Blank).cib_with(|cib| cib.lineage = forks(0, ""));

@@ -34,7 +34,7 @@ fn the_leader_publishes_how_far_it_has_reached() {
     assert!(first(Request::Stop, &stopped).effects.iter().any(said));
 }
 
-/// What both acknowledge right after a promotion is on a voter that no record names yet.
+/// The first writes that both acknowledge after a promotion are on a voter that no record names yet.
 #[test]
 fn a_promotion_is_announced_by_the_position_at_which_there_was_one_voter() {
     let promotes = |said: Fact<Reached>| {

@@ -4,19 +4,19 @@ use crate::adapters::ocf::exit::{REASON_LIMIT, as_kept};
 use crate::decide::evidence::{LogPosition, Obstacle, Version};
 use crate::decide::reason::{NoLoneBoot, Reason, Refusal, Wait};
 
-/// What fills the holes of a sentence.
+/// Values that fill the holes of a sentence.
 struct Holes {
     peer: String,
-    /// What another program said.
+    /// The words of another program.
     words: String,
     position: LogPosition,
     port: u16,
     bytes: u64,
-    /// When data was written to, in seconds since 1970.
+    /// Time of the last write to the data, in seconds since 1970.
     second: u64,
 }
 
-/// As in OpenShift, some months after the installation.
+/// Returns the values of an OpenShift cluster, some months after the installation.
 fn ordinary() -> Holes {
     Holes {
         peer: "master-0.ostest.example.com".to_owned(),
@@ -28,7 +28,7 @@ fn ordinary() -> Holes {
     }
 }
 
-/// As long as it gets: a label of DNS is at most 63 bytes.
+/// Returns the longest values: a label of DNS is at most 63 bytes.
 fn longest() -> Holes {
     Holes {
         peer: format!("n{}", "é".repeat(31)),
@@ -49,7 +49,7 @@ macro_rules! rows {
     }};
 }
 
-/// What can be in the way, and what is typed.
+/// Returns the obstacles, and what is typed for each.
 fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
     rows! { Obstacle:
         StaticPod {} => ["'crictl ps --label app=etcd'"],
@@ -57,6 +57,7 @@ fn obstacles(holes: &Holes) -> Vec<(Obstacle, Vec<String>)> {
     }
 }
 
+/// Returns every refusal with all that it asks the operator to type or to do. New ones come here, or this does not compile.
 /// What keeps a node from booting alone, and what is typed or done.
 fn lone_boots(holes: &Holes) -> Vec<(NoLoneBoot, Vec<String>)> {
     let Holes { peer, words, bytes, .. } = holes;
@@ -100,7 +101,6 @@ fn lone_boots(holes: &Holes) -> Vec<(NoLoneBoot, Vec<String>)> {
     }
 }
 
-/// Every refusal with all that it asks somebody to type or to do. New ones come here, or this does not compile.
 fn refusals(holes: &Holes) -> Vec<(Refusal, Vec<String>)> {
     let Holes { peer, words, position, bytes, second, .. } = holes;
     let (reached, last, why) = (*position, Some(*second), || words.clone());
@@ -196,7 +196,7 @@ fn what_is_waited_for_before_failing_is_told_as_shortly() {
     }
 }
 
-/// A peer whose machine is gone cannot be started: where that is the way on, there is another one.
+/// A peer that has lost its machine cannot be started: a text that asks for that start has to name another way.
 #[test]
 fn where_the_peer_is_to_be_started_there_is_a_way_without_it() {
     let ways = ["restore", "back", "confirm-recovery"];

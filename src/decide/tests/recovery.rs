@@ -7,7 +7,7 @@ use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, RunMode};
 use crate::decide::reason::{Reason, Refusal};
 
-/// A voter of two whose peer was just lost: no leader.
+/// Returns a voter of two that has just lost its peer: no leader.
 pub(super) fn leaderless() -> Evidence {
     at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting()
 }
@@ -37,7 +37,7 @@ fn the_survivor_recovers_in_the_notification_that_follows_fencing() {
     seen.container = Fact::Known(Container::default());
     let plan = decide(Request::Notify, &seen, &stopped);
     assert_eq!(plan.effects, [Effect::AdvanceCommit, Effect::RunContainer(RunMode::ForceNewCluster)]);
-    // What the data says once etcd is gone has the last word.
+    // The data has the last word once etcd has ended.
     seen.disk = Fact::Known(history(ME, &[PEER], &[ME]));
     assert!(is_harmless(&decide(Request::Notify, &seen, &stopped)));
 }
@@ -250,7 +250,7 @@ fn nothing_is_forced_before_the_last_word_comes_back_from_the_cib() {
         let plan = decide(Request::Monitor, &stale.after(16_000), &barrier());
         assert_eq!((plan.effects.len(), exit(&plan)), (0, Some(Exit::Retriable)));
     }
-    // Whoever announces something in the meantime is not overlooked.
+    // A node that announces something in the meantime is not overlooked.
     let other = back.cib_with(|cib| cib.standalone_node = Some("node2".to_owned()));
     assert!(is_harmless(&decide(Request::Monitor, &other, &barrier())));
 }

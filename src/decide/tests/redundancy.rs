@@ -1,4 +1,4 @@
-//! Since when there are two voters, or are not, is said by who leads, and only when it changes.
+//! The leader publishes since when there are two voters, or are not, and only when it changes.
 
 use super::world::*;
 use crate::base::Fact;
@@ -8,7 +8,7 @@ use crate::decide::plan::{Effect, Request};
 const ALONE: Fact<Redundancy> = Fact::Known(Redundancy { is_redundant: false, since: 7 });
 const REDUNDANT: Fact<Redundancy> = Fact::Known(Redundancy { is_redundant: true, since: 7 });
 
-/// What a monitor of this member says, where the cluster says `said`.
+/// Returns what a monitor of this member publishes, where the property is `said`.
 fn told(etcd: Etcd, said: Fact<Redundancy>) -> Vec<Effect> {
     let evidence: Evidence = at_rest().running(Fact::Known(etcd)).seen_voting().cib_with(|cib| cib.redundancy = said);
     let effects = first(Request::Monitor, &evidence).effects;

@@ -1,4 +1,5 @@
-//! Parameters change while etcd runs: who serves runs on, and who waits for a word that only a start reads is restarted.
+//! Parameters change while etcd runs: a node that serves continues, and a node that waits for an order that only a start
+//! reads is restarted.
 
 use super::world::*;
 use crate::base::Fact;

@@ -11,7 +11,7 @@ const MONITOR_MS: u64 = 23_000;
 const NOTIFICATION_MS: u64 = 58_000;
 const START_MS: u64 = 598_000;
 
-/// A voter of two whose peer is fenced, on a machine as slow as that.
+/// Returns a voter of two with a fenced peer, on a machine as slow as that.
 fn survivor(budget_ms: u64, pace: Pace) -> Evidence {
     let voter = at_rest().running(Fact::Known(etcd(ME, None, &[ME, PEER], &[]))).seen_voting();
     Evidence { budget_ms, pace, ..voter.peer_is(PeerNode::Down, PeerAgent::NoHistory) }
@@ -58,7 +58,7 @@ fn a_force_is_not_begun_without_the_time_that_launches_took_here() {
         let plan = decide(Request::Monitor, &evidence.announced(), &announced);
         assert_eq!((stops(&plan), is_left_to_the_next_one(&plan)), (has_time, !has_time), "{elapsed_ms}: {plan:?}");
     }
-    // One look to write, one to read.
+    // One observation to write, one to read.
     let slow = Pace { look_ms: 4_000, ..launches_take(10_000) };
     for (elapsed_ms, has_time) in [(4_000, true), (4_001, false)] {
         assert_eq!(begins(&first(Request::Monitor, &survivor(MONITOR_MS, slow).after(elapsed_ms))), has_time);
@@ -114,7 +114,7 @@ fn what_no_monitor_has_the_time_for_is_left_to_a_start() {
     assert!(begins(&first(Request::Monitor, &early)));
 }
 
-/// As where what announces takes so long that no time is left for the look behind it.
+/// The announcement takes so long that no time is left for the observation after it.
 #[test]
 fn what_is_announced_again_and_again_in_vain_is_left_to_a_start() {
     let late = |postponed, look_ms| {
@@ -205,7 +205,7 @@ fn an_etcd_that_is_slow_after_a_vote_is_looked_at_a_few_times() {
     assert_eq!([waits(looks_take(9_000)), waits(Pace::default())], [true, false]);
 }
 
-/// One that served, and whose peer is there: a monitor that fails has it restarted under its clients.
+/// One that served, next to a peer that is there: a monitor that fails has it restarted under its clients.
 #[test]
 fn an_etcd_that_is_kept_from_its_answer_is_asked_three_times_before_it_is_called_dead() {
     let silent = at_rest().running(Fact::Unknown("no answer".to_owned())).seen_voting();

@@ -43,7 +43,7 @@ fn what_cannot_be_read_is_never_taken_for_nothing() {
     assert!(matches!(refusal(&evidence), Refusal::ContainerUnknown { .. }));
 }
 
-/// An image of the other node's disk, say. etcd asks nobody whether its member runs elsewhere.
+/// An image of the other node's disk is one case. etcd does not check whether its member runs elsewhere.
 #[test]
 fn r1_a_copy_of_the_serving_peers_data_is_never_started_as_it_is() {
     for voters in [&[PEER][..], &[ME, PEER]] {
@@ -144,7 +144,7 @@ fn r2_both_start_from_their_records() {
     assert_eq!(run_mode(&pair.clone().with_peer_record(history(PEER, &[ME, PEER], &[]))), RunMode::Normally);
     let blank = at_rest().both_start().with_disk(DataDir::Blank).with_peer_record(DataDir::Blank);
     assert_eq!(run_mode(&blank), RunMode::Bootstrap);
-    // What the peer published may be of a time before it joined: nobody begins a cluster beside an etcd that listens.
+    // The peer may have published this before it joined: no cluster begins next to an etcd that listens.
     let listens = Evidence { peer_etcd: Fact::Unknown("no answer".to_owned()), ..blank };
     let plan = first(Request::Start, &listens);
     assert_eq!((plan.effects.as_slice(), matches!(plan.because, Reason::Waiting(_))), (&[][..], true));
@@ -288,7 +288,7 @@ fn a_refusal_paces_itself_once_the_first_quick_tries_are_used_up() {
     let often = refused.cib_with(|cib| cib.own_start_failures = 3);
     assert_eq!(exit(&first(Request::Start, &often)), None);
     assert_eq!(exit(&first(Request::Start, &often.clone().after(16_000))), Some(Exit::Retriable));
-    // What stands in the way may pass meanwhile.
+    // The obstacle may pass meanwhile.
     let returned = often.peer_is(PeerNode::Online, PeerAgent::Active);
     assert_eq!(run_mode(&returned), RunMode::Normally);
 }
@@ -317,7 +317,8 @@ fn r4_of_two_sole_voters_only_the_one_that_runs_serves() {
             }
         })
     };
-    // Who was refused its start claims nothing, and counts as active: neither goes on while the other still looks.
+    // A node that was refused its start claims nothing, and counts as active: neither continues while the other still
+    // observes.
     for split in [claims(true), claims(false)] {
         assert_eq!(refusal(&split), Refusal::HistoriesSplit);
     }
@@ -337,7 +338,7 @@ fn sole_with(peer_record: PublishedState) -> Evidence {
     sole.cib_with(|cib| cib.peer_record = Some(peer_record))
 }
 
-/// A sole voter's history that the peer went on beside is not backed up before somebody has chosen.
+/// A sole voter's history, next to which the peer continued, is not backed up before an operator has chosen.
 #[test]
 fn r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside() {
     let serving = |lineage: Lineage| {

@@ -116,7 +116,7 @@ fn a_lost_peer_that_nobody_confirmed_is_waited_for_and_never_forced() {
     }
 }
 
-/// What a peer had said goes with its Pacemaker, or with a CIB that did not count.
+/// A peer's record goes with its Pacemaker, or with a CIB that did not count.
 #[test]
 fn a_sole_voter_waits_for_word_of_a_peer_that_is_there() {
     let sole = at_rest().with_disk(history(ME, &[ME], &[]));
@@ -189,7 +189,7 @@ fn alone_two_forks_of_one_count_are_two_histories() {
     sole.note = Fact::Known(DurableState { lineage: forks(1, "node2"), ..DurableState::default() });
     let sole = sole.with_disk(history(ME, &[ME], &[])).cib_with(|cib| cib.lineage = forks(1, "node2"));
     assert_eq!(run_mode(&sole), RunMode::Normally);
-    // The greater name is the maximum, and the other fork is there all the same.
+    // The greater name is the maximum, and the other fork is still there.
     let rival = sole.cib_with(|cib| cib.peer_lineage = Some(forks(1, "node1")));
     assert!(matches!(refusal(&rival), Refusal::PeerWentOnWithoutUs { .. }));
 }

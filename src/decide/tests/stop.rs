@@ -6,7 +6,7 @@ use crate::decide::Progress;
 use crate::decide::evidence::*;
 use crate::decide::plan::{Effect, Exit, Phase, Request, Via};
 
-/// One of two voters, with a peer that serves and whose agent is active.
+/// Returns one of two voters, with a peer that serves under an active agent.
 fn one_of_two(leader: u64) -> Evidence {
     let mut evidence = at_rest()
         .running(Fact::Known(etcd(ME, Some(leader), &[ME, PEER], &[])))
@@ -77,7 +77,7 @@ fn stop_answers_success_only_when_nothing_runs() {
     assert_eq!(exit(&first(Request::Stop, &at_rest())), Some(Exit::Success));
 }
 
-/// Whether a finished stop still claims the right to run standalone: in memory and in the record alike.
+/// Returns whether a finished stop still claims the right to run standalone: in memory and in the record alike.
 fn keeps_its_claim(evidence: &Evidence) -> bool {
     let plan = first(Request::Stop, evidence);
     let remembers = plan.effects.iter().any(|e| matches!(e, Effect::Remember(memory) if memory.voter.is_some()));
@@ -112,7 +112,7 @@ fn a_restart_in_vain_gives_up_the_claim_so_that_the_peer_goes_on() {
     served_since.boot_memory = Fact::Known(memory);
     assert!(keeps_its_claim(&failed(&served_since, 4)));
     assert!(!keeps_its_claim(&failed(&served_since, 5)));
-    // Without a peer to go on, the proof that it did not is all there is.
+    // Without a peer that could continue, this memory is the only proof.
     assert!(keeps_its_claim(&failed(&online.peer_is(PeerNode::Down, PeerAgent::NoHistory), 9)));
 }
 
@@ -138,7 +138,7 @@ fn without_data_there_is_nothing_to_claim() {
     assert_eq!(claims(DataDir::Broken { why: "no wal".to_owned() }), Some(false));
 }
 
-/// Somebody gave the peer's member another URL with etcd's `member update`: it is the peer all the same.
+/// An operator gave the peer's member another URL with etcd's `member update`: it is still the peer.
 #[test]
 fn a_member_with_another_url_is_the_peer_by_its_id() {
     let mut evidence = one_of_two(PEER);

@@ -36,7 +36,8 @@ fn starts_plainly(plan: &Plan) -> bool {
     plan.effects == [Effect::RunContainer(RunMode::Normally)]
 }
 
-/// Once the peer's disk was lost, this node and the third voter are two voters; the third voter's machine is nobody's to fence.
+/// Once the peer's disk was lost, this node and the third voter are two voters; Pacemaker does not fence the third voter's
+/// machine.
 #[test]
 fn a_node_and_the_third_voter_are_plain_raft() {
     for recovers_by in [Recovery::Restart, Recovery::VoteProxy] {
@@ -95,7 +96,8 @@ fn a_third_voter_that_does_not_vote_costs_the_pair_nothing() {
     }
 }
 
-/// Either host is cut: the third voter and the other one go on, or wait for each other, and no agent stops or forces anything.
+/// Either host is cut: the third voter and the other one continue, or wait for each other, and no agent stops or forces
+/// anything.
 #[test]
 fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
     let three = named(waits(&[ME, PEER, THIRD_VOTER], &[]));
@@ -119,8 +121,8 @@ fn with_three_voters_nobody_is_forced_and_no_etcd_is_stopped() {
     assert_eq!(exit(&first(Request::Reload, &two)), Some(Exit::Retriable));
 }
 
-/// A member of etcd 3.5 without a leader answers nobody but at its peer port, where it tells who votes. What was published
-/// is older: the third voter may have become a voter since.
+/// A member of etcd 3.5 without a leader answers only at its peer port, where it reports the voters. The published record is
+/// older: the third voter may have become a voter since.
 #[test]
 fn an_etcd_that_waits_for_a_majority_is_not_restarted() {
     let told = |voters: &[u64]| Leaderless {
@@ -169,7 +171,7 @@ fn a_graceful_stop_of_one_of_three_leaves_it_listed() {
     assert!(matches!(plan.effects.as_slice(), [Effect::StopContainer { .. }]), "{plan:?}");
 }
 
-/// Of three voters two acknowledge: what a node remembers of that time says nothing of what it holds once two are left.
+/// Of three voters two acknowledge: a node's memory of that time proves nothing of its data once two are left.
 #[test]
 fn what_three_acknowledged_is_no_proof_for_two() {
     let among_many = |mut evidence: Evidence| {
@@ -234,7 +236,7 @@ fn remembered(plan: &Plan) -> Remembered {
     }
 }
 
-/// The third vote may be what lets a majority serve data that somebody went on from.
+/// The third vote may be what lets a majority serve old data, after another node continued from it.
 #[test]
 fn old_data_does_not_serve_with_a_third_vote() {
     let many = || down(at_rest().with_disk(history(ME, &[ME, PEER, THIRD_VOTER], &[])));
@@ -258,9 +260,9 @@ fn old_data_does_not_serve_with_a_third_vote() {
     assert_eq!(answer(&me, &record(DataDir::Blank), &cluster(0)), plainly);
 }
 
-/// The peer was lost while the third voter was being promoted: that is in this node's log, and nobody knows whether it is committed. The
-/// vote proxy gives up, the restart finds three voters, and what was announced is no fork: whoever of the two comes back is to vote, or
-/// two of three nodes would wait for each other.
+/// The peer was lost while the third voter was being promoted: that is in this node's log, and it is unknown whether it is
+/// committed. The vote proxy gives up, the restart finds three voters, and the announcement is no fork. Whichever of the two
+/// comes back is to vote, or two of three nodes would wait for each other.
 #[test]
 fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     let three = |me: u64| history(me, &[ME, PEER, THIRD_VOTER], &[]);
@@ -294,7 +296,7 @@ fn what_was_announced_before_a_promotion_was_seen_is_called_off() {
     }
 }
 
-/// What a cluster knows in addition to the two records.
+/// Returns what a cluster knows in addition to the two records.
 fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
     Cluster {
         names: ["node1", "node2"],
@@ -308,7 +310,7 @@ fn recorded(third_voter: Option<&ThirdVoter>) -> Cluster<'_> {
     }
 }
 
-/// Both nodes were blank or whole when they were lost with the third voter alive: whoever has a voter's data starts plainly.
+/// Both nodes were blank or whole when they were lost with the third voter alive: a node with a voter's data starts plainly.
 #[test]
 fn two_nodes_that_come_back_together_start_plainly_beside_the_third_voter() {
     let named = third_voter();
@@ -360,7 +362,7 @@ fn the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns() {
     assert!(!changes(&first(Request::Start, &listed)));
 }
 
-/// The peer's disk was lost: this node and the third voter vote, and the peer gets its place beside them.
+/// The peer's disk was lost: this node and the third voter vote, and the peer gets its place next to them.
 #[test]
 fn a_peer_is_listed_beside_the_third_voter_and_stays_named() {
     let sole = |learners: &[u64]| {
@@ -398,7 +400,7 @@ fn a_stranger_gives_way_to_the_peer_beside_the_third_voter() {
     }
 }
 
-/// A learner that a property names badly is somebody's: nobody removes what somebody has named.
+/// A property that names a learner badly still names it: no agent removes a named learner.
 #[test]
 fn a_property_that_is_not_understood_keeps_a_learner_all_the_same() {
     let learns = down(at_rest().running(Fact::Known(etcd(ME, Some(ME), &[ME], &[THIRD_VOTER]))).seen_voting());

@@ -13,7 +13,7 @@ fn cluster(names: [&'static str; 2]) -> Cluster<'static> {
     Cluster { names, ..super::put_back::cluster(Chosen::Nobody) }
 }
 
-/// What each node answers: `(node1's, node2's)`.
+/// Returns the answer of each node: `(node1's, node2's)`.
 fn both(first: &PublishedState, second: &PublishedState) -> (ColdStart, ColdStart) {
     (answer(first, second, &cluster(["node1", "node2"])), answer(second, first, &cluster(["node2", "node1"])))
 }
@@ -204,7 +204,8 @@ fn a_history_beside_the_primarys_that_serves_is_kept_aside_for_it() {
 
 type Change = fn(&mut Cib);
 
-/// Where the nodes' parameters differ, each may have read the other's of before. The later one reads behind its own write that they differ.
+/// The nodes' parameters differ, and each may have read the other's of before. The later one reads after its own write that
+/// they differ.
 #[test]
 fn what_kept_a_history_is_read_again_behind_the_last_write() {
     let announced = |change: fn(&mut Cib)| {

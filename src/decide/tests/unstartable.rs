@@ -64,7 +64,7 @@ fn a_learner_that_never_starts_beside_a_serving_peer_is_listed_anew() {
 
 #[test]
 fn of_two_that_boot_together_the_whole_one_goes_on() {
-    // The damaged one says so, starts no more, and waits for the other.
+    // The damaged one publishes that, starts no more, and waits for the other.
     assert!(!says_broken(&with_failed(cold_boot(), 2)) && says_broken(&with_failed(cold_boot(), 3)));
     let plan = first(Request::Start, &with_failed(cold_boot(), 3));
     assert!(plan.effects.is_empty(), "{plan:?}");

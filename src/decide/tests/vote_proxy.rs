@@ -1,4 +1,4 @@
-//! Going on without a restart: the vote of a member that is off is cast only where everything is as it has to be.
+//! Running standalone without a restart: the vote of a member that is off is cast only where every condition is met.
 
 use super::world::*;
 use crate::base::Fact;
@@ -21,7 +21,8 @@ fn told() -> Leaderless {
     }
 }
 
-/// A voter of two, without a leader since its peer was fenced. From etcd 3.5 on it answers nobody who asks for its members.
+/// Returns a voter of two, without a leader since its peer was fenced. From etcd 3.5 on it refuses every request for its
+/// members.
 fn survivor() -> Evidence {
     let own = Fact::Unknown("etcdserver: no leader".to_owned());
     let voter = at_rest().running(own).seen_voting().peer_is(PeerNode::Down, PeerAgent::NoHistory);
@@ -48,7 +49,7 @@ fn votes(plan: &Plan) -> bool {
     plan.effects.iter().any(|effect| matches!(effect, Effect::VoteProxy(_)))
 }
 
-/// One look may miss what the next one finds, also where it takes longer than the patience with that.
+/// One observation may miss what the next one finds, also where it takes longer than the patience with that.
 #[test]
 fn on_a_slow_machine_what_is_not_told_is_looked_for_more_than_once() {
     let untold =
@@ -123,7 +124,8 @@ fn whoever_breaks_a_precondition_restarts_etcd_and_says_why() {
     }
 }
 
-/// Beside a third voter nobody stands in, and nobody is forced instead: nothing is announced, and what was announced is called off.
+/// Next to a third voter no vote is cast by proxy, and no cluster is forced instead: nothing is announced, and an
+/// announcement is called off.
 #[test]
 fn beside_a_third_voter_nobody_votes_for_the_peer_and_nobody_is_forced() {
     let third = etcd(ME, None, &[ME, PEER, 7], &[]).members;
@@ -243,7 +245,7 @@ fn given_up_after_the_vote_nothing_is_taken_back_and_it_is_restarted() {
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Remember(memory) if !memory.in_vain)), "{effects:?}");
 }
 
-/// As it serves again, everybody asks it at once, and it may be slow to say so.
+/// All clients ask etcd at once when it serves again, and its answer may be slow.
 #[test]
 fn what_may_serve_is_not_stopped_for_one_slow_answer() {
     let silent = Evidence {

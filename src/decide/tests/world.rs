@@ -204,7 +204,7 @@ impl Evidence {
         self.cib_with(|cib| cib.own_record = Some(own))
     }
 
-    /// What was announced is seen in the CIB.
+    /// Makes the announcement visible in the CIB.
     pub(super) fn announced(mut self) -> Self {
         let note = DurableState {
             lineage: forks(1, "node1"),
@@ -235,10 +235,10 @@ impl Evidence {
     }
 }
 
-/// What a record bears that was published once etcd was stopped; every round of a test has it, too.
+/// The nonce of a record that was published once etcd was stopped; every round of a test has it, too.
 const NONCE: u64 = 2;
 
-/// Where an action is whose announcement was made and whose etcd is stopped.
+/// Returns the progress of an action after its announcement, with etcd stopped.
 pub(super) fn barrier() -> Progress {
     Progress::enter(Phase::Barrier { nonce: NONCE }, 0)
 }
@@ -248,12 +248,12 @@ pub(super) fn decide(request: Request, evidence: &Evidence, progress: &Progress)
     crate::decide::decide(request, evidence, progress).plan
 }
 
-/// The answer of an action whose time is over in the middle of this plan.
+/// Returns the answer of an action that runs out of time in the middle of this plan.
 pub(super) fn out_of_time(request: Request, evidence: &Evidence, plan: &Plan) -> Option<Exit> {
     Decision::around(plan.clone(), request, evidence, &Progress::default()).when_over
 }
 
-/// What becomes of an action whose first round fails.
+/// Returns what becomes of an action after its first round fails.
 pub(super) fn on_failure(request: Request, evidence: &Evidence) -> OnFailure {
     crate::decide::decide(request, evidence, &Progress::default()).on_failure
 }
@@ -277,7 +277,7 @@ pub(super) fn progress(plan: Plan) -> Progress {
     }
 }
 
-/// Whether a plan may destroy or fork anything.
+/// Returns whether a plan destroys and forks nothing.
 pub(super) fn is_harmless(plan: &Plan) -> bool {
     use crate::decide::plan::RunMode;
     !plan.effects.iter().any(|effect| {

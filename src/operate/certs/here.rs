@@ -1,4 +1,4 @@
-//! This node: where its certificates are, whose they are, and how both etcds are reached.
+//! This node: the place of its certificates, their issuer, and the way to both etcds.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) fn files() -> Files {
     Files::at(pki::DIR)
 }
 
-/// What this node is in its cluster.
+/// Identity of this node in its cluster, with its configuration.
 pub(crate) struct Here {
     pub(crate) context: Context,
     pub(crate) node: String,
@@ -30,7 +30,7 @@ pub(crate) struct Here {
 }
 
 impl Here {
-    /// As the cluster's configuration has it.
+    /// Reads it from the cluster's configuration.
     pub(crate) fn find(resource: Option<&str>) -> Result<Self, Failure> {
         let context = node::context(resource)?;
         let node = context.me.name.clone();
@@ -39,7 +39,7 @@ impl Here {
         Ok(Self { node, address: context.own_ip, other, context })
     }
 
-    /// Whether etcd here is run with the files of our own CA.
+    /// Returns whether etcd here runs with the files of our own CA.
     pub(crate) fn has_own_ca(&self) -> bool {
         let deployment = &self.context.deployment;
         let is_ours = |file: &Path, name: &str| file == files().path(name);
@@ -49,7 +49,7 @@ impl Here {
             && is_ours(&deployment.peer.cert, Leaf::Etcd.cert())
     }
 
-    /// Refused where the certificates are somebody else's.
+    /// Refuses where the certificates are not of our own CA.
     pub(crate) fn must_have_own_ca(&self) -> Result<(), Failure> {
         if self.context.deployment.manifest.is_some() {
             return Err(Failure(
@@ -69,7 +69,7 @@ impl Here {
         [endpoint(address, params.client_port), endpoint(address, params.peer_port)]
     }
 
-    /// As etcd is asked by its peer: both ports take that.
+    /// Returns the credentials with which etcd's peer asks it: both ports take them.
     pub(crate) fn as_peer(&self) -> &Credentials {
         &self.context.deployment.peer_credentials
     }
@@ -90,7 +90,8 @@ impl Here {
     }
 }
 
-/// Who this node's certificate is for: as the cluster has it, and whatever the certificate that is there has beyond that.
+/// Returns the holder of this node's certificate: as the cluster has it, with all further names of the certificate that is
+/// there.
 pub(crate) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failure> {
     let there = files.leaf(Leaf::Etcd)?;
     let named = there.as_ref().and_then(|leaf| Some(Holder { node: leaf.name()?.to_owned(), reached_at: Vec::new() }));

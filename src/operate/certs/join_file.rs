@@ -12,7 +12,7 @@ use crate::operate::failure::Failure;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// Where it is written; what is no name of a node's has no place in it.
+/// The directory that it is written to; a text that is no name of a node has no place in it.
 const DIRECTORY: &str = "/etc/tandem";
 const FORMAT: u32 = 1;
 /// After that it is void.
@@ -25,7 +25,7 @@ const CLOCKS_DIFFER: u64 = 3_600;
 #[derive(Serialize, Deserialize)]
 pub(crate) struct JoinFile {
     format: u32,
-    /// What it is, so that no other join file is taken for one.
+    /// Marks the kind of file, so that no other join file is taken for one.
     kind: String,
     /// The node that it is for, and the one that has written it.
     pub(crate) node: String,

@@ -60,7 +60,8 @@ impl ThisNode<'_> {
     }
 }
 
-/// After a restart of `own` both go on as they did: each voter that there is serves now, and nobody is about to become one.
+/// Checks that after a restart of `own` both etcds continue as they did: each voter that there is serves now, and no learner
+/// is about to become one.
 fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) -> Result<(), String> {
     if !own.is_voter_with_leader() {
         return Err("this node's etcd is to be a voter with a leader first".to_owned());
@@ -125,7 +126,7 @@ mod tests {
         ("key_file", "/etc/tandem/pki/etcd.key"),
     ];
 
-    /// Node1 of two, whose tools write down how they were called.
+    /// Returns node1 of two, with tools that write down how they were called.
     fn node1(dir: &std::path::Path, podman: &str) -> Here {
         let note = format!("echo \"${{0##*/}} $*\" >> {}/called", dir.display());
         fake_program(dir, "crm_attribute", &note);
@@ -158,7 +159,7 @@ mod tests {
         Etcd::of_test(me, leader, voters, learners)
     }
 
-    /// One of two voters is no majority: nobody restarts where that would leave none, or throw a joining one back.
+    /// One of two voters is no majority: no node restarts where that would leave none, or throw a joining one back.
     #[test]
     fn nobody_restarts_unless_both_go_on_afterwards() {
         let two = || etcd(1, Some(1), &[1, 2], &[]);

@@ -1,12 +1,12 @@
-//! Pacemaker's alerts, as events: the alert agent, which Pacemaker calls once for each recipient, several at once, as its own
-//! user. It writes one line and ends; whom it is brought to is the collector's part.
+//! Pacemaker's alerts, as events: the alert agent, which Pacemaker calls once for each recipient, several at once, as its
+//! own user. It writes one line and ends; the collector delivers it to the recipients.
 
 use crate::adapters::ocf::alert::{Alert, Kind, Operation};
 use crate::adapters::options::yes_no;
 use crate::os::clock;
 use crate::records::events::{Event, Repeat, Type, append, cut, reason};
 
-/// The event of an alert; none where nothing happened that anybody wants to be told.
+/// Returns the event of an alert; none where nothing happened that an operator wants to know.
 pub fn event(alert: &Alert) -> Option<Event> {
     let told = match &alert.kind {
         Kind::Node => node(alert),
@@ -16,12 +16,12 @@ pub fn event(alert: &Alert) -> Option<Event> {
         Kind::Other => None,
     }?;
     let (kind, reason, message) = told;
-    // By a Pacemaker that tells no time it is now.
+    // An alert without a time is of now.
     let time = if alert.time == 0 { clock::wall_millis() } else { alert.time };
     Some(Event::new(time, kind, reason, &alert.node, message, cause(alert)))
 }
 
-/// What an alert says of itself, the recipient and its number apart: the same for each recipient.
+/// Returns the contents of an alert without the recipient and its number: the same for each recipient.
 fn cause(alert: &Alert) -> String {
     let what = match &alert.kind {
         Kind::Node | Kind::Other => format!("node {}", alert.description),
@@ -87,8 +87,9 @@ fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     Some((Type::Warning, reason, format!("{resource} was {words} on {node}")))
 }
 
-/// Pacemaker tells of attributes only where somebody asked for it, and then of all. How often something failed was told with the
-/// operation, and etcd's are told by its agent.
+/// Returns the event of an attribute. Pacemaker sends attributes only where an alert selects them, and then all of them.
+/// Failure counts are left out because the operation's alert already reported them, and etcd's attributes because its agent
+/// reports them.
 fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     let node = &alert.node;
     let is_set = !value.is_empty() && yes_no::of_pacemaker(value) != Some(false);

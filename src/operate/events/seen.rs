@@ -1,6 +1,8 @@
-//! What the collector sees change from one look at the cluster to the next, as events: what Pacemaker's alerts do not tell.
+//! Changes that the collector finds from one observation of the cluster to the next, as events: those that Pacemaker's
+//! alerts do not report.
 //!
-//! Both nodes look. What is about one node is told by that node itself, and what is about the cluster by the designated controller.
+//! Both nodes observe. Each node reports what is about itself, and the designated controller reports what is about the
+//! cluster.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +12,11 @@ use crate::records::events::{Event, Type, reason};
 
 /// A status is stale when it is older than this, in seconds.
 pub const STALE_AFTER: u64 = 300;
-/// So long before its end a certificate is told of, in seconds: a warning, then an error.
+/// The times before its end at which a certificate is reported, in seconds: a warning, then an error.
 const CERTIFICATE_STEPS: [(u64, Type); 2] = [(30 * DAY, Type::Warning), (7 * DAY, Type::Error)];
 const DAY: u64 = 24 * 60 * 60;
 
-/// What came to be between `before` and `now`. What is found at the very first look is told as well, if it is bad.
+/// Returns the events between `before` and `now`. A bad state that the very first observation finds is reported as well.
 pub fn changes(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let mut events = certificates(before, now);
     let Some(pacemaker) = now.pacemaker.known() else { return events };
@@ -56,7 +58,7 @@ fn maintenance(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker) -
     }
 }
 
-/// The other node's collector stands still while its Pacemaker does not.
+/// Reports that the other node's collector has stopped publishing while its Pacemaker runs.
 fn stale(before: Option<&Cluster>, now: &Cluster, pacemaker: &Pacemaker) -> Vec<Event> {
     let age = |cluster: &Cluster, name: &str| {
         let collected = cluster.collected.get(name)?.known()?;
@@ -94,7 +96,7 @@ fn unhealthy(now: &Cluster, was: Option<&Node>, node: &Node) -> Vec<Event> {
         .collect()
 }
 
-/// Of this node's resources: blocked, unmanaged or failed. That one starts or stops is told by Pacemaker.
+/// Reports this node's resources: blocked, unmanaged or failed. Pacemaker's alerts report starts and stops.
 fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, node: &Node) -> Vec<Event> {
     let is_here = |instance: &&Instance| instance.nodes.contains(&node.name);
     let why = |instance: &Instance| match () {
@@ -107,7 +109,7 @@ fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, nod
         let here = pacemaker.resources.iter().filter(is_here);
         here.filter_map(|instance| Some((instance.id.clone(), why(instance)?))).collect()
     };
-    // In maintenance everything is unmanaged, which was told as such.
+    // In maintenance everything is unmanaged, which was reported as such.
     if pacemaker.maintenance || node.maintenance {
         return Vec::new();
     }
@@ -120,7 +122,7 @@ fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, nod
     .collect()
 }
 
-/// Of this node's own certificates, at each step once; the cause is the step, whoever counts it.
+/// Reports this node's own certificates, at each step once; the cause is the step, on whichever node it is counted.
 fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let Some(collected) = now.collected.get(&now.here).and_then(|fact| fact.known()) else { return Vec::new() };
     let last = before.map_or(0, |before| before.at);
@@ -137,7 +139,7 @@ fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     events
 }
 
-/// That the cluster is well again, or is not; told by the designated controller alone. `verdict` is in one word.
+/// Reports that the cluster is healthy again. Only the designated controller does so. `verdict` is in one word.
 pub fn verdict(now: &Cluster, before: Option<&str>, verdict: &str) -> Option<Event> {
     let is_dc = now.pacemaker.known().and_then(|known| known.dc.as_deref()) == Some(now.here.as_str());
     let is_well_again = verdict == "redundant" && before.is_some_and(|before| before != "redundant");

@@ -1,5 +1,5 @@
-//! Takes secrets out of texts that others wrote: by the names that they go by, by their form, and, where the CIB or a password
-//! file says what they are, wherever they stand.
+//! Takes secrets out of texts that other programs wrote. It finds them by their names and by their form. It finds those that
+//! the CIB or a password file contains wherever they are.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,9 +9,9 @@ use roxmltree::Document;
 use crate::adapters::pacemaker::primitive::is_secret;
 use crate::os::regular_file;
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 const REMOVED: &str = "(removed)";
-/// A secret that is shorter is taken out where it stands under its name, and not wherever its letters are.
+/// The length below which a secret is taken out only under its name, and not wherever its letters are.
 const SHORTEST: usize = 4;
 
 /// Knows this cluster's secrets.
@@ -67,13 +67,14 @@ fn secrets_of(node: roxmltree::Node<'_, '_>) -> Option<Vec<String>> {
     (name.contains("pass") && name.ends_with("file")).then(|| lines_of(Path::new(value)))
 }
 
-/// A password file has one line; other ones are no passwords, and are taken for such all the same.
+/// Reads the lines of a password file. Such a file has one line; further ones are no passwords, and are still treated as
+/// such.
 fn lines_of(path: &Path) -> Vec<String> {
     let text = regular_file::text_of_at_most(path, 64 * 1024).unwrap_or_default();
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// How else a word is written: in XML, in JSON.
+/// Returns the other spellings of a word: in XML, in JSON.
 fn spellings(word: &str) -> Vec<String> {
     let xml = word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let json = serde_json::to_string(word).unwrap_or_default();
@@ -118,7 +119,8 @@ fn users(line: &str) -> String {
     kept + rest
 }
 
-/// XML elements whose attribute `name` is a secret's, without their `value`; recipients of alerts without the path of a URL.
+/// Removes the `value` of XML elements with an attribute `name` that is a secret's, and the path of a URL from recipients of
+/// alerts.
 fn attributes(line: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(begin) = rest.find('<') {
@@ -150,7 +152,7 @@ fn without_value(tag: &str) -> String {
     }
 }
 
-/// What follows a secret's name: `password=x`, `"token": "x"`, `--password x`, `Authorization: Basic x`.
+/// Removes the text after a secret's name: `password=x`, `"token": "x"`, `--password x`, `Authorization: Basic x`.
 fn named(line: &str) -> String {
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);

@@ -18,7 +18,7 @@ use crate::records::events;
 const LIMIT: u64 = 8 * 1024 * 1024;
 /// Of all parts together, which are in memory at once.
 pub(crate) const ALL_LIMIT: u64 = 128 * 1024 * 1024;
-/// How long one tool may take.
+/// Time limit of one tool.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// Lines of the container's log.
 const LOG_LINES: &str = "20000";
@@ -40,7 +40,7 @@ enum From {
     Text(String),
 }
 
-/// What a part holds.
+/// Content of a part.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) text: String,
@@ -60,7 +60,7 @@ impl Source {
         Self { name: name.to_owned(), from: From::Text(text) }
     }
 
-    /// What it holds, the end where that is more than `limit` bytes; or why it cannot be had.
+    /// Reads the part, only its end where it is more than `limit` bytes; or returns why it cannot be had.
     pub(crate) fn read(&self, programs: &Programs, limit: u64) -> Result<Found, String> {
         let limit = limit.min(LIMIT);
         if limit == 0 {
@@ -129,7 +129,7 @@ pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     sources
 }
 
-/// What the cluster's services said within two days. What agents say is theirs, too.
+/// Returns the journal of the cluster's services of the last two days. It includes what agents log.
 fn journal() -> Source {
     const UNITS: [&str; 4] = ["--unit=corosync", "--unit=pacemaker", "--unit=pcsd", "--unit=tandem-collect"];
     let how = ["--since=-48h", "--lines=50000", "--no-pager", "--output=short-iso-precise"];
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    /// As a member of Pacemaker's group could do in the events' directory.
+    /// A member of Pacemaker's group could do this in the events' directory.
     #[test]
     fn what_is_put_in_a_files_place_after_the_listing_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use super::logged::{Base, Step, is_between};
 use crate::adapters::data_dir::{Change, Keys};
 use crate::operate::failure::Failure;
 
-/// What became of a key since the fork.
+/// Change of a key since the fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -20,7 +20,7 @@ pub enum Kind {
     Deleted,
 }
 
-/// What the other history did with it since then.
+/// Change of the same key in the other history since then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InOther {
@@ -59,7 +59,7 @@ struct One {
     other: OtherOne,
 }
 
-/// What the other history has.
+/// State of a key in the other history.
 #[derive(Clone, Copy, Debug, Default)]
 struct OtherOne {
     value: Option<u64>,
@@ -144,7 +144,7 @@ impl Changed {
         Ok(())
     }
 
-    /// As [`Changed::find_in`], in the keys of a running etcd.
+    /// Does what [`Changed::find_in`] does, in the keys of a running etcd.
     pub(super) fn find_live(&mut self, mut state: State, fork: u64, hashes: &Hashes) {
         state.by_key();
         for (key, one) in &mut self.keys {

@@ -9,7 +9,7 @@ use crate::operate::failure::Failure;
 /// The first revision of an etcd, which is empty.
 pub(super) const FIRST: u64 = 1;
 
-/// What a history has at one revision.
+/// Changes of a history at one revision.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) revision: u64,
@@ -37,7 +37,7 @@ impl Side<'_> {
     }
 }
 
-/// Where the fork is: at the least here, and at the most there.
+/// Place of the fork: at the least here, and at the most there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub least: u64,

@@ -9,7 +9,7 @@ use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::key_pages::Wanted;
 use crate::operate::failure::Failure;
 
-/// How long all keys may take: gigabytes of values.
+/// Time limit for reading all keys: gigabytes of values.
 const ALL: Duration = Duration::from_secs(300);
 
 /// A running etcd.

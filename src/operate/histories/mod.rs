@@ -19,17 +19,17 @@ pub use self::changed::{InOther, Key, Kind};
 pub use self::fork::Fork;
 pub use self::live::Live;
 
-/// How often an earlier state of a running etcd is asked for, each time of before a change that the other history lacks.
+/// The number of earlier states that a running etcd is asked for, each time of before a change that the other history lacks.
 const EARLIER_STATES: usize = 8;
 
-/// What the first history is compared with.
+/// History that the first one is compared with.
 #[derive(Debug)]
 pub enum Other {
     Stored(Box<Keys>),
     Live(Box<Live>),
 }
 
-/// What the comparison found.
+/// Result of the comparison.
 #[derive(Debug)]
 pub struct Difference {
     pub fork: Fork,
@@ -38,9 +38,9 @@ pub struct Difference {
     pub other_revision: u64,
     /// Up to where the other one was compacted, where that is known.
     pub other_compacted: Option<u64>,
-    /// Whether both have each change since the fork.
+    /// True if both have each change since the fork.
     pub is_complete: bool,
-    /// Whether the other one is known for certain to lack nothing.
+    /// True if the other one is known for certain to lack nothing.
     pub is_proven: bool,
     changed: Changed,
 }

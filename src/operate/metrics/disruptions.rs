@@ -11,7 +11,7 @@ use crate::base::Fact;
 use crate::operate::health::conditions::{Conditions, Status, status};
 use crate::records::state_file;
 
-/// Where they are kept.
+/// The file that they are kept in.
 pub const PATH: &str = "/var/lib/tandem/disruptions.json";
 
 /// By node and resource.

@@ -1,4 +1,4 @@
-//! What Prometheus is told of etcd: whether it takes writes, who votes, who leads, who lags.
+//! The metrics of etcd: whether it takes writes, which members vote, which one leads, and which ones lag.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::operate::cluster::{Cluster, Etcd};
 use crate::operate::health::view::leads;
 use crate::operate::health::{Health, Verdict};
 
-/// Those that are told of while they are not raised, too.
+/// The alarms that have a row while they are not raised, too.
 const ALARMS: [&str; 2] = ["NOSPACE", "CORRUPT"];
 
 pub(super) fn tell(page: &mut Page, cluster: &Cluster, health: &Health) {
@@ -58,7 +58,7 @@ fn voters_of(etcd: &Etcd) -> usize {
     etcd.members.iter().filter(|member| !member.learner && !member.name.is_empty()).count()
 }
 
-/// Whether Pacemaker knows that a node is not there.
+/// Returns whether Pacemaker knows that a node is not there.
 fn one_is_off(cluster: &Cluster) -> bool {
     let nodes = cluster.pacemaker.known().map(|seen| seen.nodes.as_slice()).unwrap_or_default();
     nodes.iter().any(|node| !node.online)
@@ -74,7 +74,7 @@ fn members(page: &mut Page, cluster: &Cluster) {
         page.flag("tandem_etcd_leader", "Whether the node's etcd leads", &labels, leads(etcd));
         page.flag("tandem_etcd_voter", "Whether the node's etcd votes", &labels, !etcd.learner);
         page.flag("tandem_etcd_learner", "Whether the node's etcd is a learner", &labels, etcd.learner);
-        // Behind nobody but a leader anything is said.
+        // A lag is known only relative to a leader.
         if let Some(leader) = newest.filter(|newest| etcd.learner && leads(newest)) {
             let help = "How many entries of the leader's log a learner has not applied yet";
             page.time("tandem_etcd_learner_lag_entries", help, &labels, leader.index.saturating_sub(etcd.applied));
@@ -94,7 +94,7 @@ fn alarms(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// How often a node's data went on without the other's, as the agent writes it down.
+/// Writes how often a node's data continued without the other's, as the agent writes it down.
 fn forks(page: &mut Page, cluster: &Cluster) {
     let Some(configuration) = cluster.configuration.known() else { return };
     for (node, attributes) in &configuration.permanent {

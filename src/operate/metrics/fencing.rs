@@ -1,4 +1,4 @@
-//! What Prometheus is told of fencing: each device's last monitor, its BMC, and the last test.
+//! The metrics of fencing: each device's last monitor, its BMC, and the last test.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::UNIX_EPOCH;
@@ -19,7 +19,7 @@ const PAUSE: &str = "longest_pause";
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct FencingTest {
-    /// When it was asked for, in RFC 3339.
+    /// The time at which it was asked for, in RFC 3339.
     pub at: String,
     pub node: String,
     pub passed: bool,
@@ -64,7 +64,7 @@ fn notes(page: &mut Page, cluster: &Cluster) -> Looked {
     let mut looked = Looked::new();
     for (node, collected) in &cluster.collected {
         let mut notes: Vec<&BmcNote> = collected.known().map(|known| known.bmcs.iter().collect()).unwrap_or_default();
-        // Of two that are about one device the newest is told.
+        // Of two that are about one device the newest is written.
         notes.retain(|note| note.at > 0);
         notes.sort_by_key(|note| note.at);
         for note in notes {

@@ -1,5 +1,5 @@
-//! What Prometheus is told of a cluster, in the classic text format that node_exporter's textfile directory takes. Names and
-//! meanings are those of OpenShift's `tnf_*`, under a prefix of our own; what goes beyond them is named beside its value.
+//! The metrics of a cluster for Prometheus, in the classic text format that node_exporter's textfile directory takes. Names
+//! and meanings are those of OpenShift's `tnf_*`, under a prefix of our own; each further one is named next to its value.
 //!
 //! What is not known is left out: a rule that asks for it finds nothing, and not a zero.
 
@@ -19,14 +19,14 @@ use crate::operate::health::Health;
 use crate::operate::health::conditions::words::{CLUSTER, NODE, RESOURCE, Word};
 use crate::operate::health::conditions::{Condition, Conditions, status};
 
-/// What is counted or kept over time, and which nobody sees by looking at the cluster.
+/// Values that are counted or kept over time, and that no single observation of the cluster shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extras {
-    /// How many events there were, by reason; it never goes down.
+    /// The number of events by reason; it never goes down.
     pub events: BTreeMap<String, u64>,
     /// The fencing tests that this node conducted.
     pub fencing_tests: FencingTests,
-    /// How often resources stopped.
+    /// The number of times that resources stopped.
     pub disruptions: Disruptions,
 }
 

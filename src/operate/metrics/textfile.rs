@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Where node_exporter looks: Debian's and Fedora's packages; OpenShift; what people use who install it themselves.
+/// The directories that node_exporter reads: Debian's and Fedora's packages; OpenShift; the usual choice of operators that
+/// install it themselves.
 pub const DIRECTORIES: &[&str] =
     &["/var/lib/prometheus/node-exporter", "/var/node_exporter/textfile", "/var/lib/node_exporter/textfile_collector"];
 
@@ -13,7 +14,7 @@ const FILE: &str = "tandem.prom";
 /// It has another ending, so that no half of a page is read. The dot keeps it out of lists.
 const ASIDE: &str = ".tandem.prom.new";
 
-/// Replaces the file in `dir`, or in the first of [`DIRECTORIES`] that exists; says where it is, or `None` where there is no
+/// Replaces the file in `dir`, or in the first of [`DIRECTORIES`] that exists. Returns its path, or `None` where there is no
 /// such directory. It is not synced: after a power cut it is written anew, and etcd's disk has better things to do.
 pub fn write(dir: Option<&Path>, text: &str) -> io::Result<Option<PathBuf>> {
     let usual = || DIRECTORIES.iter().map(Path::new).find(|dir| dir.is_dir());

@@ -24,20 +24,20 @@ pub struct Order {
     pub resource: Option<String>,
 }
 
-/// What was done, or would be.
+/// Report of the changes that were made, or would be.
 #[derive(Debug, Default, Serialize)]
 pub struct Upgraded {
     pub image: String,
-    /// What was changed in place of the image, as it was typed.
+    /// The settings that were changed in place of the image, as they were typed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
     /// The release of etcd in it.
     pub version: String,
-    /// Whether both members run from it.
+    /// True if both members run from it.
     pub done: bool,
     pub dry_run: bool,
     pub steps: Vec<Step>,
-    /// What is known of that release.
+    /// The known faults of that release.
     pub warnings: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Upgraded {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Step {
     pub what: String,
-    /// How long it took; `None` where it is not done yet.
+    /// The duration; `None` where it is not done yet.
     pub seconds: Option<f64>,
 }
 

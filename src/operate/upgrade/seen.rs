@@ -6,7 +6,7 @@ use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{self, view};
 
-/// What a node has of the image.
+/// State of the image on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stand {
     /// etcd runs from it.
@@ -42,7 +42,7 @@ pub(super) fn versions(cluster: &Cluster) -> Vec<Version> {
     cluster.etcd.values().filter_map(|etcd| Version::of(&etcd.known()?.version)).collect()
 }
 
-/// What keeps `node` from being stopped without a pause in the writes.
+/// Returns an error with the reason if stopping `node` would pause the writes.
 pub(super) fn may_be_stopped(cluster: &Cluster, node: &str) -> Result<(), String> {
     let because = |why: String| Err(format!("{node} may not be stopped now: {why}"));
     match may_stop(&health::outlook(cluster, node)) {
@@ -52,7 +52,7 @@ pub(super) fn may_be_stopped(cluster: &Cluster, node: &str) -> Result<(), String
     }
 }
 
-/// What is missing until both nodes vote.
+/// Returns what is missing until both nodes vote.
 pub(super) fn both_vote(cluster: &Cluster) -> Result<(), String> {
     let is_voter = |name: &String| view::etcd(cluster, name).is_some_and(|etcd| !etcd.learner && etcd.leader.is_some());
     if view::voters(cluster) == Some(2) && view::names(cluster).iter().all(is_voter) {
@@ -69,14 +69,14 @@ pub(super) fn both_vote(cluster: &Cluster) -> Result<(), String> {
     })
 }
 
-/// Whether Pacemaker has a failure of etcd on `node` in mind.
+/// Returns whether Pacemaker has recorded a failure of etcd on `node`.
 pub(super) fn has_failed(cluster: &Cluster, node: &str) -> bool {
     let resource = view::etcd_id(cluster);
     let failures = cluster.pacemaker.known().map(|known| known.failures.as_slice()).unwrap_or_default();
     failures.iter().any(|failure| failure.resource == resource && failure.node == node)
 }
 
-/// What is missing until etcd is stopped on `node` and the other one serves alone.
+/// Returns what is missing until etcd is stopped on `node` and the other one runs standalone.
 pub(super) fn is_stopped(cluster: &Cluster, node: &str) -> Result<(), String> {
     let resource = view::etcd_id(cluster);
     let is_active = cluster

@@ -30,9 +30,9 @@ use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 
 const OFTEN: Duration = Duration::from_millis(500);
-/// How long a node is kept from running etcd at most, should this process end meanwhile.
+/// The longest time that a node is kept from running etcd, should this process end meanwhile.
 const AWAY: Duration = Duration::from_secs(600);
-/// How long no write may be taken while a node is kept from running etcd.
+/// The longest pause in the writes while a node is kept from running etcd.
 const PAUSE: Duration = Duration::from_secs(15);
 const LOCK: &str = "/var/lib/tandem/upgrade.lock";
 /// The parameter that changes.
@@ -65,7 +65,7 @@ impl<'a> Work<'a> {
         Ok(Self { order, talk, programs: Programs::default(), context, progress, end, report })
     }
 
-    /// What would be done.
+    /// Returns the steps that would be done.
     pub(super) fn plan(mut self) -> Result<Upgraded, Failure> {
         let cluster = self.look()?;
         let is_begun = self.is_begun(&cluster)?;
@@ -132,13 +132,13 @@ impl<'a> Work<'a> {
         Ok(cluster::look(&self.programs, self.order.resource.as_deref(), &Limits::patient()))
     }
 
-    /// How the cluster's property names this change.
+    /// Returns the words by which the cluster's property names this change.
     fn words(&self, cluster: &Cluster) -> String {
         let what = if self.order.settings.is_empty() { "upgrades etcd" } else { "changes settings of etcd" };
         format!("{} {what}", view::here(cluster))
     }
 
-    /// Whether an upgrade that was typed here was cut off.
+    /// Returns whether an upgrade that was typed here was cut off.
     fn is_begun(&self, cluster: &Cluster) -> Result<bool, Failure> {
         match health::change_under_way(cluster) {
             None => Ok(false),

@@ -25,7 +25,7 @@ fn pair((cert, key): &(String, String)) -> (Read, Read) {
     (read("new.crt", cert), read("new.key", key))
 }
 
-/// A pair whose certificates are all of `company`.
+/// Returns a pair with certificates of `company` only.
 fn site(company: &Ca) -> Site {
     Site {
         node: "node1".to_owned(),
@@ -37,13 +37,13 @@ fn site(company: &Ca) -> Site {
     }
 }
 
-/// What node1 shows, of `company`.
+/// Returns the certificates that node1 shows, of `company`.
 fn shown(company: &Ca) -> PeerSeen {
     let chain = read_all(&company.leaf(|_| ()).0, "it").unwrap();
     PeerSeen { chains: vec![chain; 2], trusts: Vec::new() }
 }
 
-/// Whether etcd is restarted, where it may be.
+/// Returns whether etcd is restarted, where it may be.
 fn restarts(named: &Named, site: &Site, own: &Ca) -> Result<bool, String> {
     let asked = Cell::new(false);
     let may_restart = || {

@@ -82,7 +82,7 @@ fn a_new_key_is_made_where_it_is_asked_for() {
     assert!(world.files.fits(Leaf::Etcd).unwrap() && world.files.fits(Leaf::Client).unwrap());
 }
 
-/// What trusts the shown certificate may not trust one of the other CA: the old one may be gone at the peer.
+/// A client that trusts the shown certificate may not trust one of the other CA: the old one may be gone at the peer.
 #[test]
 fn amid_a_rotation_a_renewal_is_of_the_ca_that_the_present_certificate_is_of() {
     let world = world();

@@ -6,7 +6,7 @@ use crate::operate::certs::pki::Authority;
 const NOW: u64 = 1_795_400_000;
 const DAY: u64 = 86_400;
 
-/// What changes with each run put to the side.
+/// Replaces the value that changes with each run.
 fn still(mut row: Row) -> Row {
     row.fingerprint = row.fingerprint.map(|_| "SHA-256".to_owned());
     row

@@ -15,7 +15,7 @@ use super::certificate::{self, Certificate};
 use super::{BACKDATED, CA_LASTS, Error, LEAF_LASTS, Result};
 use crate::base::utc;
 
-/// What a CA's name begins with; only such a one is ours.
+/// Beginning of a CA's name; only a CA with this beginning is ours.
 const OURS: &str = "Tandem CA of ";
 /// A CommonName has room for 64 characters, of which the rest is ours.
 const LONGEST_CLUSTER: usize = 28;
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// A new one. Its name has the time in it, so that two of one cluster are told apart.
+    /// Makes a new one. Its name has the time in it, so that two of one cluster can be distinguished.
     pub fn new(cluster: &str, now: u64) -> Result<Self> {
         let cluster: String = cluster.chars().take(LONGEST_CLUSTER).collect();
         let name = format!("{OURS}{cluster}, {}", utc(now));
@@ -62,7 +62,8 @@ impl Authority {
         Self::load(&certificate_pem, &Zeroizing::new(key.serialize_pem()))
     }
 
-    /// The one in these files: the first of `cert_pem`'s certificates whose key `key_pem` is, as a bundle may hold others, too.
+    /// Loads the one in these files: the first of `cert_pem`'s certificates that `key_pem` belongs to, because a bundle may
+    /// hold others, too.
     pub fn load(cert_pem: &str, key_pem: &str) -> Result<Self> {
         let key = key(key_pem, "the CA's key")?;
         let all = certificate::read_all(cert_pem, "the CA's certificate")?;
@@ -87,8 +88,8 @@ impl Authority {
         &self.certificate
     }
 
-    /// What the etcd of node `name` shows, and dials its peer with: etcd takes a peer's certificate only if it is good for the
-    /// address that the peer comes from, so all of the node's addresses belong in it.
+    /// Issues the certificate that the etcd of node `name` shows, and dials its peer with. etcd takes a peer's certificate
+    /// only if it is good for the address that the peer comes from, so all of the node's addresses belong in it.
     ///
     /// `reached_at` has addresses and DNS names.
     pub fn node(&self, name: &str, reached_at: &[String], now: u64) -> Result<Pair> {
@@ -106,7 +107,7 @@ impl Authority {
         self.issue(name, names, &usages, key_pem, now)
     }
 
-    /// For a client of etcd, whose auth knows it by `name`.
+    /// Issues a certificate for a client of etcd, which etcd's auth knows by `name`.
     pub fn client(&self, name: &str, now: u64) -> Result<Pair> {
         let key = new_key()?;
         Ok(Pair { certificate_pem: self.client_with_key(name, &key, now)?, key_pem: key })
@@ -159,7 +160,8 @@ fn key(pem: &str, what: &str) -> Result<KeyPair> {
     KeyPair::from_pem(pem).map_err(|error| Error::NoKey { what: what.to_owned(), why: error.to_string() })
 }
 
-/// What is the same of the CA whenever it is made or loaded: the issuer's name and key identifier in what it signs.
+/// Returns the parameters that are the same whenever the CA is made or loaded: the issuer's name and key identifier in what
+/// it signs.
 fn ca_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);

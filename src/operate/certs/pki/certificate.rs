@@ -1,4 +1,4 @@
-//! What a certificate says, as far as somebody who looks after it wants to know it.
+//! The contents of a certificate, as far as an operator needs them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -36,14 +36,14 @@ pub struct Certificate {
     pub for_clients: bool,
     /// Hexadecimal.
     pub serial: String,
-    /// As it is in the certificate.
+    /// The public key as it is in the certificate.
     pub public_key: Vec<u8>,
     /// SHA-256 of all of it, in hexadecimal.
     pub fingerprint: String,
 }
 
 impl Certificate {
-    /// What `der` says; `what` is what it is called where it says nothing.
+    /// Reads `der`; an error calls it `what`.
     pub fn read(der: &[u8], what: &str) -> Result<Self> {
         let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
         let (_, parsed) = X509Certificate::from_der(der).map_err(|error| unreadable(error.to_string()))?;

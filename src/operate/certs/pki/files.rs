@@ -1,5 +1,6 @@
-//! The files of the CA and of this node: each 0600, in a directory that is root's alone, and each replaced by one rename, so that
-//! whoever reads has the old one or the new one. No two files change as one: so a renewal keeps the key, and replaces one file.
+//! The files of the CA and of this node: each 0600, in a directory that only root can enter. Each is replaced by one rename,
+//! so that a reader has the old one or the new one. No two files change as one: so a renewal keeps the key, and replaces one
+//! file.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write as _};
@@ -21,10 +22,10 @@ const MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 /// Many times what a file of certificates is.
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// Whose lock says that somebody changes these files.
+/// File with the lock that a program holds while it changes these files.
 const LOCK: &str = ".lock";
 
-/// Why a file could not be read or written.
+/// Cause of a failed read or write of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
     #[error("cannot read {path}: {source}")]
@@ -60,7 +61,7 @@ impl Leaf {
     }
 }
 
-/// Who a leaf is for.
+/// Node that a leaf is for, with its names.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub node: String,
@@ -74,7 +75,7 @@ pub struct Files {
     dir: PathBuf,
 }
 
-/// As long as it is there, nobody else changes the files.
+/// Exclusive lock. While it exists, no other program changes the files.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "it ends with the file")] fs::File);
 
@@ -95,7 +96,7 @@ impl Files {
         self.path(name).exists()
     }
 
-    /// Whether the CA is there, and its key.
+    /// Returns whether the CA is there, and its key.
     pub fn has_authority(&self) -> bool {
         self.has(CA_CERT) && self.has(CA_KEY)
     }
@@ -134,7 +135,7 @@ impl Files {
         }
     }
 
-    /// As [`read`](Self::read), of a file that must be there.
+    /// Does what [`read`](Self::read) does, for a file that must be there.
     pub fn need(&self, name: &str) -> Result<Zeroizing<String>, Failed> {
         let missing =
             || Failed::Read { path: self.path(name).display().to_string(), source: ErrorKind::NotFound.into() };
@@ -176,7 +177,7 @@ impl Files {
         Ok(self.certificates(leaf.cert())?.into_iter().next())
     }
 
-    /// Whether a leaf's certificate and key are there and belong together.
+    /// Returns whether a leaf's certificate and key are there and belong together.
     pub fn fits(&self, leaf: Leaf) -> Result<bool, Failed> {
         let (Some(certificate), Some(key)) = (self.leaf(leaf)?, self.read(leaf.key())?) else { return Ok(false) };
         Ok(authority::public_key(&key).is_ok_and(|public_key| public_key == certificate.public_key))
@@ -200,14 +201,15 @@ impl Files {
         Ok(Some(from(CA_KEY)??))
     }
 
-    /// The CA that what is issued now is to be from: whoever trusts the leaf that this node shows trusts another one of its kind.
+    /// Returns the CA that is to issue now. A node that trusts the leaf that this node shows also trusts another one of that
+    /// CA.
     pub fn issuing(&self) -> Result<Authority, Failed> {
         let shown = self.leaf(Leaf::Etcd)?.map(|leaf| leaf.issuer_der);
         let next = self.next()?.filter(|next| Some(&next.certificate().subject_der) == shown.as_ref());
         next.map_or_else(|| self.authority(), Ok)
     }
 
-    /// Replaces the certificate of `leaf`, from `authority`. Where there is a key it stays, and one rename is all.
+    /// Replaces the certificate of `leaf` with one from `authority`. An existing key stays, and then one rename is enough.
     pub fn renew(&self, leaf: Leaf, authority: &Authority, holder: &Holder, now: u64) -> Result<(), Failed> {
         let there = self.read(leaf.key())?.filter(|key| authority::public_key(key).is_ok());
         let Some(key) = there else { return self.renew_with_new_key(leaf, authority, holder, now) };
@@ -237,7 +239,7 @@ impl Files {
         synced.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
     }
 
-    /// Writes what is to take the place of `name`, down to the disk, beside it.
+    /// Writes the replacement of `name` next to it, down to the disk.
     fn aside(&self, name: &str, text: &str) -> Result<PathBuf, Failed> {
         self.make_dir()?;
         let path = self.path(&format!(".{name}.new"));

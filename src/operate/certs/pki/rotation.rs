@@ -1,9 +1,9 @@
-//! A CA is replaced while etcd serves: what is missing is found by looking, each node does its own part of it, and whoever is cut off
-//! anywhere does what is left when it is typed again.
+//! Replaces a CA while etcd serves. Each node finds its missing steps by observation, and does its own part. After a cut-off
+//! anywhere, the same command does what is left.
 //!
-//! etcd reads what it shows in every handshake, and whom it trusts only when it starts. So both nodes trust the old CA and the new one
-//! before either shows a certificate of the new one, and the old one goes once neither shows a certificate of the old one. A node that is
-//! off is waited for: it comes back as it was, and is served.
+//! etcd reads its certificate in every handshake, and its trusted authorities only when it starts. So both nodes trust the
+//! old CA and the new one before either shows a certificate of the new one. The old CA goes once neither shows a certificate
+//! of it. The rotation waits for a node that is off: it comes back as it was, and is served.
 
 use std::fmt::Display;
 
@@ -20,7 +20,7 @@ pub enum Role {
     Second,
 }
 
-/// What an etcd's process was seen to have read, on all of its ports.
+/// Certificates that an etcd's process was observed to have read, on all of its ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RotationSeen {
     /// The issuers of what it shows, in DER.
@@ -49,12 +49,12 @@ pub enum Other {
     /// The cluster has no other node.
     None,
     Seen(RotationSeen),
-    /// Why nobody knows.
+    /// The cause for not knowing.
     Unseen(String),
 }
 
 impl Other {
-    /// Whether it is so of the other node; where there is none, nothing keeps this one.
+    /// Checks a condition of the other node; where there is none, nothing keeps this one.
     fn holds(&self, is_so: impl Fn(&RotationSeen) -> bool, not_yet: &str) -> Result<(), String> {
         match self {
             Self::None => Ok(()),
@@ -65,24 +65,24 @@ impl Other {
     }
 }
 
-/// Both etcds, in one look.
+/// Both etcds, in one observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     pub own: Result<RotationSeen, String>,
     pub other: Other,
-    /// Whether a restart now is one after which etcd goes on as it did; else what it has to wait for.
+    /// `Ok` if etcd continues after a restart as it did; else what the restart has to wait for.
     pub may_restart: Result<(), String>,
 }
 
-/// What a node's files say.
+/// Contents of a node's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// The CA to come.
     pub next: Option<Vec<u8>>,
     pub bundle: Vec<Vec<u8>>,
-    /// Who issued what this node's files hold.
+    /// The issuers of the leaves in this node's files.
     pub leaves: Vec<Vec<u8>>,
-    /// Whether `ca.key` is the key of the CA to come.
+    /// True if `ca.key` is the key of the CA to come.
     pub signs_with_next: bool,
 }
 
@@ -98,7 +98,7 @@ impl State {
         };
         Ok(Self {
             bundle: files.bundle()?.into_iter().map(|one| one.subject_der).collect(),
-            // A pair that is none, or that is not there, is of nobody.
+            // A pair that does not fit, or that is not there, counts as issued by no CA.
             leaves: if is_mixed {
                 vec![Vec::new()]
             } else {
@@ -113,7 +113,7 @@ impl State {
 /// A change to this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotationStep {
-    /// The new CA is trusted beside the old one, from etcd's next start on.
+    /// The new CA is trusted next to the old one, from etcd's next start on.
     Trust,
     Restart,
     /// This node's certificates are of the new CA.
@@ -135,18 +135,18 @@ impl Display for RotationStep {
     }
 }
 
-/// What is to be done now on this node.
+/// Next action on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     Do(RotationStep),
     /// For what.
     Wait(String),
-    /// Everything is of the new CA, and the old one is trusted on as somebody wants it.
+    /// Everything is of the new CA, and the old one stays trusted, as the operator asked.
     Kept,
     Done,
 }
 
-/// Where a rotation stands, and what comes next. With `keep_old` the old CA stays trusted.
+/// Returns the next action of a rotation. With `keep_old` the old CA stays trusted.
 pub fn next(state: &State, look: &Look, role: Role, keep_old: bool) -> Next {
     match walk(state, look, role, keep_old) {
         Ok(next) => next,
@@ -209,7 +209,7 @@ pub trait Site {
     }
 }
 
-/// Why a step was not done.
+/// Cause for a step that was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
     #[error(transparent)]
@@ -250,7 +250,8 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
             about_to("etcd")?;
             site.restart().map_err(Stopped::Site)?;
         }
-        // What an attempt before has done is not done again: cut off at the same moment each time, it gets on all the same.
+        // Leaves that an earlier attempt has issued are not issued again, so that an attempt cut off at the same moment each
+        // time still makes progress.
         RotationStep::Issue => {
             for leaf in [Leaf::Client, Leaf::Etcd] {
                 let issuer = files.leaf(leaf)?.map(|there| there.issuer_der);
@@ -269,7 +270,7 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
             about_to(CA_CERT)?;
             files.write(CA_CERT, new.certificate_pem())?;
         }
-        // The certificate last: it says that there is a rotation.
+        // The certificate last, because it marks that a rotation is under way.
         RotationStep::Finish => {
             if files.has(NEXT_KEY) {
                 about_to(NEXT_KEY)?;
@@ -282,8 +283,8 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
     Ok(())
 }
 
-/// Makes the CA to come, unless there is one. `None` where the one in use is of today: then the rotation that is typed again has come to
-/// its end, unless somebody wants another one `again`.
+/// Makes the CA to come, unless there is one. `None` where the one in use is of today: then the repeated command continues a
+/// rotation that has come to its end, unless the operator wants another one `again`.
 pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Option<Authority>, Failed> {
     if let Some(next) = files.next()? {
         return Ok(Some(next));
@@ -296,7 +297,7 @@ pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Opti
     Ok(Some(next))
 }
 
-/// Whether the CA in use is of today.
+/// Returns whether the CA in use is of today.
 pub fn is_fresh(files: &Files, now: u64) -> Result<bool, Failed> {
     Ok(now.saturating_sub(files.authority()?.certificate().begins) < FRESH)
 }

@@ -1,4 +1,4 @@
-//! Both ports of an etcd, looked at: what its process shows, and whom it trusts.
+//! Observation of both ports of an etcd: the certificate that its process shows, and the authorities that it trusts.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::adapters::etcd::trust::{Looked, look};
 const CONNECT: Duration = Duration::from_secs(2);
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// What is seen at each of `ports`; all of them must answer, else it is said why not.
+/// Observes each of `ports`. All of them must answer; else the error names the cause.
 pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> {
     let mut seen = PeerSeen::default();
     for endpoint in ports {
@@ -30,13 +30,13 @@ pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> 
 }
 
 impl PeerSeen {
-    /// As a rotation goes by it.
+    /// Returns the part that a rotation needs.
     pub fn summary(&self) -> RotationSeen {
         let leaves = self.chains.iter().filter_map(|chain| chain.first());
         RotationSeen { issuers: leaves.map(|leaf| leaf.issuer_der.clone()).collect(), trusts: self.trusts.clone() }
     }
 
-    /// Whether every port shows this very certificate.
+    /// Returns whether every port shows this very certificate.
     pub fn show(&self, certificate: &Certificate) -> bool {
         !self.chains.is_empty()
             && self

@@ -1,4 +1,4 @@
-//! Certificates of somebody else's making: whether etcd on this node could serve with them, before they are put in place.
+//! Certificates of another CA than our own: whether etcd on this node could serve with them, before they are put in place.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::trust::{Use, is_trusted};
 use super::{Certificate, Error, read_all};
 use crate::base::utc;
 
-/// What is to be put in place, each as text and with the file that it is from.
+/// Files to be put in place, each as text and with its source.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     pub cert: &'a Path,
@@ -29,24 +29,24 @@ pub struct Bundle<'a> {
     pub certificates: &'a [Certificate],
 }
 
-/// The other node, whose etcd has to take them.
+/// The other node, with the etcd that has to take them.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub node: String,
     pub address: IpAddr,
-    /// What its etcd shows and whom it trusts, or why nobody knows.
+    /// The certificates that its etcd shows and the authorities that it trusts, or why they are unknown.
     pub seen: Result<PeerSeen, String>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct PeerSeen {
-    /// What each of its ports shows, the leaf first.
+    /// The chain that each of its ports shows, the leaf first.
     pub chains: Vec<Vec<Certificate>>,
     /// The subjects that each of its ports trusts, in DER.
     pub trusts: Vec<Vec<Vec<u8>>>,
 }
 
-/// Why they are not put in place.
+/// Cause for not putting them in place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error(transparent)]
@@ -85,7 +85,7 @@ pub enum Unfit {
     DropsTheOther { file: String, node: String, issuer: String },
 }
 
-/// Whether etcd on `node`, at `address`, could serve with `given` at `now`.
+/// Checks that etcd on `node`, at `address`, could serve with `given` at `now`.
 pub fn check(
     given: &Given<'_>,
     node: &str,
@@ -124,7 +124,7 @@ pub fn check(
     Ok(leaf)
 }
 
-/// Whether a bundle that is to take another one's place is one, and keeps the other node in.
+/// Checks that a bundle which is to replace another one is a bundle, and keeps the other node in.
 pub fn check_bundle(bundle: &Bundle<'_>, other: Option<&Peer>, now: u64) -> Result<(), Unfit> {
     let file = bundle.file.display().to_string();
     for one in bundle.certificates {
@@ -164,7 +164,7 @@ fn belong_together(given: &Given<'_>, chain: &[Certificate]) -> Result<(), Unfit
     }
 }
 
-/// As what is shown, and as what is dialled with.
+/// Checks a chain for both uses: shown to clients, and dialled with.
 fn trusted_by_both(chain: &[Certificate], address: IpAddr, bundle: &[Certificate], now: u64) -> Result<(), String> {
     is_trusted(chain, bundle, Use::Server(&address.to_string()), now)?;
     is_trusted(chain, bundle, Use::Client, now)

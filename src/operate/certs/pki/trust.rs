@@ -11,7 +11,7 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use super::Certificate;
 use crate::adapters::https::tls;
 
-/// What a certificate is used for.
+/// Purpose that a certificate is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use<'a> {
     /// It is shown to a client that asks at this address or DNS name.
@@ -20,13 +20,13 @@ pub enum Use<'a> {
     Client,
 }
 
-/// Whether who trusts `bundle` takes `chain`, the leaf first, for `wanted` at `now`; else why not.
+/// Checks that a client or server with `bundle` takes `chain`, the leaf first, for `wanted` at `now`; else returns why not.
 pub fn is_trusted(chain: &[Certificate], bundle: &[Certificate], wanted: Use<'_>, now: u64) -> Result<(), String> {
     let ders = |certificates: &[Certificate]| certificates.iter().map(der).collect::<Vec<_>>();
     is_der_trusted(&ders(chain), &ders(bundle), wanted, now)
 }
 
-/// As [`is_trusted`], of certificates as they were found: one of `bundle` that nobody can read is left out.
+/// Does what [`is_trusted`] does, for certificates as they were found. An unreadable one of `bundle` is left out.
 pub fn is_der_trusted(
     chain: &[CertificateDer<'static>],
     bundle: &[CertificateDer<'static>],
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::os::clock;
 
-    /// As `openssl req -x509` makes it.
+    /// `openssl req -x509` makes such a certificate.
     #[test]
     fn an_authoritys_own_certificate_is_trusted_where_the_bundle_holds_that_very_one() {
         let made = || {

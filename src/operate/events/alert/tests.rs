@@ -79,7 +79,7 @@ fn what_pacemaker_told_two_recipients_is_told_once() {
     assert_eq!(told(NODE1).last(), Some(&section("fencefail", &[could_not])));
 }
 
-/// Of each kind what is told and what is not.
+/// Of each kind, one alert that becomes an event and one that does not.
 #[test]
 fn each_kind_is_translated() {
     let operation = |task, interval, rc, target, status| {

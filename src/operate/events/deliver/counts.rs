@@ -22,7 +22,7 @@ struct Counted {
     by_reason: BTreeMap<String, u64>,
 }
 
-/// How many of each reason this node has told so far.
+/// Returns the number of events by reason that this node has recorded so far.
 pub fn counts(places: &Places) -> io::Result<BTreeMap<String, u64>> {
     Ok(counted(places)?.1.by_reason)
 }
@@ -48,7 +48,7 @@ fn add(counts: &mut BTreeMap<String, u64>, reason: String, more: u64) {
     *count = count.saturating_add(more);
 }
 
-/// What is kept, and the same with the events that came since.
+/// Returns the kept counts, and the same with the events that came since.
 fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
     let before: Counted = match state_file::read(&path(places)) {
         Fact::Known(counted) => counted,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::events::{Event, KEPT, Type};
 
-/// What somebody who was never brought anything gets of the past, in milliseconds.
+/// The part of the past that a new recipient gets, in milliseconds.
 const AT_FIRST: u64 = 60 * 60 * 1000;
 /// The pause after the first failure, in seconds; it doubles with each one, up to the longest.
 const FIRST_PAUSE: u64 = 15;
@@ -16,7 +16,7 @@ const LONGEST_PAUSE: u64 = 300;
 pub struct Cursor {
     /// The number of the last event that was brought.
     pub brought: u64,
-    /// How many were never brought, in all, and how many of those it was not told of yet.
+    /// The number of events that were never brought, in all, and how many of those were not reported to the recipient yet.
     pub lost: u64,
     pub lost_untold: u64,
     /// Failures in a row.
@@ -25,7 +25,7 @@ pub struct Cursor {
     pub again_at: u64,
 }
 
-/// What came of one run.
+/// Result of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub delivered: u64,
@@ -41,17 +41,17 @@ impl Cursor {
         Self { brought: brought.max(first), ..Self::default() }
     }
 
-    /// Whether it is not yet to be tried again. A clock that was set back makes no pause longer.
+    /// Returns whether it is not yet to be tried again. A clock that was set back makes no pause longer.
     pub(super) fn pauses(&self, now: u64) -> bool {
         self.again_at > now && self.again_at <= now.saturating_add(LONGEST_PAUSE)
     }
 
-    /// How many events are yet to be brought.
+    /// Returns the number of events that are yet to be brought.
     pub(super) fn waiting(&self, events: &[Event]) -> u64 {
         events.iter().filter(|event| event.number > self.brought).count() as u64
     }
 
-    /// Brings what waits, in order, until all is there, something fails or `is_over` says that the time is.
+    /// Brings the waiting events, in order, until all are there, something fails or `is_over` returns true.
     pub(super) fn bring(
         &mut self,
         events: &[Event],
@@ -84,10 +84,11 @@ impl Cursor {
         run
     }
 
-    /// What waits, without what is too much and what the file does not hold any more; both are counted.
+    /// Returns the waiting events, without those that are too many and those that the file no longer holds; both are
+    /// counted.
     fn give_up<'a>(&mut self, events: &'a [Event]) -> &'a [Event] {
         if events.last().is_some_and(|last| last.number < self.brought) {
-            // Somebody removed the file, and the numbers began anew.
+            // The file was removed, and the numbers began anew.
             self.brought = 0;
         }
         let begin = events.partition_point(|event| event.number <= self.brought);

@@ -28,17 +28,17 @@ use crate::os::{appended, directory as os_directory, ofd_lock};
 use crate::records::events::{Event, read};
 use crate::records::state_file;
 
-/// Where it is kept how far each recipient is.
+/// The directory with each recipient's progress.
 pub const DIRECTORY: &str = "/var/lib/tandem/deliver";
-/// For one recipient in one run; the next run goes on.
+/// Time limit for one recipient in one run; the next run continues.
 const BUDGET: Duration = Duration::from_secs(10);
 
-/// Whether an alert's agent is ours, by its path.
+/// Returns whether an alert's agent is ours, by its path.
 pub fn is_ours(path: &str) -> bool {
     path.ends_with("/tandem/alert") || path.ends_with("/tandem-alert")
 }
 
-/// Where things are, and whom to trust.
+/// Directories of the delivery, and the trusted authorities.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub events: PathBuf,
@@ -52,20 +52,21 @@ impl Default for Places {
     }
 }
 
-/// How it went with one recipient.
+/// Result of one recipient's delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// As it may be shown: of a URL no more than the host, since the rest may be a secret.
+    /// The recipient as it may be shown: of a URL no more than the host, since the rest may be a secret.
     pub recipient: String,
-    /// How many events it was brought in this run.
+    /// The number of events that it was brought in this run.
     pub delivered: u64,
     pub waiting: u64,
-    /// How many it will never get.
+    /// The number of events that it will never get.
     pub lost: u64,
     pub failure: Option<String>,
 }
 
-/// Whom the cluster names; where it cannot be asked, whom it named last. `None` where no alert of ours is configured.
+/// Returns the recipients that the cluster names; where the cluster cannot be asked, those that it named last. `None` where
+/// no alert of ours is configured.
 pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<String>>, pacemaker::Error> {
     #[derive(Default, PartialEq, Serialize, Deserialize)]
     struct Known {

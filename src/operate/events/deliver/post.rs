@@ -14,13 +14,13 @@ use crate::adapters::https::transport::{OneHost, TlsConnector};
 use crate::os::clock::Deadline;
 use crate::records::events::Event;
 
-/// Whom to trust, as for a BMC.
+/// The trusted authorities, as for a BMC.
 pub use crate::adapters::https::tls::Trust;
 
 /// For one event, connecting included.
 const LIMIT: Duration = Duration::from_secs(5);
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// How much of an answer is read: a connection is used again only when it has been.
+/// The part of an answer that is read, in bytes: a connection is used again only when its answer has been read.
 const ANSWER_LIMIT: u64 = 64 * 1024;
 
 /// Posts to one URL, over one connection as long as that lasts.
@@ -52,7 +52,7 @@ impl Poster {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .https_only(true)
-            // Whoever calls the collector says nothing of where events go.
+            // The environment of the collector must not redirect the events.
             .proxy(None)
             .max_redirects(0)
             .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
@@ -84,7 +84,7 @@ impl Poster {
         let mut response = request.send(&body[..]).map_err(|error| failed(&error))?;
         let status = response.status();
         if status.is_success() {
-            // What it says besides is nobody's business; it is read for the connection's sake.
+            // The answer's body is of no use; it is read for the connection's sake.
             let _ = response.body_mut().with_config().limit(ANSWER_LIMIT).read_to_vec();
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Whom events are brought to: the journal, a file, or a URL.
+//! The recipients of events: the journal, a file, or a URL.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ fn to_file(path: &Path, event: &Event) -> std::io::Result<()> {
     file.write_all(&line)
 }
 
-/// The name of the file that says how far a recipient is: two URLs of one host are two recipients.
+/// Returns the name of the file with a recipient's progress: two URLs of one host are two recipients.
 pub(super) fn file_name(text: &str) -> String {
     let digest = digest::digest(&digest::SHA256, text.trim().as_bytes());
     HEXLOWER.encode(&digest.as_ref()[..8])

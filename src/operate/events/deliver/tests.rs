@@ -90,7 +90,7 @@ fn events_are_counted_on_over_a_file_that_is_gone() {
     let count = |places: &Places| super::count(places).unwrap().get(reason::NODE_OFFLINE).copied();
     assert_eq!(count(&places), None);
     tell(&places, 1..=3);
-    // Whoever only asks keeps nothing, and is told the same.
+    // A mere query keeps nothing, and returns the same.
     let kept = || fs::read(places.state.join("counts.json")).ok();
     let before = kept();
     assert_eq!((counts(&places).unwrap().get(reason::NODE_OFFLINE).copied(), kept()), (Some(3), before));

@@ -1,4 +1,4 @@
-//! Two looks at a cluster, and what is told between them.
+//! Two observations of a cluster, and the events between them.
 
 use super::*;
 use crate::base::Fact;
@@ -55,7 +55,7 @@ fn what_comes_and_goes_is_told_when_it_does() {
             "PacemakerResourceUnhealthy node1",
             "",
         ),
-        // The other node tells that itself.
+        // The other node reports that itself.
         (Box::new(|pacemaker: &mut Pacemaker| pacemaker.nodes[1].standby = true), "", ""),
         (Box::new(|pacemaker: &mut Pacemaker| pacemaker.resources[1].blocked = true), "", ""),
     ] {
@@ -65,7 +65,7 @@ fn what_comes_and_goes_is_told_when_it_does() {
         assert_eq!(reasons(&changed, &changed), list(""), "{there}: told once");
         assert_eq!(reasons(&changed, &healthy()), list(back));
     }
-    // Whoever does not control the cluster says nothing of it.
+    // A node that does not control the cluster reports nothing of it.
     let elsewhere = cluster(NOW, |pacemaker| {
         pacemaker.maintenance = true;
         pacemaker.dc = Some("node2".to_owned());

@@ -15,13 +15,13 @@ use super::{Error, Patience, tls};
 use crate::operate::setup::machine::{Answer, Machine, Request};
 use crate::os::clock::{self, Deadline};
 
-/// Between two tries to reach who does not serve yet.
+/// Between two tries to reach a node that does not serve yet.
 const AGAIN: Duration = Duration::from_millis(500);
 const CONNECT: Duration = Duration::from_secs(2);
-/// How often the thread that gives signs looks whether it is wanted still.
+/// The interval at which the thread that gives signs checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What one end shows, and what it wants to be shown.
+/// Keys that one end shows, and the certificate that it wants to be shown.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     pub(super) own: Keys,
@@ -29,8 +29,8 @@ pub struct Credentials {
     pub(super) other: String,
 }
 
-/// Connects to `address`, and tries again until `end` while nobody is there. `still` says between the tries whether it is worth
-/// while.
+/// Connects to `address`, and tries again until `end` while no server is there. `still` returns between the tries whether it
+/// is worth while.
 pub fn connect(
     name: &str,
     address: SocketAddr,
@@ -104,13 +104,13 @@ impl Call {
         Self { name: name.to_owned(), link, progress, is_over, pinger: Some(pinger) }
     }
 
-    /// Tells whoever watches at the other end how far it is.
+    /// Sends the progress to the operator at the other end.
     pub fn say(&self, text: &str) {
         text.clone_into(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner));
         let _ = ask(&self.link, &Request::Ping(text.to_owned()));
     }
 
-    /// Says that it is over, and how it ended.
+    /// Sends that it is over, and how it ended.
     pub fn end(self, is_well: bool, text: &str) {
         let _ = ask(&self.link, &Request::End { is_well, text: text.to_owned() });
     }

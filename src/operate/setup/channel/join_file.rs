@@ -19,12 +19,13 @@ use crate::records::state_file;
 pub const LIMIT: u64 = 1024 * 1024;
 /// For so long it may be used, in seconds.
 const LASTS: u64 = 24 * 3_600;
-/// Clocks that are further apart are a fault that the look at both nodes tells.
+/// The largest difference of clocks, in seconds. Clocks that are further apart are a fault that the check of both nodes
+/// reports.
 const AHEAD: u64 = 3_600;
 const HEAD: &str = "# A join file of Tandem";
 const CHECK: &str = "sha256 ";
 
-/// What is in it.
+/// Contents of the file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
     /// The version of Tandem that wrote it.
@@ -48,7 +49,7 @@ impl std::fmt::Debug for Join {
     }
 }
 
-/// Why a file is of no use.
+/// Cause for which a file is of no use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     #[error("{0} cannot be read: {1}: bring the file that 'tandem setup' wrote on the other node")]
@@ -95,12 +96,12 @@ pub fn make(
 }
 
 impl Join {
-    /// Where the first node writes it.
+    /// Returns the path at which the first node writes it.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/etc/tandem/{}.join", self.node))
     }
 
-    /// As it is written.
+    /// Returns the text that is written.
     pub fn text(&self) -> Result<Zeroizing<String>, Channel> {
         let body = Zeroizing::new(serde_json::to_string(self).map_err(|error| Channel::Stranger(error.to_string()))?);
         let head = format!("{HEAD} for {}: a secret, for 24 hours at most", self.node);
@@ -120,13 +121,13 @@ impl Join {
         state_file::replace(&path, self.text()?.as_bytes(), 0o600).map_err(failed)
     }
 
-    /// What the other node shows and whom it lets in.
+    /// Returns what the other node shows and the certificate that it lets in.
     pub(super) fn credentials(&self) -> super::Credentials {
         let own = Identity { certificate: self.certificate.clone(), key: self.key.clone() };
         super::Credentials { own, other: self.caller.clone() }
     }
 
-    /// Whether it may be used at `now`, on the machine that is the node `here`, or none of the two.
+    /// Checks that it may be used at `now`, on the machine that is the node `here`, or none of the two.
     pub fn check(&self, now: u64, here: Option<&str>) -> Result<(), Unusable> {
         if now > self.made_at.saturating_add(LASTS) {
             return Err(Unusable::Old(self.from.clone()));

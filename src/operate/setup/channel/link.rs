@@ -15,14 +15,14 @@ use crate::os::clock::Deadline;
 /// No request and no answer is longer.
 const LINE: usize = 8 * 1024 * 1024;
 const PIECE: usize = 16 * 1024;
-/// How often a wait looks at its deadline.
+/// The interval at which a wait checks its deadline.
 const BEAT: Duration = Duration::from_millis(500);
 
-/// A connection that stands.
+/// Connection after the handshake.
 pub(super) struct Link {
     connection: Connection,
     socket: TcpStream,
-    /// What was read, and belongs to the next line. It may hold secrets.
+    /// Bytes that were read, and belong to the next line. They may hold secrets.
     read: Zeroizing<Vec<u8>>,
     patience: Patience,
 }
@@ -61,7 +61,7 @@ impl Link {
                 Err(error) => return Err(cut(error)),
             }
             if let Err(error) = connection.process_new_packets() {
-                // The other end is told why.
+                // The other end receives the reason.
                 let _ = connection.write_tls(&mut socket);
                 return Err(Error::Stranger(error.to_string()));
             }

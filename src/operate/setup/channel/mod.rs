@@ -21,25 +21,27 @@ pub use self::serve::{Serving, serve};
 use super::description::Description;
 use super::node::ports::Port;
 
-/// Where the other node waits: a port that etcd will have, and that is open between the two. OpenShift's etcd has it already, and its
-/// own services may use the ports around this other one.
+/// Returns the port at which the other node waits: one that etcd will have, and that is open between the two. OpenShift's
+/// etcd has it already, and its own services may use the ports around this other one.
 pub fn port(description: &Description) -> u16 {
     const OF_OPENSHIFT: u16 = 9990;
     if description.is_of_openshift() { OF_OPENSHIFT } else { Port::EtcdPeers.number() }
 }
 
-/// How long either end waits for a sign of the other. Each gives one more often than that.
+/// Time that either end waits for a sign of the other. Each gives one more often than that.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     pub silence: Duration,
     pub beat: Duration,
     pub handshake: Duration,
-    /// For so long somebody else's keys, or a taken port, may be those of one that was cut off before and has not noticed it yet.
+    /// The time for which wrong keys, or a taken port, may be those of an end that was cut off before and has not noticed it
+    /// yet.
     pub leftover: Duration,
 }
 
 impl Patience {
-    /// For the other node's command that is typed through ssh: one whose machine has lost its power is missed after the silence.
+    /// For the other node's command that is typed through ssh: after a power loss of its machine it is missed only after the
+    /// silence.
     pub const LEFTOVER: Duration = Duration::from_secs(45);
 }
 
@@ -50,10 +52,10 @@ impl Default for Patience {
     }
 }
 
-/// Why the ends do not talk, or no more.
+/// Cause for which the ends do not talk, or no more.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Somebody else is at the other end.
+    /// The other end is not the expected one.
     #[error("{0}")]
     Stranger(String),
     #[error("the connection was cut: {0}")]

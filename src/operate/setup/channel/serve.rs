@@ -1,4 +1,4 @@
-//! The other node's end: it serves the one that has the first node's half of the keys, and nobody else.
+//! The other node's end: it serves only the client that has the first node's half of the keys.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use super::{Error, Patience, tls};
 use crate::operate::setup::machine::{Answer, Here, Request};
 use crate::os::clock::Deadline;
 
-/// Between two looks at who wants to connect.
+/// Between two checks for new connections.
 const LOOK: Duration = Duration::from_millis(100);
 /// So many connections shake hands at once; the oldest is closed for one more.
 const AT_ONCE: usize = 16;
@@ -26,16 +26,16 @@ const STRANGERS: usize = 32;
 /// Progress of the join server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Serving {
-    /// Somebody connected who has not the keys.
+    /// A client without the keys has connected.
     Stranger(String),
     /// The first node is there.
     Connected,
-    /// How far it is.
+    /// The progress of the first node.
     Progress(String),
 }
 
-/// Waits until `end` for the first node, and does what it asks. Answers whether it ended well there, and its last words. `still`
-/// says while nobody has come whether it is worth while.
+/// Waits until `end` for the first node, and does what it asks. Returns whether it ended well there, and its last words.
+/// Until the first node has come, `still` returns whether it is worth while.
 pub fn serve(
     at: SocketAddr,
     join: &Join,
@@ -123,7 +123,7 @@ fn shaken(config: Arc<ServerConfig>, socket: TcpStream, patience: Patience) -> R
     Link::open(Connection::Server(connection), socket, patience)
 }
 
-/// Takes the port, which whoever was cut off before may have until `leftover`.
+/// Takes the port, which a command that was cut off before may have until `leftover`.
 fn listen(at: SocketAddr, leftover: Deadline) -> Result<TcpListener, Error> {
     loop {
         let error = match TcpListener::bind(at) {
@@ -152,7 +152,7 @@ fn work(link: &mut Link, here: &Here, request: Request, patience: Patience) -> R
             match answered.recv_timeout(patience.beat) {
                 Ok(answer) => return broken.map_or(Ok(answer), Err),
                 Err(RecvTimeoutError::Timeout) => {
-                    // What was begun is ended, whether anybody waits for it or not.
+                    // The begun work is ended, whether the other end still waits for it or not.
                     if broken.is_none() {
                         broken = link.send(&Answer::Working).err();
                     }

@@ -41,7 +41,7 @@ fn no_stop() -> Result<(), String> {
 
 type Told = Mutex<Vec<Serving>>;
 
-/// Serves with `join` while `asks` asks; how serving ended, and what was told meanwhile.
+/// Serves with `join` while `asks` asks. Returns how serving ended, and the progress that it reported meanwhile.
 fn served<T: Send>(
     here: &Here,
     join: &join_file::Join,
@@ -91,7 +91,7 @@ fn one_node_asks_and_the_other_one_does() {
     assert!(told.contains(&Serving::Connected) && told.contains(&Serving::Progress("now".to_owned())), "{told:?}");
 }
 
-/// The pinger keeps up what nobody uses.
+/// Waits longer than the silence: the pinger keeps an unused connection up.
 fn clock_over_the_silence() {
     crate::os::clock::sleep(brief().silence * 2);
 }
@@ -102,7 +102,7 @@ fn who_has_other_keys_is_told_from_the_first_node() {
     let here = Here::new(Programs::default(), described.clone(), 1, false);
     let (join, right) = make(&described, 0, false, NOW).unwrap();
     let (_, wrong) = make(&described, 0, false, NOW).unwrap();
-    // Who knows what the server shows, and cannot show what it wants to see.
+    // This client knows what the server shows, and cannot show what it wants to see.
     let half = Credentials { own: wrong.own.clone(), other: right.other.clone() };
     let (ended, told, ()) = served(&here, &join, at, || {
         let till = || Deadline::after(Duration::from_secs(3));
@@ -196,7 +196,7 @@ fn what_was_cut_off_before_is_waited_out_where_that_is_asked_for() {
         while std::net::TcpStream::connect(at).is_err() && !until.has_passed() {
             until.sleep(Duration::from_millis(50));
         }
-        // Who does not wait is refused by each end.
+        // Each end refuses the other where it does not wait.
         let taken = serve(at, &new, &here, brief(), soon(), no_stop, |_| {});
         assert!(taken.unwrap_err().to_string().starts_with("something else has the port"));
         assert!(matches!(connect("node2", at, &credentials, brief(), soon(), no_stop), Err(Error::Stranger(_))));

@@ -1,4 +1,4 @@
-//! TLS in which each end knows the other's very certificate, and nobody else's.
+//! TLS in which each end knows the other's very certificate, and no other one.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::Error as Channel;
 
-/// The name in the certificates, which says nothing: the certificates themselves are compared.
+/// The name in the certificates, which has no meaning: the certificates themselves are compared.
 pub(super) const NAME: &str = "tandem-setup";
 
 /// A certificate and its key.

@@ -16,7 +16,7 @@ use crate::os::clock::Deadline;
 pub(in crate::operate) const CHANGEABLE: [&str; 4] = ["etcd_settings", "run_opts", "run_cmd", "run_cmd_opts"];
 
 impl Work<'_> {
-    /// What would be done.
+    /// Returns the steps that would be done.
     pub(in crate::operate::upgrade) fn plan_settings(mut self) -> Result<Upgraded, Failure> {
         self.may_be_set()?;
         let cluster = self.look()?;
@@ -64,7 +64,7 @@ impl Work<'_> {
         Ok(node_settings::read(&self.programs, &view::etcd_id(cluster))?)
     }
 
-    /// Whether each is one that this command changes, and has a value that the agent takes.
+    /// Checks that this command changes each of these settings, and that the agent takes its value.
     fn may_be_set(&self) -> Result<(), Failure> {
         for (name, _) in self.pairs() {
             if !CHANGEABLE.contains(&name.as_str()) {

@@ -1,4 +1,4 @@
-//! Two nodes whose etcds read their files as etcd does: a leaf in every handshake, authorities at a start.
+//! Two nodes with etcds that read their files as etcd does: a leaf in every handshake, authorities at a start.
 
 use std::cell::{Cell, RefCell};
 
@@ -14,9 +14,9 @@ const ALL: usize = 60;
 struct World {
     _dir: tempfile::TempDir,
     files: [Files; 2],
-    /// What each etcd has read at its last start; `None` while the node is off.
+    /// The authorities that each etcd has read at its last start; `None` while the node is off.
     loaded: RefCell<[Option<Vec<Certificate>>; 2]>,
-    /// How many single changes may still be made before the power goes.
+    /// The number of single changes that may still be made before the power goes.
     left: Cell<usize>,
     made: RefCell<Vec<String>>,
 }
@@ -184,7 +184,7 @@ fn killed_before_each_change_and_typed_again_it_ends_the_same() {
             }
         }
         world.left.set(usize::MAX);
-        // Whatever was typed before is typed again, and goes on, or has come to its end here.
+        // The same command is typed again, and continues, or has come to its end here.
         let again = begin(&world.files[0], "demo", false, NOW + 60).unwrap();
         assert!(again.is_none_or(|again| again.certificate() == new.certificate()));
         if !killed {
@@ -287,13 +287,13 @@ fn subject(name: &str) -> Vec<u8> {
     name.as_bytes().to_vec()
 }
 
-/// An etcd on its two ports: who issued what each shows, and whom each trusts.
+/// Returns an etcd on its two ports: the issuer of the leaf that each shows, and the authorities that each trusts.
 fn ports(issuers: [&str; 2], trusts: [&[&str]; 2]) -> RotationSeen {
     let trusted = |port: &[&str]| port.iter().map(|name| subject(name)).collect();
     RotationSeen { issuers: issuers.map(subject).to_vec(), trusts: trusts.map(trusted).to_vec() }
 }
 
-/// This node's part: the CAs in its bundle, who issued its two leaves, and whether `ca.key` is the new CA's.
+/// Returns this node's part: the CAs in its bundle, the issuers of its two leaves, and whether `ca.key` is the new CA's.
 fn state(bundle: &[&str], leaves: [&str; 2], signs_with_next: bool) -> State {
     State {
         next: Some(subject("new")),
@@ -307,7 +307,7 @@ const BOTH: &[&str] = &["old", "new"];
 const OLD: &[&str] = &["old"];
 const NEW: &[&str] = &["new"];
 
-/// What an etcd shows and trusts before a rotation.
+/// Returns what an etcd shows and trusts before a rotation.
 fn old() -> RotationSeen {
     ports(["old"; 2], [OLD; 2])
 }
@@ -327,7 +327,7 @@ fn alone() -> RotationSeen {
     ports(["new"; 2], [NEW; 2])
 }
 
-/// One row for each thing that a step waits for, as each alone keeps somebody from being locked out.
+/// One row for each condition that a step waits for, because each one alone keeps a node from being locked out.
 #[test]
 fn each_step_waits_for_what_it_needs_of_both_etcds() {
     let (begun, issued) = (state(BOTH, ["old"; 2], false), state(BOTH, ["new"; 2], false));
@@ -364,11 +364,11 @@ fn each_step_is_done_once_nothing_is_in_its_way() {
         (state(BOTH, ["old"; 2], false), second, old(), both(), RotationStep::Restart),
         (state(BOTH, ["old"; 2], false), first, both(), both(), RotationStep::Issue),
         (state(BOTH, ["new", "old"], false), first, new(), new(), RotationStep::Issue),
-        // A pair of which only one file was replaced belongs to nobody.
+        // A pair of which only one file was replaced belongs to no CA.
         (state(BOTH, ["new", ""], false), first, new(), new(), RotationStep::Issue),
         (state(BOTH, ["new"; 2], false), first, new(), new(), RotationStep::Drop),
         (state(BOTH, ["new"; 2], false), second, new(), alone(), RotationStep::Drop),
-        // What signs is to be the new CA's key before the certificate that says so goes.
+        // The signing key is to be the new CA's before the certificate that marks the rotation goes.
         (state(NEW, ["new"; 2], false), first, alone(), alone(), RotationStep::Drop),
         (state(BOTH, ["new"; 2], true), first, alone(), alone(), RotationStep::Drop),
         (state(NEW, ["new"; 2], true), first, new(), new(), RotationStep::Restart),
@@ -381,7 +381,8 @@ fn each_step_is_done_once_nothing_is_in_its_way() {
     }
 }
 
-/// Cut off between a key and its certificate: the pair is nobody's, and is made again although the certificate is of the new CA.
+/// Cut off between a key and its certificate: the pair belongs to no CA, and is made again although the certificate is of
+/// the new CA.
 #[test]
 fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
     let world = World::new();
@@ -414,7 +415,7 @@ impl super::Site for Unwatched {
     }
 }
 
-/// What signs is of the CA to come only if `ca.key` is that CA's own key.
+/// New leaves are of the CA to come only if `ca.key` is that CA's own key.
 #[test]
 fn whose_key_signs_is_read_from_the_key_itself() {
     let world = World::new();
