@@ -38,6 +38,8 @@ pub(super) struct Whole {
     pub(super) pending_snapshot: Option<u64>,
     /// Whether the log removes one of three or more voters, who is counted as long as that is not committed.
     pub(super) may_remove: bool,
+    /// Whether the WAL records as committed every change of the voters that it has.
+    pub(super) voters_are_committed: bool,
 }
 
 impl Whole {
@@ -79,13 +81,22 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let log = Log::read(wals, &snapshot)?;
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
-    let (membership, may_remove) = log.membership(&snapshot);
+    let Replayed { membership, may_remove, voters_are_committed } = log.membership(&snapshot);
     let history = log.into_history(membership, &snapshot, &metadata, skipped.others);
     let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
     let snapshot_index = snapshot.index;
     let unfinished = skipped.newest;
-    let whole = Whole { history, state, end, torn, unfinished, snapshot_index, pending_snapshot, may_remove };
-    Ok(Reading::Whole(Box::new(whole)))
+    Ok(Reading::Whole(Box::new(Whole {
+        history,
+        state,
+        end,
+        torn,
+        unfinished,
+        snapshot_index,
+        pending_snapshot,
+        may_remove,
+        voters_are_committed,
+    })))
 }
 
 /// The snapshots that the WAL vouches for, as they are not above what is committed; and those that it only records.
@@ -136,6 +147,13 @@ pub(super) fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
 /// Decodes what a checksum has already vouched for.
 pub(super) fn decode<M: Message + Default>(data: Bytes, what: &str) -> Result<M, Stop> {
     M::decode(data).map_err(|error| Stop::Damaged(format!("{what} of the WAL cannot be decoded: {error}")))
+}
+
+/// The members that the log's changes come to.
+struct Replayed {
+    membership: Membership,
+    may_remove: bool,
+    voters_are_committed: bool,
 }
 
 /// The log behind one snapshot.
@@ -247,20 +265,22 @@ impl Log {
     }
 
     /// Who is in it, and whether somebody may have been removed besides.
-    fn membership(&self, snapshot: &Loaded) -> (Membership, bool) {
+    fn membership(&self, snapshot: &Loaded) -> Replayed {
         let mut membership = snapshot.membership.clone();
-        let mut may_remove = false;
+        let (mut may_remove, mut voters_are_committed) = (false, true);
         for (index, change) in &self.changes {
             // Of three voters a leader that was cut off has a removal in its log that the other two never see, who go on with
             // all three. Of two, nobody goes on without this log.
             let is_certain = *index <= self.state.commit || membership.voters.len() < 3;
+            let voters = membership.voters.clone();
             if is_certain || !change.removes() {
                 membership.apply(change);
             } else {
                 may_remove = true;
             }
+            voters_are_committed &= *index <= self.state.commit || membership.voters == voters;
         }
-        (membership, may_remove)
+        Replayed { membership, may_remove, voters_are_committed }
     }
 
     fn into_history(
