@@ -117,6 +117,7 @@ SIM_DAILY = \
 	'--faults 2 --primary node1' \
 	'--faults 1 --primary node1 --part-etcd --blank' \
 	'--faults 2 --unblock' \
+	'--faults 2 --lone-boot' \
 	'--faults 1 --put-back' \
 	'--faults 1 --put-back --terms 3' \
 	'--faults 2 --not-mounted' \
@@ -140,6 +141,7 @@ sim-deep: model ## the model's deep bounds: minutes to hours (STEPS= and SIM_SEE
 	$(TARGET)/model/tandem-sim check --faults 3 --max-seconds 3600
 	$(TARGET)/model/tandem-sim check --faults 3 --etcd-3.4 --max-seconds 3600
 	$(TARGET)/model/tandem-sim check --faults 3 --guest
+	$(TARGET)/model/tandem-sim check --faults 3 --lone-boot --max-seconds 3600
 	$(TARGET)/model/tandem-sim check --faults 2 --unblock --slow-fencing
 	$(TARGET)/model/tandem-sim check --faults 2 --forget --unblock
 	$(TARGET)/model/tandem-sim check --faults 2 --primary node1 --unblock --hide

@@ -1,5 +1,7 @@
 //! Evidence for people: one line for each source, strongest first.
 
+mod lone_boot;
+
 use std::fmt::Write;
 
 use crate::adapters::data_dir::DataDir;
@@ -42,6 +44,9 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     if let Fact::Known(word) = &evidence.confirmation {
         let loss = if word.accept_loss { ", accepting the loss" } else { "" };
         line("confirmation", format!("{} is given up{loss}", word.lost_node));
+    }
+    if let Some(asked) = &evidence.lone_boot {
+        lone_boot::write(asked, peer, &mut line);
     }
     if evidence.pace != Pace::default() {
         line("this machine", pace(evidence.pace));

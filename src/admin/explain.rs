@@ -104,6 +104,7 @@ fn after_waiting(request: Request, evidence: &Evidence, plan: &Plan) -> Option<R
 pub(super) fn decision(request: Request, plan: &Plan) -> String {
     let asked = match request {
         Request::Start => "if Pacemaker asked for a start now",
+        Request::LoneBoot => "if 'tandem lone-boot' looked now",
         _ => "if Pacemaker asked for a monitor now",
     };
     format!("decision, {asked}\n{}", outcome(plan))

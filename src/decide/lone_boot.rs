@@ -2,7 +2,7 @@
 //!
 //! Nothing of etcd is decided here. A node that is let through has quorum, and Pacemaker starts etcd by the rules of a start.
 
-use super::evidence::{Cib, DataDir, Evidence, History, LoneBoot, Obstacle, Power, PublishedState, Version};
+use super::evidence::{Cib, DataDir, Evidence, History, Lineage, LoneBoot, Obstacle, Power, PublishedState, Version};
 use super::plan::{Effect, Exit, Plan, Progress};
 use super::reason::{LoneBootStep, NoLoneBoot, Reason, Refusal};
 use super::standing::{Standing, classify};
@@ -11,7 +11,7 @@ use crate::base::Fact;
 
 /// How often the cluster and the BMC are asked.
 const LOOK_AGAIN_MS: u64 = 10_000;
-/// How old the last look at the power may be when something rests on it.
+/// How old the last answer about the power may be when something rests on it.
 const OLDEST_LOOK_MS: u64 = 5_000;
 /// The first release of each line that syncs before it acknowledges. Lines after these always did.
 const SYNCS: [Version; 2] = [Version { minor: 4, patch: 21 }, Version { minor: 5, patch: 5 }];
@@ -35,7 +35,7 @@ pub fn lone_boot_outlook(because: &Reason) -> LoneBootOutlook {
     }
 }
 
-/// Decides one look of a lone boot. Each step is seen before the next one, and all rules are asked before each.
+/// Decides one round of a lone boot. Each step is seen before the next one, and all rules are asked before each.
 pub(super) fn decide(evidence: &Evidence) -> Plan {
     let Some(lone_boot) = evidence.lone_boot.as_deref() else { return refuse(evidence, NoLoneBoot::NotWanted) };
     if lone_boot.quorum == Fact::Known(true) {
@@ -136,8 +136,8 @@ fn is_the_only_voter<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot, cib: &Cib
     if history.database_ahead.is_some() {
         return Err(NoLoneBoot::DatabaseAhead);
     }
-    // A removal that only this log has binds nobody: the peer votes by its own log.
-    match &lone_boot.members_are_committed {
+    // A removal that only this log has does not bind the peer, which votes by its own log.
+    match &lone_boot.voters_are_committed {
         Fact::Known(true) => {}
         Fact::Known(false) => return Err(NoLoneBoot::NotCommitted),
         other => return Err(NoLoneBoot::DataUnknown { why: other.why_unknown().to_owned() }),
@@ -152,7 +152,7 @@ fn is_the_only_voter<'a>(evidence: &'a Evidence, lone_boot: &LoneBoot, cib: &Cib
 
 /// L3: nothing in the CIB is newer than the data.
 fn knows_of_nothing_newer(evidence: &Evidence, cib: &Cib, history: &History) -> Result<(), NoLoneBoot> {
-    let record = PublishedState::of(String::new(), DataDir::Present(history.clone()), Default::default());
+    let record = PublishedState::of(String::new(), DataDir::Present(history.clone()), Lineage::default());
     if put_back::copied(evidence, &record, cib).is_some() {
         return Err(NoLoneBoot::AnotherMember { member: history.member_id });
     }
@@ -200,7 +200,7 @@ fn peer_is_off(lone_boot: &LoneBoot) -> Result<u64, NoLoneBoot> {
     let Some(found) = bmc.found.as_ref().filter(|_| expected.iter().any(Option::is_some)) else {
         return Err(NoLoneBoot::NoUuid);
     };
-    // Where both name a machine, both have to name this one: a peer whose disks were moved runs on another machine.
+    // Where both name a machine, both have to name this one: a peer with disks that were moved runs on another machine.
     if expected.into_iter().flatten().any(|uuid| uuid != found) {
         return Err(NoLoneBoot::AnotherMachine { found: found.clone() });
     }

@@ -55,7 +55,7 @@ impl Decision {
 }
 
 fn plan(request: Request, evidence: &Evidence, progress: &Progress) -> Plan {
-    // It touches nothing of etcd, and no action of Pacemaker's is beside it before there is quorum.
+    // It touches nothing of etcd, and Pacemaker runs no action before there is quorum.
     if request == Request::LoneBoot {
         return lone_boot::decide(evidence);
     }

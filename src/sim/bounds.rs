@@ -46,6 +46,8 @@ pub struct Bounds {
     pub forgets: bool,
     /// Whether another controller, or an operator, promotes a learner.
     pub others_promote: bool,
+    /// Whether a person removes the voter that follows, with `etcdctl`.
+    pub others_remove: bool,
     /// Whether survivors continue without a restart (`recovery=standin`).
     pub vote_proxies: bool,
     /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
@@ -66,6 +68,8 @@ pub struct Bounds {
     pub primary: Option<u8>,
     /// Whether that node's history continues where two meet (`two_histories=primary`), and the nodes' parameters may differ in that.
     pub two_histories: bool,
+    /// Whether a node that boots without its peer asks the peer's BMC (`lone_boot=sole_voter`).
+    pub lone_boot: bool,
 }
 
 impl Bounds {
@@ -94,6 +98,7 @@ impl Bounds {
             tells: false,
             forgets: false,
             others_promote: false,
+            others_remove: false,
             vote_proxies: true,
             third_voter: false,
             hides: false,
@@ -103,6 +108,7 @@ impl Bounds {
             parts_etcd: false,
             primary: None,
             two_histories: false,
+            lone_boot: false,
         }
     }
 
@@ -136,6 +142,7 @@ impl Bounds {
             tells: true,
             forgets: true,
             others_promote: true,
+            others_remove: true,
             vote_proxies: true,
             third_voter: true,
             hides: true,
@@ -145,6 +152,7 @@ impl Bounds {
             parts_etcd: true,
             primary: None,
             two_histories: false,
+            lone_boot: false,
         }
     }
 }

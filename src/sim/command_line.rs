@@ -155,6 +155,8 @@ pub(super) struct Check {
     forget: bool,
     #[arg(long, help = "Lets another controller, or an operator with etcdctl, promote the learner")]
     others_promote: bool,
+    #[arg(long, help = "Lets a person with etcdctl remove the voter that follows")]
+    others_remove: bool,
     #[arg(
         id = "guest",
         long = "guest",
@@ -183,6 +185,8 @@ pub(super) struct Check {
     part_etcd: bool,
     #[arg(long, requires = "primary", help = "Keeps the primary's of two histories, and has parameters differ")]
     two_histories: bool,
+    #[arg(long, conflicts_with = "guest", help = "Lets a sole voter boot alone by its peer's BMC (lone_boot)")]
+    lone_boot: bool,
     #[arg(long, help = "Ends with the first violation")]
     first: bool,
     /// How many threads search; what they find does not depend on it
@@ -227,6 +231,7 @@ impl Check {
             tells: self.tell,
             forgets: self.forget,
             others_promote: self.others_promote,
+            others_remove: self.others_remove,
             vote_proxies: !self.restart,
             third_voter: self.third_voter,
             hides: self.hide,
@@ -234,6 +239,7 @@ impl Check {
             parts_etcd: self.part_etcd,
             primary: self.primary.as_ref().map(|name| u8::from(name == NAMES[1])),
             two_histories: self.two_histories,
+            lone_boot: self.lone_boot,
         }
     }
 
@@ -300,8 +306,10 @@ pub(super) struct Explore {
 }
 
 fn run_explore(arguments: &Explore) -> Result<(), Failure> {
-    let mut sim =
-        Sim::new(Bounds { cuts_users: false, parts_etcd: false, ..Bounds::for_scenarios() }, arguments.mutant.get());
+    let mut sim = Sim::new(
+        Bounds { cuts_users: false, parts_etcd: false, others_remove: false, ..Bounds::for_scenarios() },
+        arguments.mutant.get(),
+    );
     match explore::explore(&mut sim, arguments.seed, arguments.steps) {
         Ok(steps) => say(format_args!("{steps} moves, no violation")),
         Err((violation, trace)) => {

@@ -67,10 +67,22 @@
 //! | and it does go back | `lead-never-given-back` |
 //! | two records that agree keep a history for a parameter, a voter's, and give none up that serves | `one-sides-word-counts`, `learners-history-kept`, `serving-history-given-up` |
 //! | nor keep one that is known to be old | both refuse then: `a_parameter_keeps_no_history_that_is_known_to_be_old` |
+//! | two voters' data boots no node alone, | `two-voters-data-boots-alone` |
+//! | nor does a learner's, | `learners-data-boots-alone` |
+//! | nor does a node with a peer that is not Off | `on-is-off`, `silence-is-off` |
+//! | by its own BMC | `anothers-off-counts` |
+//! | when it is held off | `one-look-is-enough` |
+//! | nor data that lacks what the CIB knows of | `known-fork-ignored`, `redundant-ignored` |
+//! | nor data with a removal of the peer that is in one log alone | `uncommitted-removal-counts` |
+//! | nor data of a release that acknowledges first | with such a release a sole voter loses writes without it: `what_breaks_one_rule_alone_is_refused_by_that_rule` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 mod bent;
 mod forged;
+mod lone_boot;
+mod names;
+
+pub use names::{ALL, Mutant};
 
 use self::bent::{forget_unseen, vote_proxy_first};
 use self::forged::{
@@ -84,133 +96,6 @@ use crate::decide::plan::{Effect, Exit, Next, Phase, Plan, Progress, RunMode};
 use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::{self, Request};
 
-/// A rule that is broken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Mutant {
-    #[default]
-    None,
-    CommitIndexNotAdvanced,
-    LostCountsAsDown,
-    StoppedCountsAsDown,
-    PeersClaimIgnored,
-    OwnClaimNotAwaited,
-    OwnRecordNotAwaited,
-    LastWordNotAwaited,
-    ForksIgnored,
-    ForkNotRecorded,
-    ProofSurvivesReboot,
-    DataMovedAsideEarly,
-    DataNotMovedAside,
-    LearnerCountsAsVoter,
-    DepartedCountsAsVoter,
-    StopWithoutEtcdStopped,
-    BothBootstrap,
-    ReturningVoterRejoinsWithoutListing,
-    LearnerNeverPromoted,
-    LearnerNeverListed,
-    SurvivorNeverGoesOn,
-    JoinerStartsPlainly,
-    PlainStartForces,
-    RecordNotPublished,
-    ExpectedCountsAsDown,
-    ProofOutlivesItsClaim,
-    FailuresAddUp,
-    SplitNotRefused,
-    ActivePeersHistoryIgnored,
-    HistoryBesideGivenUp,
-    GreaterNameIsNewer,
-    LaunchIgnored,
-    ToldBesideAKnownFork,
-    FailedStartsIgnored,
-    OutdatedWordStands,
-    VoteThatIsGoneAwaited,
-    BootstrapBesideAListener,
-    ForkNeverMadeCounts,
-    PeersForkNotKept,
-    SilentPeerNotAwaited,
-    TermNotLookedAt,
-    VoteProxyBeforeAnnouncement,
-    AbandonedLeaderBelieved,
-    ThirdVoterOverlooked,
-    CalledOffForThreeCounts,
-    UnseenClaimForgotten,
-    ReachedIgnored,
-    BmcNotAsked,
-    MountNotChecked,
-    StrangerBelieved,
-    YieldsAndKeepsItsClaim,
-    YieldsToAPeerUnseen,
-    LearnerIsToLead,
-    LaggardIsToLead,
-    LedBeforeTheDelay,
-    LeadNeverGivenBack,
-    OneSidesWordCounts,
-    LearnersHistoryKept,
-    ServingHistoryGivenUp,
-}
-
-/// Every broken rule, by the name that `--mutant` takes.
-pub const ALL: [(&str, Mutant); 58] = [
-    ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
-    ("lost-counts-as-down", Mutant::LostCountsAsDown),
-    ("stopped-counts-as-down", Mutant::StoppedCountsAsDown),
-    ("peers-claim-ignored", Mutant::PeersClaimIgnored),
-    ("own-claim-not-awaited", Mutant::OwnClaimNotAwaited),
-    ("own-record-not-awaited", Mutant::OwnRecordNotAwaited),
-    ("last-word-not-awaited", Mutant::LastWordNotAwaited),
-    ("forks-ignored", Mutant::ForksIgnored),
-    ("fork-not-recorded", Mutant::ForkNotRecorded),
-    ("proof-survives-reboot", Mutant::ProofSurvivesReboot),
-    ("data-moved-aside-early", Mutant::DataMovedAsideEarly),
-    ("data-not-moved-aside", Mutant::DataNotMovedAside),
-    ("learner-counts-as-voter", Mutant::LearnerCountsAsVoter),
-    ("departed-counts-as-voter", Mutant::DepartedCountsAsVoter),
-    ("stop-without-etcd-stopped", Mutant::StopWithoutEtcdStopped),
-    ("both-bootstrap", Mutant::BothBootstrap),
-    ("returning-voter-rejoins-without-listing", Mutant::ReturningVoterRejoinsWithoutListing),
-    ("learner-never-promoted", Mutant::LearnerNeverPromoted),
-    ("learner-never-listed", Mutant::LearnerNeverListed),
-    ("survivor-never-goes-on", Mutant::SurvivorNeverGoesOn),
-    ("joiner-starts-plainly", Mutant::JoinerStartsPlainly),
-    ("plain-start-forces", Mutant::PlainStartForces),
-    ("record-not-published", Mutant::RecordNotPublished),
-    ("expected-counts-as-down", Mutant::ExpectedCountsAsDown),
-    ("proof-outlives-its-claim", Mutant::ProofOutlivesItsClaim),
-    ("failures-add-up", Mutant::FailuresAddUp),
-    ("split-not-refused", Mutant::SplitNotRefused),
-    ("active-peers-history-ignored", Mutant::ActivePeersHistoryIgnored),
-    ("history-beside-given-up", Mutant::HistoryBesideGivenUp),
-    ("greater-name-is-newer", Mutant::GreaterNameIsNewer),
-    ("launch-ignored", Mutant::LaunchIgnored),
-    ("told-beside-a-known-fork", Mutant::ToldBesideAKnownFork),
-    ("failed-starts-ignored", Mutant::FailedStartsIgnored),
-    ("outdated-word-stands", Mutant::OutdatedWordStands),
-    ("vote-that-is-gone-awaited", Mutant::VoteThatIsGoneAwaited),
-    ("bootstrap-beside-a-listener", Mutant::BootstrapBesideAListener),
-    ("fork-never-made-counts", Mutant::ForkNeverMadeCounts),
-    ("peers-fork-not-kept", Mutant::PeersForkNotKept),
-    ("silent-peer-not-awaited", Mutant::SilentPeerNotAwaited),
-    ("term-not-looked-at", Mutant::TermNotLookedAt),
-    ("stand-in-before-announcement", Mutant::VoteProxyBeforeAnnouncement),
-    ("abandoned-leader-believed", Mutant::AbandonedLeaderBelieved),
-    ("third-voter-overlooked", Mutant::ThirdVoterOverlooked),
-    ("called-off-for-three-counts", Mutant::CalledOffForThreeCounts),
-    ("unseen-claim-forgotten", Mutant::UnseenClaimForgotten),
-    ("reached-ignored", Mutant::ReachedIgnored),
-    ("bmc-not-asked", Mutant::BmcNotAsked),
-    ("mount-not-checked", Mutant::MountNotChecked),
-    ("stranger-believed", Mutant::StrangerBelieved),
-    ("yields-and-keeps-its-claim", Mutant::YieldsAndKeepsItsClaim),
-    ("yields-to-a-peer-unseen", Mutant::YieldsToAPeerUnseen),
-    ("learner-is-to-lead", Mutant::LearnerIsToLead),
-    ("laggard-is-to-lead", Mutant::LaggardIsToLead),
-    ("led-before-the-delay", Mutant::LedBeforeTheDelay),
-    ("lead-never-given-back", Mutant::LeadNeverGivenBack),
-    ("one-sides-word-counts", Mutant::OneSidesWordCounts),
-    ("learners-history-kept", Mutant::LearnersHistoryKept),
-    ("serving-history-given-up", Mutant::ServingHistoryGivenUp),
-];
-
 impl Mutant {
     /// Changes what the core sees.
     pub fn blind(self, evidence: &mut Evidence, progress: &Progress) {
@@ -219,6 +104,7 @@ impl Mutant {
                 forge_memory(evidence);
                 forge_claim(evidence);
             }
+            _ if evidence.lone_boot.is_some() => lone_boot::blind(self, evidence),
             Self::ProofOutlivesItsClaim => forge_claim(evidence),
             // Only a disk that is not mounted leaves the data unknown where nothing is hidden.
             Self::MountNotChecked if matches!(evidence.disk, Fact::Unknown(_)) => {

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use tandem::adapters::data_dir::voters_are_committed;
+
 use tandem::adapters::data_dir;
 
 use crate::layout::lock_as_etcd;
@@ -62,6 +64,22 @@ fn a_removal_from_among_three_voters_counts_once_it_is_committed() {
         let left: Vec<u64> = [ME, PEER, OTHER].into_iter().filter(|id| *id != removed).collect();
         assert_eq!((history.voters, history.has_left), (ids(&left), removed == ME), "{removed}");
     }
+}
+
+/// A removal that only one of two logs has does not bind the other voter, which may continue by its own log.
+#[test]
+fn a_change_of_the_voters_counts_as_committed_once_the_log_says_so() {
+    let is_committed = |writer: &Writer| voters_are_committed(writer.write().path()).unwrap();
+    let mut writer = Writer::two_voters();
+    writer.change(REMOVE, PEER, "");
+    assert!(!is_committed(&writer));
+    let last_index = present(&writer.write()).last_index;
+    writer.state(last_index);
+    assert!(is_committed(&writer));
+    writer.change(ADD_LEARNER, OTHER, &learner(OTHER_URL));
+    assert!(is_committed(&writer), "a learner has no vote");
+    writer.change(ADD, OTHER, promotion());
+    assert!(!is_committed(&writer));
 }
 
 /// The peer votes by its own log as long as nobody has committed its removal.

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use tandem::decide::reason::{Health, Reason, ReasonStep, Refusal, Rule, Wait};
+use tandem::decide::reason::{Health, LoneBootStep, Reason, ReasonStep, Refusal, Rule, Wait};
 use tandem::decide::{Effect, RunMode};
 use tandem::sim::check::check;
 use tandem::sim::moves::{self, Move};
@@ -35,7 +35,8 @@ variants! { name_of_move, MOVES, Move:
     Write, Replicate, Learn, Persist, Elect, Leave, StepDown, PowerCut, Destroy, Unblock, Boot, KillEtcd, KillAgent, CutLink,
     HealLink, Lag, CatchUp, Notice, Meet, Fence, Begin, Decide, Effect, GiveUp, Want, Confirm, Choose, Tell, Forget,
     Hide, Erase, PutBack, RollBack, Copy, Unmount, Mount, PromoteElsewhere, LoseThirdVoter, ThirdVoterBack, EndStack, KillStack, StackBack, KillLaunch, Launched, Damage,
-    CutUsers, UsersBack, PartEtcd, JoinEtcd, DelayOver, Keep,
+    CutUsers, UsersBack, PartEtcd, JoinEtcd, DelayOver, Keep, BmcFails, BmcBack, OffForLong, LoneLook, LoneAct,
+    RemoveElsewhere not because "only a search with --others-remove has it",
     CleanUp not because "it takes more faults than these searches have",
 }
 
@@ -60,7 +61,7 @@ variants! { name_of_effect, EFFECTS, Effect:
     ShowFenceWait not because "the model fences after any time",
     ShowLeader not because "it is for other programs, and no decision rests on it",
     SetReached,
-    SetRedundancy not because "it is for people, and no agent of the model looks whether it was said",
+    SetRedundancy,
     ForgetPrimary,
     SetFailures,
     TellOthers,
@@ -80,6 +81,9 @@ variants! { name_of_effect, EFFECTS, Effect:
     RemoveMember,
     AddLearner,
     PromoteMember,
+    AnnounceLoneBoot not because "no agent performs it: the moves LoneLook and LoneAct do",
+    HoldPeerOff not because "no agent performs it: the moves LoneLook and LoneAct do",
+    CancelWaitForAll not because "no agent performs it: the moves LoneLook and LoneAct do",
 }
 
 variants! { name_of_mode, MODES, RunMode: Normally, Bootstrap, ForceNewCluster, JoinAsLearner, }
@@ -151,6 +155,7 @@ variants! { name_of_refusal, REFUSALS, Refusal:
     ConfirmationIsOutdated,
     CheckFailed not because "nobody asks for a check in the model",
     NoPermission not because "etcd has no auth in the model",
+    LoneBoot,
     NoTimeToGoOn not because "the machines of the model are quick",
 }
 
@@ -199,6 +204,14 @@ variants! { name_of_wait, WAITS, Wait:
     WayToBeFree not because "no other program runs on the model's machines",
 }
 
+variants! { name_of_lone_boot, LONE_BOOTS, LoneBootStep:
+    HasQuorum not because "the process ends with quorum",
+    Waits,
+    Announces,
+    HoldsPeerOff,
+    EndsTheWait,
+}
+
 variants! { name_of_health, HEALTHS, Health:
     VoterOfTwo,
     SoleVoter,
@@ -231,6 +244,7 @@ impl Reached {
                 Reason::Waiting(wait) => ("wait", name_of_wait(wait)),
                 Reason::Running(health) => ("health", name_of_health(health)),
                 Reason::NothingToDo => continue,
+                Reason::LoneBoot { step, .. } => ("lone boot", name_of_lone_boot(step)),
             };
             self.names.insert(name);
         }
@@ -306,6 +320,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         Bounds { puts_back: true, counts_forks: true, unmounts: true, ..Bounds::of_search(1) },
         Bounds { primary: Some(1), cuts_users: true, parts_etcd: true, ..Bounds::of_search(1) },
         Bounds { primary: Some(0), two_histories: true, ..Bounds::of_search(1) },
+        Bounds { lone_boot: true, ..Bounds::of_search(2) },
     ] {
         reached.add_search(bounds);
     }
@@ -320,6 +335,7 @@ fn everything_is_reached_or_has_a_reason_why_not() {
         ("refusal", REFUSALS),
         ("step", STEPS),
         ("wait", WAITS),
+        ("lone boot", LONE_BOOTS),
         ("health", HEALTHS),
     ];
     let wrong: Vec<String> = lists.into_iter().flat_map(|(kind, list)| wrong(&reached, kind, list)).collect();

@@ -89,6 +89,14 @@ fn where_only_etcds_network_parts_the_primary_leads() {
     assert_caught(&caught, parted);
 }
 
+/// A node that boots without its peer gets quorum only where its data has all that was acknowledged, and its peer is off.
+#[test]
+fn a_sole_voter_boots_alone_and_switches_nothing_off_that_is_on() {
+    let lone_boot = Bounds { lone_boot: true, ..bounds(1) };
+    assert_eq!(wrong(Mutant::None, Bounds { operators: true, ..lone_boot }), None);
+    assert_caught(&[("on-is-off", "which is on")], Bounds { blank: true, ..lone_boot });
+}
+
 /// If both nodes ran standalone and their parameters agree, the primary's history continues without an operator.
 #[test]
 fn a_history_is_given_up_for_a_parameter_only_where_both_nodes_name_the_other() {

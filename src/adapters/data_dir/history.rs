@@ -39,6 +39,8 @@ pub(super) struct Whole {
     /// Whether the log has an uncommitted removal of one of three or more voters. The member counts until the removal is
     /// committed.
     pub(super) may_remove: bool,
+    /// Whether the WAL records as committed every change of the voters that it has.
+    pub(super) voters_are_committed: bool,
     /// The index of the newest change of the members behind the snapshot.
     pub(super) last_change: Option<u64>,
 }
@@ -88,15 +90,23 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let log = Log::read(wals, &snapshot)?;
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
-    let (membership, may_remove) = log.membership(&snapshot);
+    let Replayed { membership, may_remove, voters_are_committed } = log.membership(&snapshot);
     let last_change = log.changes.last().map(|(index, _)| *index);
     let history = log.into_history(membership, &snapshot, &metadata, skipped.others);
     let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
     let snapshot_index = snapshot.index;
     let unfinished = skipped.newest;
-    let whole =
-        Whole { history, state, end, torn, unfinished, snapshot_index, pending_snapshot, may_remove, last_change };
-    Ok(Reading::Whole(Box::new(whole)))
+    Ok(Reading::Whole(Box::new(Whole {
+        history,
+        state,
+        end,
+        torn,
+        unfinished,
+        snapshot_index,
+        pending_snapshot,
+        may_remove,
+        voters_are_committed,
+    })))
 }
 
 /// Returns the snapshots that the WAL confirms, because they are not above the commit index, and those that it only records.
@@ -147,6 +157,13 @@ pub(super) fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
 /// Decodes bytes that have passed a checksum.
 pub(super) fn decode<M: Message + Default>(data: Bytes, what: &str) -> Result<M, Stop> {
     M::decode(data).map_err(|error| Stop::Damaged(format!("{what} of the WAL cannot be decoded: {error}")))
+}
+
+/// The members that the log's changes come to.
+struct Replayed {
+    membership: Membership,
+    may_remove: bool,
+    voters_are_committed: bool,
 }
 
 /// The log after one snapshot.
@@ -258,20 +275,22 @@ impl Log {
     }
 
     /// Returns the members, and whether another member may have been removed.
-    fn membership(&self, snapshot: &Loaded) -> (Membership, bool) {
+    fn membership(&self, snapshot: &Loaded) -> Replayed {
         let mut membership = snapshot.membership.clone();
-        let mut may_remove = false;
+        let (mut may_remove, mut voters_are_committed) = (false, true);
         for (index, change) in &self.changes {
             // A leader of three voters that was cut off may have a removal in its log that the other two never see. Those two
             // continue with all three. Of two voters, none continues without this log.
             let is_certain = *index <= self.state.commit || membership.voters.len() < 3;
+            let voters = membership.voters.clone();
             if is_certain || !change.removes() {
                 membership.apply(change);
             } else {
                 may_remove = true;
             }
+            voters_are_committed &= *index <= self.state.commit || membership.voters == voters;
         }
-        (membership, may_remove)
+        Replayed { membership, may_remove, voters_are_committed }
     }
 
     fn into_history(

@@ -105,6 +105,13 @@ pub fn revision(dir: &Path) -> Option<u64> {
     database::described(&snap).revision
 }
 
+/// Returns whether the log records as committed every change of the voters in it. A removal that is not may be in this log alone: a peer that
+/// votes by its own log continues without it. No etcd may have the data open.
+pub fn voters_are_committed(dir: &Path) -> Result<bool, Error> {
+    let reading = read_closely(dir)?;
+    Ok(matches!(reading, Some(Reading::Whole(whole)) if whole.voters_are_committed))
+}
+
 /// Returns the note of the history at `path`, which was moved aside, about the point where it diverged.
 pub fn kept_history(path: &Path) -> Option<KeptHistory> {
     let dir = layout::open(path.parent()?).ok()??;

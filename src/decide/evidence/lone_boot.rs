@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Version;
 use crate::base::Fact;
 
-/// The parameters about a lone boot, what stands in its way besides the data, and what is done already.
+/// The parameters about a lone boot, what obstructs it other than the data, and what is done already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoneBoot {
     /// Whether a parameter asks for it (`lone_boot=sole_voter`).
@@ -18,11 +18,11 @@ pub struct LoneBoot {
     pub waits_for_all: Fact<bool>,
     /// Whether the peer was a member of Corosync's membership since this machine booted, and not only since Corosync started.
     pub peer_was_seen: Fact<bool>,
-    /// Whether the log records as committed the newest change of the members in it.
-    pub members_are_committed: Fact<bool>,
+    /// Whether the log records as committed every change of the voters in it.
+    pub voters_are_committed: Fact<bool>,
     /// The release of etcd that wrote the data here last. Absent where no container and no image of it is left.
     pub release: Fact<Version>,
-    /// What the peer's fence device says. Absent where the peer has no device that may be asked.
+    /// What the peer's fence device reports. Absent where the peer has no device that may be asked.
     pub peer_bmc: Fact<PeerBmc>,
     /// The UUID that this machine has itself.
     pub own_uuid: Fact<String>,
@@ -38,11 +38,11 @@ pub struct Done {
     pub is_held_off: bool,
 }
 
-/// What a peer's BMC says, and whose BMC it is. UUIDs are equal as text where they name one machine.
+/// What a peer's BMC reports, and which machine it controls. UUIDs are equal as text where they name one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PeerBmc {
     pub power: Power,
-    /// The UUID of the machine that the BMC controls, as the BMC says it.
+    /// The UUID of the machine that the BMC controls, as the BMC reports it.
     pub found: Option<String>,
     /// The UUID that the device names (`system_uuid`).
     pub by_device: Option<String>,
@@ -50,13 +50,13 @@ pub struct PeerBmc {
     pub by_agent: Option<String>,
 }
 
-/// A machine's power, as its BMC says it.
+/// A machine's power, as its BMC reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
-    /// Off in each look, by the same machine's BMC.
+    /// Off in each observation, by the same machine's BMC.
     Off {
-        /// The time from the first of these looks to the last one.
+        /// The time from the first of these observations to the last one.
         for_ms: u64,
         /// The time since the last one.
         age_ms: u64,

@@ -41,7 +41,7 @@ pub enum NoLoneBoot {
     /// L1: an etcd runs here, or may.
     EtcdRuns,
     Maintenance,
-    /// L2: the data, or the note beside it, could not be read.
+    /// L2: the data, or the note next to it, could not be read.
     DataUnknown {
         why: String,
     },
@@ -68,11 +68,11 @@ pub enum NoLoneBoot {
     LeftBehind,
     /// L3: the data ends before what was reached with it.
     PutBack,
-    /// L3: the CIB says that there were two voters after that.
+    /// L3: the CIB records that there were two voters after that.
     Redundant,
     /// L3: the CIB does not say that this voter was alone.
     NotSaidAlone,
-    /// L3: the CIB names the peer as the sole voter, or as the node whose data an operator chose.
+    /// L3: the CIB names the peer as the sole voter, or as the node with the data that an operator chose.
     PeerIsNamed,
     /// L4: it is not known which release wrote the data.
     ReleaseUnknown {
@@ -103,7 +103,7 @@ pub enum NoLoneBoot {
     Silent {
         why: String,
     },
-    /// L5: the last look at the power is too old.
+    /// L5: the last answer about the power is too old.
     OldLook {
         age_s: u64,
     },
@@ -144,7 +144,7 @@ impl NoLoneBoot {
         })
     }
 
-    /// Returns whether something could not be asked that may be known in the next look.
+    /// Returns whether something could not be asked that may be known in the next round.
     pub fn is_unknown(&self) -> bool {
         matches!(
             self,
@@ -170,8 +170,8 @@ impl NoLoneBoot {
         }
     }
 
-    /// Returns what is so, in few words.
-    fn fact(&self, peer: &str) -> String {
+    /// Returns what is so, in few words. They name the peer, and what is the peer's, as `peer` and `peers` do.
+    fn fact(&self, peer: &str, peers: &str) -> String {
         match self {
             Self::NotWanted => "lone_boot is never".to_owned(),
             Self::ClusterUnknown { why } => format!("the cluster's state is not known: {why}"),
@@ -189,34 +189,35 @@ impl NoLoneBoot {
             Self::ThirdVoter { name } => format!("etcd_guest names {name}"),
             Self::DatabaseAhead => "the log's end is lost".to_owned(),
             Self::NotCommitted => "the last change of members is not committed".to_owned(),
-            Self::AnotherMember { member } => format!("this data is member {member:x}'s, not this node's"),
+            Self::AnotherMember { member } => format!("this data is of member {member:x}"),
             Self::LeftBehind => format!("{peer} ran standalone after this data"),
             Self::PutBack => "this data was put back".to_owned(),
             Self::Redundant => "two voted after this data".to_owned(),
             Self::NotSaidAlone => "the CIB does not say 'alone'".to_owned(),
-            Self::PeerIsNamed => format!("the CIB names {peer}'s data"),
+            Self::PeerIsNamed => format!("the CIB names {peer} instead"),
             Self::ReleaseUnknown { why } => format!("etcd's release is not known: {why}"),
             Self::Release { version } => format!("etcd {version} can lose a write"),
             Self::NoDevice => format!("no fence_redfish_rs for {peer}"),
-            Self::DeviceUnknown { why } => format!("its BMC cannot be asked: {why}"),
-            Self::NoUuid => "its machine's UUID is not known".to_owned(),
-            Self::OwnUuid => "its UUID may be this machine's".to_owned(),
-            Self::AnotherMachine { found } => format!("its BMC is of machine {found}"),
-            Self::On => "its BMC says On".to_owned(),
-            Self::Unclear { says } => format!("its BMC says {says}"),
-            Self::Silent { why } => format!("its BMC is silent: {why}"),
-            Self::OldLook { age_s } => format!("its BMC was asked {age_s} s ago"),
+            Self::DeviceUnknown { why } => format!("{peers} BMC cannot be asked: {why}"),
+            Self::NoUuid => format!("{peers} machine has no known UUID"),
+            Self::OwnUuid => format!("{peers} UUID may be this machine's"),
+            Self::AnotherMachine { found } => format!("found machine {found}"),
+            Self::On => format!("{peers} BMC says On"),
+            Self::Unclear { says } => format!("{peers} BMC says {says}"),
+            Self::Silent { why } => format!("{peers} BMC is silent: {why}"),
+            Self::OldLook { age_s } => format!("{peers} BMC was asked {age_s} s ago"),
         }
     }
 
     pub(super) fn short(&self, peer: &str) -> String {
         let rule = self.rule().map(|rule| format!("{rule}: ")).unwrap_or_default();
-        format!("{}: {rule}{}", self.way(peer), self.fact(peer))
+        format!("{}: {rule}{}", self.way(peer), self.fact("it", "its"))
     }
 
     pub(super) fn long(&self, peer: &str) -> String {
         let rule = self.rule().map(|rule| format!("{rule}: ")).unwrap_or_default();
-        format!("{rule}this node does not boot alone, because {}: {}", self.fact(peer), self.way(peer))
+        let fact = self.fact(peer, &format!("{peer}'s"));
+        format!("{rule}this node does not boot alone, because {fact}: {}", self.way(peer))
     }
 }
 

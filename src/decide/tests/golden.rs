@@ -298,13 +298,22 @@ fn stops_and_roles() -> Vec<Situation> {
     ]
 }
 
+fn lone_boots() -> Vec<Situation> {
+    let lone_boot = |name, evidence| begin(name, Request::LoneBoot, evidence);
+    vec![
+        lone_boot("lone-boot-is-announced", super::lone_boot::sole_voter_alone()),
+        lone_boot("lone-boot-of-two-voters-refuses", super::lone_boot::two_voters_alone()),
+        lone_boot("lone-boot-beside-a-peer-that-is-on-refuses", super::lone_boot::beside_a_peer_that_is_on()),
+    ]
+}
+
 #[test]
 fn each_rule_tells_its_story() {
     let bless = std::env::var_os("TANDEM_BLESS").is_some();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/decisions");
     let mut expected_files = Vec::new();
-    for situation in starts().into_iter().chain(starts_without_a_peer()).chain(while_running()).chain(stops_and_roles())
-    {
+    let all = starts().into_iter().chain(starts_without_a_peer()).chain(while_running()).chain(stops_and_roles());
+    for situation in all.chain(lone_boots()) {
         let path = directory.join(format!("{}.txt", situation.name));
         let story = story(&situation);
         if bless {

@@ -25,7 +25,7 @@ fn asked() -> LoneBoot {
         quorum: Fact::Known(false),
         waits_for_all: Fact::Known(true),
         peer_was_seen: Fact::Known(false),
-        members_are_committed: Fact::Known(true),
+        voters_are_committed: Fact::Known(true),
         release: Fact::Known(Version { minor: 5, patch: 21 }),
         peer_bmc: Fact::Known(PeerBmc {
             power: off(120),
@@ -49,6 +49,14 @@ pub(super) fn sole_voter_alone() -> Evidence {
     });
     (evidence.note, evidence.lone_boot) = (Fact::Known(note), Some(Box::new(asked())));
     evidence
+}
+
+pub(super) fn two_voters_alone() -> Evidence {
+    data(&[ME, PEER], &[])
+}
+
+pub(super) fn beside_a_peer_that_is_on() -> Evidence {
+    bmc(|bmc| bmc.power = Power::On)
 }
 
 fn asks(change: impl FnOnce(&mut LoneBoot)) -> Evidence {
@@ -135,7 +143,7 @@ fn l2() -> Vec<(&'static str, Evidence)> {
         ("the data is not known", with(|evidence| evidence.disk = unknown())),
         ("no data", with(|evidence| evidence.disk = Fact::Known(DataDir::Blank))),
         ("broken data", with(|evidence| evidence.disk = Fact::Known(DataDir::Broken { why: "x".to_owned() }))),
-        ("two voters", data(&[ME, PEER], &[])),
+        ("two voters", two_voters_alone()),
         ("three voters", data(&[ME, PEER, 3], &[])),
         ("a learner", data(&[PEER], &[ME])),
         ("departed", with(|evidence| evidence.disk = Fact::Known(departed(ME)))),
@@ -145,8 +153,8 @@ fn l2() -> Vec<(&'static str, Evidence)> {
         ("it joins", note(|note| note.joins = true)),
         ("the note of a copied disk", note(someone_elses)),
         ("the database is ahead", with(ahead)),
-        ("a removal that only this log has", asks(|asked| asked.members_are_committed = Fact::Known(false))),
-        ("not known", asks(|asked| asked.members_are_committed = unknown())),
+        ("a removal that only this log has", asks(|asked| asked.voters_are_committed = Fact::Known(false))),
+        ("not known", asks(|asked| asked.voters_are_committed = unknown())),
         ("a restored snapshot", cib(|cib| cib.own_identity = Some(Identity { cluster_id: 0xc2, member_id: ME }))),
         ("another member's disk", cib(|cib| cib.own_identity = Some(Identity { cluster_id: CLUSTER, member_id: 9 }))),
         ("a CIB that began anew", cib(|cib| cib.own_identity = None)),
@@ -187,7 +195,7 @@ fn l5() -> Vec<(&'static str, Evidence)> {
     vec![
         ("no device", asks(|asked| asked.peer_bmc = Fact::Absent)),
         ("not known", asks(|asked| asked.peer_bmc = unknown())),
-        ("On", says(Power::On)),
+        ("On", beside_a_peer_that_is_on()),
         ("PoweringOn", says(Power::Unclear { says: "PoweringOn".to_owned() })),
         ("silence", says(Power::Silent { why: "no answer".to_owned() })),
         ("an old look", says(Power::Off { for_ms: 500_000, age_ms: 5_001 })),

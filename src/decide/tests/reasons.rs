@@ -63,7 +63,7 @@ fn lone_boots(holes: &Holes) -> Vec<(NoLoneBoot, Vec<String>)> {
     let Holes { peer, words, bytes, .. } = holes;
     let (why, word) = (|| words.clone(), "'tandem confirm-recovery'");
     let (switch, look) = (format!("switch {peer} on"), format!("look at {peer}"));
-    let version = Version { minor: 5, patch: 4 };
+    let release = Version { minor: 5, patch: 4 };
     rows! { NoLoneBoot:
         NotWanted {} => ["'pcs resource update RESOURCE lone_boot=sole_voter'"],
         ClusterUnknown { why: why() } => ["'tandem explain'"],
@@ -88,7 +88,7 @@ fn lone_boots(holes: &Holes) -> Vec<(NoLoneBoot, Vec<String>)> {
         NotSaidAlone {} => [switch, word],
         PeerIsNamed {} => [switch, word],
         ReleaseUnknown { why: why() } => [switch, word],
-        Release { version: version } => [switch, word],
+        Release { version: release } => [switch, word],
         NoDevice {} => [switch, word],
         DeviceUnknown { why: why() } => [switch, word],
         NoUuid {} => [switch, word],

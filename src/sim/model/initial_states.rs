@@ -3,7 +3,7 @@
 use super::answers::mids as mids_of;
 use super::log::{CLUSTER, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
 use super::view::THIS_BOOT;
-use super::world::{CibReached, HISTORY, NAMES, Run, Wanted, World};
+use super::world::{CibReached, HISTORY, NAMES, Run, Said, Wanted, World};
 use super::{etcd, leading, pacemaker};
 use crate::decide::evidence::{
     BootState, DataDir, DataOwner, DurableState, History, Lineage, PeerAgent, PeerNode, PublishedState, RunningVoter,
@@ -166,6 +166,7 @@ fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
             cib.agent[n] = PeerAgent::Active;
             cib.recorded[n] = true;
             cib.score[n] = promoted;
+            cib.said = if sim.bounds.lone_boot { Said::Redundant } else { Said::Nothing };
         }
     }
     world
@@ -199,6 +200,7 @@ pub fn parted(sim: &mut Sim) -> World {
         node.data = Data { mid, cluster: CLUSTER, log, commit: 1, durable: 1, folded: 0 };
         node.note = sim.notes.id(note);
         (node.cib.recorded, node.cib.lineage, node.cib.standalone) = ([true; 2], [(1, 1), (1, 2)], Some(1));
+        node.cib.said = if sim.bounds.lone_boot { Said::Alone } else { Said::Nothing };
     }
     world
 }

@@ -1,5 +1,6 @@
 //! The two machines and what runs on them, as a state and what changes it.
 
+mod action;
 pub mod agent;
 pub(in crate::sim) mod answers;
 pub mod blind;
@@ -8,6 +9,7 @@ pub mod initial_states;
 mod kept;
 pub mod leading;
 pub mod log;
+pub(in crate::sim) mod lone_boot;
 pub mod members;
 mod mids;
 pub mod pacemaker;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::etcd;
 use super::leading;
 use super::log::{Data, Entry, Mid};
+use super::lone_boot;
 use super::members::{self, Reply};
 use super::mids::{small, unused_mid};
 use super::pacemaker;
@@ -89,6 +90,7 @@ pub enum EffectStep {
     ForgetPrimary,
     /// Publishes how far etcd has reached.
     SetReached(CibReached),
+    SetRedundancy(bool),
     /// Takes back the request to force a new cluster.
     ForceDone,
     StopContainer,
@@ -227,6 +229,7 @@ impl EffectStep {
                 })
             }
             Effect::ForgetPrimary => Self::ForgetPrimary,
+            Effect::SetRedundancy(is_redundant) => Self::SetRedundancy(*is_redundant),
             Effect::TellOthers(Notice::ForceDone) => Self::ForceDone,
             Effect::SetLearner(_) | Effect::TellOthers(_) | Effect::PruneBackups => {
                 Self::ForPeople { is_for_show: true }
@@ -235,7 +238,6 @@ impl EffectStep {
             | Effect::PublishImage(_)
             | Effect::ShowLeader(_)
             | Effect::ShowFenceWait(_)
-            | Effect::SetRedundancy(_)
             | Effect::AnnounceLoneBoot(_)
             | Effect::HoldPeerOff(_)
             | Effect::CancelWaitForAll
@@ -341,6 +343,7 @@ impl EffectStep {
             Self::SetReached(reached) => {
                 pacemaker::write(world, n, |cib| cib.reached = reached);
             }
+            Self::SetRedundancy(is_redundant) => pacemaker::write(world, n, |cib| lone_boot::say(cib, is_redundant)),
             Self::ForceDone => pacemaker::write(world, n, |cib| cib.told[n] = false),
             Self::StopContainer => etcd::stop(world, n),
             Self::AdvanceCommit => {

@@ -44,7 +44,8 @@ pub(in crate::sim) fn swap_names(node: &mut Node) {
 
 /// Exchanges the nodes in a CIB, except in its interned values and in the authors of forks.
 pub(in crate::sim) fn swap_cib(cib: &mut Cib) {
-    let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary, reached: _ } = cib;
+    let Cib { machine, agent, record: _, standalone, lineage, recorded, score, told, primary, reached: _, said: _ } =
+        cib;
     machine.swap(0, 1);
     agent.swap(0, 1);
     lineage.swap(0, 1);
@@ -90,8 +91,12 @@ pub(in crate::sim) fn swap_between(world: &mut World) {
         delay_over,
         etcd_parted: _,
         kept,
+        bmc,
+        lone,
     } = world;
     kept.swap(0, 1);
+    bmc.swap(0, 1);
+    lone.swap(0, 1);
     lost_to_users.swap(0, 1);
     delay_over.swap(0, 1);
     *lagging = lagging.map(|node| 1 - node);

@@ -102,6 +102,8 @@ pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progr
         delay_over,
         etcd_parted: _,
         kept,
+        bmc: _,
+        lone: _,
     } = world;
     let Node {
         cib,
@@ -165,12 +167,11 @@ fn without_record(mut cib: Cib, me: usize) -> Cib {
 
 /// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
 fn of_the_other(cib: Cib, me: usize) -> Cib {
-    let Cib { mut machine, mut agent, record, standalone, lineage, mut recorded, mut score, told, primary, reached } =
-        cib;
+    let Cib { mut machine, mut agent, mut recorded, mut score, .. } = cib;
     (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
     recorded[1 - me] |= recorded[me];
     score[1 - me] = score[me];
-    Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached }
+    Cib { machine, agent, recorded, score, ..cib }
 }
 
 fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
@@ -348,7 +349,7 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
         own_alarm: None,
         own_image: None,
         own_shown: None,
-        redundancy: Fact::NotAsked,
+        redundancy: cib.said.fact(sim.bounds.lone_boot),
         reached: reached(sim, view.cib.reached),
         primary: cib.primary.map(name),
         third_voter: sim.bounds.third_voter.then(third_voter),

@@ -3,11 +3,12 @@
 
 use std::hash::{Hash, Hasher};
 
+pub use super::action::{Action, Vars};
 pub use super::blind::Blind;
 pub use super::kept::KeptHistory;
 use super::log::Data;
-use crate::decide::Request;
-use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
+pub use super::lone_boot::{Bmc, Lone, Said};
+use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::store::intern::Id;
 
 /// The two machines' names.
@@ -52,6 +53,9 @@ pub struct World {
     pub etcd_parted: bool,
     /// Which history each node's parameters keep, where one node is to lead.
     pub kept: [KeptHistory; 2],
+    /// How each machine's BMC answers, and how far each node's lone boot is.
+    pub bmc: [Bmc; 2],
+    pub lone: [Lone; 2],
 }
 
 impl World {
@@ -71,6 +75,7 @@ impl World {
                 told: [false; 2],
                 primary: None,
                 reached: CibReached::NEVER,
+                said: Said::Nothing,
             },
             data: Data { mid: 0, cluster: 0, log: 0, commit: 0, durable: 0, folded: 0 },
             etcd: Run::Off,
@@ -110,6 +115,8 @@ impl World {
         delay_over: [false; 2],
         etcd_parted: false,
         kept: [KeptHistory::Primarys; 2],
+        bmc: [Bmc::Honest; 2],
+        lone: [Lone::Looks; 2],
     };
 }
 
@@ -167,6 +174,8 @@ impl Hash for World {
             delay_over: _,
             etcd_parted: _,
             kept: _,
+            bmc: _,
+            lone: _,
         } = self;
         for node in nodes {
             let Node {
@@ -215,6 +224,7 @@ impl Hash for World {
                 told: _,
                 primary: _,
                 reached: _,
+                said: _,
             } = cib;
             let seen = [machine.map(|one| one as u8), agent.map(|one| one as u8)].map(u16::from_le_bytes);
             state.write_u64(word([low(record[0]), low(record[1]), seen[0], seen[1]]));
@@ -402,6 +412,8 @@ pub struct Cib {
     pub primary: Option<u8>,
     /// `etcd_reached`. Only with `--put-back`.
     pub reached: CibReached,
+    /// `etcd_redundancy`. Only with `--lone-boot`.
+    pub said: Said,
 }
 
 impl Cib {
@@ -416,35 +428,12 @@ impl Cib {
 impl PartialEq for Cib {
     fn eq(&self, other: &Self) -> bool {
         let fields = |cib: &Self| {
-            let Self { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached } = *cib;
+            let Self { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached, said } =
+                *cib;
             let ([m0, m1], [a0, a1], [r0, r1], [i0, i1]) = (machine, agent, record, recorded);
             let ([s0, s1], [t0, t1], [l0, l1]) = (score, told, lineage);
-            ((r0, r1, a0, a1, m0, m1), standalone, (l0, l1), (i0, i1), (s0, s1, t0, t1, primary, reached))
+            ((r0, r1, a0, a1, m0, m1), standalone, (l0, l1), (i0, i1), (s0, s1, t0, t1, primary, reached, said))
         };
         fields(self) == fields(other)
     }
-}
-
-/// An action of the agent that is under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Action {
-    pub request: Request,
-    pub notify: Vars,
-    pub progress: Id,
-    /// The number of the plan whose effects are being performed, and how many of them are done; none between rounds.
-    pub plan: Option<(Id, u8)>,
-}
-
-/// The notify variables; sets of nodes are bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Vars {
-    /// Whether there are any: a recurring monitor has none.
-    pub given: bool,
-    pub moment: Moment,
-    pub operation: Operation,
-    pub active: u8,
-    pub start: u8,
-    pub stop: u8,
-    /// Whether starts have been in vain so often that Pacemaker's count of them says so.
-    pub in_vain: bool,
 }

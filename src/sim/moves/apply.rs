@@ -3,8 +3,8 @@
 use super::kinds::{Move, is_pending};
 use super::possible::thinkable;
 use super::{faults, operators};
-use crate::sim::model::world::{BANNED, Blind, NAMES, Stack, Word, World};
-use crate::sim::model::{agent, etcd, leading, pacemaker, reach};
+use crate::sim::model::world::{BANNED, Blind, Bmc, NAMES, Stack, Word, World};
+use crate::sim::model::{agent, etcd, leading, lone_boot, pacemaker, reach};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
@@ -92,6 +92,7 @@ pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World
 /// Applies what follows at once and asserts the invariants; true if the result is another state than `world`.
 fn settle(sim: &mut Sim, world: &World, next: &mut World) -> Result<bool, Violation> {
     etcd::settle(sim, next);
+    lone_boot::settle(sim, next);
     if sim.judges() {
         agent::check(sim, next)?;
     }
@@ -153,12 +154,16 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
         Move::Tell(n) => operators::tell_whose_data_counts(sim, world, n),
         Move::Forget(n) => operators::forget(sim, world, n),
         Move::PromoteElsewhere => operators::promote(sim, world),
+        Move::RemoveElsewhere => sim.bounds.others_remove && operators::remove(sim, world),
         Move::LoseThirdVoter => std::mem::replace(&mut world.third_voter, false),
         Move::ThirdVoterBack => etcd::third_voter_is_back(sim, world),
         Move::CutUsers(n) => sim.bounds.cuts_users && reach::set_users(world, n, false),
         Move::UsersBack(n) => reach::set_users(world, n, true),
         Move::DelayOver(n) => leading::end_delay(sim, world, n),
         Move::Keep(n, kept) => leading::keep(sim, world, n, kept),
+        Move::BmcFails(..) | Move::BmcBack(_) | Move::OffForLong(_) | Move::LoneLook(_) | Move::LoneAct(_) => {
+            return of_a_lone_boot(sim, world, what);
+        }
         Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
         Move::Hide(n, what) => {
             let node = &mut world.nodes[n];
@@ -166,6 +171,18 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
             node.blind = if can { what } else { node.blind };
             can
         }
+    })
+}
+
+/// A BMC fails or answers again, and the process of a lone boot takes one step.
+fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violation> {
+    Ok(match what {
+        Move::BmcFails(n, bmc) => sim.bounds.lone_boot && std::mem::replace(&mut world.bmc[n], bmc) == Bmc::Honest,
+        Move::BmcBack(n) => std::mem::take(&mut world.bmc[n]) != Bmc::Honest,
+        Move::OffForLong(n) => lone_boot::off_for_long(sim, world, n),
+        Move::LoneLook(n) => lone_boot::look(sim, world, n),
+        Move::LoneAct(n) => return lone_boot::act(sim, world, n),
+        _ => false,
     })
 }
 

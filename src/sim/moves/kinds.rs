@@ -2,7 +2,7 @@
 
 use crate::sim::model::pacemaker::{BEGINNINGS, Begin};
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::world::{Blind, KeptHistory, Wanted};
+use crate::sim::model::world::{Blind, Bmc, KeptHistory, Wanted};
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,6 +64,8 @@ pub enum Move {
     Tell(usize),
     /// Another controller, or an operator with `etcdctl`, promotes the learner.
     PromoteElsewhere,
+    /// A person with `etcdctl` removes the voter that follows.
+    RemoveElsewhere,
     /// An operator has Pacemaker forget this node, which is gone, on the other one (`pcs cluster node remove`).
     Forget(usize),
     /// The next look of an agent does not find something out.
@@ -83,6 +85,13 @@ pub enum Move {
     JoinEtcd,
     /// The parameters of this node come to keep another history of two, or neither.
     Keep(usize, KeptHistory),
+    /// The BMC of this machine answers no more, or another machine's answers in its place; and its own answers again.
+    BmcFails(usize, Bmc),
+    BmcBack(usize),
+    /// The peer has been off for as long as a lone boot of this node wants; that node looks, and does what it decided.
+    OffForLong(usize),
+    LoneLook(usize),
+    LoneAct(usize),
 }
 
 /// How many entries a log has at most in a search that puts disks back.
@@ -94,10 +103,14 @@ pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true],
 /// Which of two histories parameters may keep.
 pub const KEPT: [KeptHistory; 3] = [KeptHistory::Primarys, KeptHistory::Neither, KeptHistory::Others];
 
+/// How a BMC may fail.
+pub const BMC_FAULTS: [Bmc; 2] = [Bmc::Silent, Bmc::Anothers];
+
 /// Every move that there is.
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
     moves.extend([Move::CatchUp, Move::Notice, Move::PromoteElsewhere, Move::LoseThirdVoter, Move::ThirdVoterBack]);
+    moves.push(Move::RemoveElsewhere);
     moves.extend([Move::PartEtcd, Move::JoinEtcd]);
     for n in 0..2 {
         moves.extend([Move::Persist(n), Move::Elect(n), Move::Leave(n), Move::PowerCut(n), Move::Boot(n)]);
@@ -113,6 +126,8 @@ pub fn all() -> Vec<Move> {
         moves.extend(Blind::ALL.map(|what| Move::Hide(n, what)));
         moves.extend([Move::Erase(n), Move::CutUsers(n), Move::UsersBack(n), Move::DelayOver(n)]);
         moves.extend(KEPT.map(|kept| Move::Keep(n, kept)));
+        moves.extend(BMC_FAULTS.map(|bmc| Move::BmcFails(n, bmc)));
+        moves.extend([Move::BmcBack(n), Move::OffForLong(n), Move::LoneLook(n), Move::LoneAct(n)]);
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::PutBack(n, kept, note))));
         moves.extend((1..MOST_ENTRIES).flat_map(|kept| [false, true].map(|note| Move::RollBack(n, kept, note))));
         moves.extend([true, false].map(|with_note| Move::Copy(n, with_note)));
@@ -157,11 +172,13 @@ impl Move {
                 | Self::Tell(_)
                 | Self::Forget(_)
                 | Self::PromoteElsewhere
+                | Self::RemoveElsewhere
                 | Self::Hide(..)
                 | Self::Erase(_)
                 | Self::LoseThirdVoter
                 | Self::CutUsers(_)
                 | Self::PartEtcd
+                | Self::BmcFails(..)
                 | Self::Keep(_, KeptHistory::Neither | KeptHistory::Others)
                 | Self::Want(_, Wanted::Standby | Wanted::Shutdown)
         )
@@ -214,6 +231,12 @@ impl Move {
             Self::PartEtcd => 71,
             Self::JoinEtcd => 72,
             Self::Keep(_, kept) => 73 + kept as usize,
+            Self::BmcFails(_, bmc) => 75 + bmc as usize,
+            Self::BmcBack(_) => 78,
+            Self::OffForLong(_) => 79,
+            Self::LoneLook(_) => 80,
+            Self::LoneAct(_) => 81,
+            Self::RemoveElsewhere => 82,
             Self::Copy(..) => 63,
             Self::EndStack(_) => 54,
             Self::KillStack(_) => 55,
@@ -274,6 +297,11 @@ impl Move {
             Self::UsersBack(n) => Self::UsersBack(1 - n),
             Self::DelayOver(n) => Self::DelayOver(1 - n),
             Self::Keep(n, kept) => Self::Keep(1 - n, kept),
+            Self::BmcFails(n, bmc) => Self::BmcFails(1 - n, bmc),
+            Self::BmcBack(n) => Self::BmcBack(1 - n),
+            Self::OffForLong(n) => Self::OffForLong(1 - n),
+            Self::LoneLook(n) => Self::LoneLook(1 - n),
+            Self::LoneAct(n) => Self::LoneAct(1 - n),
             Self::Write
             | Self::Replicate
             | Self::Learn
@@ -284,6 +312,7 @@ impl Move {
             | Self::CatchUp
             | Self::Notice
             | Self::PromoteElsewhere
+            | Self::RemoveElsewhere
             | Self::LoseThirdVoter
             | Self::ThirdVoterBack => self,
         }

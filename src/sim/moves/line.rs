@@ -3,7 +3,7 @@
 use super::kinds::Move;
 use crate::sim::model::pacemaker::Begin;
 use crate::sim::model::timing::MOMENTS;
-use crate::sim::model::world::{Blind, KeptHistory, NAMES, Wanted};
+use crate::sim::model::world::{Blind, Bmc, KeptHistory, NAMES, Wanted};
 
 impl Move {
     /// The line of a scenario.
@@ -66,6 +66,9 @@ impl Move {
             Self::PartEtcd => "net is cut between the etcds alone".to_owned(),
             Self::JoinEtcd => "net is back between the etcds".to_owned(),
             Self::Keep(n, kept) => format!("operator has {} keep {}", NAMES[n], kept_text(kept)),
+            Self::BmcFails(..) | Self::BmcBack(_) | Self::OffForLong(_) | Self::LoneLook(_) | Self::LoneAct(_) => {
+                of_a_lone_boot(self)
+            }
             Self::LoseThirdVoter => "guest is lost".to_owned(),
             Self::ThirdVoterBack => "guest is back".to_owned(),
             Self::Forget(n) => format!("operator has pacemaker forget {}", NAMES[n]),
@@ -76,8 +79,21 @@ impl Move {
                 let named = if node_is_on { format!(", though {} is on", NAMES[1 - n]) } else { String::new() };
                 format!("operator confirms the recovery of {}{accepted}{named}", NAMES[n])
             }
+            Self::RemoveElsewhere => "operator removes the voter that follows".to_owned(),
             Self::PromoteElsewhere => "another controller promotes the learner".to_owned(),
         }
+    }
+}
+
+fn of_a_lone_boot(what: Move) -> String {
+    match what {
+        Move::BmcFails(n, Bmc::Anothers) => format!("bmc of another machine answers for {}", NAMES[n]),
+        Move::BmcFails(n, _) => format!("bmc of {} is silent", NAMES[n]),
+        Move::BmcBack(n) => format!("bmc of {} is back", NAMES[n]),
+        Move::OffForLong(n) => format!("bmc of {} has said off for long", NAMES[1 - n]),
+        Move::LoneLook(n) => format!("lone boot on {} looks", NAMES[n]),
+        Move::LoneAct(n) => format!("lone boot on {} acts", NAMES[n]),
+        _ => String::new(),
     }
 }
 

@@ -106,3 +106,15 @@ pub(super) fn promote(sim: &mut Sim, world: &mut World) -> bool {
     members::change(sim, world, leader, leader, Entry::Promote(learner));
     *world != before
 }
+
+/// `etcdctl member remove` of the voter that follows: the leader has it in its log first.
+pub(super) fn remove(sim: &mut Sim, world: &mut World) -> bool {
+    let Some(leader) = etcd::leader(world) else { return false };
+    let follower = world.nodes[1 - leader].data.mid;
+    let votes = world.nodes[leader].data.newest(&sim.logs).conf.votes(follower);
+    let before = *world;
+    if votes && follower != world.nodes[leader].data.mid {
+        members::change(sim, world, leader, leader, Entry::Remove(follower));
+    }
+    *world != before
+}

@@ -1,11 +1,11 @@
 //! Which moves a state does not rule out at first sight.
 
 use super::faults;
-use super::kinds::{KEPT, MOST_ENTRIES, Move, WORDS};
+use super::kinds::{BMC_FAULTS, KEPT, MOST_ENTRIES, Move, WORDS};
 use crate::sim::Bounds;
 use crate::sim::model::etcd;
 use crate::sim::model::pacemaker::{self, BEGINNINGS};
-use crate::sim::model::world::{BANNED, Blind, Damage, KeptHistory, Run, Stack, Wanted, World};
+use crate::sim::model::world::{BANNED, Blind, Bmc, Damage, KeptHistory, Lone, Run, Stack, Wanted, World};
 use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
 
 /// Calls `tell` with every move that may happen in the state, in the order of [`super::kinds::all`]. The first moment
@@ -29,7 +29,7 @@ pub(super) fn thinkable(
     of_the_network(bounds, world, may_fail, &mut tell_if);
     tell_if(world.lagging.is_some(), Move::CatchUp);
     tell_if(world.joined, Move::Notice);
-    tell_if(may_fail && bounds.others_promote && is_led && has_learner, Move::PromoteElsewhere);
+    of_other_controllers(bounds, may_fail && is_led, has_learner, &mut tell_if);
     tell_if(may_fail && world.third_voter, Move::LoseThirdVoter);
     tell_if(bounds.third_voter && !world.third_voter, Move::ThirdVoterBack);
     for (n, node) in world.nodes.iter().enumerate() {
@@ -103,13 +103,36 @@ fn of_the_users(world: &World, n: usize) -> Move {
     if world.lost_to_users[n] { Move::UsersBack(n) } else { Move::CutUsers(n) }
 }
 
-/// Users lose a node, or reach it again, and the parameters of a node without an action come to keep another history.
+/// Users lose a node, or reach it again, and the parameters of a node without an action come to keep another history. A lone boot takes a step.
 fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
     tell_if(world.lost_to_users[n] || world.faults > 0 && bounds.cuts_users, of_the_users(world, n));
     for kept in KEPT.into_iter().filter(|kept| bounds.two_histories && *kept != world.kept[n]) {
         let may = world.faults > 0 || kept == KeptHistory::Primarys;
         tell_if(world.nodes[n].action.is_none() && may, Move::Keep(n, kept));
     }
+    of_a_lone_boot(bounds, world, n, tell_if);
+}
+
+/// Another controller, or a person with `etcdctl`, changes the members.
+fn of_other_controllers(bounds: &Bounds, may: bool, has_learner: bool, tell_if: &mut impl FnMut(bool, Move)) {
+    tell_if(may && bounds.others_promote && has_learner, Move::PromoteElsewhere);
+    tell_if(may && bounds.others_remove, Move::RemoveElsewhere);
+}
+
+/// A BMC fails or answers again, and a node that boots without its peer looks at the peer's.
+fn of_a_lone_boot(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
+    if !bounds.lone_boot {
+        return;
+    }
+    for bmc in BMC_FAULTS {
+        tell_if(world.faults > 0 && world.bmc[n] == Bmc::Honest, Move::BmcFails(n, bmc));
+    }
+    tell_if(world.bmc[n] != Bmc::Honest, Move::BmcBack(n));
+    let is_pending = matches!(world.lone[n], Lone::Holds | Lone::Ends);
+    let runs = world.nodes[n].on && !world.nodes[n].quorum;
+    tell_if(runs && world.lone[n] == Lone::Looks, Move::OffForLong(n));
+    tell_if(runs && !is_pending, Move::LoneLook(n));
+    tell_if(runs && is_pending, Move::LoneAct(n));
 }
 
 /// What becomes of disks: put back to each length that the log may have had, or copied from a node that is off.

@@ -17,19 +17,23 @@ pub struct Trace {
     pub primary: Option<u8>,
     /// Whether its history continues where two meet ([`crate::sim::bounds::Bounds::two_histories`]).
     pub two_histories: bool,
+    /// Whether a sole voter may boot alone ([`crate::sim::bounds::Bounds::lone_boot`]).
+    pub lone_boot: bool,
     pub moves: Vec<Move>,
 }
 
 impl Trace {
     /// Returns one without a move, of survivors that restart etcd.
     pub fn of(begin: Beginning) -> Self {
-        Self { begin, vote_proxies: false, terms: 0, primary: None, two_histories: false, moves: Vec::new() }
+        let (vote_proxies, two_histories, lone_boot) = (false, false, false);
+        Self { begin, vote_proxies, terms: 0, primary: None, two_histories, lone_boot, moves: Vec::new() }
     }
 
     /// Sets the bounds that a trace brings with it.
     pub fn set_bounds(&self, bounds: &mut Bounds) {
         (bounds.vote_proxies, bounds.terms) = (self.vote_proxies, self.terms);
         (bounds.primary, bounds.two_histories) = (self.primary, self.two_histories);
+        bounds.lone_boot = self.lone_boot;
     }
 }
 
@@ -54,6 +58,9 @@ const PRIMARY: &str = "the primary is ";
 /// The line that has the primary's history continue where two meet.
 const TWO_HISTORIES: &str = "the primary's history is kept";
 
+/// The line that lets a sole voter boot alone.
+const LONE_BOOT: &str = "a sole voter boots alone";
+
 /// Reads a scenario.
 pub fn parse(text: &str) -> Result<Trace, Error> {
     let known = kinds::all();
@@ -66,6 +73,10 @@ pub fn parse(text: &str) -> Result<Trace, Error> {
         }
         if line == TWO_HISTORIES {
             trace.two_histories = true;
+            continue;
+        }
+        if line == LONE_BOOT {
+            trace.lone_boot = true;
             continue;
         }
         if line == VOTE_PROXIES {
@@ -95,7 +106,7 @@ fn unknown(line: usize, text: &str, known: &[Move]) -> Error {
         .take(6)
         .collect();
     let instead = if alike.is_empty() {
-        "a line that begins with client, etcd, power, agent, net, cib, pacemaker, users, guest, disk, another or operator".to_owned()
+        "a line that begins with client, etcd, power, agent, net, cib, pacemaker, users, guest, disk, bmc, lone, another or operator".to_owned()
     } else {
         alike.join(" or ")
     };
@@ -108,7 +119,8 @@ pub fn format(trace: &Trace) -> String {
     let terms = if trace.terms > 0 { format!("{TERMS}{}\n", trace.terms) } else { String::new() };
     let primary = trace.primary.map(|node| format!("{PRIMARY}{}\n", NAMES[usize::from(node)])).unwrap_or_default();
     let kept = if trace.two_histories { format!("{TWO_HISTORIES}\n") } else { String::new() };
-    let begin = format!("{}\n{recovery}{terms}{primary}{kept}", trace.begin.text());
+    let alone = if trace.lone_boot { format!("{LONE_BOOT}\n") } else { String::new() };
+    let begin = format!("{}\n{recovery}{terms}{primary}{kept}{alone}", trace.begin.text());
     trace.moves.iter().fold(begin, |text, what| text + &what.text() + "\n")
 }
 
@@ -120,10 +132,12 @@ mod tests {
     fn every_move_reads_back_and_no_two_are_written_alike() {
         for begin in Beginning::ALL {
             for (vote_proxies, terms, primary) in [(false, 0, None), (true, 0, Some(1)), (false, 2, None)] {
-                let two_histories = primary.is_some();
-                let trace = Trace { begin, vote_proxies, terms, primary, two_histories, moves: kinds::all() };
+                let (two_histories, lone_boot) = (primary.is_some(), terms > 0);
+                let moves = kinds::all();
+                let trace = Trace { begin, vote_proxies, terms, primary, two_histories, lone_boot, moves };
                 let read = parse(&format(&trace)).unwrap();
-                let header = |of: &Trace| (of.begin, of.vote_proxies, of.terms, of.primary, of.two_histories);
+                let header =
+                    |of: &Trace| (of.begin, of.vote_proxies, of.terms, of.primary, of.two_histories, of.lone_boot);
                 assert_eq!((header(&read), read.moves), (header(&trace), trace.moves));
             }
         }

@@ -68,7 +68,7 @@ fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
 /// has no quorum on the machine and does nothing, and the peer, which has noticed the loss, does not see it. Only a
 /// fault or an operator's action could tell the difference.
 pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
-    !bounds.fine && !bounds.unblocks && world.faults == 0 && !world.joined
+    !bounds.fine && !bounds.unblocks && !bounds.lone_boot && world.faults == 0 && !world.joined
 }
 
 fn is_about_to_meet(sim: &Sim, world: &World) -> bool {

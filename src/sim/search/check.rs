@@ -162,6 +162,7 @@ impl All {
             terms: sim.bounds.terms,
             primary: sim.bounds.primary,
             two_histories: sim.bounds.two_histories,
+            lone_boot: sim.bounds.lone_boot,
             moves: configured.chain(moves.into_iter().map(name)).collect(),
         }
     }

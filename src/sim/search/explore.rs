@@ -38,6 +38,7 @@ pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, 
             terms: sim.bounds.terms,
             primary: sim.bounds.primary,
             two_histories: sim.bounds.two_histories,
+            lone_boot: sim.bounds.lone_boot,
             moves: Vec::new(),
         };
         for _ in 0..EPISODE {

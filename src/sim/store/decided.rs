@@ -157,12 +157,14 @@ fn add_request(row: &mut Row, me: u8, request: u64, vars: Vars) {
 
 #[inline(always)]
 fn add_cib(row: &mut Row, cib: Cib) {
-    let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _, reached } = cib;
+    let Cib { machine, agent, record, standalone, lineage, recorded, score: _, told: _, primary: _, reached, said } =
+        cib;
     let CibReached { forks, term, index, is_redundant } = reached;
     row.add(4, forks);
     row.add(3, term);
     row.add(6, index);
     row.add(1, is_redundant);
+    row.add(2, said as u64);
     for n in 0..2 {
         row.add(3, machine[n] as u64);
         row.add(3, agent[n] as u64);

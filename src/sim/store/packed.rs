@@ -8,7 +8,8 @@ use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation, PeerAgent, PeerNode};
 use crate::sim::model::log::Data;
 use crate::sim::model::world::{
-    Action, Blind, Cib, CibReached, Damage, KeptHistory, Mode, Newer, Node, Run, Stack, Vars, Wanted, Word, World,
+    Action, Blind, Bmc, Cib, CibReached, Damage, KeptHistory, Lone, Mode, Newer, Node, Run, Said, Stack, Vars, Wanted,
+    Word, World,
 };
 
 const WORDS: usize = 9;
@@ -62,6 +63,9 @@ one_of!(Blind: None, Cib, Note, Disk, Container, OwnEtcd, PeerEtcd, Stranger);
 one_of!(Wanted: Running, Standby, Shutdown);
 one_of!(Stack: Up, Ended, Killed);
 one_of!(KeptHistory: Primarys, Neither, Others);
+one_of!(Bmc: Honest, Silent, Anothers);
+one_of!(Lone: Looks, OffForLong, Announced, Holds, HeldOff, Ends);
+one_of!(Said: Nothing, Alone, Redundant);
 one_of!(Damage: None, Hidden, Counted, NotMounted);
 one_of!(Request: Start, Stop, Monitor, Probe, Notify, Promote, Demote);
 one_of!(Moment: Pre, Post, Outside);
@@ -267,6 +271,8 @@ impl<const READS: bool> Bits<READS> {
             delay_over,
             etcd_parted,
             kept,
+            bmc,
+            lone,
         } = world;
         self.flag(tampered);
         self.flag(link);
@@ -285,6 +291,10 @@ impl<const READS: bool> Bits<READS> {
         }
         for kept in kept {
             self.one_of(kept);
+        }
+        for n in 0..2 {
+            self.one_of(&mut bmc[n]);
+            self.one_of(&mut lone[n]);
         }
     }
 
@@ -350,7 +360,7 @@ impl<const READS: bool> Bits<READS> {
 
     #[inline(always)]
     fn cib(&mut self, cib: &mut Cib) {
-        let Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached } = cib;
+        let Cib { machine, agent, record, standalone, lineage, recorded, score, told, primary, reached, said } = cib;
         for n in 0..2 {
             self.one_of(&mut machine[n]);
             self.one_of(&mut agent[n]);
@@ -370,6 +380,7 @@ impl<const READS: bool> Bits<READS> {
         self.small(3, term);
         self.small(6, index);
         self.flag(is_redundant);
+        self.one_of(said);
     }
 
     #[inline(always)]

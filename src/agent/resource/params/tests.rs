@@ -34,10 +34,12 @@ fn the_table_is_sound() {
 /// so this proves nothing about their rows.
 #[test]
 fn every_parameter_is_read() {
-    // A fault in a parameter about the node that is to lead makes it count as unset.
-    let of_a_primary =
-        |name: &str| ["two_histories", "partition_patience"].contains(&name) || name.starts_with("failback_");
-    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !of_a_primary(row.name);
+    // Those about the node that is to lead, and about a lone boot, count as none where they are wrong.
+    let counts_as_none = |name: &str| {
+        let begins = ["failback_", "lone_boot"].iter().any(|begin| name.starts_with(begin));
+        begins || ["two_histories", "partition_patience"].contains(&name)
+    };
+    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !counts_as_none(row.name);
     for row in
         PARAMETERS.iter().filter(is_read_here).filter(|row| !matches!(row.kind, OptionKind::Text | OptionKind::Words))
     {

@@ -47,6 +47,13 @@ pub fn fence(world: &mut World, by: usize, cuts: bool) -> bool {
     true
 }
 
+/// The fencer has held the peer of `by` off, which it was.
+pub fn confirm_down(world: &mut World, by: usize) {
+    world.joined = false;
+    part(world);
+    confirmed_down(world, by);
+}
+
 pub(super) fn confirmed_down(world: &mut World, by: usize) {
     let other = 1 - by;
     let cib = &mut world.nodes[by].cib;

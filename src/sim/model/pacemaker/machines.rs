@@ -50,8 +50,19 @@ pub fn power_off(world: &mut World, n: usize) {
 
 /// What a CIB does not keep when Pacemaker ends.
 fn forget_status(cib: &mut Cib) {
-    let Cib { machine, agent, record, score, told, standalone: _, lineage: _, recorded: _, primary: _, reached: _ } =
-        cib;
+    let Cib {
+        machine,
+        agent,
+        record,
+        score,
+        told,
+        standalone: _,
+        lineage: _,
+        recorded: _,
+        primary: _,
+        reached: _,
+        said: _,
+    } = cib;
     (*score, *told) = ([false; 2], [false; 2]);
     *machine = [PeerNode::NeverSeen; 2];
     *agent = [PeerAgent::NoHistory; 2];
@@ -60,7 +71,8 @@ fn forget_status(cib: &mut Cib) {
 
 /// What a CIB keeps of a node that is removed from the cluster: nothing that carries its name.
 pub fn forget_node(cib: &mut Cib, n: usize) {
-    let Cib { machine, agent, record, score, told, standalone: _, lineage, recorded, primary: _, reached: _ } = cib;
+    let Cib { machine, agent, record, score, told, standalone: _, lineage, recorded, primary: _, reached: _, said: _ } =
+        cib;
     (machine[n], agent[n], record[n]) = (PeerNode::NeverSeen, PeerAgent::NoHistory, 0);
     (score[n], told[n], recorded[n], lineage[n]) = (false, false, false, (0, 0));
 }

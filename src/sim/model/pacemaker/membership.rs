@@ -147,9 +147,20 @@ pub fn meet(world: &mut World, winner: usize) -> bool {
 /// Whether what outlives Pacemaker's end is the same in both CIBs.
 pub fn are_lasting_parts_equal(world: &World) -> bool {
     let lasting = |cib: Cib| {
-        let Cib { standalone, lineage, recorded, primary, reached, machine: _, agent: _, record: _, score: _, told: _ } =
-            cib;
-        (standalone, lineage, recorded, primary, reached)
+        let Cib {
+            standalone,
+            lineage,
+            recorded,
+            primary,
+            reached,
+            said,
+            machine: _,
+            agent: _,
+            record: _,
+            score: _,
+            told: _,
+        } = cib;
+        (standalone, lineage, recorded, primary, reached, said)
     };
     lasting(world.nodes[0].cib) == lasting(world.nodes[1].cib)
 }
@@ -166,6 +177,7 @@ pub fn heal(world: &mut World) -> bool {
             cib.lineage = [one.lineage[0], other.lineage[1]];
             cib.primary = one.primary.or(other.primary);
             cib.reached = one.reached.max(other.reached);
+            cib.said = one.said.max(other.said);
         }
         for n in 0..2 {
             let own = world.nodes[n].cib;

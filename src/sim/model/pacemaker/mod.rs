@@ -5,7 +5,7 @@ mod machines;
 mod membership;
 mod schedule;
 
-pub use fencing::{fence, is_confirmed_down, may_fence};
+pub use fencing::{confirm_down, fence, is_confirmed_down, may_fence};
 pub use machines::{boot, end_stack, forget_node, power_off, stack_is_back};
 pub use membership::{
     are_lasting_parts_equal, are_together, catch_up, erase, heal, hear, holds_writes_back, is_up, meet, notice, part,

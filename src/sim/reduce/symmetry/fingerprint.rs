@@ -104,6 +104,7 @@ fn values(node: &mut Node) -> Values<'_> {
         told: _,
         primary: _,
         reached: _,
+        said: _,
     } = cib;
     let Data { log, mid: _, cluster: _, commit: _, durable: _, folded: _ } = data;
     Values { log, note, memory, record }

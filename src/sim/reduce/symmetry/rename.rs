@@ -271,6 +271,7 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
             told: _,
             primary: _,
             reached: _,
+            said: _,
         } = cib;
         let is_blank = data.is_blank();
         let Data { mid, log, cluster: _, commit: _, durable: _, folded: _ } = data;

@@ -1,0 +1,29 @@
+//! An action of the agent, as a state has it.
+
+use crate::decide::Request;
+use crate::decide::evidence::{Moment, Operation};
+use crate::sim::store::intern::Id;
+
+/// An action of the agent that is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Action {
+    pub request: Request,
+    pub notify: Vars,
+    pub progress: Id,
+    /// The number of the plan whose effects are being performed, and how many of them are done; none between rounds.
+    pub plan: Option<(Id, u8)>,
+}
+
+/// The notify variables; sets of nodes are bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Vars {
+    /// Whether there are any: a recurring monitor has none.
+    pub given: bool,
+    pub moment: Moment,
+    pub operation: Operation,
+    pub active: u8,
+    pub start: u8,
+    pub stop: u8,
+    /// Whether starts have been in vain so often that Pacemaker's count of them says so.
+    pub in_vain: bool,
+}

@@ -1,0 +1,236 @@
+//! A node that boots without its peer, and the process there that asks the peer's BMC (`tandem lone-boot`).
+//!
+//! Each observation is one decision of the real core, and what it decides is done later, so that anything may happen in between. For how long the
+//! peer is off does not matter: a row of answers Off is long enough at any time, and a peer that is switched on ends it.
+
+use super::pacemaker;
+use super::view;
+use super::world::{Action, Cib, NAMES, Stack, Vars, World};
+use crate::base::Fact;
+use crate::decide::evidence::{Done, Evidence, Identity, LoneBoot, PeerBmc, PeerNode, Power, Redundancy, Version};
+use crate::decide::reason::LoneBootStep;
+use crate::decide::{self, Effect, Plan, Progress, Reason, Request};
+use crate::sim::mutant::Mutant;
+use crate::sim::{Sim, Violation};
+
+/// How the BMC of a machine answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Bmc {
+    /// As its machine is.
+    #[default]
+    Honest,
+    Silent,
+    /// At its address answers the BMC of another machine, which is off.
+    Anothers,
+}
+
+/// How far the lone boot of a node is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Lone {
+    /// It looks.
+    #[default]
+    Looks,
+    /// The peer has been off for long enough.
+    OffForLong,
+    Announced,
+    /// It was decided to hold the peer off.
+    Holds,
+    HeldOff,
+    /// It was decided that Corosync waits no longer.
+    Ends,
+}
+
+/// What the CIB has about two voters (`etcd_redundancy`). Only with `--lone-boot`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Said {
+    #[default]
+    Nothing,
+    Alone,
+    Redundant,
+}
+
+impl Said {
+    /// Returns the fact that an agent finds.
+    pub(super) fn fact(self, is_asked: bool) -> Fact<Redundancy> {
+        match (is_asked, self) {
+            (false, _) => Fact::NotAsked,
+            (true, Self::Nothing) => Fact::Absent,
+            (true, said) => Fact::Known(Redundancy { is_redundant: said == Self::Redundant, since: 0 }),
+        }
+    }
+}
+
+/// Returns what the power of the peer of `n` is, as its BMC reports it.
+fn power(world: &World, n: usize) -> Power {
+    match (world.bmc[1 - n], world.nodes[1 - n].on) {
+        (Bmc::Silent, _) => Power::Silent { why: "no answer".to_owned() },
+        (Bmc::Honest, true) => Power::On,
+        (Bmc::Honest, false) | (Bmc::Anothers, _) => {
+            let for_ms = if world.lone[n] == Lone::Looks { 0 } else { u64::MAX };
+            Power::Off { for_ms, age_ms: 0 }
+        }
+    }
+}
+
+fn uuid(n: usize) -> String {
+    format!("uuid of {}", NAMES[n])
+}
+
+/// Returns what the process on `n` finds out.
+fn facts(sim: &Sim, world: &World, n: usize) -> LoneBoot {
+    let me = &world.nodes[n];
+    let [newest, applied] = [me.data.newest(&sim.logs).conf, me.data.applied(&sim.logs).conf];
+    let found = if world.bmc[1 - n] == Bmc::Anothers { "another".to_owned() } else { uuid(1 - n) };
+    let release = if sim.bounds.acks_before_sync { 4 } else { 21 };
+    LoneBoot {
+        is_wanted: true,
+        wait_s: 120,
+        quorum: Fact::Known(me.quorum),
+        waits_for_all: Fact::Known(!me.quorum),
+        // Without quorum, only a peer that this boot has held off is known to be down.
+        peer_was_seen: Fact::Known(!matches!(me.cib.machine[1 - n], PeerNode::NeverSeen | PeerNode::Down)),
+        voters_are_committed: Fact::Known(newest.voters == applied.voters),
+        release: Fact::Known(Version { minor: 5, patch: release }),
+        peer_bmc: Fact::Known(PeerBmc {
+            power: power(world, n),
+            found: Some(found),
+            by_device: Some(uuid(1 - n)),
+            by_agent: Some(uuid(1 - n)),
+        }),
+        own_uuid: Fact::Known(uuid(n)),
+        done: Done {
+            is_announced: !matches!(world.lone[n], Lone::Looks | Lone::OffForLong),
+            is_held_off: matches!(world.lone[n], Lone::HeldOff | Lone::Ends),
+        },
+    }
+}
+
+/// Returns what is known on `n`, as the broken rule has it.
+fn evidence(sim: &Sim, world: &World, n: usize) -> Evidence {
+    let action = Action { request: Request::LoneBoot, notify: Vars::default(), progress: 0, plan: None };
+    let mut evidence = view::evidence(sim, &view::look(sim, world, n, action), 0);
+    let me = &world.nodes[n];
+    evidence.data_in_use = Fact::Known(me.etcd.is_on());
+    evidence.lone_boot = Some(Box::new(facts(sim, world, n)));
+    if let Fact::Known(cib) = &mut evidence.cib {
+        // The ids that were published last are those of the data, unless the disk is a copy of the other node's.
+        let is_own = super::log::node_of(me.data.mid) == n;
+        cib.own_identity = (me.cib.recorded[n] && is_own)
+            .then(|| Identity { cluster_id: me.data.cluster.into(), member_id: me.data.mid.into() });
+    }
+    sim.mutant.blind(&mut evidence, &Progress::default());
+    evidence
+}
+
+fn plan(sim: &Sim, world: &World, n: usize) -> Plan {
+    decide::decide(Request::LoneBoot, &evidence(sim, world, n), &Progress::default()).plan
+}
+
+/// Whether the process runs: it ends once there is quorum, and Pacemaker's end ends it.
+fn runs(sim: &Sim, world: &World, n: usize) -> bool {
+    let node = &world.nodes[n];
+    sim.bounds.lone_boot && node.on && node.stack == Stack::Up && !node.quorum
+}
+
+/// The peer of `n` has been off for as long as the parameter asks; false where nothing waits for that.
+pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bool {
+    let waits = |plan: &Plan| matches!(plan.because, Reason::LoneBoot { step: LoneBootStep::Waits { .. }, .. });
+    let is_over = runs(sim, world, n) && world.lone[n] == Lone::Looks && waits(&plan(sim, world, n));
+    if is_over {
+        world.lone[n] = Lone::OffForLong;
+    }
+    is_over
+}
+
+/// The process on `n` looks, and decides.
+pub(in crate::sim) fn look(sim: &mut Sim, world: &mut World, n: usize) -> bool {
+    if !runs(sim, world, n) || is_pending(world.lone[n]) {
+        return false;
+    }
+    let Plan { effects, because, .. } = plan(sim, world, n);
+    sim.said.id(Some(because));
+    let next = match effects.first() {
+        // No decision of the model reads the announcement but the next one of this process.
+        Some(Effect::AnnounceLoneBoot(_)) => Lone::Announced,
+        Some(Effect::HoldPeerOff(_)) => Lone::Holds,
+        Some(Effect::CancelWaitForAll) => Lone::Ends,
+        _ => return false,
+    };
+    std::mem::replace(&mut world.lone[n], next) != next
+}
+
+fn is_pending(lone: Lone) -> bool {
+    matches!(lone, Lone::Holds | Lone::Ends)
+}
+
+/// What was decided on `n` is done.
+pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
+    if !runs(sim, world, n) {
+        return Ok(false);
+    }
+    match world.lone[n] {
+        Lone::Holds => hold_off(sim, world, n)?,
+        Lone::Ends => end_the_wait(sim, world, n)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The effect asks the BMC once more. A peer that was switched on meanwhile is not switched off, and the count begins anew.
+fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    let bmc = evidence(sim, world, n).lone_boot.and_then(|lone_boot| lone_boot.peer_bmc.known().cloned());
+    let is_off = |bmc: PeerBmc| matches!(bmc.power, Power::Off { .. }) && bmc.found == bmc.by_device;
+    if !bmc.is_some_and(is_off) && sim.mutant != Mutant::OneLookIsEnough {
+        world.lone[n] = Lone::Looks;
+        return Ok(());
+    }
+    if sim.judges() && world.nodes[1 - n].on {
+        return Err(Violation::new(format!("{} boots alone and switches {} off, which is on", NAMES[n], NAMES[1 - n])));
+    }
+    pacemaker::confirm_down(world, n);
+    world.lone[n] = Lone::HeldOff;
+    Ok(())
+}
+
+/// Asserts that the data of a node that gets quorum alone has all that was acknowledged. Where a word makes a history of its own on the other
+/// node, and this one could not learn of it, the two meet later.
+fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
+    let missing = world.acked & !world.given_up & !world.nodes[n].data.newest(&sim.logs).writes;
+    let is_unheard = world.unheard & (1 << n) != 0;
+    if sim.judges() && missing != 0 && !is_unheard {
+        return Err(Violation::new(format!("{} boots alone, and its data lacks an acknowledged write", NAMES[n])));
+    }
+    world.nodes[n].quorum = true;
+    world.lone[n] = Lone::Looks;
+    Ok(())
+}
+
+/// Ends the row of answers Off, where the next one would be another: a machine takes longer to do anything than these questions are apart.
+/// What was decided is still done, unless the machine or its Pacemaker is gone.
+pub(in crate::sim) fn settle(sim: &Sim, world: &mut World) {
+    if !sim.bounds.lone_boot {
+        return;
+    }
+    for n in 0..2 {
+        let is_off = world.bmc[1 - n] == Bmc::Honest && !world.nodes[1 - n].on;
+        // Power that a broken rule takes for Off ends no row either.
+        let is_believed = is_taken_for_off(sim, world, n);
+        if !runs(sim, world, n) || !is_off && !is_believed && !is_pending(world.lone[n]) {
+            world.lone[n] = Lone::Looks;
+        }
+    }
+}
+
+fn is_taken_for_off(sim: &Sim, world: &World, n: usize) -> bool {
+    match sim.mutant {
+        Mutant::OneLookIsEnough | Mutant::OnIsOff => world.bmc[1 - n] == Bmc::Honest,
+        Mutant::SilenceIsOff => world.bmc[1 - n] == Bmc::Silent,
+        Mutant::AnothersOffCounts => world.bmc[1 - n] == Bmc::Anothers,
+        _ => false,
+    }
+}
+
+/// Writes what the leader finds about two voters.
+pub(super) fn say(cib: &mut Cib, is_redundant: bool) {
+    cib.said = if is_redundant { Said::Redundant } else { Said::Alone };
+}
