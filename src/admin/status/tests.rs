@@ -78,6 +78,7 @@ fn the_exit_code_is_the_verdicts() {
         ("bmc-says-off", Exit::Degraded),
         ("password-copies", Exit::Degraded),
         ("password-staged", Exit::Done),
+        ("fencing-secret-differs", Exit::Degraded),
         ("pacemaker-stopped-here", Exit::Degraded),
         ("pacemaker-starting", Exit::Degraded),
         ("peer-unclean", Exit::Worst),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::secrets;
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::base::Fact;
@@ -56,6 +57,7 @@ pub fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(),
     let mut cluster = cluster::look(programs, resource, &Limits::patient());
     let mut own = cluster::take_own(&mut cluster);
     copies::take_own(&mut cluster);
+    secrets::compare(programs, &mut cluster);
     if let Some(Fact::Known(collected)) = cluster.collected.get(&cluster.here) {
         own.clone_from(collected);
     }

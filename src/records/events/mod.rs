@@ -145,6 +145,8 @@ pub mod reason {
     /// A history was given up for the other node's, and is kept: its writes may exist nowhere else.
     pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
+    /// A fence device and OpenShift's Secret of its node differ.
+    pub const SECRET_DIFFERS: &str = "FencingSecretDiffers";
     /// The oldest of what waited for a recipient that was down for long.
     pub const LOST: &str = "TandemEventsLost";
     /// `tandem events test`.
@@ -175,6 +177,7 @@ pub mod reason {
         GIVEN_UP,
         HISTORY_GIVEN_UP,
         CERTIFICATE,
+        SECRET_DIFFERS,
         LOST,
         TEST,
     ];
