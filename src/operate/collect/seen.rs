@@ -33,6 +33,11 @@ impl CollectSeen {
         Self { health: health::assess(&cluster), conditions, pacemakercluster, cluster }
     }
 
+    /// Returns the object of what was seen, after `before`.
+    pub(super) fn object(&self, before: &PacemakerCluster) -> PacemakerCluster {
+        pacemaker_cluster::render(&self.conditions, self.cluster.at, Some(before))
+    }
+
     /// How the cluster is, in one word.
     pub fn verdict(&self) -> String {
         let word = serde_json::to_value(self.health.verdict).unwrap_or_default();
