@@ -112,7 +112,7 @@ impl Pair {
     /// Returns the check, where its selector matches a node of the pair, or its Machine.
     fn selected(&self, kind: Kind, check: &Value) -> Option<Remediation> {
         let selector = check.pointer("/spec/selector");
-        let object = |known: &'_ Known| match kind {
+        let object = |known: &Known| match kind {
             Kind::MachineHealthCheck => known.machine.clone(),
             _ => known.node.clone(),
         };

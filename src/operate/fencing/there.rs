@@ -53,7 +53,7 @@ impl There<'_> {
     pub fn fence(&self, here: &str, timeout: Duration) -> Result<(), Failure> {
         let timeout = format!("{}s", timeout.as_secs());
         let words = ["fencing", "test", here, "--confirm", here, "--timeout", &timeout, "--in-unit"];
-        self.again(|| self.run(&words)).map(drop)
+        Self::again(|| self.run(&words)).map(drop)
     }
 
     /// Waits for the record of a test of `here` that is not `before`. Where that test does its work, this node ends first.
@@ -79,7 +79,7 @@ impl There<'_> {
     }
 
     /// Repeats what fails because the other node has only just booted.
-    fn again<T>(&self, mut ask: impl FnMut() -> Result<T, Unreached>) -> Result<T, Failure> {
+    fn again<T>(mut ask: impl FnMut() -> Result<T, Unreached>) -> Result<T, Failure> {
         let end = Deadline::after(RETURN);
         loop {
             match ask() {
