@@ -17,7 +17,7 @@ use tandem::decide::evidence::{
     BootState, Cause, Confirmation, DataDir, DataEnd, DataOwner, DurableState, HandOver, History, Lineage, LogPosition,
     PublishedState, Reached, Redundancy, RunningVoter, ThirdVoter,
 };
-use tandem::operate::cluster::{Certificate, Collected, MovedAside};
+use tandem::operate::cluster::{Certificate, Collected, MovedAside, SecretSeen};
 use tandem::operate::events::deliver::Cursor;
 use tandem::records::events::{Details, Event, Type};
 use tandem::records::kept_history::KeptHistory;
@@ -210,8 +210,12 @@ fn what_a_node_knows_of_its_own_machine() {
         enabled: BTreeMap::from([("corosync".to_owned(), true)]),
         passwords: BTreeMap::from([("fence-node2".to_owned(), vec!["0f0e0d0c0b0a09080706050403020100".to_owned()])]),
         routes: pairs("10.98.0.102", "eth1"),
+        secrets: BTreeMap::new(),
     };
     holds("collected.json", &collected);
+    let differs = SecretSeen { at: 1_795_443_600, differs: vec!["password".to_owned()], looks: 2 };
+    let with_secrets = Collected { secrets: BTreeMap::from([("fence-node2".to_owned(), differs)]), ..collected };
+    holds("collected-secrets.json", &with_secrets);
     // This is the minimum that the first version wrote.
     reads("collected-least.json", &Collected { at: 1_795_443_719, tandem: "0.1.0".to_owned(), ..Collected::default() });
 }

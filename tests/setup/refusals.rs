@@ -343,7 +343,11 @@ fn a_race_takes_the_place_of_the_delays() {
     assert!(of("node1").contains(own), "{}", of("node1"));
     let pinned = "race_with=10.98.0.101,systems_uri=/redfish/v1/Systems/1,fingerprint=AB:CD,fingerprint=EF:01,\
                   password_file=/etc/tandem/other";
-    assert!(of("node2").contains(pinned) && of("node2").ends_with("race_preferred=node1"), "{}", of("node2"));
+    assert!(
+        of("node2").contains(pinned) && of("node2").ends_with("race_preferred=node1 race_delay=10"),
+        "{}",
+        of("node2")
+    );
 }
 
 #[test]

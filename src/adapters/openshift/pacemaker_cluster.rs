@@ -1,4 +1,4 @@
-//! OpenShift's object `cluster` of kind `PacemakerCluster`: who wrote its status last, and another status for it.
+//! OpenShift's object `cluster` of kind `PacemakerCluster`: when its status was written last, and another status for it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -38,7 +38,7 @@ impl Object {
         &self.value
     }
 
-    /// Returns when its status was written last, as it says; `None` where it has no status yet.
+    /// Returns when its status was written last by its own word; `None` where it has no status yet.
     pub fn last_updated(&self) -> Option<&str> {
         self.value.pointer("/status/lastUpdated").and_then(Value::as_str)
     }

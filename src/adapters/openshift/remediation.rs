@@ -1,4 +1,4 @@
-//! Operators that reset a machine whose Node is not healthy, beside Pacemaker: node health checks and machine health checks that select a
+//! Operators that reset a machine when its Node is not healthy, next to Pacemaker: node health checks and machine health checks that select a
 //! node of the pair, and remediations that are under way.
 
 pub mod selector;
@@ -59,7 +59,7 @@ pub struct Remediation {
     pub is_paused: bool,
 }
 
-/// Returns what resets `nodes` beside Pacemaker, or may; absent where there is no OpenShift.
+/// Returns what resets `nodes` next to Pacemaker, or may; absent where there is no OpenShift.
 pub fn of(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Fact<Vec<Remediation>> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -112,7 +112,7 @@ impl Pair {
     /// Returns the check, where its selector matches a node of the pair, or its Machine.
     fn selected(&self, kind: Kind, check: &Value) -> Option<Remediation> {
         let selector = check.pointer("/spec/selector");
-        let object = |known: &'_ Known| match kind {
+        let object = |known: &Known| match kind {
             Kind::MachineHealthCheck => known.machine.clone(),
             _ => known.node.clone(),
         };

@@ -59,14 +59,33 @@ pub fn credentials(kubeconfig: &Path, node: &str, patience: Duration) -> Result<
             "the Secret {name} in openshift-etcd is of no use: {why}: see 'oc --namespace openshift-etcd get secrets'"
         )
     };
-    let asked = connect(kubeconfig, patience).and_then(|(agent, access)| {
-        if let Some(text) = body(&agent, &access, &find::named(node))? {
-            return Ok(Some(text));
-        }
-        find::search(&agent, &access, node, None)?.map_or(Ok(None), |path| body(&agent, &access, &path))
-    });
-    let text = asked.map_err(complete)?.ok_or_else(|| complete("there is none".to_owned()))?;
+    let text = secret(kubeconfig, (node, None), patience).map_err(complete)?;
+    let text = text.ok_or_else(|| complete("there is none".to_owned()))?;
     read(&text).map_err(complete)
+}
+
+/// Reads the Secret of `node` with its BMC at `host`; absent where there is no OpenShift, or no such Secret of any node.
+pub fn secret_of(kubeconfig: &Path, (node, host): (&str, Option<&str>), patience: Duration) -> Fact<Credentials> {
+    if !kubeconfig.exists() {
+        return Fact::Absent;
+    }
+    match secret(kubeconfig, (node, host), patience).and_then(|text| text.map(|text| read(&text)).transpose()) {
+        Ok(Some(credentials)) => Fact::Known(credentials),
+        Ok(None) => Fact::Absent,
+        Err(why) => Fact::Unknown(why),
+    }
+}
+
+fn secret(
+    kubeconfig: &Path,
+    (node, host): (&str, Option<&str>),
+    patience: Duration,
+) -> Result<Option<Zeroizing<String>>, String> {
+    let (agent, access) = connect(kubeconfig, patience)?;
+    if let Some(text) = body(&agent, &access, &find::named(node))? {
+        return Ok(Some(text));
+    }
+    find::search(&agent, &access, node, host)?.map_or(Ok(None), |path| body(&agent, &access, &path))
 }
 
 #[derive(Deserialize)]
@@ -134,6 +153,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::adapters::kubernetes::kubeconfig::for_server;
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
 
     fn secret(pairs: &[(&str, &str)]) -> String {
         let encode = |value: &str| base64::engine::general_purpose::STANDARD.encode(value);
@@ -158,6 +179,25 @@ mod tests {
         assert_eq!(options.join(" "), expected);
         assert_eq!(read.password.as_str(), "hunter=2 & more");
         assert!(!format!("{read:?}").contains("hunter"));
+    }
+
+    #[test]
+    fn the_secret_of_a_node_is_read_and_none_is_no_failure() {
+        let (dir, api) = (tempfile::tempdir().unwrap(), FakeApi::start(true));
+        let kubeconfig = for_server(&dir, &api.server);
+        let ask = |node: &str| secret_of(&kubeconfig, (node, None), Duration::from_secs(5));
+        assert!(ask("node1").is_absent());
+        let object: Value = serde_json::from_str(&secret(&GOOD)).unwrap();
+        api.make(&format!("{SECRETS}fencing-credentials-node1"), object);
+        let Fact::Known(read) = ask("node1") else { panic!() };
+        assert_eq!(read.password.as_str(), "hunter=2 & more");
+        assert!(
+            matches!(ask("node2"), Fact::Unknown(_)),
+            "another node has one, and which is this node's is not known"
+        );
+        api.fail(1, "503 Service Unavailable");
+        assert!(matches!(ask("node1"), Fact::Unknown(_)));
+        assert!(secret_of(Path::new("/nonexistent"), ("node1", None), Duration::from_secs(1)).is_absent());
     }
 
     #[test]

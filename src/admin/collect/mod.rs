@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::report::{Form, Report};
 use crate::adapters::command::Programs;
 use crate::operate;
+use crate::operate::collect::openshift;
 use crate::operate::collect::seen::{self, CollectSeen};
 pub(super) use crate::operate::collect::status::PATH as KEPT;
 use crate::operate::collect::{passwords, status};
@@ -26,8 +27,16 @@ does not keep the rest from being done. tandem-collect.timer starts it every 30 
 
   systemctl enable --now tandem-collect.timer
 
-With --json: status and metrics are the files that were written, recipients are told of as by 'tandem events test', and problems
-are sentences on what could not be done.";
+With --pacemakercluster the collector of the designated controller also writes the status of OpenShift's object 'cluster' of kind PacemakerCluster.
+It leaves the object alone while another writer's lastUpdated is younger than two minutes. A drop-in has the timer do so
+('systemctl edit tandem-collect.service'):
+
+  [Service]
+  ExecStart=
+  ExecStart=/usr/sbin/tandem collect --pacemakercluster
+
+With --json: status and metrics are the files that were written, recipients are told of as by 'tandem events test', pacemakercluster
+is the lastUpdated that was written, or null, and problems are sentences on what could not be done.";
 
 /// Looks at the cluster once, and keeps what was seen for others
 #[derive(Args)]
@@ -39,6 +48,9 @@ pub(super) struct Arguments {
     /// The resource, where the cluster has several
     #[arg(long, value_name = "ID")]
     resource: Option<String>,
+    /// Also writes the status of OpenShift's PacemakerCluster, on the designated controller
+    #[arg(long)]
+    pacemakercluster: bool,
     #[command(flatten)]
     pub form: Form,
 }
@@ -49,6 +61,7 @@ pub(super) struct Collected {
     status: Option<PathBuf>,
     metrics: Option<PathBuf>,
     recipients: Vec<Outcome>,
+    pacemakercluster: Option<String>,
     problems: Vec<String>,
     /// A sentence on this machine.
     #[serde(skip)]
@@ -92,8 +105,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     for event in events {
         done.noted(append(&places.events, event, Repeat::Never));
     }
+    let last = before.as_ref().and_then(|before| before.written.as_deref());
+    if arguments.pacemakercluster
+        && let Some(openshift::Outcome::Written(at)) = done.noted(openshift::write(&seen, last))
+    {
+        done.pacemakercluster = Some(at);
+    }
     // After the events: what was not told is told by the next look.
-    let written = done.noted(status::write(path, &seen));
+    let last = done.pacemakercluster.clone().or_else(|| last.map(str::to_owned));
+    let written = done.noted(status::write(path, &seen, last.as_deref()));
     done.status = written.map(|()| path.to_owned());
     let counts = done.noted(deliver::count(&places)).unwrap_or_default();
     let metrics = done.noted(seen.tell_prometheus(counts, arguments.textfile.as_deref()));
@@ -153,6 +173,7 @@ mod tests {
             status: Some(status::PATH.into()),
             metrics: Some("/var/lib/node_exporter/textfile_collector/tandem.prom".into()),
             recipients: vec![outcome("journal", 2), outcome("file:/var/log/tandem-events", 0)],
+            pacemakercluster: Some("2026-11-23T07:06:41Z".to_owned()),
             problems: vec!["/var/lib/tandem/status.json: No space left on device (os error 28)".to_owned()],
             note: None,
         };

@@ -27,6 +27,9 @@ Nothing is stored before the BMC has accepted it from here and has shown the nod
 So stage it on both nodes, change it at the BMC, and type the command without a password on both: whichever line is valid then
 stays. The collector does that by itself, too. --change-at-bmc does all of it. Without --ssh it says what to type on the other node.
 
+--from-secret takes what OpenShift's Secret fencing-credentials-NODE has and the device has not: address, user and password. It is proven first as
+any other value.
+
 Without an option that names something new it asks for a new password, or, where the file has two lines, sees which is valid.
 
 Exit codes: 0 done; 1 refused, nothing was changed, or as it says; 3 done here, and something is left to be done: the other node's
@@ -74,6 +77,9 @@ pub(in crate::admin) struct Arguments {
     /// Sets the new password at the BMC, too
     #[arg(long, conflicts_with_all = ["username", "ip", "systems_uri", "ssl_fingerprint"])]
     change_at_bmc: bool,
+    /// Takes address, user and password from OpenShift's Secret of the node
+    #[arg(long, conflicts_with_all = ["password_file", "password_stdin", "username", "ip", "systems_uri", "ssl_fingerprint", "stage", "change_at_bmc"])]
+    from_secret: bool,
     /// Does the same on the other node, through ssh
     #[arg(long, value_name = "[USER@]HOST", value_parser = host)]
     ssh: Option<String>,
@@ -100,6 +106,7 @@ impl Arguments {
             ssl_fingerprint: self.ssl_fingerprint.clone(),
             stage: self.stage,
             change_at_bmc: self.change_at_bmc,
+            from_secret: self.from_secret,
             ssh: self.ssh.clone(),
             timeout: self.timeout,
             resource: self.resource.id().map(str::to_owned),

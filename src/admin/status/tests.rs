@@ -79,6 +79,7 @@ fn the_exit_code_is_the_verdicts() {
         ("password-copies", Exit::Degraded),
         ("lone-boot-not-enabled", Exit::Degraded),
         ("password-staged", Exit::Done),
+        ("fencing-secret-differs", Exit::Degraded),
         ("pacemaker-stopped-here", Exit::Degraded),
         ("pacemaker-starting", Exit::Degraded),
         ("peer-unclean", Exit::Worst),

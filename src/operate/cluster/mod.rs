@@ -161,6 +161,29 @@ pub struct Collected {
     pub passwords: BTreeMap<String, Vec<String>>,
     /// The interface over which the kernel reaches an address: each BMC's and the peer's.
     pub routes: BTreeMap<String, String>,
+    /// Of each fence device what differs from OpenShift's Secret of its node, where there is one.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub secrets: BTreeMap<String, SecretSeen>,
+}
+
+/// How a fence device compares with OpenShift's Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SecretSeen {
+    /// When they were compared, in seconds since 1970.
+    pub at: u64,
+    /// What differs: `address`, `user`, `password`. None of their values is here.
+    pub differs: Vec<String>,
+    /// How many comparisons in a row came to a difference.
+    pub looks: u64,
+}
+
+impl SecretSeen {
+    /// Returns what differs, where two comparisons in a row have shown that anything does: the Secret and the device may be changed one after the
+    /// other.
+    pub fn difference(&self) -> Option<String> {
+        (self.looks >= 2 && !self.differs.is_empty()).then(|| self.differs.join(" and "))
+    }
 }
 
 /// A certificate of this node's.

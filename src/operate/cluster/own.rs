@@ -35,7 +35,10 @@ const JOIN_FILES_LAST: u64 = 24 * 3_600;
 
 /// Puts this node's facts of now in the place of what it published last, and answers them.
 pub fn take_own(cluster: &mut Cluster) -> Collected {
-    let own = collect(cluster);
+    let before = cluster.collected.get(&cluster.here).and_then(Fact::known);
+    // Compared every few minutes alone.
+    let secrets = before.map(|before| before.secrets.clone()).unwrap_or_default();
+    let own = Collected { secrets, ..collect(cluster) };
     // Where nobody could say what the cluster calls this node, they have no place.
     if !cluster.here.is_empty() {
         cluster.collected.insert(cluster.here.clone(), Fact::Known(own.clone()));
@@ -63,6 +66,7 @@ fn collect(cluster: &Cluster) -> Collected {
         routes: routes(configuration, here.as_ref(), &cluster.here),
         // Whoever may read the files adds what is in them.
         passwords: BTreeMap::new(),
+        secrets: BTreeMap::new(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::secrets;
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
 use crate::base::Fact;
@@ -32,6 +33,11 @@ impl CollectSeen {
         Self { health: health::assess(&cluster), conditions, pacemakercluster, cluster }
     }
 
+    /// Returns the object of what was seen, after `before`.
+    pub(super) fn object(&self, before: &PacemakerCluster) -> PacemakerCluster {
+        pacemaker_cluster::render(&self.conditions, self.cluster.at, Some(before))
+    }
+
     /// How the cluster is, in one word.
     pub fn verdict(&self) -> String {
         let word = serde_json::to_value(self.health.verdict).unwrap_or_default();
@@ -56,6 +62,7 @@ pub fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(),
     let mut cluster = cluster::look(programs, resource, &Limits::patient());
     let mut own = cluster::take_own(&mut cluster);
     copies::take_own(&mut cluster);
+    secrets::compare(programs, &mut cluster);
     if let Some(Fact::Known(collected)) = cluster.collected.get(&cluster.here) {
         own.clone_from(collected);
     }

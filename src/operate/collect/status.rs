@@ -24,6 +24,9 @@ struct Status<'a> {
     cluster: &'a Cluster,
     health: &'a Health,
     pacemakercluster: &'a PacemakerCluster,
+    /// The `lastUpdated` that this node has written to OpenShift's object last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<&'a str>,
 }
 
 /// What the next look needs of it.
@@ -33,6 +36,7 @@ pub struct Before {
     pub cluster: Cluster,
     pub health: Judged,
     pub pacemakercluster: Option<PacemakerCluster>,
+    pub written: Option<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,10 +52,16 @@ pub fn read(path: &Path) -> Option<Before> {
 }
 
 /// Replaces it whole, for root's eyes.
-pub fn write(path: &Path, seen: &CollectSeen) -> io::Result<()> {
+pub fn write(path: &Path, seen: &CollectSeen, written: Option<&str>) -> io::Result<()> {
     let CollectSeen { cluster, health, pacemakercluster, .. } = seen;
-    let text =
-        serde_json::to_vec_pretty(&Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster })?;
+    let text = serde_json::to_vec_pretty(&Status {
+        format: FORMAT,
+        at: cluster.at,
+        cluster,
+        health,
+        pacemakercluster,
+        written,
+    })?;
     state_file::replace(path, &text, 0o600)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
@@ -68,13 +78,14 @@ mod tests {
         let path = dir.path().join("status.json");
         assert!(read(&path).is_none());
         let cluster = Cluster { at: 1_795_442_801, here: "node1".to_owned(), ..Cluster::default() };
-        write(&path, &CollectSeen::of(cluster, None)).unwrap();
+        write(&path, &CollectSeen::of(cluster, None), Some("2026-11-23T07:06:41Z")).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let before = read(&path).unwrap();
         assert_eq!(
             (before.cluster.at, before.cluster.here.as_str(), before.health.verdict.as_str()),
             (1_795_442_801, "node1", "unknown")
         );
+        assert_eq!(before.written.as_deref(), Some("2026-11-23T07:06:41Z"));
         std::fs::write(&path, "{").unwrap();
         assert!(read(&path).is_none());
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::adapters::pacemaker::seen::{Instance, Node, Pacemaker};
 use crate::operate::cluster::Cluster;
+use crate::operate::health::secret_differs;
 use crate::records::events::{Event, Type, reason};
 
 /// A status is stale when it is older than this, in seconds.
@@ -24,6 +25,7 @@ pub fn changes(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     if pacemaker.dc.as_deref() == Some(now.here.as_str()) {
         events.extend(maintenance(now, last, pacemaker));
         events.extend(stale(before, now, pacemaker));
+        events.extend(secrets(before, now));
     }
     if let Some(node) = node_of(pacemaker, &now.here) {
         let was = last.and_then(|last| node_of(last, &now.here));
@@ -77,6 +79,24 @@ fn stale(before: Option<&Cluster>, now: &Cluster, pacemaker: &Pacemaker) -> Vec<
             told(now, Type::Error, reason::STATUS_STALE, &node.name, message)
         })
         .collect()
+}
+
+/// A fence device differs from OpenShift's Secret.
+fn secrets(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
+    let devices = now.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
+    let new = devices.iter().filter_map(|device| {
+        let (id, target) = (&device.resource.id, device.targets.first()?);
+        let differs = secret_differs(now, id)?;
+        let was = before.and_then(|before| secret_differs(before, id));
+        if was.is_some() {
+            return None;
+        }
+        let message = format!(
+            "fencing-secret-differs: OpenShift's Secret has another {differs} than {id}: type 'tandem fencing update {target} --from-secret'"
+        );
+        Some(told(now, Type::Warning, reason::SECRET_DIFFERS, target, message))
+    });
+    new.collect()
 }
 
 fn unhealthy(now: &Cluster, was: Option<&Node>, node: &Node) -> Vec<Event> {

@@ -53,7 +53,7 @@ impl There<'_> {
     pub fn fence(&self, here: &str, timeout: Duration) -> Result<(), Failure> {
         let timeout = format!("{}s", timeout.as_secs());
         let words = ["fencing", "test", here, "--confirm", here, "--timeout", &timeout, "--in-unit"];
-        self.again(|| self.run(&words)).map(drop)
+        Self::again(|| self.run(&words)).map(drop)
     }
 
     /// Waits for the record of a test of `here` that is not `before`. Where that test does its work, this node ends first.
@@ -79,7 +79,7 @@ impl There<'_> {
     }
 
     /// Repeats what fails because the other node has only just booted.
-    fn again<T>(&self, mut ask: impl FnMut() -> Result<T, Unreached>) -> Result<T, Failure> {
+    fn again<T>(mut ask: impl FnMut() -> Result<T, Unreached>) -> Result<T, Failure> {
         let end = Deadline::after(RETURN);
         loop {
             match ask() {
@@ -132,8 +132,7 @@ impl From<Unreached> for Failure {
 pub fn in_a_unit(programs: &Programs, node: &str, timeout: Duration, resource: Option<&str>) -> Result<(), Failure> {
     let timeout = format!("{}s", timeout.as_secs());
     let unit = format!("--unit={UNIT}");
-    let about = format!("--description=Test of the fencing of {node}");
-    let mut words = vec!["--quiet", "--collect", &unit, &about, "--", ssh::PROGRAM];
+    let mut words = vec!["--quiet", "--collect", &unit, "--", ssh::PROGRAM];
     words.extend(["fencing", "test", node, "--confirm", node, "--timeout", &timeout]);
     words.extend(resource.map(|id| ["--resource", id]).into_iter().flatten());
     let output = programs.run("systemd-run", &words, PATIENCE).map_err(|error| Failure(error.to_string()))?;
@@ -205,7 +204,7 @@ mod tests {
         };
         answer("answer0", "old");
         answer("answer1", "old");
-        // The third one finds nobody there.
+        // The third one does not get there.
         answer("answer3", "new");
         let before = there(&programs).halves().unwrap();
         let after = there(&programs).outcome("node1", &before).unwrap();

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 pub use bmc::checked;
 pub use may_stop::{change_under_way, outlook, third_voter, voters_published, without_change};
+pub(in crate::operate) use passwords::secret_differs;
 pub(in crate::operate) use problems::NEARLY_FULL;
 pub use problems::{IDS, primary, two_histories};
 pub use verdict::assess;

@@ -35,6 +35,12 @@ pub(super) fn copies(cluster: &Cluster, nodes: &[String], device: &FenceDevice) 
     copies.iter().any(|(_, lines)| lines.len() > 1).then_some(Copies::Staged)
 }
 
+/// Returns what differs between the fence device `id` and OpenShift's Secret, as the collector knows that looked last.
+pub(in crate::operate) fn secret_differs(cluster: &Cluster, id: &str) -> Option<String> {
+    let known = cluster.collected.values().filter_map(Fact::known);
+    known.filter_map(|collected| collected.secrets.get(id)).max_by_key(|seen| seen.at)?.difference()
+}
+
 /// That `node` has not heard of the change that `with` has.
 pub(super) fn differ(device: &FenceDevice, node: &str, with: &str) -> String {
     format!("{}: the password file of {node} has other passwords than that of {with}", device.resource.id)

@@ -148,6 +148,8 @@ pub mod reason {
     /// A history was given up for the other node's, and is kept, because its writes may exist nowhere else.
     pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
+    /// A fence device and OpenShift's Secret of its node differ.
+    pub const SECRET_DIFFERS: &str = "FencingSecretDiffers";
     /// The oldest waiting events were dropped, because a recipient was down for long.
     pub const LOST: &str = "TandemEventsLost";
     /// The event of `tandem events test`.
@@ -178,6 +180,7 @@ pub mod reason {
         GIVEN_UP,
         HISTORY_GIVEN_UP,
         CERTIFICATE,
+        SECRET_DIFFERS,
         LOST,
         TEST,
     ];

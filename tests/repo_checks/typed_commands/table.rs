@@ -77,6 +77,7 @@ pub(super) const ROWS: &[(&str, Typed)] = &[
     ("tandem etcdctl member remove {}", By("typed_commands")),
     ("tandem explain", SHOWS),
     ("tandem fencing check {}", SHOWS),
+    ("tandem fencing update {} --from-secret", No("the lab's API has no Secrets of BMCs")),
     ("tandem fencing update {}", No("it asks for a password; fencing_update types it with one")),
     ("tandem member add NAME=ADDRESS --fence ip=ADDRESS --fence username=NAME --fence password_file=FILE", No(CHOOSES)),
     ("tandem member list", SHOWS),

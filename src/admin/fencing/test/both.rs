@@ -50,7 +50,7 @@ fn second(
     redundant: impl FnOnce() -> Result<(), Vec<String>>,
     fence: impl FnOnce() -> Result<Halves, Failure>,
 ) -> Option<Result<Halves, Failure>> {
-    (first == Exit::Done).then(|| redundant().map_err(not_redundant).and_then(|()| fence()))
+    (first == Exit::Done).then(|| redundant().map_err(|why| not_redundant(&why)).and_then(|()| fence()))
 }
 
 /// Returns the other node of a cluster of two.
@@ -72,7 +72,7 @@ fn without_ssh(here: &str, other: &str) -> Failure {
     ))
 }
 
-fn not_redundant(why: Vec<String>) -> Failure {
+fn not_redundant(why: &[String]) -> Failure {
     Failure(format!(
         "the second half was not begun, because 'tandem status' does not report redundant: {}",
         why.join("; ")

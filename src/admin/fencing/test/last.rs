@@ -60,14 +60,19 @@ impl Report for Shown {
         let known: Vec<(&str, Phases)> =
             halves.iter().filter_map(|half| Some((half.node.as_str(), half.test.as_ref()?.seconds))).collect();
         if !known.is_empty() {
-            let names: String = known.iter().map(|(node, _)| format!(" {node:>12}")).collect();
-            let _ = writeln!(text, "\n{:<26}{names}", "seconds");
-            for (at, (name, _)) in Phases::default().rows().into_iter().enumerate() {
-                let time = |phases: &Phases| phases.rows().get(at).and_then(|(_, time)| *time);
-                let shown = |phases| time(phases).map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
-                let times: String = known.iter().map(|(_, phases)| format!(" {:>12}", shown(phases))).collect();
-                let _ = writeln!(text, "{name:<26}{times}");
+            let _ = write!(text, "\n{:<26}", "seconds");
+            for (node, _) in &known {
+                let _ = write!(text, " {node:>12}");
             }
+            for (at, (name, _)) in Phases::default().rows().into_iter().enumerate() {
+                let _ = write!(text, "\n{name:<26}");
+                for (_, phases) in &known {
+                    let time = phases.rows().get(at).and_then(|(_, time)| *time);
+                    let time = time.map_or_else(|| "-".to_owned(), |time| format!("{time:.1}"));
+                    let _ = write!(text, " {time:>12}");
+                }
+            }
+            text.push('\n');
         }
         if let Some(next) = &self.next {
             let _ = write!(text, "\nnow {next}");

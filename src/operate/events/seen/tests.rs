@@ -1,8 +1,9 @@
 //! Two observations of a cluster, and the events between them.
 
 use super::*;
+use crate::adapters::pacemaker::seen::{Configuration, FenceDevice, Resource};
 use crate::base::Fact;
-use crate::operate::cluster::{Certificate, Collected};
+use crate::operate::cluster::{Certificate, Collected, SecretSeen};
 
 const NOW: u64 = 1_800_000_000;
 
@@ -82,6 +83,33 @@ fn a_collector_that_stands_still_is_told_of_by_the_other_one() {
     assert_eq!(reasons(&stale, &stale), Vec::<String>::new());
     stale.collected.insert("node2".to_owned(), Fact::Absent);
     assert_eq!(reasons(&fresh, &stale), Vec::<String>::new(), "nobody enabled it there");
+}
+
+#[test]
+fn a_device_that_differs_from_its_secret_is_told_of_once_and_by_the_controller() {
+    let with = |looks: u64| {
+        let mut cluster = cluster(NOW, |_| {});
+        let device = FenceDevice {
+            resource: Resource { id: "fence-node2".to_owned(), ..Resource::default() },
+            targets: vec!["node2".to_owned()],
+            ..FenceDevice::default()
+        };
+        cluster.configuration = Fact::Known(Configuration { fence_devices: vec![device], ..Configuration::default() });
+        let differs = SecretSeen { at: NOW, differs: vec!["password".to_owned()], looks };
+        let secrets = [("fence-node2".to_owned(), differs)].into();
+        cluster
+            .collected
+            .insert("node1".to_owned(), Fact::Known(Collected { at: NOW, secrets, ..Collected::default() }));
+        cluster
+    };
+    assert_eq!(reasons(&with(0), &with(1)), Vec::<String>::new(), "it may be under way");
+    assert_eq!(reasons(&with(1), &with(2)), ["FencingSecretDiffers node2"]);
+    assert_eq!(reasons(&with(2), &with(3)), Vec::<String>::new(), "told once");
+    let mut elsewhere = with(2);
+    if let Fact::Known(pacemaker) = &mut elsewhere.pacemaker {
+        pacemaker.dc = Some("node2".to_owned());
+    }
+    assert_eq!(reasons(&with(1), &elsewhere), Vec::<String>::new());
 }
 
 #[test]

@@ -5,13 +5,15 @@ use std::path::PathBuf;
 use zeroize::Zeroizing;
 
 use crate::adapters::command::Programs;
-use crate::adapters::pacemaker::fence_options;
+use crate::adapters::pacemaker::Error;
+use crate::adapters::pacemaker::fence_options::{self, Devices};
 use crate::adapters::pacemaker::fence_update::old_name;
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::fencing::with_node;
 use crate::operate::health::fencing::is_ours;
+use crate::os::secret::Secret;
 
 /// A fence device of ours that fences one node.
 pub(super) struct Device {
@@ -30,6 +32,18 @@ const PASSWORDS: [&str; 5] = ["password", "passwd", "password_file", "password_s
 const TOGETHER: [(&str, &str, &str); 1] = [("ssl_fingerprint", "ssl_insecure", "0")];
 
 impl Device {
+    /// Reads what the device `chosen` of `node` has.
+    pub(super) fn read(options: &Devices, chosen: &FenceDevice, node: &str) -> Result<Self, Error> {
+        let id = chosen.resource.id.clone();
+        Ok(Self {
+            options: options.lines_of(&id)?,
+            plug: chosen.plugs.get(node).cloned(),
+            password_file: chosen.resource.parameters.get("password_file").map(PathBuf::from),
+            node: node.to_owned(),
+            id,
+        })
+    }
+
     /// The options with other values for some of them, and another password; what they have where there is no other.
     pub(super) fn options(&self, values: &[(&str, &str)], password: Option<&[u8]>) -> Zeroizing<Vec<u8>> {
         let mut lines = Zeroizing::new(Vec::with_capacity(self.options.len() * 2 + 64 * 1024));
@@ -63,6 +77,12 @@ impl Device {
         let mut lines = self.options.split(|byte| *byte == b'\n');
         let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
         Some(String::from_utf8_lossy(value).into_owned())
+    }
+
+    /// Returns a password that is in the CIB.
+    pub(super) fn secret(&self, name: &str) -> Option<Secret> {
+        let mut lines = self.options.split(|byte| *byte == b'\n');
+        lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).map(Secret::new)
     }
 
     /// Whether this option is set.
@@ -100,13 +120,7 @@ pub(super) fn find(
             "the password of {id} is kept by cibsecret: type 'cibsecret set {id} password', which asks for it"
         )));
     }
-    Ok(Device {
-        options: options.lines_of(&id)?,
-        plug: chosen.plugs.get(node).cloned(),
-        password_file: parameters.get("password_file").map(PathBuf::from),
-        node: node.to_owned(),
-        id,
-    })
+    Ok(Device::read(&options, chosen, node)?)
 }
 
 fn choose<'a>(all: &'a [FenceDevice], node: &str, wanted: Option<&str>) -> Result<&'a FenceDevice, Failure> {

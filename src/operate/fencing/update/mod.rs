@@ -5,12 +5,15 @@
 
 mod device;
 mod other;
+mod secret;
 mod steps;
 mod values;
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use self::secret::differences;
 
 use serde::Serialize;
 use zeroize::Zeroizing;
@@ -19,6 +22,7 @@ use self::steps::Work;
 use super::seen;
 use crate::adapters::command::Programs;
 use crate::operate::failure::Failure;
+use crate::operate::node;
 
 /// The change that was asked for; `tandem fencing update --help` explains each field.
 #[derive(Debug)]
@@ -35,6 +39,7 @@ pub struct Order {
     pub ssl_fingerprint: Option<String>,
     pub stage: bool,
     pub change_at_bmc: bool,
+    pub from_secret: bool,
     /// `[USER@]HOST` of the other node, which gets the same.
     pub ssh: Option<String>,
     /// For the other node and for OpenShift's API.
@@ -68,6 +73,15 @@ pub fn run(order: &Order, terminal: &dyn Terminal) -> Result<Updated, Failure> {
     let programs = Programs::default();
     let cluster = seen::look(order.resource.as_deref());
     let device = device::find(&programs, &cluster, &order.node, order.device.as_deref())?;
-    let new = values::read(order, &device, terminal)?;
+    let new = if order.from_secret {
+        secret::read(&node::kubeconfig(order.resource.as_deref())?, &device)?
+    } else {
+        values::read(order, &device, terminal)?
+    };
+    if order.from_secret && new.is_nothing() {
+        let done =
+            vec![format!("{} has what OpenShift's Secret of {} has, and nothing was changed", device.id, device.node)];
+        return Ok(Updated { node: device.node, device: device.id, done, secret: Some(true), ..Updated::default() });
+    }
     Work::new(order, &programs, &cluster, device, new).run()
 }

@@ -289,6 +289,10 @@ impl<'a> Work<'a> {
 
     /// OpenShift's Secret, where there is one.
     fn follow(&mut self, password: Option<&Secret>) {
+        if self.order.from_secret {
+            self.report.secret = Some(true);
+            return;
+        }
         let Ok(kubeconfig) = node::kubeconfig(self.order.resource.as_deref()) else { return };
         let host = self.order.ip.as_deref().and_then(|ip| Address::parse(ip, HTTPS_PORT).ok());
         let host = host.map(|address| address.short());

@@ -18,6 +18,11 @@ pub(super) struct New {
 }
 
 impl New {
+    /// Returns whether nothing is to be changed.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.password.is_none() && self.options.is_empty()
+    }
+
     /// Whether another BMC, or another system of it, may be meant.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.options.iter().any(|(name, _)| matches!(*name, "ip" | "systems_uri"))
@@ -58,12 +63,17 @@ pub(super) fn read(order: &Order, device: &Device, terminal: &dyn Terminal) -> R
         (None, false) => None,
     };
     if device.password_file.is_none() && password.as_ref().is_some_and(|password| text(password).is_none()) {
-        return Err(Failure(
-            "this password has characters that the CIB cannot hold: choose another, or give the device a password_file"
-                .to_owned(),
-        ));
+        return Err(no_text());
     }
     Ok(New { password, options })
+}
+
+/// Returns the refusal of a password that only a file can hold.
+pub(super) fn no_text() -> Failure {
+    Failure(
+        "this password has characters that the CIB cannot hold: choose another, or give the device a password_file"
+            .to_owned(),
+    )
 }
 
 /// As a text that the CIB can hold.

@@ -1,4 +1,4 @@
-//! Whether another operator resets these nodes beside Pacemaker.
+//! Whether another operator resets these nodes next to Pacemaker.
 
 use super::{About, Case, Level};
 use crate::adapters::openshift::remediation::{Kind, Remediation};
@@ -57,7 +57,7 @@ fn one(case: &mut Case<'_>, remediation: &Remediation) {
         _ => (
             "remediation-under-way",
             Level::Failure,
-            format!("{word} {name} resets {of} now, beside Pacemaker: two hands on one power switch"),
+            format!("{word} {name} resets {of} now, next to Pacemaker: two hands on one power switch"),
         ),
     };
     case.add(id, level, about, text, Some(way_out(remediation)));

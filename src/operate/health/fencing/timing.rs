@@ -205,7 +205,7 @@ fn delays(case: &mut Case<'_>) {
     case.add("delays", Level::Warning, About::Cluster, text, command);
 }
 
-/// Returns the node whose fencing waits longer, with that time and the least one that decides a split; `None` where no delay is meant to.
+/// Returns the node with the fencing that waits longer, with that time and the least one that decides a split; `None` where no delay is meant to.
 pub(super) fn preference(case: &Case<'_>) -> Option<(String, String)> {
     let [one, other] = &case.configuration.nodes[..] else { return None };
     let devices = [(case.device_of(one)?, one), (case.device_of(other)?, other)];

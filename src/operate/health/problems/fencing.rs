@@ -31,6 +31,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     for device in devices {
         one(cluster, seen, device, found);
         password_file(cluster, seen, device, found);
+        secret(cluster, device, found);
     }
     attempts::of_others(cluster, seen, found);
 }
@@ -109,6 +110,18 @@ fn password_file(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice
         }
         None => {}
     }
+}
+
+/// What OpenShift's operator makes a device anew from.
+fn secret(cluster: &Cluster, device: &FenceDevice, found: &mut Found) {
+    let (id, Some(target)) = (device.resource.id.as_str(), device.targets.first()) else { return };
+    let Some(differs) = passwords::secret_differs(cluster, id) else { return };
+    let text = format!(
+        "{id}: OpenShift's Secret of {target} has another {differs}, and the etcd operator makes the device anew from it"
+    );
+    found
+        .warning("fencing-secret-differs", Some(target), text)
+        .typed(command!("tandem fencing update {} --from-secret", target));
 }
 
 /// The nodes that a device fences, for a sentence.

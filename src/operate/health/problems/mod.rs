@@ -86,6 +86,7 @@ pub const IDS: &[&str] = &[
     "bmc-says-off",
     "password-copies",
     "password-staged",
+    "fencing-secret-differs",
     "fencing-pending",
     "fencing-failed",
     "certificate-ended",
