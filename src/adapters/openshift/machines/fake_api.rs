@@ -186,6 +186,12 @@ impl FakeApi {
         self.change(api, node, |machine| machine["metadata"]["labels"] = json!({ROLE: "worker"}));
     }
 
+    /// The ConfigMap that OpenShift's installer leaves.
+    pub(crate) fn add_install_config(&self, text: &str) {
+        let path = "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1";
+        self.make(path, json!({"data": {"install-config": text}}));
+    }
+
     /// A node of OpenShift's: its Node, BareMetalHost and Machine. What the etcd operator makes for it comes with its turn.
     pub(crate) fn add_node(&self, node: &str, address: &str) {
         self.add(Api::Machine, node, address);
