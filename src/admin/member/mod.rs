@@ -1,6 +1,7 @@
 //! `tandem member`: the members of an etcd, of a pair or of any other, and which change of them may be made now.
 
 mod changed;
+mod guard;
 mod list;
 mod plan;
 mod protect;
@@ -32,6 +33,7 @@ pub(super) enum Command {
     Promote(words::Promote),
     Protect(protect::Protect),
     Unprotect(protect::Unprotect),
+    Guard(guard::Arguments),
 }
 
 impl Command {
@@ -45,6 +47,7 @@ impl Command {
             Self::Promote(of) => change(of.order()),
             Self::Protect(hook) => hook.run(),
             Self::Unprotect(hook) => hook.run(),
+            Self::Guard(arguments) => show(&guard::run(arguments)?, arguments.form),
         }
     }
 }
