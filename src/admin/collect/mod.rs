@@ -85,7 +85,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     done.noted(published);
     let path = Path::new(status::PATH);
     let before = status::read(path);
-    let seen = CollectSeen::of(cluster, before.as_ref().and_then(|before| before.pacemakercluster.as_ref()));
+    let (object, change) = before
+        .as_ref()
+        .map_or((None, None), |before| (before.pacemakercluster.as_ref(), before.member_change.as_ref()));
+    let seen = CollectSeen::of(cluster, object, change);
     let events = changes(before.as_ref(), &seen);
     let places = Places::default();
     done.noted(make_directory(&places.events));

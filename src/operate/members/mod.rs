@@ -20,3 +20,4 @@ pub mod space;
 mod step;
 #[cfg(test)]
 mod tests;
+pub mod under_way;

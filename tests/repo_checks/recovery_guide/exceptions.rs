@@ -90,6 +90,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Changed::text", "tandem member add, remove, replace and promote, as a report"),
     ("Protected::text", "tandem member protect, as a report"),
     ("Manifest::yaml", "tandem member guard, an object"),
+    ("UnderWay::parts", "takes the words of a change apart"),
     ("said", "a step that is taken"),
     ("Form::augment_args", "the help of two options"),
     ("Shown::text", "tandem data-dir show, as a report"),
