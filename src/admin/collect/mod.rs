@@ -12,7 +12,7 @@ use crate::adapters::command::Programs;
 use crate::operate;
 use crate::operate::collect::seen::{self, CollectSeen};
 pub(super) use crate::operate::collect::status::PATH as KEPT;
-use crate::operate::collect::{passwords, status};
+use crate::operate::collect::{machines, passwords, status};
 use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::operate::failure::Failure;
 use crate::operate::node::{must_be_root, no_cluster};
@@ -102,6 +102,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     let metrics = done.noted(seen.tell_prometheus(counts, arguments.textfile.as_deref()));
     done.metrics = metrics.flatten();
     passwords::settle(&programs, &seen.cluster);
+    // After the metrics, because an API that hangs takes its time.
+    let kept = done.noted(machines::keep(&seen.cluster, arguments.resource.as_deref()).map_err(|Failure(why)| why));
+    let kept = kept.unwrap_or_default();
+    done.problems.extend(kept.problems.iter().cloned());
+    for (event, repeat) in machines::events(&seen.cluster, &kept) {
+        done.noted(append(&places.events, event, repeat));
+    }
     done.note = seen.cluster.configuration.is_absent().then(|| no_cluster().0);
     // Who is to be told is in the CIB. Where Pacemaker is stopped, events wait, and nothing is wrong with that.
     if !seen.cluster.pacemaker.is_absent() {

@@ -8,6 +8,7 @@ mod protect;
 mod source;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod words;
 
 use clap::Subcommand;
@@ -33,6 +34,7 @@ pub(super) enum Command {
     Promote(words::Promote),
     Protect(protect::Protect),
     Unprotect(protect::Unprotect),
+    Watch(watch::Arguments),
     Guard(guard::Arguments),
 }
 
@@ -47,6 +49,7 @@ impl Command {
             Self::Promote(of) => change(of.order()),
             Self::Protect(hook) => hook.run(),
             Self::Unprotect(hook) => hook.run(),
+            Self::Watch(arguments) => watch::run(arguments),
             Self::Guard(arguments) => show(&guard::run(arguments)?, arguments.form),
         }
     }

@@ -21,3 +21,4 @@ mod step;
 #[cfg(test)]
 mod tests;
 pub mod under_way;
+pub mod watch;

@@ -89,6 +89,7 @@ const FUNCTIONS: &[(&str, &str)] = &[
     ("Short::fmt", "fills a hole"),
     ("Changed::text", "tandem member add, remove, replace and promote, as a report"),
     ("Protected::text", "tandem member protect, as a report"),
+    ("Kept::text", "tandem member watch, as a report"),
     ("Manifest::yaml", "tandem member guard, an object"),
     ("UnderWay::parts", "takes the words of a change apart"),
     ("said", "a step that is taken"),
