@@ -6,10 +6,12 @@ use clap::{Args, Subcommand};
 
 use super::{node, say};
 use crate::operate::cluster;
+use crate::operate::collect::status;
 use crate::operate::events::deliver::{self, Places};
 use crate::operate::failure::Failure;
 use crate::operate::fencing::record::tests_of_this_node;
 use crate::operate::health::{self, conditions};
+use crate::operate::members::under_way::UnderWay;
 use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 const HELP: &str = "\
@@ -76,7 +78,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return say(rules(arguments.runbook_base.as_deref()).trim_end());
     }
     let cluster = cluster::ask(arguments.resource.id())?;
+    // Only the collector knows since when.
+    let change = status::read(Path::new(status::PATH)).and_then(|before| before.member_change);
     let extras = Extras {
+        member_change: change.and_then(|change| UnderWay::of(&cluster, Some(&change))),
         events: deliver::counts(&Places::default()).unwrap_or_default(),
         fencing_tests: tests_of_this_node(),
         disruptions: Disruptions::read(Path::new(disruptions::PATH)),

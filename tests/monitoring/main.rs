@@ -88,6 +88,7 @@ const NAMES: &[&str] = &[
     "tandem_etcd_leader",
     "tandem_etcd_learner",
     "tandem_etcd_learner_lag_entries",
+    "tandem_member_change_timestamp_seconds",
     "tandem_etcd_alarm",
     "tandem_etcd_forks_total",
     "tandem_fence_monitor_success",

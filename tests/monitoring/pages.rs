@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tandem::base::Fact;
 use tandem::operate::cluster::{Cluster, Etcd};
 use tandem::operate::health::{Health, Verdict, conditions};
+use tandem::operate::members::under_way::UnderWay;
 use tandem::operate::metrics::{self, Extras, FencingTests};
 
 use crate::states::{AT, NODES, configured, each, healthy, node, on, power_off, seen, stop};
@@ -185,6 +186,11 @@ fn no_kubelet(state: &mut State) {
     seen(&mut state.cluster).resources.retain(|instance| instance.id != "kubelet");
 }
 
+fn change(state: &mut State) {
+    let words = "node2 is replaced by node4, by node1 since 2026-11-24 08:00:00Z".to_owned();
+    state.extras.member_change = Some(UnderWay { words, since: AT });
+}
+
 /// Returns every state of the tests, the healthy one first.
 pub(crate) fn all() -> Vec<State> {
     vec![
@@ -217,6 +223,7 @@ pub(crate) fn all() -> Vec<State> {
         changed("stale", |state| state.collects = false),
         changed("two versions", version),
         changed("busy", |state| state.work = 27),
+        changed("member change", change),
     ]
 }
 
@@ -231,5 +238,6 @@ pub(crate) fn full() -> State {
     stop(on(&mut stopped, "etcd", "node2"));
     state.extras.disruptions.see(&conditions::of(&stopped));
     state.extras.disruptions.see(&conditions::of(&state.cluster));
+    change(&mut state);
     state
 }

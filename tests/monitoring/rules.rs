@@ -30,6 +30,7 @@ const ROWS: &[Row] = &[
     ("TandemNotRedundant", "15m", "warning", "the peer's etcd hangs", [14, 16]),
     ("TandemNotRedundantForADay", "24h", "critical", "off", [1439, 1441]),
     ("TandemLearnerBehind", "15m", "warning", "learner", [14, 16]),
+    ("TandemMemberChangeHangs", "0s", "warning", "member change", [119, 122]),
     ("TandemEtcdAlarm", "1m", "critical", "alarm", [0, 2]),
     ("TandemCertificateEnds", "1h", "warning", "certificate in a month", [59, 61]),
     ("TandemCertificateEndsSoon", "1h", "critical", "certificate in a week", [59, 61]),

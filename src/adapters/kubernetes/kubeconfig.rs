@@ -190,14 +190,19 @@ fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), 
 /// Reads YAML, which includes JSON. Returns no reason for a failure, because the reader's errors may quote the text, and that may
 /// be a key.
 fn parse(text: &str) -> Option<Config> {
+    serde_json::from_value(yaml(text)?).ok()
+}
+
+/// Reads one document of YAML as JSON: texts, lists, mappings and nothing. A number stays a text.
+pub(crate) fn yaml(text: &str) -> Option<Value> {
     let mut loader = YamlLoader::<Yaml<'_>>::default();
     // A token stays as it is written, even if it looks like a number.
     loader.early_parse(false);
     loader.allow_duplicate_keys(true);
     Parser::new_from_str(text).load(&mut loader, false).ok()?;
     let mut documents = loader.into_documents().into_iter();
-    let config = serde_json::from_value(value(documents.next()?)?).ok();
-    config.filter(|_| documents.next().is_none())
+    let document = value(documents.next()?)?;
+    documents.next().is_none().then_some(document)
 }
 
 /// Converts YAML to JSON: texts, lists, mappings and null. `None` if the YAML has anything else.

@@ -93,6 +93,16 @@ impl Machines {
         self.all.iter().any(Machine::runs)
     }
 
+    /// Returns every Machine of the control plane.
+    pub fn all(&self) -> &[Machine] {
+        &self.all
+    }
+
+    /// Takes the hook off this very version of a Machine. Returns `false` where another client has written to it since it was read.
+    pub fn take_off(&self, machine: &Machine) -> Result<bool, String> {
+        self.patch(machine, false)
+    }
+
     /// Returns the Machine of a node, by its name or one of its addresses.
     pub fn of(&self, names: &[&str]) -> Result<Option<&Machine>, String> {
         self.in_api(names, None)
@@ -164,13 +174,26 @@ impl Machine {
     }
 
     /// Returns whether its controller has made it into a machine that runs.
-    fn runs(&self) -> bool {
+    pub fn runs(&self) -> bool {
         self.text("/status/phase") == Some("Running")
     }
 
     /// Returns the node that the Machine became.
-    fn node(&self) -> Option<&str> {
+    pub fn node(&self) -> Option<&str> {
         self.text("/status/nodeRef/name")
+    }
+
+    /// Returns what no other Machine ever has.
+    pub fn uid(&self) -> Option<&str> {
+        self.text("/metadata/uid")
+    }
+
+    /// Returns its addresses: those inside of the cluster first.
+    pub fn addresses(&self) -> Vec<&str> {
+        let addresses = self.object.pointer("/status/addresses").and_then(Value::as_array);
+        let mut addresses: Vec<&Value> = addresses.into_iter().flatten().collect();
+        addresses.sort_by_key(|address| address["type"] != "InternalIP");
+        addresses.into_iter().filter_map(|address| address["address"].as_str()).collect()
     }
 
     pub fn name(&self) -> &str {

@@ -2,6 +2,7 @@
 
 pub mod bare_metal;
 pub mod fencing_secret;
+pub mod install_config;
 pub mod machine;
 pub mod machines;
 pub mod manifest;

@@ -13,7 +13,7 @@ use crate::operate;
 use crate::operate::collect::openshift;
 use crate::operate::collect::seen::{self, CollectSeen};
 pub(super) use crate::operate::collect::status::PATH as KEPT;
-use crate::operate::collect::{passwords, status};
+use crate::operate::collect::{machines, passwords, status};
 use crate::operate::events::deliver::{self, Outcome, Places};
 use crate::operate::failure::Failure;
 use crate::operate::node::{must_be_root, no_cluster};
@@ -98,7 +98,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     done.noted(published);
     let path = Path::new(status::PATH);
     let before = status::read(path);
-    let seen = CollectSeen::of(cluster, before.as_ref().and_then(|before| before.pacemakercluster.as_ref()));
+    let (object, change) = before
+        .as_ref()
+        .map_or((None, None), |before| (before.pacemakercluster.as_ref(), before.member_change.as_ref()));
+    let seen = CollectSeen::of(cluster, object, change);
     let events = changes(before.as_ref(), &seen);
     let places = Places::default();
     done.noted(make_directory(&places.events));
@@ -119,6 +122,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     let metrics = done.noted(seen.tell_prometheus(counts, arguments.textfile.as_deref()));
     done.metrics = metrics.flatten();
     passwords::settle(&programs, &seen.cluster);
+    // After the metrics, because an API that hangs takes its time.
+    let kept = done.noted(machines::keep(&seen.cluster, arguments.resource.as_deref()).map_err(|Failure(why)| why));
+    let kept = kept.unwrap_or_default();
+    done.problems.extend(kept.problems.iter().cloned());
+    for (event, repeat) in machines::events(&seen.cluster, &kept) {
+        done.noted(append(&places.events, event, repeat));
+    }
     done.note = seen.cluster.configuration.is_absent().then(|| no_cluster().0);
     // Who is to be told is in the CIB. Where Pacemaker is stopped, events wait, and nothing is wrong with that.
     if !seen.cluster.pacemaker.is_absent() {

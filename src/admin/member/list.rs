@@ -18,8 +18,8 @@ voter also has a majority confirm a read. What could not be asked is null, never
 Without --endpoints and ETCDCTL_ENDPOINTS the pair of this node's resource is meant.
 
 With --json, ids are hexadecimal strings:
-  cluster_id, leader (its id), voters_wanted (the nodes of the pair; else --voters, or as many as there are), change (one under way,
-                 in its author's words; or null)
+  cluster_id, leader (its id), voters_wanted (the nodes of the pair; else --voters, the install config's number, or as many as
+                 there are), change (one under way, in its author's words; or null)
   members        each with id, name, node (in a pair), peer_urls, client_urls, role (voter, learner), started, leader (whether it
                  leads), healthy, why (not), index, lag (entries behind the leader), db_bytes, machine (present or deleting, where
                  Machines are known), deleting, protected (whether its Machine's deletion waits for it)";
@@ -69,6 +69,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<List, Failure> {
     let seen = look::of_target(&arguments.source.target())?;
     if let Some(why) = &seen.machines_unknown {
         complain(format_args!("tandem: the members' Machines are not known: {why}"));
+    }
+    if let Some(why) = &seen.wanted_unknown {
+        complain(format_args!("tandem: {why}"));
     }
     Ok(List::of(&seen))
 }

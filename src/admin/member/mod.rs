@@ -1,12 +1,14 @@
 //! `tandem member`: the members of an etcd, of a pair or of any other, and which change of them may be made now.
 
 mod changed;
+mod guard;
 mod list;
 mod plan;
 mod protect;
 mod source;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod words;
 
 use clap::Subcommand;
@@ -32,6 +34,8 @@ pub(super) enum Command {
     Promote(words::Promote),
     Protect(protect::Protect),
     Unprotect(protect::Unprotect),
+    Watch(watch::Arguments),
+    Guard(guard::Arguments),
 }
 
 impl Command {
@@ -45,6 +49,8 @@ impl Command {
             Self::Promote(of) => change(of.order()),
             Self::Protect(hook) => hook.run(),
             Self::Unprotect(hook) => hook.run(),
+            Self::Watch(arguments) => watch::run(arguments),
+            Self::Guard(arguments) => show(&guard::run(arguments)?, arguments.form),
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct SourceArguments {
     /// Its key (or ETCDCTL_KEY)
     #[arg(long, value_name = "FILE", requires = "endpoints")]
     key: Option<PathBuf>,
-    /// How many voters such an etcd is to have (as many as it has)
+    /// How many voters such an etcd is to have (controlPlane.replicas of the install config behind --kubeconfig, or as many as it has)
     #[arg(long, value_name = "NUMBER", conflicts_with = "resource")]
     voters: Option<usize>,
     /// Who makes the machines of such an etcd: access to the Kubernetes API that has their Machines

@@ -24,9 +24,10 @@ use read::{given, list, text, value};
 pub use read::{image as image_fits, node_ip_map};
 use table::{
     ALLOW_PULL, AUTHFILE, BACKUP_LOCATION, CERT_FILE, CLIENT_CERT_FILE, CLIENT_KEY_FILE, CLIENT_PORT, CONFIG_LOCATION,
-    DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MAX_BACKUP_SNAPSHOTS,
-    MONITOR_CMD, MOUNT_POINTS, NAME, NODE_IP_MAP, OOM, PEER_CERT_FILE, PEER_KEY_FILE, PEER_PORT, POD_MANIFEST,
-    PROMOTE_MAX_LAG, RECOVERY, RESTART, REUSE, RUN_CMD, RUN_CMD_OPTS, TRUSTED_CA_FILE, VOTE_PROXY_UNTESTED,
+    DATA_DIR, DROP_IN_DEPENDENCY, ETCD_SETTINGS, FORCE_KILL, IMAGE, KEY_FILE, KUBECONFIG, MACHINE_HOOKS,
+    MAX_BACKUP_SNAPSHOTS, MONITOR_CMD, MOUNT_POINTS, NAME, NODE_IP_MAP, OOM, PEER_CERT_FILE, PEER_KEY_FILE, PEER_PORT,
+    POD_MANIFEST, PROMOTE_MAX_LAG, RECOVERY, RESTART, REUSE, RUN_CMD, RUN_CMD_OPTS, TRUSTED_CA_FILE,
+    VOTE_PROXY_UNTESTED,
 };
 pub use table::{DEFAULT_KUBECONFIG, PARAMETERS};
 
@@ -152,7 +153,12 @@ pub fn outdated(env: &Env) -> Option<Invalid> {
         .and_then(|image| image_fits(image).err())
         .or_else(|| no_backup(env))
         .or_else(|| no_primary(env))
-        .or_else(|| no_lone_boot(env))
+        .or_else(|| env.parameter(MACHINE_HOOKS.name).and_then(|text| read::parsed::<bool>(&MACHINE_HOOKS, text).err()))
+}
+
+/// Returns whether the collector keeps the hooks of the voters' Machines, by the value of `machine_hooks`. A wrong one keeps none.
+pub fn keeps_machine_hooks(value: Option<&str>) -> bool {
+    value.is_some_and(|text| read::parsed(&MACHINE_HOOKS, text).unwrap_or(false))
 }
 
 fn no_primary(env: &Env) -> Option<Invalid> {

@@ -1,5 +1,6 @@
 //! What the collector observes on its timer, and its last observation on disk.
 
+pub mod machines;
 pub mod openshift;
 pub mod passwords;
 mod secrets;

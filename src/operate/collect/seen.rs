@@ -14,6 +14,7 @@ use crate::operate::fencing::record::tests_of_this_node;
 use crate::operate::health::conditions::{self, Conditions};
 use crate::operate::health::pacemaker_cluster::{self, PacemakerCluster};
 use crate::operate::health::{self, Health};
+use crate::operate::members::under_way::UnderWay;
 use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
 /// One look, and what it means.
@@ -23,14 +24,16 @@ pub struct CollectSeen {
     pub health: Health,
     conditions: Conditions,
     pub pacemakercluster: PacemakerCluster,
+    pub member_change: Option<UnderWay>,
 }
 
 impl CollectSeen {
-    /// What `cluster` means, after the object of the look before.
-    pub fn of(cluster: Cluster, before: Option<&PacemakerCluster>) -> Self {
+    /// Returns what `cluster` means, after the object and the change of the observation before.
+    pub fn of(cluster: Cluster, object: Option<&PacemakerCluster>, change: Option<&UnderWay>) -> Self {
         let conditions = conditions::of(&cluster);
-        let pacemakercluster = pacemaker_cluster::render(&conditions, cluster.at, before);
-        Self { health: health::assess(&cluster), conditions, pacemakercluster, cluster }
+        let pacemakercluster = pacemaker_cluster::render(&conditions, cluster.at, object);
+        let member_change = UnderWay::of(&cluster, change);
+        Self { health: health::assess(&cluster), conditions, pacemakercluster, member_change, cluster }
     }
 
     /// Returns the object of what was seen, after `before`.
@@ -51,7 +54,8 @@ impl CollectSeen {
         textfile: Option<&Path>,
     ) -> io::Result<Option<PathBuf>> {
         let disruptions = Disruptions::keep(Path::new(disruptions::PATH), &self.conditions)?;
-        let extras = Extras { events, disruptions, fencing_tests: tests_of_this_node() };
+        let member_change = self.member_change.clone();
+        let extras = Extras { events, disruptions, fencing_tests: tests_of_this_node(), member_change };
         let page = metrics::render(&self.cluster, &self.health, &self.conditions, &extras);
         metrics::textfile::write(textfile, &page)
     }

@@ -9,6 +9,7 @@ use super::seen::CollectSeen;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::Health;
 use crate::operate::health::pacemaker_cluster::PacemakerCluster;
+use crate::operate::members::under_way::UnderWay;
 use crate::records::state_file;
 
 /// Where it is.
@@ -24,6 +25,8 @@ struct Status<'a> {
     cluster: &'a Cluster,
     health: &'a Health,
     pacemakercluster: &'a PacemakerCluster,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member_change: &'a Option<UnderWay>,
     /// The `lastUpdated` that this node has written to OpenShift's object last.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<&'a str>,
@@ -36,6 +39,7 @@ pub struct Before {
     pub cluster: Cluster,
     pub health: Judged,
     pub pacemakercluster: Option<PacemakerCluster>,
+    pub member_change: Option<UnderWay>,
     pub written: Option<String>,
 }
 
@@ -53,15 +57,9 @@ pub fn read(path: &Path) -> Option<Before> {
 
 /// Replaces it whole, for root's eyes.
 pub fn write(path: &Path, seen: &CollectSeen, written: Option<&str>) -> io::Result<()> {
-    let CollectSeen { cluster, health, pacemakercluster, .. } = seen;
-    let text = serde_json::to_vec_pretty(&Status {
-        format: FORMAT,
-        at: cluster.at,
-        cluster,
-        health,
-        pacemakercluster,
-        written,
-    })?;
+    let CollectSeen { cluster, health, pacemakercluster, member_change, .. } = seen;
+    let status = Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster, member_change };
+    let text = serde_json::to_vec_pretty(&status)?;
     state_file::replace(path, &text, 0o600)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
 }
@@ -78,7 +76,7 @@ mod tests {
         let path = dir.path().join("status.json");
         assert!(read(&path).is_none());
         let cluster = Cluster { at: 1_795_442_801, here: "node1".to_owned(), ..Cluster::default() };
-        write(&path, &CollectSeen::of(cluster, None), Some("2026-11-23T07:06:41Z")).unwrap();
+        write(&path, &CollectSeen::of(cluster, None, None)).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let before = read(&path).unwrap();
         assert_eq!(

@@ -354,7 +354,15 @@ pub(super) mod tests {
         };
         let membership = Membership { members: vec![member(10), member(11)], wanted: 2, ..Membership::default() };
         let (cluster_id, lock, details) = (1, None, std::collections::BTreeMap::new());
-        let seen = MembersSeen { cluster_id, lock, membership, details, no_space: false, machines_unknown: None };
+        let seen = MembersSeen {
+            cluster_id,
+            lock,
+            membership,
+            details,
+            no_space: false,
+            machines_unknown: None,
+            wanted_unknown: None,
+        };
         let wishes: [fn(String) -> Wanted; 4] = [
             Wanted::Stop,
             Wanted::Promote,

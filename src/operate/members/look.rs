@@ -36,6 +36,8 @@ pub struct MembersSeen {
     pub no_space: bool,
     /// Why the Machines that the kubeconfig gives access to are not known.
     pub machines_unknown: Option<String>,
+    /// Why it is not known how many voters are wanted.
+    pub wanted_unknown: Option<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -108,8 +110,9 @@ pub(super) fn not_asked_yet(listed: &[Listed], typed: &[(Endpoint, Heard)]) -> V
 
 /// Asks all members, and the cluster of a pair for its properties.
 pub fn of_target(target: &Target) -> Result<MembersSeen, Failure> {
-    let source = target.source()?;
-    let mut seen = look(&source)?;
+    let mut source = target.source()?;
+    let wanted_unknown = source.ask_how_many().err().map(|Failure(why)| why);
+    let mut seen = MembersSeen { wanted_unknown, ..look(&source)? };
     if source.pair.is_some()
         && let Ok(cluster) = cluster::ask(target.resource())
     {
@@ -248,7 +251,7 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
     };
     let lock = reference.change.as_ref().map(|lock| lock.key.clone());
     let (cluster_id, no_space) = (reference.cluster_id, reference.has_no_space);
-    MembersSeen { cluster_id, lock, membership, details, no_space, machines_unknown: None }
+    MembersSeen { cluster_id, lock, membership, details, no_space, machines_unknown: None, wanted_unknown: None }
 }
 
 /// Somebody's change; one's own keeps nobody.

@@ -4,6 +4,7 @@ mod any_etcd;
 mod ask;
 pub mod change;
 pub mod changed;
+pub mod guard;
 pub mod judge;
 pub mod look;
 pub mod order;
@@ -19,3 +20,5 @@ pub mod space;
 mod step;
 #[cfg(test)]
 mod tests;
+pub mod under_way;
+pub mod watch;

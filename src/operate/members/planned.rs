@@ -9,7 +9,11 @@ use crate::operate::members::source::Target;
 
 /// Judges `wanted` by its own questions. It changes nothing.
 pub fn planned(wanted: &Wanted, target: &Target) -> Result<Planned, Failure> {
-    let source = target.source()?;
+    let mut source = target.source()?;
+    // Of a stop the number of voters that are wanted decides nothing.
+    if !matches!(wanted, Wanted::Stop(_)) {
+        source.ask_how_many()?;
+    }
     let mut seen = match wanted {
         Wanted::Promote(_) | Wanted::Replace { .. } => look::look_twice(&source)?,
         Wanted::Stop(_) | Wanted::Remove { .. } | Wanted::Removed(_) | Wanted::Add(_) => look::look(&source)?,

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use crate::adapters::etcd::client::{Credentials, Endpoint};
+use crate::adapters::openshift::install_config;
+use crate::adapters::openshift::machine::PATIENCE;
 use crate::agent::resource::context::{self, Context};
 use crate::agent::resource::params::NodeIp;
 use crate::operate::failure::Failure;
@@ -83,6 +85,16 @@ impl Target {
 }
 
 impl Source {
+    /// Takes the number of voters from the install config, where it was not typed and the kubeconfig leads to one. The error has
+    /// the reason, and what to type.
+    pub(super) fn ask_how_many(&mut self) -> Result<(), Failure> {
+        let Some(kubeconfig) = self.kubeconfig.as_ref().filter(|_| self.wanted.is_none()) else { return Ok(()) };
+        self.wanted = install_config::control_plane_replicas(kubeconfig, PATIENCE).map_err(|why| {
+            Failure(format!("how many voters are wanted is not known: {why}: type '--voters NUMBER'"))
+        })?;
+        Ok(())
+    }
+
     /// The pair that the agent of this node belongs to.
     pub(super) fn of_pair(context: &Context) -> Self {
         let port = context.params.peer_port;
@@ -129,6 +141,27 @@ pub(super) fn endpoint(url: &str) -> Result<Endpoint, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::kubernetes::kubeconfig::for_server;
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
+
+    #[test]
+    fn what_was_not_typed_is_taken_from_the_install_config() {
+        let (dir, fake_api) = (tempfile::tempdir().unwrap(), FakeApi::start(false));
+        let kubeconfig = Some(for_server(&dir, &fake_api.server));
+        let urls = ["http://192.0.2.1:2379".to_owned()];
+        let asked = |typed| {
+            let source = of_endpoints(&urls, [None, None, None], typed).unwrap();
+            let mut source = Source { kubeconfig: kubeconfig.clone(), ..source };
+            source.ask_how_many().map(|()| source.wanted)
+        };
+        assert_eq!(asked(None).unwrap(), None);
+        fake_api.add_install_config("controlPlane:\n  replicas: 3\n");
+        assert_eq!((asked(None).unwrap(), asked(Some(5)).unwrap()), (Some(3), Some(5)));
+        fake_api.fail(9, "503 Service Unavailable");
+        assert_eq!(asked(Some(5)).unwrap(), Some(5), "the API is not asked");
+        let why = asked(None).unwrap_err().0;
+        assert!(why.ends_with("the API answers 503: type '--voters NUMBER'"), "{why}");
+    }
 
     #[test]
     fn an_endpoint_and_its_certificates_are_told_apart_from_what_is_none() {

@@ -18,6 +18,7 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::Health;
 use crate::operate::health::conditions::words::{CLUSTER, NODE, RESOURCE, Word};
 use crate::operate::health::conditions::{Condition, Conditions, status};
+use crate::operate::members::under_way::UnderWay;
 
 /// Values that are counted or kept over time, and that no single observation of the cluster shows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,6 +29,8 @@ pub struct Extras {
     pub fencing_tests: FencingTests,
     /// The number of times that resources stopped.
     pub disruptions: Disruptions,
+    /// The change of the members that is under way.
+    pub member_change: Option<UnderWay>,
 }
 
 /// The whole page.
@@ -39,6 +42,11 @@ pub fn render(cluster: &Cluster, health: &Health, conditions: &Conditions, extra
     certificates(&mut page, cluster);
     versions(&mut page, cluster);
     collections(&mut page, cluster);
+    if let Some(change) = &extras.member_change {
+        let (parts, help) = (change.parts(), "Since when a change of the members has been under way");
+        let labels = [("kind", parts.kind), ("old", parts.old), ("new", parts.new)];
+        page.time("tandem_member_change_timestamp_seconds", help, &labels, change.since);
+    }
     for (node, resource, count) in extras.disruptions.counts() {
         let help = "How often the collector saw that the resource had stopped on the node";
         page.count("tandem_resource_disruption_total", help, &[("node", node), ("resource", resource)], count);
@@ -148,6 +156,20 @@ mod tests {
         {
             assert_eq!(snake_case(kind), expected);
         }
+    }
+
+    #[test]
+    fn a_change_of_the_members_is_there_while_it_is_under_way() {
+        let page = |member_change| {
+            let (cluster, extras) = (Cluster::default(), Extras { member_change, ..Extras::default() });
+            let conditions = crate::operate::health::conditions::of(&cluster);
+            render(&cluster, &Health::default(), &conditions, &extras)
+        };
+        let change =
+            UnderWay { words: "node2 is replaced by node4, by node1 since x".to_owned(), since: 1_795_442_801 };
+        let line = "tandem_member_change_timestamp_seconds{kind=\"replace\",new=\"node4\",old=\"node2\"} 1795442801\n";
+        assert!(page(Some(change)).ends_with(line));
+        assert_eq!(page(None), "");
     }
 
     #[test]

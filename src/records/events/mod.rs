@@ -147,6 +147,10 @@ pub mod reason {
     pub const GIVEN_UP: &str = "EtcdWritesGivenUp";
     /// A history was given up for the other node's, and is kept, because its writes may exist nowhere else.
     pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
+    /// A voter's Machine is being deleted, and another machine of the control plane runs without a member.
+    pub const REPLACEMENT_DUE: &str = "MemberReplacementDue";
+    /// Another writer took the hook off a voter's Machine three times: it is put on no more.
+    pub const HOOK_GIVEN_UP: &str = "MachineHookGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
     /// A fence device and OpenShift's Secret of its node differ.
     pub const SECRET_DIFFERS: &str = "FencingSecretDiffers";
@@ -179,6 +183,8 @@ pub mod reason {
         HISTORIES_SPLIT,
         GIVEN_UP,
         HISTORY_GIVEN_UP,
+        REPLACEMENT_DUE,
+        HOOK_GIVEN_UP,
         CERTIFICATE,
         SECRET_DIFFERS,
         LOST,

@@ -201,6 +201,12 @@ impl FakeApi {
         self.change(api, node, |machine| machine["metadata"]["labels"] = json!({ROLE: "worker"}));
     }
 
+    /// The ConfigMap that OpenShift's installer leaves.
+    pub(crate) fn add_install_config(&self, text: &str) {
+        let path = "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1";
+        self.make(path, json!({"data": {"install-config": text}}));
+    }
+
     /// Adds a node of OpenShift: its Node, BareMetalHost and Machine. The etcd operator adds its own objects when it acts.
     pub(crate) fn add_node(&self, node: &str, address: &str) {
         self.add(Api::Machine, node, address);

@@ -27,7 +27,7 @@ where
     Ok(given(env, row)?.unwrap_or_default())
 }
 
-fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, Invalid> {
+pub(super) fn parsed<T: TryFrom<OptionValue>>(row: &OptionRow, text: &str) -> Result<T, Invalid> {
     row.parse(Standard::ResourceAgent, text).map_err(Invalid::everywhere)
 }
 

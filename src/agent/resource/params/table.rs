@@ -192,6 +192,11 @@ pub(super) const REACH_ATTRIBUTE: OptionRow = OptionRow::new("reach_attribute", 
     .reloadable()
     .long("The name of a node attribute that 'ocf:pacemaker:ping' or the like keeps on both nodes. Where it is 0, users do not reach that node: leadership does not go there, and a leader with 0 for 10 s hands it to a peer with another value. None by default: then no node counts as cut off.");
 
+pub(super) const MACHINE_HOOKS: OptionRow = OptionRow::new("machine_hooks", Truth, "Whether the collector keeps the hooks of the voters' Machines")
+    .default("0")
+    .reloadable()
+    .long("Whether 'tandem collect' on the leader's node puts a hook on the Machine of each voter, and takes it off once the Machine is being deleted and a majority confirms that its node has no member. 'kubeconfig' has to give access to the API that has the Machines. Next to OpenShift's etcd operator nothing is written.");
+
 /// The table that describes the parameters.
 pub const PARAMETERS: &[OptionRow] = &[
     NODE_IP_MAP,
@@ -233,6 +238,7 @@ pub const PARAMETERS: &[OptionRow] = &[
     PARTITION_PATIENCE,
     TWO_HISTORIES,
     REACH_ATTRIBUTE,
+    MACHINE_HOOKS,
     LONE_BOOT,
     LONE_BOOT_WAIT,
 ];

@@ -34,12 +34,9 @@ fn the_table_is_sound() {
 /// so this proves nothing about their rows.
 #[test]
 fn every_parameter_is_read() {
-    // Those about the node that is to lead, and about a lone boot, count as none where they are wrong.
-    let counts_as_none = |name: &str| {
-        let begins = ["failback_", "lone_boot"].iter().any(|begin| name.starts_with(begin));
-        begins || ["two_histories", "partition_patience"].contains(&name)
-    };
-    let is_read_here = |row: &&OptionRow| row.name != "pod_manifest" && !counts_as_none(row.name);
+    // Those about the node that is to lead count as none where they are wrong.
+    let of_a_primary =
+        |name: &str| ["two_histories", "partition_patience"].contains(&name) || name.starts_with("failback_");
     for row in
         PARAMETERS.iter().filter(is_read_here).filter(|row| !matches!(row.kind, OptionKind::Text | OptionKind::Words))
     {
@@ -257,6 +254,18 @@ fn a_manifest_that_is_not_an_absolute_path_is_told_so() {
         .map(|(n, v)| (format!("OCF_RESKEY_{n}"), v.to_owned()));
     let invalid = parse(&Env::from_pairs(pairs)).unwrap_err();
     assert!(invalid.sentence.contains("pod_manifest=pod.yaml is not an absolute path"), "{}", invalid.sentence);
+}
+
+#[test]
+fn a_wrong_word_about_hooks_is_refused_where_it_is_typed_and_stops_no_etcd() {
+    let wrong = [("machine_hooks", "perhaps")];
+    let all = GOOD.iter().chain(&wrong).map(|(name, value)| (format!("OCF_RESKEY_{name}"), (*value).to_owned()));
+    let env = Env::from_pairs(all);
+    let invalid = outdated(&env).unwrap();
+    assert_eq!(invalid.sentence, "machine_hooks=perhaps is neither yes nor no: write 1 or 0");
+    assert!(parse(&env).is_ok());
+    let keeps = [None, Some(""), Some("no"), Some("perhaps"), Some("1"), Some("yes")].map(keeps_machine_hooks);
+    assert_eq!(keeps, [false, false, false, false, true, true]);
 }
 
 /// A parameter that is faulty or does not fit another one, and the sentence of a check.

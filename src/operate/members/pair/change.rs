@@ -195,6 +195,7 @@ mod tests {
 
     use super::super::plan::tests::{change, place};
     use super::*;
+    use crate::operate::members::under_way::{Parts, UnderWay};
 
     #[test]
     fn a_file_that_cannot_be_read_is_a_change_that_may_be_under_way() {
@@ -203,6 +204,21 @@ mod tests {
         assert_eq!(under_way(Fact::Absent).unwrap(), None);
         let why = under_way(Fact::Unknown("it is damaged".to_owned())).unwrap_err().0;
         assert!(why.starts_with("it is damaged: move the file away"), "{why}");
+    }
+
+    /// The metric takes the words apart.
+    #[test]
+    fn the_words_of_each_kind_name_the_nodes_for_programs_too() {
+        let (node2, node3) = (|| Some(place("node2", 2)), || Some(place("node3", 3)));
+        for (change, kind, old, new) in [
+            (change(Kind::Replace, node2(), node3()), "replace", "node2", "node3"),
+            (change(Kind::Replace, node2(), node2()), "replace", "node2", "node2"),
+            (change(Kind::Add, None, node3()), "add", "", "node3"),
+            (change(Kind::Remove, node2(), None), "remove", "node2", ""),
+        ] {
+            let under_way = UnderWay { words: change.words(), since: 0 };
+            assert_eq!(under_way.parts(), Parts { kind, old, new });
+        }
     }
 
     #[test]

@@ -117,6 +117,7 @@ pub(super) fn seen() -> MembersSeen {
         details: std::collections::BTreeMap::default(),
         no_space: false,
         machines_unknown: None,
+        wanted_unknown: None,
     }
 }
 

@@ -1,0 +1,135 @@
+//! `tandem member watch`: the hooks of the voters' Machines, kept.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::source::SourceArguments;
+use crate::admin::exit::Exit;
+use crate::admin::report::{Form, Report, show};
+use crate::operate::failure::Failure;
+use crate::operate::members::watch::{self, Due, Kept, PATH};
+use crate::os::clock;
+use crate::os::output::complain;
+
+const HELP: &str = "\
+Each 30 seconds, or once with --once, it puts the hook of 'tandem member protect' on the Machine of each voter that lacks it and is not
+being deleted, and takes it off one that is being deleted once a majority confirms that its node has no member. It promotes, removes and
+deletes nothing, and writes nothing where OpenShift's etcd operator runs. Where another writer takes a hook off three times, it is put
+on no more, until it is seen on that Machine again. Where a voter's Machine is being deleted and another machine of the control plane
+runs without a member, it prints the 'tandem member replace' to type.
+
+A pair's collector does the same with 'pcs resource update etcd machine_hooks=yes'. Not run on a real OpenShift.
+
+Exit codes of --once: 0 done, or nothing was left to do; 1 failed, or nobody could be asked; 2 the arguments make no sense; 3 something
+could not be done, or a hook was given up.
+
+With --json, an object for each turn with news: operator is whether an etcd operator keeps the hooks, so that
+nothing was written; put_on, taken_off and given_up are nodes; due has each replacement with old, new and command; problems are
+sentences.";
+
+/// Keeps a hook on the Machine of each voter, and takes it off once the member is gone
+#[derive(Args)]
+#[command(after_help = HELP)]
+pub(in crate::admin) struct Arguments {
+    /// Looks once, for a timer or a script
+    #[arg(long)]
+    once: bool,
+    /// Where it remembers how often a hook was taken off
+    #[arg(long, value_name = "FILE", default_value = PATH)]
+    state: PathBuf,
+    #[command(flatten)]
+    source: SourceArguments,
+    #[command(flatten)]
+    form: Form,
+}
+
+/// How often it looks.
+const PAUSE: Duration = Duration::from_secs(30);
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let target = arguments.source.target();
+    if arguments.once {
+        return show(&watch::of_target(&target, &arguments.state)?, arguments.form);
+    }
+    let (mut due, mut problems) = (Vec::new(), Vec::new());
+    loop {
+        match watch::of_target(&target, &arguments.state) {
+            Ok(kept) => {
+                if is_news(&kept, &due, &problems) {
+                    show(&kept, arguments.form)?;
+                }
+                (due, problems) = (kept.due, kept.problems);
+            }
+            Err(Failure(why)) => {
+                if problems != [why.clone()] {
+                    complain(format_args!("tandem: {why}"));
+                }
+                problems = vec![why];
+            }
+        }
+        clock::sleep(PAUSE);
+    }
+}
+
+/// Returns whether there is something that the turn before did not have.
+fn is_news(kept: &Kept, due: &[Due], problems: &[String]) -> bool {
+    let did = [&kept.put_on, &kept.taken_off, &kept.given_up].into_iter().any(|nodes| !nodes.is_empty());
+    did || kept.due.iter().any(|one| !due.contains(one)) || kept.problems.iter().any(|one| !problems.contains(one))
+}
+
+impl Report for Kept {
+    fn text(&self) -> String {
+        let put_on = self.put_on.iter().map(|node| format!("{node}: the deletion of its Machine waits for it"));
+        let taken_off = self.taken_off.iter().map(|node| format!("{node}: its Machine may be deleted"));
+        let given_up = self.given_up.iter().map(|node| Self::gave_up(node));
+        let due = self.due.iter().map(Due::sentence);
+        let lines = put_on.chain(taken_off).chain(given_up).chain(due).chain(self.problems.iter().cloned());
+        let lines: Vec<String> = lines.collect();
+        match lines.join("\n") {
+            text if !text.is_empty() => text,
+            _ if self.operator => "OpenShift's etcd operator keeps the hooks by itself: nothing was written".to_owned(),
+            _ => "nothing was left to do".to_owned(),
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        if self.problems.is_empty() && self.given_up.is_empty() { Exit::Done } else { Exit::Degraded }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admin::report::golden;
+
+    fn due(old: &str) -> Due {
+        let command = format!("tandem member replace {old} --new node4=192.0.2.4");
+        Due { old: old.to_owned(), new: "node4".to_owned(), command }
+    }
+
+    #[test]
+    fn every_turn_has_its_golden() {
+        let node = |name: &str| vec![name.to_owned()];
+        let kept = Kept {
+            operator: false,
+            put_on: node("node1"),
+            taken_off: node("node5"),
+            given_up: node("node2"),
+            due: vec![due("node3")],
+            problems: vec!["the hook of node6's Machine is not written: the API answers 403".to_owned()],
+        };
+        assert_eq!((kept.exit(), Kept::default().exit()), (Exit::Degraded, Exit::Done));
+        golden::compare("member-watch", &kept);
+        golden::compare("member-watch-operator", &Kept { operator: true, ..Kept::default() });
+        assert_eq!(Kept::default().text(), "nothing was left to do");
+    }
+
+    #[test]
+    fn what_lasts_is_shown_once() {
+        let kept = Kept { due: vec![due("node3")], problems: vec!["why".to_owned()], ..Kept::default() };
+        assert!(is_news(&kept, &[], &["why".to_owned()]) && is_news(&kept, &[due("node3")], &[]));
+        assert!(!is_news(&kept, &[due("node3")], &["why".to_owned()]) && !is_news(&Kept::default(), &[], &[]));
+    }
+}

@@ -1,0 +1,56 @@
+//! A replacement that is due: the Machine of a voter is being deleted, and another machine of the control plane runs without a member.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+
+use super::owners::Owners;
+use crate::adapters::openshift::machines::{Machine, Machines};
+use crate::operate::members::look::MembersSeen;
+
+/// The replacement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Due {
+    /// The voter of the Machine that is being deleted.
+    pub old: String,
+    /// The node that runs without a member.
+    pub new: String,
+    /// What replaces one by the other.
+    pub command: String,
+}
+
+/// Returns each replacement that is due. One machine is named for one voter.
+pub(super) fn due(machines: &Machines, seen: &MembersSeen, owners: &Owners<'_>) -> Vec<Due> {
+    // Next to an etcd that is no pair the etcd operator replaces members by itself.
+    if machines.has_operator && !seen.membership.is_pair {
+        return Vec::new();
+    }
+    let old = seen.membership.voters().filter(|voter| owners.machine_of(voter).is_some_and(Machine::is_being_deleted));
+    let free = machines.all().iter().filter(|machine| {
+        machine.runs() && !machine.is_being_deleted() && owners.has_no_member(machine, &seen.membership)
+    });
+    let placed = free.filter_map(|machine| Some((machine.node()?, address(machine)?)));
+    // On OpenShift the new machine takes the name of the old one.
+    let command = |old: &str, new: &str, address: IpAddr| {
+        let new = if machines.has_operator { String::new() } else { format!(" --new {new}={address}") };
+        format!("tandem member replace {old}{new}")
+    };
+    old.zip(placed)
+        .map(|(voter, (new, address))| {
+            let old = voter.shown();
+            Due { command: command(&old, new, address), new: new.to_owned(), old }
+        })
+        .collect()
+}
+
+fn address(machine: &Machine) -> Option<IpAddr> {
+    machine.addresses().into_iter().find_map(|address| address.parse().ok())
+}
+
+impl Due {
+    /// As people read it.
+    pub fn sentence(&self) -> String {
+        let Self { old, new, command } = self;
+        format!("the Machine of {old} is being deleted, and {new} runs without a member: type '{command}'")
+    }
+}

@@ -1,0 +1,41 @@
+//! The hooks of the voters' Machines, kept from turn to turn: on while a voter is there, off once its Machine is being deleted and a
+//! majority confirms that its node has no member. Nothing is promoted, removed or deleted.
+
+mod due;
+mod memory;
+mod owners;
+#[cfg(test)]
+mod tests;
+mod turn;
+
+use std::path::Path;
+
+pub use self::due::Due;
+pub use self::memory::PATH;
+pub use self::turn::Kept;
+use super::look;
+use super::source::{Source, Target};
+use crate::adapters::openshift::machine::PATIENCE;
+use crate::adapters::openshift::machines::Machines;
+use crate::agent::resource::context::Context;
+use crate::operate::failure::Failure;
+
+/// Keeps the hooks of the etcd that was typed, once.
+pub fn of_target(target: &Target, path: &Path) -> Result<Kept, Failure> {
+    once(target.source()?, path, true)
+}
+
+/// Keeps the hooks of the pair, once. With `writes` unset, only replacements that are due are found.
+pub fn of_pair(context: &Context, path: &Path, writes: bool) -> Result<Kept, Failure> {
+    once(Source::of_pair(context), path, writes)
+}
+
+/// Reads the Machines first and the members after them: see [`turn::turn`].
+fn once(mut source: Source, path: &Path, writes: bool) -> Result<Kept, Failure> {
+    let Some(kubeconfig) = source.kubeconfig.take() else {
+        return Err(Failure("no API is known that makes Machines: name its '--kubeconfig FILE'".to_owned()));
+    };
+    let mut machines = Machines::read(&kubeconfig, PATIENCE).map_err(Failure)?;
+    let seen = look::look(&source)?;
+    turn::turn(&mut machines, &seen, path, writes)
+}
