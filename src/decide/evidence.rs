@@ -235,12 +235,12 @@ pub enum Moment {
 }
 
 impl Evidence {
-    /// The peer's name, for sentences.
+    /// Returns the peer's name, for sentences.
     pub fn peer_name(&self) -> &str {
         self.peer.as_ref().map_or("the peer", |peer| peer.name.as_str())
     }
 
-    /// The node that keeps its history where two histories meet, by this node's parameters.
+    /// Returns the node that keeps its history where two histories meet, by this node's parameters.
     pub fn preferred(&self) -> Option<&NodeName> {
         self.leading.as_deref().filter(|leading| leading.keeps_its_history)?.primary.as_ref()
     }
@@ -274,7 +274,7 @@ impl Evidence {
         if self.own_etcd.is_absent() { "nothing listens on its client port" } else { self.own_etcd.why_unknown() }
     }
 
-    /// The operator's confirmation, where it is of this boot and about this data and this peer.
+    /// Returns the operator's confirmation, where it is of this boot and about this data and this peer.
     pub fn confirmation_for(&self, history: &History) -> Option<&Confirmation> {
         let position = LogPosition { term: history.last_term, index: history.last_index };
         self.confirmation.known().filter(|word| {
@@ -300,8 +300,8 @@ impl Evidence {
         self.last_note().is_none_or(|note| note.left_at.is_some())
     }
 
-    /// The durable note: an empty one where none was ever written, and none where it is not known. One that is about other data
-    /// vouches for nothing: it counts as the note of data that knows no fork and may have left.
+    /// Returns the durable note: an empty one where none was ever written, and none where it is not known. A note about
+    /// other data proves nothing: it counts as the note of data that knows no fork and may have left.
     pub fn last_note(&self) -> Option<DurableState> {
         match &self.note {
             Fact::Known(note) if self.is_about_our_data(note) => Some(note.clone()),
@@ -335,7 +335,7 @@ impl Evidence {
         Some(DataOwner { cluster_id, member_id, node: self.me.name.clone() })
     }
 
-    /// The lineage of our own data, which is in the note.
+    /// Returns the lineage of our own data, which is in the note.
     pub fn own_lineage(&self) -> Option<Lineage> {
         self.last_note().map(|note| note.lineage)
     }
@@ -352,9 +352,9 @@ impl Evidence {
         self.boot_memory.known().filter(|memory| memory.boot_id == self.boot_id)
     }
 
-    /// The voter that this boot remembers, while the claim that belongs to it is visible. Where Pacemaker ended and came back
-    /// in the same boot (in maintenance, say), the claim went with the attributes of its former life, the peer may have passed
-    /// over this node since, and what `/run` remembers proves nothing any more.
+    /// Returns the voter that this boot remembers, while the claim that belongs to it is visible. Pacemaker may have ended
+    /// and come back in the same boot (in maintenance, say). Then the claim went with the attributes of its former life, the
+    /// peer may have continued without this node, and the memory in `/run` proves nothing any more.
     pub fn running_voter(&self) -> Option<&RunningVoter> {
         let claims = self.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
         self.boot_state()?.voter.as_ref().filter(|_| claims)

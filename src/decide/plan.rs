@@ -274,24 +274,24 @@ pub enum Via {
 }
 
 impl Plan {
-    /// The action is answered; `effects` come first.
+    /// Returns a plan that performs `effects` and then answers the action.
     pub fn exit(effects: Vec<Effect>, exit: Exit, because: Reason) -> Self {
         Self { effects, next: Next::Exit(exit), because }
     }
 
-    /// Nothing is done, and the action fails for now.
+    /// Returns a plan that does nothing and fails the action for now.
     pub fn refuse(because: Reason) -> Self {
         Self::exit(Vec::new(), Exit::Retriable, because)
     }
 
-    /// The effects, then another look.
+    /// Returns a plan that performs the effects and then observes again.
     pub fn then_look(effects: Vec<Effect>, after_ms: u64, progress: Progress, because: Reason) -> Self {
         Self { effects, next: Next::Reobserve { after_ms, progress }, because }
     }
 }
 
 impl Progress {
-    /// A phase that begins now.
+    /// Returns the progress of a phase that begins now.
     pub fn enter(phase: Phase, now_ms: u64) -> Self {
         Self { phase, since_ms: now_ms, polls_caught_up: 0, restores: 0 }
     }
@@ -308,7 +308,7 @@ impl Evidence {
         Plan::refuse(Reason::Refused { refusal, peer: self.peer_name().to_owned() })
     }
 
-    /// A rule, with the peer that it is about.
+    /// Returns a rule, with the peer that it is about.
     pub(super) fn rule(&self, rule: Rule) -> Reason {
         Reason::Rule { rule, peer: self.peer_name().to_owned() }
     }

@@ -72,8 +72,8 @@ pub(super) fn history_position(disk: &DataDir) -> LogPosition {
     }
 }
 
-/// A plain start. A sole voter's commit index is advanced first: the entry that removed the other voter may lie above the
-/// recorded commit index, and etcd would then wait for the vote of a member that was removed.
+/// Returns the effects of a plain start. A sole voter's commit index is advanced first: the entry that removed the other
+/// voter may lie above the recorded commit index, and etcd would then wait for the vote of a member that was removed.
 pub(super) fn plain_start(disk: &DataDir) -> Vec<Effect> {
     let mut effects = vec![Effect::RunContainer(RunMode::Normally)];
     if let DataDir::Present(history) = disk
@@ -118,7 +118,8 @@ pub(super) fn unseen(evidence: &Evidence) -> Health {
     Health::NoPermission { user: evidence.own_refuses.as_ref().and_then(|refuses| refuses.user.clone()) }
 }
 
-/// Promoted is what Pacemaker made of this instance; the vote is etcd's. A monitor answers what Pacemaker asked.
+/// Returns the answer of a monitor for an etcd that runs. It depends on Pacemaker's promotion of this instance, because
+/// Pacemaker asks for that; the vote is etcd's.
 pub(super) fn running_exit(evidence: &Evidence) -> Exit {
     let promoted = evidence.boot_state().is_some_and(|memory| memory.promoted);
     if evidence.promotable && promoted { Exit::Promoted } else { Exit::Success }

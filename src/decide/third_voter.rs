@@ -49,8 +49,8 @@ impl Evidence {
         self.standing(disk) == Standing::VoterAmongMany
     }
 
-    /// The third voter, where it has etcd's one place for a learner and the peer's node is not listed: it gives way to a peer that
-    /// returns, as two copies on the pair's own disks come first.
+    /// Returns the third voter, where it has etcd's one place for a learner and the peer's node is not listed. It gives way
+    /// to a peer that returns, because two copies on the pair's own disks come first.
     pub(super) fn third_voter_in_the_learners_place<'a>(&self, etcd: &'a Etcd) -> Option<&'a Member> {
         etcd.members.iter().find(|entry| entry.is_learner && self.is_third_voter(entry))
     }

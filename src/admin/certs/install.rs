@@ -181,7 +181,7 @@ fn fingerprints(certificates: &[Certificate]) -> Vec<&str> {
     all
 }
 
-/// The files are an operator's, and one pair of them is for clients and for the peer.
+/// Checks that the files are an operator's, and that one pair of them is for clients and for the peer.
 fn must_be_given(here: &Here) -> Result<(), Failure> {
     let deployment = &here.context.deployment;
     if deployment.manifest.is_some() || here.has_own_ca() {

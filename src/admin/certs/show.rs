@@ -143,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
 }
 
 impl Shown {
-    /// Each file once, with what it is for.
+    /// Adds each file once, with its purpose.
     fn files(&mut self, here: Option<&Here>, seen: Option<&PeerSeen>) {
         let own = here::files();
         let mut files: BTreeMap<std::path::PathBuf, String> = BTreeMap::new();

@@ -67,7 +67,7 @@ fn checked(dir: &Path) -> Result<&Path, Failure> {
     }
 }
 
-/// The data dir that `dir` is a part of: its `member`, or `wal` or `snap` in there.
+/// Returns the data dir that `dir` is a part of: its `member`, or `wal` or `snap` in there.
 fn part_of(dir: &Path) -> Result<Option<PathBuf>, Failure> {
     let whole = fs::canonicalize(dir)?;
     if dir.join("wal").is_dir() && !dir.join("member").exists() {
@@ -77,7 +77,7 @@ fn part_of(dir: &Path) -> Result<Option<PathBuf>, Failure> {
     Ok(whole.ancestors().nth(2).filter(|_| is_part).map(Path::to_owned))
 }
 
-/// An id as etcd prints it, and as JSON and some tools do.
+/// Prints an id as etcd does, and as JSON and some tools do.
 fn id(id: u64) -> String {
     format!("{id:x} ({id})")
 }

@@ -68,7 +68,7 @@ pub(super) struct Shown {
     described: Described,
 }
 
-/// The name of the member that a history is of.
+/// Returns the name of the member that a history is of.
 pub(super) fn node<'a>(history: &History, described: &'a Described) -> Option<&'a String> {
     described.names.get(&history.member_id).filter(|name| !name.is_empty())
 }

@@ -71,12 +71,12 @@ pub(super) fn line(status: &Status) -> String {
     line
 }
 
-/// Without what would begin the performance data.
+/// Removes the characters that would begin the performance data.
 fn plain(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }
 
-/// Each known number: `'name'=value;warning;critical;least;most`. What is not known is left out.
+/// Returns each known number: `'name'=value;warning;critical;least;most`. What is not known is left out.
 fn performance(status: &Status) -> Vec<String> {
     let mut data = vec![format!("problems={};;;0", status.problems.len())];
     data.extend(status.voters.map(|voters| format!("voters={voters};2:;1:;0")));

@@ -64,7 +64,7 @@ pub(super) fn text(status: &Status) -> String {
     text.trim_end().to_owned()
 }
 
-/// The verdict, what it means, and since when.
+/// Returns the verdict, its meaning, and since when.
 pub(super) fn head(status: &Status) -> String {
     let told = |Time(since): Time| format!("since {} ({})", utc(since), span(status.at.0.saturating_sub(since)));
     let since = status.since.map(told);
@@ -220,7 +220,7 @@ fn last_fencing(status: &Status, node: &Node) -> String {
     format!("{}: {}{when}", last.action, last.result)
 }
 
-/// The first that ends.
+/// Returns the certificate that ends first.
 fn certificates(status: &Status, node: &Node) -> String {
     let first = node.certificates.iter().flatten().min_by_key(|one| one.ends);
     let file = first.and_then(|first| first.file.rsplit('/').next());

@@ -100,14 +100,14 @@ impl Leaderless {
         LogPosition { term: self.term, index: self.applied }
     }
 
-    /// The voters of its member list.
+    /// Returns the voters of its member list.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.is_learner)
     }
 }
 
 impl Etcd {
-    /// The voters of its member list.
+    /// Returns the voters of its member list.
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.is_learner)
     }
@@ -137,7 +137,7 @@ impl Etcd {
         self.leader == Some(self.member_id)
     }
 
-    /// The entry of the node at `address`.
+    /// Returns the entry of the node at `address`.
     pub fn member_at(&self, address: &NodeAddress) -> Option<&Member> {
         self.members.iter().find(|member| member.is_at(address))
     }
@@ -150,7 +150,7 @@ impl Etcd {
 
 #[cfg(test)]
 impl Etcd {
-    /// One with so many voters and learners, by their ids.
+    /// Makes one with so many voters and learners, by their ids.
     pub(crate) fn of_test(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Self {
         let member = |id: &u64, is_learner| Member {
             id: *id,

@@ -113,7 +113,7 @@ pub enum Forbidden {
 }
 
 impl Forbidden {
-    /// The rule's number.
+    /// Returns the rule's number.
     pub fn rule(&self) -> &'static str {
         match self {
             Self::TooMany { .. } => "M1",

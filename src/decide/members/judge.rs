@@ -44,7 +44,7 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// M2, M1, M3 and what holds for every change.
+    /// Judges M2, M1, M3 and the rules for every change.
     fn add(&self, newcomer: &Newcomer) -> Result<Passed, Forbidden> {
         self.quorum()?;
         self.settled()?;
@@ -63,7 +63,7 @@ impl<'a> Look<'a> {
         Ok(BY_THE_RULES)
     }
 
-    /// M7, M1 and M3.
+    /// Judges M7, M1 and M3.
     fn promote(&self, id: MemberId) -> Result<Passed, Forbidden> {
         self.quorum()?;
         self.settled()?;
@@ -124,7 +124,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// M10, M5, M12, M6, M8 and M4.
+    /// Judges M10, M5, M12, M6, M8 and M4.
     fn remove(&self, id: MemberId, words: &Words) -> Result<Passed, Forbidden> {
         let target = self.listed(id)?;
         let (voters, healthy) = (self.membership.voters().count(), self.membership.healthy());
@@ -158,7 +158,7 @@ impl<'a> Look<'a> {
         self.may_be_fewer(target, voters, words)
     }
 
-    /// M4 and M13.
+    /// Judges M4 and M13.
     fn may_be_fewer(&self, target: &Member, voters: usize, words: &Words) -> Result<Passed, Forbidden> {
         if voters > self.membership.wanted {
             return Ok(BY_THE_RULES);
@@ -191,7 +191,7 @@ impl<'a> Look<'a> {
         Err(Forbidden::NoQuorum { voters, healthy, is_pair })
     }
 
-    /// M9.
+    /// Judges M9.
     fn settled(&self) -> Result<(), Forbidden> {
         if let Some(change) = &self.membership.change {
             return Err(Forbidden::ChangeUnderWay { change: change.clone() });
@@ -213,7 +213,7 @@ impl<'a> Look<'a> {
         if self.membership.third_voter && node.is_none() && voting < 2 { Err(Forbidden::HalfAPair) } else { Ok(()) }
     }
 
-    /// M3, and M12 for it.
+    /// Judges M3, and M12 for it.
     fn others_are_healthy(&self) -> Result<(), Forbidden> {
         self.unknown(self.replaced)?;
         for voter in self.membership.voters().filter(|voter| Some(voter.id) != self.replaced) {
@@ -241,7 +241,7 @@ fn is_new(member: &Member) -> bool {
     member.is_learner && !member.has_started()
 }
 
-/// M8.
+/// Judges M8.
 fn remove_learner(target: &Member) -> Result<Passed, Forbidden> {
     let is_deleted = target.machine == MachineState::BeingDeleted;
     if !target.has_started() || is_deleted || target.is_strange {

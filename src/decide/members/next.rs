@@ -37,7 +37,7 @@ pub fn leaves(membership: &Membership, old: MemberId, new: &Newcomer) -> Leaves 
     }
 }
 
-/// The next step towards `wish`.
+/// Returns the next step towards `wish`.
 pub fn next(membership: &Membership, wish: &Wish, words: &Words) -> Next {
     let turn = Turn { membership, words };
     match wish {
@@ -65,7 +65,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A leader hands over first, to a healthy voter, once it may be removed for the rest.
+    /// Returns the next step of a removal. A leader hands over first, to a healthy voter, once it may be removed for the rest.
     fn remove(&self, id: MemberId) -> Next {
         let removed = self.judged(MemberStep::Remove(id), None);
         if !matches!(removed, Next::Forbidden(Forbidden::Leads { .. })) {
@@ -96,7 +96,7 @@ impl Turn<'_> {
         }
     }
 
-    /// `old` is listed.
+    /// Returns the next step of replacing `old`, which is listed.
     fn replace(&self, old: MemberId, new: &Newcomer) -> Next {
         let newcomer = self.membership.at(&new.peer_url).filter(|member| member.id != old);
         let may_go = match (leaves(self.membership, old, new), newcomer) {

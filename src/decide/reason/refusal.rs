@@ -31,7 +31,7 @@ impl Refusal {
         matches!(self, Self::HistoriesSplit | Self::DiskWasPutBack { .. })
     }
 
-    /// The exit reason.
+    /// Returns the exit reason.
     pub(super) fn short(&self, peer: &str) -> String {
         self.words(peer).short
     }

@@ -14,8 +14,8 @@ use crate::decide::standing::running_exit;
 use crate::decide::start::serve;
 use crate::decide::timing::{FORCE_RESERVE_MS, LOOK_FOR_A_RETURN_MS, STOP_AND_LAUNCH_NEED_MS};
 
-/// A running etcd that may have to run standalone: the post-stop notification and, as the backstop, `monitor` ask this.
-/// `None` where nothing is to be recovered.
+/// Decides for a running etcd that may have to run standalone. The post-stop notification and, as the backstop, `monitor`
+/// ask this. `None` where nothing is to be recovered.
 pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     match &progress.phase {
         Phase::Announced => Some(decide_announced(evidence, progress)),
@@ -50,7 +50,7 @@ fn begin(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     Some(announce(evidence, because))
 }
 
-/// To begin once more would stop what is about to serve.
+/// Waits for a forced etcd to serve, because a new beginning would stop it.
 fn await_what_was_forced(evidence: &Evidence, progress: &Progress) -> Plan {
     let why = "it was started as the only voter and does not serve yet".to_owned();
     if slow::has_time_for(evidence, FORCE_RESERVE_MS) {

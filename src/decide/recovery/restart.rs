@@ -26,12 +26,12 @@ pub(super) fn was_forced(evidence: &Evidence) -> bool {
     forces && may_be_announced(evidence)
 }
 
-/// etcd runs, and is stopped only once the announcement is seen where others see it.
+/// Decides while etcd runs: it is stopped only once the announcement is seen where others see it.
 pub(in crate::decide) fn decide_announced(evidence: &Evidence, progress: &Progress) -> Plan {
     restart_instead(evidence, progress, vote::vote(evidence).err().unwrap_or(NoVoteProxy::NotWanted))
 }
 
-/// The way that is always left, where no vote proxy votes.
+/// Restarts etcd where no vote proxy votes. This way is always left.
 pub(super) fn restart_instead(evidence: &Evidence, progress: &Progress, why: NoVoteProxy) -> Plan {
     let step =
         if why == NoVoteProxy::NotWanted { ReasonStep::StopBeforeForce } else { ReasonStep::RestartInstead { why } };

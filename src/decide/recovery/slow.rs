@@ -14,7 +14,7 @@ const LOOKS_AT_LEAST: u64 = 3;
 /// monitor's time and may come behind a monitor; where it does not have enough either, a start is to follow.
 const POSTPONED_AT_MOST: u64 = 3;
 
-/// So long, and longer where that would hold too few looks.
+/// Returns this patience, or a longer one where it would hold too few observations.
 pub(in crate::decide) fn patience_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.max(evidence.pace.look_ms.saturating_mul(LOOKS_AT_LEAST))
 }
@@ -45,13 +45,14 @@ pub(super) fn may_serve_alone(evidence: &Evidence) -> bool {
     may_answer_yet(evidence) && (evidence.own_refuses.is_some() || has_left())
 }
 
-/// With an earlier action that still launches the container: one that is ended leaves a container that was half made. Half of our
-/// own time is for what follows.
+/// Returns the patience with an earlier action that still launches the container: ending it would leave a container that was
+/// half made. Half of our own time is for what follows.
 pub(in crate::decide) fn patience_with_an_earlier_action_ms(evidence: &Evidence) -> u64 {
     evidence.pace.launch_ms.min(evidence.budget_ms / 2).max(PATIENCE_WITH_AN_EARLIER_ACTION_MS)
 }
 
-/// Of a short time not more than half is asked for: an action that never has enough would never begin.
+/// Returns whether so much time is left. Of a short budget not more than half is asked for, because an action that never has
+/// enough would never begin.
 pub(super) fn has_time_for(evidence: &Evidence, needed_ms: u64) -> bool {
     evidence.elapsed_ms + needed_ms.min(evidence.budget_ms / 2) <= evidence.budget_ms
 }
@@ -62,7 +63,7 @@ pub(super) fn has_time_to_launch(evidence: &Evidence) -> bool {
     has_time_for(evidence, LAUNCH_NEEDS_MS) && evidence.elapsed_ms + evidence.pace.launch_ms <= evidence.budget_ms
 }
 
-/// The same for a start, after which nothing comes that has more time.
+/// Returns the same for a start, because no later action has more time.
 pub(in crate::decide) fn has_time_to_launch_at_last(evidence: &Evidence) -> bool {
     has_time_for(evidence, evidence.pace.launch_ms.max(LAUNCH_NEEDS_MS))
 }
@@ -80,7 +81,7 @@ pub(super) fn has_time_to_stop_and_launch(evidence: &Evidence) -> bool {
         && evidence.elapsed_ms + stop_and_launch_ms(evidence) <= evidence.budget_ms
 }
 
-/// From what was measured: the answer takes two looks, as one is needed to write and one to read.
+/// Returns the measured time: the CIB's answer takes two observations, because one is needed to write and one to read.
 fn stop_and_launch_ms(evidence: &Evidence) -> u64 {
     let stop_ms = STOP_AND_LAUNCH_NEED_MS - LAUNCH_NEEDS_MS;
     let slow_stop_ms = FORCE_GRACE_S * 1_000 + evidence.pace.look_ms.saturating_mul(2);
@@ -90,8 +91,8 @@ fn stop_and_launch_ms(evidence: &Evidence) -> u64 {
     }
 }
 
-/// etcd runs on as it is, and the next monitor, a few seconds later, has all its time. Where that is never enough the action
-/// fails: a stop and a start follow, and a start has the time.
+/// Leaves etcd as it is to the next monitor, which has all its time a few seconds later. Where that is never enough the
+/// action fails: a stop and a start follow, and a start has the time.
 pub(super) fn go_on_later(evidence: &Evidence) -> Plan {
     if evidence.pace.postponed >= POSTPONED_AT_MOST {
         let needed_ms = stop_and_launch_ms(evidence).max(STOP_AND_LAUNCH_NEED_MS);

@@ -16,7 +16,7 @@ const TESTED: [Version; 4] = [
     Version { minor: 7, patch: 0 },
 ];
 
-/// The vote that a vote proxy may cast now, or why none does.
+/// Returns the vote that a vote proxy may cast now, or why none does.
 pub(super) fn vote(evidence: &Evidence) -> Result<DeadVote, NoVoteProxy> {
     if evidence.recovery == Recovery::Restart {
         return Err(NoVoteProxy::NotWanted);
@@ -62,7 +62,7 @@ fn is_tested(version: Version) -> bool {
     TESTED.iter().any(|first| first.minor == version.minor && first.patch <= version.patch)
 }
 
-/// The other voter, where there are exactly two and it is the member at the peer's address.
+/// Returns the other voter, where there are exactly two and it is the member at the peer's address.
 fn other_voter(evidence: &Evidence, told: &Leaderless) -> Option<u64> {
     let voters: Vec<_> = told.voters().collect();
     let peer = evidence.peer.as_ref()?;

@@ -22,7 +22,7 @@ use crate::decide::timing::{
     STOP_AND_LAUNCH_NEED_MS, VOTE_PROXY_NEEDS_MS,
 };
 
-/// The announcement was published, and etcd runs on.
+/// Decides once the announcement was published, while etcd runs on.
 pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: u64, term: u64) -> Plan {
     let Some(note) = evidence.last_note() else { return evidence.refuse(note_unreadable(evidence)) };
     if let Some(plan) = restart::called_off(evidence) {
@@ -62,7 +62,7 @@ pub(super) fn decide_announced(evidence: &Evidence, progress: &Progress, nonce: 
     }
 }
 
-/// The vote was cast, or tried to: our etcd leads as the only voter, or the restart follows.
+/// Decides after the vote, or the attempt: our etcd leads as the only voter, or the restart follows.
 pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.leader.is_some());
     if let Some(etcd) = own.filter(|etcd| etcd.has_one_voter()) {
@@ -91,7 +91,7 @@ pub(super) fn decide_stood_in(evidence: &Evidence, progress: &Progress) -> Plan 
     if matches!(plan.next, Next::Exit(_)) { in_vain(evidence, plan) } else { plan }
 }
 
-/// The next action is not to try once more, or there would never be the time for the restart.
+/// Remembers that the vote was in vain. A second attempt in the next action would leave no time for the restart.
 fn in_vain(evidence: &Evidence, mut plan: Plan) -> Plan {
     let memory = evidence.boot_state().map(|memory| BootState { in_vain: true, ..memory.clone() });
     plan.effects.extend(memory.map(Effect::Remember));

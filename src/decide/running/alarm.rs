@@ -11,7 +11,7 @@ use crate::decide::standing;
 const KIND: &str = "alarm:";
 const RAISED_BY: &str = "memberID:";
 
-/// The alarms that are raised, each with the node that raised it; `None` where there are none.
+/// Returns the alarms that are raised, each with the node that raised it; `None` where there are none.
 pub(super) fn raised(etcd: &Etcd) -> Option<String> {
     let all: BTreeSet<String> = etcd.alarms.iter().filter_map(|error| described(etcd, error)).collect();
     (!all.is_empty()).then(|| all.into_iter().collect::<Vec<_>>().join(", "))
@@ -37,7 +37,7 @@ pub(super) fn no_permission(evidence: &Evidence) -> Option<Effect> {
     (shown != Some(&missing)).then_some(Effect::SetAlarm(Some(missing)))
 }
 
-/// The state of a serving member, alarms first.
+/// Returns the state of a serving member, alarms first.
 pub(super) fn health(etcd: &Etcd) -> Health {
     match raised(etcd) {
         Some(alarms) => Health::Alarm { alarms },

@@ -18,7 +18,8 @@ pub(in crate::decide) fn restore(evidence: &Evidence, progress: &Progress) -> Op
     Some(Plan::then_look(vec![Effect::RestoreRecord], LOOK_FOR_A_RESTORED_RECORD_MS, progress, because))
 }
 
-/// The progress that all else continues from, where no record is to be restored: the next one is looked for as often again.
+/// Returns the progress that all else continues from, where no record is to be restored: the next one is looked for as often
+/// again.
 pub(in crate::decide) fn not_restored(progress: &Progress) -> Cow<'_, Progress> {
     match progress.restores {
         0 => Cow::Borrowed(progress),

@@ -129,9 +129,9 @@ pub(super) fn promote_caught_up_learner(evidence: &Evidence, progress: &Progress
     Some(Plan::then_look(effects, LOOK_AFTER_A_CHANGE_MS, Progress { polls_caught_up: 0, ..progress.clone() }, because))
 }
 
-/// The rule of a promotion, for the voter that makes it and for the learner that asks for it: etcd promotes a learner at 90 % of
-/// the leader's index, which can be a million entries short, so a small absolute lag is asked for, in two polls in a row. One
-/// that is not known breaks the row.
+/// Counts the polls in a row with a small lag, for the voter that promotes and for the learner that asks for it. etcd
+/// promotes a learner at 90 % of the leader's index, which can be a million entries short. So a small absolute lag is asked
+/// for, in two polls in a row. An unknown lag breaks the row.
 pub(super) fn polls_caught_up(evidence: &Evidence, progress: &Progress, lag: Option<u64>) -> u8 {
     let is_close = lag.is_some_and(|lag| lag <= evidence.promote_max_lag);
     if is_close { progress.polls_caught_up.saturating_add(1) } else { 0 }
@@ -151,7 +151,7 @@ fn look_again(progress: Progress, lag: u64) -> Plan {
     Plan::then_look(Vec::new(), LOOK_AT_A_LEARNER_MS, progress, Reason::Waiting(Wait::LearnerToCatchUp { lag }))
 }
 
-/// The peer's entry, where it is a learner that has started and we may promote it.
+/// Returns the peer's entry, where it is a learner that has started and we may promote it.
 pub(super) fn started_learner<'a>(evidence: &Evidence, etcd: &'a Etcd) -> Option<&'a Member> {
     let peer = evidence.peer.as_ref()?;
     let entry = etcd.member_at(peer)?;

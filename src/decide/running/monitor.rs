@@ -46,14 +46,14 @@ pub(in crate::decide) fn decide(evidence: &Evidence, progress: &Progress) -> Pla
     }
 }
 
-/// A check that etcd failed which serves. Without a leader nothing can be confirmed, and what is to be done about that, and about
-/// silence, is decided elsewhere.
+/// Returns the check that a serving etcd failed. Without a leader nothing can be confirmed, and other rules decide about
+/// that, and about silence.
 fn failed_check(evidence: &Evidence) -> Option<&str> {
     evidence.local.failed_check.as_deref().filter(|_| evidence.has_a_leader())
 }
 
-/// An etcd names a leader that has died, or leads, for up to an election timeout without the other voter: what a check cannot have
-/// then is for a recovery, and a restart would stand in its way.
+/// Fails a monitor for a check, after a time. For up to an election timeout, an etcd names a leader that has died, or leads
+/// without the other voter. A check that fails then is for a recovery, and a restart would obstruct that.
 fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     let patience_ms = slow::patience_ms(evidence, PATIENCE_WITH_A_SILENT_ETCD_MS);
     if evidence.elapsed_ms < of_a_monitor_ms(evidence, patience_ms) {
@@ -62,12 +62,12 @@ fn check_failed(evidence: &Evidence, progress: &Progress, why: &str) -> Plan {
     evidence.refuse(Refusal::CheckFailed { why: why.to_owned() })
 }
 
-/// So long, and less where a monitor would have no time for its answer.
+/// Returns this patience, or a shorter one where a monitor would have no time for its answer.
 fn of_a_monitor_ms(evidence: &Evidence, ms: u64) -> u64 {
     ms.min(evidence.budget_ms.saturating_sub(MONITOR_RESERVE_MS))
 }
 
-/// A recovery ends as a start does; a monitor answers what Pacemaker has made of the instance.
+/// Turns the end of a recovery, which is that of a start, into the answer that Pacemaker expects of a monitor.
 fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     match plan.next {
         Next::Exit(Exit::Success) => Plan { next: Next::Exit(running_exit(evidence)), ..plan },
@@ -75,8 +75,8 @@ fn as_asked(evidence: &Evidence, plan: Plan) -> Plan {
     }
 }
 
-/// OpenShift's watcher of certificates sets `restart_no_leave` and restarts the container by itself. A CIB that does not answer
-/// may say so.
+/// Waits for a restart by OpenShift's watcher of certificates, which sets `restart_no_leave` and restarts the container by
+/// itself. A CIB that does not answer may contain that attribute.
 fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
     let wait = match &evidence.cib {
         Fact::Known(cib) if cib.others.restart_no_leave => Wait::Restart,
@@ -92,7 +92,7 @@ fn await_a_restart(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         .then(|| Plan::then_look(Vec::new(), LOOK_FOR_A_RETURN_MS, progress.clone(), Reason::Waiting(wait)))
 }
 
-/// A probe answers at once, and publishes this node's record, so that a peer that starts first need not wait for it.
+/// Answers a probe at once, and publishes this node's record, so that a peer that starts first need not wait for it.
 pub(in crate::decide) fn decide_probe(evidence: &Evidence) -> Plan {
     if let Fact::Unknown(why) = &evidence.container {
         return evidence.refuse(Refusal::ContainerUnknown { why: why.clone() });
@@ -203,8 +203,8 @@ fn without_hope(evidence: &Evidence) -> Option<Plan> {
     without_proof(evidence).or_else(|| waits_in_vain(evidence)).or_else(|| without_record(evidence))
 }
 
-/// A failure, where the CIB has the fork that this node announced and not its record, which calls the fork off. The peer does not start next to
-/// that fork. Only a start reads the data that the record is made of.
+/// Fails where the CIB has the fork that this node announced and not its record, which calls the fork off. The peer does not
+/// start next to that fork. Only a start reads the data that the record is made of.
 fn without_record(evidence: &Evidence) -> Option<Plan> {
     let cib = evidence.cib.known()?;
     let is_of_this_node = cib.lineage.forks > 0 && cib.lineage.by == evidence.me.name;

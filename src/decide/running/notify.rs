@@ -41,7 +41,7 @@ fn answer_to(notify: &Notify) -> Option<Answer> {
     }
 }
 
-/// The peer is about to start: it finds itself listed.
+/// Lists the peer, which is about to start.
 fn before_start(evidence: &Evidence, _: &Progress, notify: &Notify) -> Plan {
     let listed = match &evidence.own_etcd {
         Fact::Known(etcd) if notify.start.contains(evidence.peer_name()) => {
@@ -73,7 +73,7 @@ fn after_start(evidence: &Evidence, progress: &Progress, _: &Notify) -> Plan {
     kept(evidence, progress, etcd, Exit::Success, health(etcd))
 }
 
-/// The peer's instance is stopped, which also follows fencing: if that cost us the leader, run standalone at once.
+/// Runs standalone at once if the peer's stop, which also follows fencing, cost us the leader.
 fn after_stop(evidence: &Evidence, progress: &Progress, notify: &Notify) -> Plan {
     if !notify.stop.contains(evidence.peer_name()) {
         return nothing();

@@ -48,7 +48,7 @@ pub(super) fn runs(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     effects
 }
 
-/// The revision, where it is not what was published.
+/// Publishes the revision, where it differs from the published one.
 pub(super) fn revision(evidence: &Evidence) -> Option<Effect> {
     let published = evidence.cib.known()?.others.revision;
     let revision = evidence.local.revision.filter(|revision| Some(*revision) != published)?;
@@ -80,7 +80,7 @@ pub(in crate::decide) fn failures(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(evidence, |_| FAILURES_LEFT)
 }
 
-/// The same where etcd serves.
+/// Does the same where etcd serves.
 pub(super) fn failures_of_who_serves(evidence: &Evidence) -> Vec<Effect> {
     failures_beyond(
         evidence,

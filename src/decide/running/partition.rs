@@ -45,7 +45,7 @@ pub(super) fn counted(evidence: &Evidence) -> Option<Effect> {
     is_readable.then_some(Effect::Remember(BootState { boot_id, leaderless_since_s, hand_over: None, ..memory }))
 }
 
-/// Half of Y1: the peer is the primary, and this node is to yield to it at some time.
+/// Returns the parameters if half of Y1 holds: the peer is the primary, and this node is to yield to it at some time.
 fn yields_to_peer(evidence: &Evidence) -> Option<&Leading> {
     let peer = &evidence.peer.as_ref()?.name;
     evidence.leading.as_deref().filter(|leading| leading.patience_s > 0 && leading.primary.as_ref() == Some(peer))
@@ -56,7 +56,7 @@ fn left_s(leading: &Leading) -> u64 {
     leading.patience_s.saturating_sub(leading.leaderless_for_s.unwrap_or_default())
 }
 
-/// Y2 to Y4, and that etcd has no leader now.
+/// Returns whether Y2 to Y4 hold, and etcd has no leader now.
 fn may_yield(evidence: &Evidence) -> bool {
     let is_led = |etcd: &Etcd| etcd.leader.is_some();
     // Where the peer's etcd has a leader, this one may only be too slow to answer.

@@ -11,7 +11,7 @@ use crate::decide::recovery::slow;
 use crate::decide::standing::{health, unseen};
 use crate::decide::timing::{LOOK_AT_A_LEARNER_MS, PATIENCE_WITH_A_VOTE_MS, PROMOTION_RESERVE_MS};
 
-/// A voter is promoted; a learner asks to become one.
+/// Promotes a voter; a learner asks to become one.
 pub(in crate::decide) fn decide_promote(evidence: &Evidence, progress: &Progress) -> Plan {
     if let Some(refuses) = &evidence.own_refuses {
         return promote_unseen(evidence, refuses);
@@ -76,7 +76,7 @@ fn promoted_as_before(evidence: &Evidence) -> Effect {
     Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: true, ..memory })
 }
 
-/// A vote cannot be laid down without leaving, and leaving belongs to `stop`: only the role is given back.
+/// Gives only the role back: a vote ends only with leaving, and leaving belongs to `stop`.
 pub(in crate::decide) fn decide_demote(evidence: &Evidence) -> Plan {
     let memory = evidence.boot_state().cloned().unwrap_or_default();
     let effects = vec![Effect::Remember(BootState { boot_id: evidence.boot_id.clone(), promoted: false, ..memory })];

@@ -39,7 +39,7 @@ fn is_gone(evidence: &Evidence, progress: &Progress) -> bool {
     is_over && !evidence.may_be_launching()
 }
 
-/// Our etcd, where it may leave: it is one of two voters, and the other is started, serves, and is not stopping too.
+/// Returns our etcd, where it may leave: it is one of two voters, and the other is started, serves, and is not stopping too.
 fn may_leave(evidence: &Evidence) -> Option<&Etcd> {
     let own = evidence.own_etcd.known().filter(|etcd| etcd.is_voter_with_leader())?;
     let peer = evidence.peer.as_ref()?;
@@ -94,7 +94,7 @@ fn stop_container(evidence: &Evidence) -> Plan {
     )
 }
 
-/// `stop` answers success only when no etcd process of ours is alive.
+/// Waits, because `stop` answers success only when no etcd process of ours is alive.
 fn wait_for_the_end(evidence: &Evidence, progress: &Progress) -> Plan {
     if evidence.elapsed_ms + STOP_RESERVE_MS > evidence.budget_ms {
         return match (&evidence.container, &evidence.launching) {
@@ -120,7 +120,7 @@ fn await_the_cib(evidence: &Evidence, progress: &Progress) -> Option<Plan> {
         .then(|| Plan::then_look(Vec::new(), LOOK_AGAIN_MS, progress.clone(), Reason::Waiting(Wait::OwnRecord)))
 }
 
-/// etcd is gone. What this node may count on later is written down before the stop is answered.
+/// Writes down what this node may count on later, before the stop is answered. etcd has ended.
 fn finish(evidence: &Evidence, progress: &Progress) -> Plan {
     let voter = evidence.remembered_voter().cloned().filter(|_| keeps_its_claim(evidence));
     let claims = voter.is_some();

@@ -28,8 +28,8 @@ pub(in crate::decide) enum Stage<'a> {
     Runs,
 }
 
-/// The one list of what a member that serves writes down, in the order in which others may rely on it. Two of
-/// its rows have another place at a start.
+/// Returns the one list of what a member that serves writes down, in the order in which others may rely on it. Two of its
+/// rows have another place at a start.
 pub(in crate::decide) fn upkeep(evidence: &Evidence, etcd: &Etcd, stage: Stage<'_>) -> Vec<Effect> {
     let starts = stage != Stage::Runs;
     let mut effects = Vec::new();
@@ -140,7 +140,7 @@ fn claim_and_remember(evidence: &Evidence, etcd: &Etcd) -> Vec<Effect> {
     outdated_record(evidence, etcd).into_iter().chain(wanted).collect()
 }
 
-/// The claim of a voter, where the CIB does not have it.
+/// Returns the claim of a voter, where the CIB does not have it.
 pub(in crate::decide) fn missing_claim(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let has_claim = evidence.cib.known()?.own_record.as_ref().is_some_and(|record| record.claims);
     let may_claim = !etcd.is_learner && evidence.peer.is_some();
@@ -213,7 +213,7 @@ fn remember_what_was_forced(evidence: &Evidence, mode: &RunMode) -> Option<Effec
     Some(Effect::Remember(BootState { voter, in_vain: false, ..memory.clone() }))
 }
 
-/// The ids that others read in the CIB are those of the member that runs.
+/// Publishes the ids of the running member, where the CIB has others.
 fn identity_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let seen = Identity { cluster_id: etcd.cluster_id, member_id: etcd.member_id };
     let published = evidence.cib.known()?.own_identity;
@@ -230,7 +230,7 @@ fn standalone_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (cib.standalone_node != wanted).then_some(Effect::SetStandalone(wanted))
 }
 
-/// A voter has the score, a learner has none.
+/// Sets a voter's score, and takes a learner's back.
 fn score_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     let wanted = (!etcd.is_learner).then_some(VOTER_SCORE);
     let seen = evidence.cib.known()?.own_promotion_score;
@@ -244,7 +244,7 @@ fn alarm_as_seen(evidence: &Evidence, etcd: &Etcd) -> Option<Effect> {
     (shown != raised).then_some(Effect::SetAlarm(raised))
 }
 
-/// The image differs from what is published, or becomes another one with the next start.
+/// Publishes the image where it differs from what is published, or becomes another one with the next start.
 fn image_as_seen(evidence: &Evidence) -> Option<Effect> {
     let seen = evidence.local.image.known()?;
     let published = evidence.cib.known()?.own_image.as_ref();

@@ -10,7 +10,7 @@ use crate::decide::recovery::proof;
 use crate::decide::standing::{Standing, classify, history_position, is_voter, position};
 use crate::decide::timing::{PATIENCE_WITH_A_BLOCKED_PEER_MS, PATIENCE_WITH_A_JOINING_PEER_MS};
 
-/// R3: the peer is confirmed down and is not starting.
+/// Decides by R3: the peer is confirmed down and is not starting.
 pub(super) fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     let history = match &record.disk {
         DataDir::Present(history) => history,
@@ -38,8 +38,8 @@ pub(super) fn alone(evidence: &Evidence, record: &PublishedState) -> Plan {
     }
 }
 
-/// Three or more voters are plain Raft, and so are this one and the third voter: started plainly, whatever becomes of the peer, and
-/// nothing is forced. A majority of them may serve a history that continued without them, so that is refused.
+/// Starts plainly next to the third voter or among three or more voters, whatever becomes of the peer; nothing is forced. A
+/// majority of them may serve a history that continued without this data, so that is refused.
 pub(super) fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
     let accepts = |history| proof::operator_confirmed(evidence, history);
     if evidence.was_left_behind() && !matches!(disk, DataDir::Present(history) if accepts(history)) {
@@ -48,7 +48,7 @@ pub(super) fn among_many(evidence: &Evidence, disk: &DataDir) -> Plan {
     run(evidence, RunMode::Normally, Rule::MoreThanTwoVoters)
 }
 
-/// Nothing confirms what the peer does. A sole voter needs no vote; all other data waits for fencing.
+/// Decides while the peer's state is not confirmed. A sole voter needs no vote; all other data waits for fencing.
 pub(super) fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &PublishedState, why: &str) -> Plan {
     if classify(&record.disk) == Standing::SoleVoter && proof::is_newest(evidence, record) {
         return sole_beside_a_silent_peer(evidence, progress, record);
@@ -64,8 +64,9 @@ pub(super) fn not_confirmed(evidence: &Evidence, progress: &Progress, record: &P
     wait_or_refuse(evidence, progress, PATIENCE_WITH_A_BLOCKED_PEER_MS, wait, refusal)
 }
 
-/// A sole voter needs no vote. But a peer that has just come back may know of a fork that our CIB has lost. Pacemaker
-/// probes that peer before it starts anything later; only a start that began before the peer came back must wait here.
+/// Starts a sole voter, which needs no vote. But a peer that has just come back may know of a fork that our CIB has lost.
+/// Pacemaker probes that peer before it starts anything later; only a start that began before the peer came back must wait
+/// here.
 fn sole_beside_a_silent_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let machine = evidence.cib.known().filter(|cib| cib.peer_record.is_none()).map(Cib::peer_machine);
     let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };

@@ -116,14 +116,14 @@ fn is_outdated(evidence: &Evidence, disk: &DataDir) -> bool {
     evidence.confirmation.known().is_some() && !fits
 }
 
-/// R0: etcd runs here. Nothing is started; note and CIB are brought up to date.
+/// Decides by R0: etcd runs here. Nothing is started; note and CIB are brought up to date.
 fn already_running(evidence: &Evidence, progress: &Progress) -> Plan {
     let plan = started(evidence, progress, &RunMode::Normally);
     let serves = evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some());
     if serves { Plan { because: evidence.rule(Rule::AlreadyServing), ..plan } } else { plan }
 }
 
-/// The record goes out first, and nothing else happens until it is visible: the peer decides from it.
+/// Publishes the record, and waits until it is visible, because the peer decides from it.
 fn publish(evidence: &Evidence, progress: &Progress, effects: Vec<Effect>) -> Plan {
     if evidence.elapsed_ms > slow::patience_ms(evidence, PATIENCE_WITH_THE_CIB_MS) {
         let why = "our own record does not appear in it".to_owned();
@@ -149,7 +149,7 @@ fn in_the_way(evidence: &Evidence, progress: &Progress, obstacle: Obstacle) -> P
     Plan::then_look(record.into_iter().collect(), LOOK_AGAIN_MS, progress.clone(), because)
 }
 
-/// R2 to R4: no etcd with a leader answers.
+/// Decides by R2 to R4: no etcd with a leader answers.
 fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState) -> Plan {
     match peer_word(evidence) {
         PeerStatus::Nobody => only_node(evidence, record),
@@ -164,7 +164,7 @@ fn without_a_living_cluster(evidence: &Evidence, progress: &Progress, cib: &Cib,
     }
 }
 
-/// R2.
+/// Decides by R2.
 fn together(evidence: &Evidence, progress: &Progress, cib: &Cib, record: &PublishedState, patience_ms: u64) -> Plan {
     let Some(peer_record) = &cib.peer_record else {
         let wait = Wait::PeerRecord { peer: evidence.peer_name().to_owned() };
@@ -208,8 +208,8 @@ fn as_others_say(evidence: &Evidence, progress: &Progress, record: &PublishedSta
     is_voter(evidence, &record.disk).then(|| announce(evidence, evidence.rule(Rule::OperatorConfirmed)))
 }
 
-/// R4: never a force. A plain start is safe for one of two voters; any other data waits for the peer to serve. The peer's
-/// record is of its last start, so its living member list is asked instead, where it answers.
+/// Decides by R4: never a force. A plain start is safe for one of two voters; any other data waits for the peer to serve.
+/// The peer's record is of its last start, so its living member list is asked instead, where it answers.
 fn beside_an_active_peer(evidence: &Evidence, progress: &Progress, record: &PublishedState) -> Plan {
     let left_out = evidence.peer_etcd.known().is_some_and(|etcd| !etcd.is_learner && !is_listed(&record.disk, etcd));
     if let Some(refusal) = both_were_put_back(evidence, record) {

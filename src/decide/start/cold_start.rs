@@ -83,8 +83,8 @@ impl Chosen {
     }
 }
 
-/// The table. Member ids are never given twice, so two voters that name each other have one history, whatever else
-/// is written anywhere: two plain starts keep every entry of it, and nothing is wiped or forced.
+/// Answers by the table. Member ids are never given twice, so two voters that name each other have one history, whatever
+/// else is written anywhere: two plain starts keep every entry of it, and nothing is wiped or forced.
 ///
 /// Data that knows fewer forks than were recorded is not the newest: a node continued without it. If that node has no data
 /// now, the writes that it took are lost, and only an operator gives them up.
@@ -241,7 +241,7 @@ pub(in crate::decide) fn learns_from(peer: &PublishedState, me: &PublishedState)
     classify(&peer.disk) == Standing::Learner && histories.is_some_and(|(peer, me)| is_one_cluster(peer, me))
 }
 
-/// Two voters' data that do not name each other: the one with more forks behind it is the newer history.
+/// Ranks two voters' data that do not name each other: the one with more forks behind it is the newer history.
 fn unrelated(
     me: &PublishedState,
     peer: &PublishedState,
@@ -258,8 +258,8 @@ fn unrelated(
     }
 }
 
-/// Two histories that nothing ranks: an operator chooses. What was chosen is announced as a fork of its own, so that it counts from
-/// then on.
+/// Follows the operator's choice between two histories that nothing ranks. The choice is announced as a fork of its own, so
+/// that it counts from then on.
 fn chosen_of_two(chosen: Chosen) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(Refusal::HistoriesSplit),
@@ -268,7 +268,7 @@ fn chosen_of_two(chosen: Chosen) -> ColdStart {
     }
 }
 
-/// The answer where a disk was put back: an operator chooses, and the chosen data has to be a voter's.
+/// Answers where a disk was put back: an operator chooses, and the chosen data has to be a voter's.
 fn put_back(me: &PublishedState, chosen: Chosen, refusal: Refusal) -> ColdStart {
     match chosen {
         Chosen::Nobody => ColdStart::Refuse(refusal),

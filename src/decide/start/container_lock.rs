@@ -30,7 +30,7 @@ pub(in crate::decide) fn wait(request: Request, evidence: &Evidence, progress: &
     Some(Plan::then_look(Vec::new(), LOOK_FOR_THE_LOCK_MS, progress.clone(), Reason::Waiting(Wait::EarlierAction)))
 }
 
-/// The time is over. An etcd that runs is not failed for that.
+/// Answers once the time is over. An etcd that runs is not failed for that.
 fn in_vain(request: Request, evidence: &Evidence) -> Plan {
     let waits = Reason::Waiting(Wait::EarlierAction);
     match request {

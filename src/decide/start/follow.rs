@@ -12,7 +12,7 @@ use crate::decide::running::membership;
 use crate::decide::standing::{Standing, classify, history_position, is_listed, is_voter};
 use crate::decide::timing::{LOOK_AT_THE_LIST_MS, LOOK_FOR_A_LEADER_MS};
 
-/// R1: the peer serves with a leader. Follow it.
+/// Follows the peer by R1, because it serves with a leader.
 pub(super) fn follow(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     if is_listed(disk, peer_etcd) {
         return run(evidence, RunMode::Normally, Rule::PeerServesAndListsThisMember);
@@ -114,7 +114,7 @@ fn ran_standalone(evidence: &Evidence, disk: &DataDir, cib: &Cib) -> bool {
         && note.is_some_and(|note| served.is_some_and(|served| *served != note.lineage))
 }
 
-/// Only here is a data dir backed up: the peer serves as a voter and has listed us.
+/// Joins the peer's cluster. Only here is a data dir backed up: the peer serves as a voter and has listed us.
 fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Plan {
     let lineage = cib.lineage.clone();
     // From here on our data is the peer's history, forks included.
@@ -142,7 +142,7 @@ fn join(evidence: &Evidence, disk: &DataDir, peer_etcd: &Etcd, cib: &Cib) -> Pla
     Plan::then_look(effects, LOOK_FOR_A_LEADER_MS, progress, evidence.rule(rule))
 }
 
-/// etcd compares this with the member list, entry by entry.
+/// Returns the initial cluster, which etcd compares with the member list, entry by entry.
 fn initial_cluster(evidence: &Evidence, etcd: &Etcd) -> Vec<(NodeName, String)> {
     let named = |member: &crate::decide::evidence::Member| {
         let name = if member.is_at(&evidence.me) { evidence.me.name.clone() } else { member.name.clone() };

@@ -4,7 +4,7 @@ use super::unstartable;
 use crate::decide::evidence::{DataDir, DurableState, Etcd, Evidence, History, Lineage, PublishedState};
 
 impl Evidence {
-    /// The record that this node should be publishing now; none where what it rests on is not known.
+    /// Returns the record that this node should be publishing now; none where a fact for it is not known.
     pub fn published_state(&self) -> Option<PublishedState> {
         let disk = unstartable::usable_disk(self)?;
         Some(PublishedState {
@@ -18,7 +18,7 @@ impl Evidence {
         })
     }
 
-    /// The record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
+    /// Returns the record that this node publishes while `etcd`, its own, runs as a voter: the same facts, from the living.
     pub fn living_record(&self, etcd: &Etcd) -> Option<PublishedState> {
         let ids = |learners: bool| {
             etcd.members.iter().filter(|member| member.is_learner == learners).map(|member| member.id).collect()

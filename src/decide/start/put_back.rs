@@ -67,7 +67,7 @@ pub(super) fn ends_before_position(record: &PublishedState, reached: LogPosition
     matches!(&record.disk, DataDir::Present(history) if position(history) < reached)
 }
 
-/// The refusal of a pair, seen from this node.
+/// Returns the refusal of a pair, as this node has it.
 pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     let ends = |record: &PublishedState| match &record.disk {
         DataDir::Present(history) => Some(position(history)),
@@ -76,7 +76,7 @@ pub(super) fn refusal(me: &PublishedState, peer: &PublishedState) -> Refusal {
     Refusal::DiskWasPutBack { here: ends(me).unwrap_or_default(), there: ends(peer), reached: None }
 }
 
-/// The refusal of two voters that both end before what this node knows to have been reached.
+/// Returns the refusal of two voters that both end before what this node knows to have been reached.
 pub(super) fn refusal_of_two(me: &PublishedState, peer: &PublishedState, reached: LogPosition) -> Refusal {
     match refusal(me, peer) {
         Refusal::DiskWasPutBack { here, there, .. } => Refusal::DiskWasPutBack { here, there, reached: Some(reached) },
@@ -133,7 +133,7 @@ fn behind_the_peers_record(evidence: &Evidence, history: &History) -> Option<Log
     (are_two_voters && !is_given_up && history.last_index < index).then_some(known)
 }
 
-/// The refusal of a node with data that ends before what it had reached.
+/// Returns the refusal of a node with data that ends before what it had reached.
 pub(in crate::decide) fn alone(history: &History, reached: LogPosition) -> Refusal {
     Refusal::DiskWasPutBack { here: position(history), there: None, reached: Some(reached) }
 }

@@ -14,7 +14,7 @@ use crate::decide::timing::{
     PATIENCE_FOR_A_LEADER_MS, PATIENCE_WITH_A_STALE_RECORD_MS, PATIENCE_WITH_A_STARTING_PEER_MS, START_RESERVE_MS,
 };
 
-/// The container was started, by us or before us: its etcd is to answer.
+/// Decides while the container runs, started by us or before us: its etcd is to answer.
 pub(in crate::decide) fn started(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     if !evidence.container_may_run() {
         return ended(evidence, progress, mode);
@@ -30,8 +30,9 @@ pub(in crate::decide) fn started(evidence: &Evidence, progress: &Progress, mode:
     }
 }
 
-/// etcd was started and has ended by itself. One that was removed while its peer was slow to answer does so with success: what becomes of
-/// its data is decided anew by this very start, once the peer has answered. A start that failed would count, and cost a stop.
+/// Decides for an etcd that was started and has ended by itself. One that was removed while its peer was slow to answer ends
+/// with success. This very start then decides anew about its data, once the peer has answered. A start that failed would
+/// count, and cost a stop.
 fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     let container = evidence.container.known();
     let effects = unstartable::counted(evidence, mode).into_iter().collect();
@@ -52,7 +53,7 @@ fn ended(evidence: &Evidence, progress: &Progress, mode: &RunMode) -> Plan {
     Plan { effects, ..evidence.refuse(Refusal::EtcdExited { last_words }) }
 }
 
-/// The peer serves without this member: what becomes of the data is decided anew, by this very action.
+/// Begins this start anew, because the peer serves without this member.
 fn begin_again(evidence: &Evidence, effects: Vec<Effect>) -> Plan {
     let because = evidence.rule(Rule::PeerServesAndThisDataIsNotIts);
     Plan::then_look(effects, LOOK_AT_ONCE_MS, Progress::default(), because)
@@ -69,8 +70,8 @@ fn peer_is_lost(evidence: &Evidence) -> bool {
     matches!(peer_word(evidence), PeerStatus::Lost | PeerStatus::Down) || peer_has_nothing(evidence)
 }
 
-/// etcd answers clients only once it has seen a leader. A plain start without the peer has none; it runs on, and the
-/// peer's start, which may come only after ours has ended, gives it one.
+/// Waits for a leader, because etcd answers clients only once it has seen one. A plain start without the peer has none; it
+/// runs on, and the peer's start, which may come only after ours has ended, gives it one.
 fn await_leader(evidence: &Evidence, progress: &Progress, mode: &RunMode, wait: Wait) -> Plan {
     let waited_ms = progress.in_phase_ms(evidence.elapsed_ms);
     if *mode == RunMode::Normally && waited_ms > PATIENCE_WITH_A_STALE_RECORD_MS && is_left_out(evidence) {
@@ -105,7 +106,7 @@ fn peer_leads(evidence: &Evidence) -> bool {
     evidence.peer_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
-/// Our etcd serves: what must be known of it is written down.
+/// Writes down what must be known of an etcd that serves.
 fn serving(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Plan {
     if let Some(plan) = await_the_cib(evidence, progress, mode) {
         return plan;
@@ -129,7 +130,7 @@ fn serving_unseen(evidence: &Evidence, mode: &RunMode) -> Plan {
     Plan::exit(effects, Exit::Success, Reason::Running(unseen(evidence)))
 }
 
-/// A voter's claim to run standalone is visible in the CIB before anything counts on it: see
+/// Publishes a voter's claim to run standalone, and waits until the CIB shows it, because other decisions count on it: see
 /// [`PublishedState::claims`].
 fn claim(evidence: &Evidence, progress: &Progress, mode: &RunMode, etcd: &Etcd) -> Option<Plan> {
     let claim = missing_claim(evidence, etcd)?;

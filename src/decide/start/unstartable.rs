@@ -13,7 +13,7 @@ use crate::decide::recovery::proof;
 use crate::decide::standing::{Standing, classify};
 use crate::decide::timing::QUICK_FAILURES;
 
-/// The plain start that has just failed, to be counted, once.
+/// Counts the plain start that has just failed, once.
 pub(super) fn counted(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     let container = evidence.container.known().filter(|_| *mode == RunMode::Normally)?;
     let last_at = container.broke_down_at.clone()?;
@@ -23,7 +23,7 @@ pub(super) fn counted(evidence: &Evidence, mode: &RunMode) -> Option<Effect> {
     (failed.last_at != before.last_at).then_some(Effect::NoteFailedStart(failed))
 }
 
-/// An etcd that serves has started from its data.
+/// Forgets the failed starts once an etcd serves from its data.
 pub(in crate::decide) fn forgotten(evidence: &Evidence) -> Option<Effect> {
     evidence.local.failed_starts.as_ref().map(|_| Effect::ForgetFailedStarts)
 }
@@ -53,7 +53,7 @@ fn broken(failed: &FailedStarts) -> DataDir {
     DataDir::Broken { why: format!("it reads as whole, and etcd failed to start from it {count} times: {last_words}") }
 }
 
-/// `None` where something that this rests on is not known.
+/// Returns whether the data is given up; `None` where a fact for that is not known.
 fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     let DataDir::Present(history) = disk else { return None };
     let cib = evidence.cib.known()?;
@@ -65,7 +65,7 @@ fn is_given_up(evidence: &Evidence, disk: &DataDir) -> Option<bool> {
     Some(may && (learns_from_who_serves(evidence, history) || beside_the_other_voter(evidence, cib, disk)?))
 }
 
-/// A learner of a sole voter that serves: all that it has is from there.
+/// Returns whether this is a learner of a sole voter that serves: all that it has is from there.
 fn learns_from_who_serves(evidence: &Evidence, history: &History) -> bool {
     let Some(etcd) = evidence.peer_etcd.known() else { return false };
     let is_listed = etcd.members.iter().any(|member| member.id == history.member_id && member.is_learner);

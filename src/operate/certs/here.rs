@@ -15,7 +15,7 @@ use crate::operate::node;
 /// Corosync's own tool reads a map in memory.
 const COROSYNC: Duration = Duration::from_secs(5);
 
-/// Our own files.
+/// Returns our own files.
 pub(crate) fn files() -> Files {
     Files::at(pki::DIR)
 }
@@ -63,7 +63,7 @@ impl Here {
         Err(Failure(format!("{file} is of your own making: type 'tandem certs install' with what takes its place")))
     }
 
-    /// The ports of the etcd at `address`, for clients and for its peer.
+    /// Returns the ports of the etcd at `address`, for clients and for its peer.
     fn ports(&self, address: IpAddr) -> [Endpoint; 2] {
         let params = &self.context.params;
         [endpoint(address, params.client_port), endpoint(address, params.peer_port)]
@@ -104,13 +104,13 @@ pub(crate) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failu
     Ok(holder)
 }
 
-/// The addresses of `node` on Corosync's links: an etcd that dials over another one of them is known by it.
+/// Returns the addresses of `node` on Corosync's links, because an etcd may dial from any of them.
 fn links(programs: &Programs, node: &str) -> Vec<IpAddr> {
     let output = programs.run("corosync-cmapctl", &["nodelist."], COROSYNC);
     output.map(|output| of_map(&output.stdout, node)).unwrap_or_default()
 }
 
-/// From lines such as `nodelist.node.0.ring0_addr (str) = 192.0.2.1`.
+/// Parses lines such as `nodelist.node.0.ring0_addr (str) = 192.0.2.1`.
 fn of_map(map: &str, node: &str) -> Vec<IpAddr> {
     let entries: Vec<(&str, &str, &str)> = map
         .lines()
@@ -126,7 +126,7 @@ fn of_map(map: &str, node: &str) -> Vec<IpAddr> {
 }
 
 impl Here {
-    /// The name of the cluster, for the name of its CA.
+    /// Returns the name of the cluster, for the name of its CA.
     pub(crate) fn cluster(&self) -> String {
         let output = self.context.programs.run("corosync-cmapctl", &["-g", "totem.cluster_name"], COROSYNC);
         let name = output.ok().and_then(|output| Some(output.stdout.split_once(" = ")?.1.trim().to_owned()));

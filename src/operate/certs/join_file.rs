@@ -98,7 +98,7 @@ impl JoinFile {
         now.saturating_sub(self.made) > LASTS || self.made.saturating_sub(now) > CLOCKS_DIFFER
     }
 
-    /// The CA in it, if the file is for `node`, still.
+    /// Returns the CA in it, if the file is for `node`, and not void yet.
     pub(crate) fn authority(&self, node: &str, now: u64) -> Result<Authority, Failure> {
         if self.node != node {
             let Self { node: other, .. } = self;

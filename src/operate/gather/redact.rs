@@ -22,7 +22,7 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    /// With the secrets of the CIB, if that is among `texts`, and of the files that it names.
+    /// Reads the secrets of the CIB, if that is among `texts`, and of the files that it names.
     pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut words = BTreeSet::new();
         for text in texts.filter(|text| text.trim_start().starts_with("<cib")) {
@@ -37,7 +37,7 @@ impl Redactor {
         Self { words }
     }
 
-    /// `text` without secrets.
+    /// Returns `text` without secrets.
     pub(crate) fn clean(&self, text: &str) -> String {
         let text = without_private_keys(text);
         let lines: Vec<String> = text.split('\n').map(|line| named(&attributes(&users(line)))).collect();
@@ -51,7 +51,7 @@ impl Redactor {
     }
 }
 
-/// The secrets that an element of the CIB holds or names.
+/// Returns the secrets that an element of the CIB holds or names.
 fn secrets_of(node: roxmltree::Node<'_, '_>) -> Option<Vec<String>> {
     let value = node.attribute("value")?;
     if node.has_tag_name("recipient") {
@@ -101,7 +101,7 @@ fn without_private_keys(text: &str) -> String {
     kept + rest
 }
 
-/// URLs without the user in them.
+/// Removes the user from URLs.
 fn users(line: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(at) = rest.find("://") {
@@ -136,7 +136,7 @@ fn attributes(line: &str) -> String {
     kept + rest
 }
 
-/// The value of an attribute, and where it begins.
+/// Returns the value of an attribute, and where it begins.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<(&'a str, usize)> {
     ['"', '\''].iter().find_map(|quote| {
         let at = tag.find(&format!(" {name}={quote}"))? + name.len() + 3;
@@ -172,12 +172,13 @@ fn named(line: &str) -> String {
     kept + rest
 }
 
-/// A JSON Web Token, under whatever name.
+/// Returns whether the word is a JSON Web Token, under whatever name.
 fn is_token(word: &str) -> bool {
     word.len() > 40 && word.starts_with("eyJ") && word.contains('.')
 }
 
-/// The value that belongs to the secret `name`, and where in `after` it begins; none where it is no secret's name, or has no value.
+/// Returns the value that belongs to the secret `name`, and where in `after` it begins; none where it is no secret's name,
+/// or has no value.
 fn value_of<'a>(name: &str, after: &'a str) -> Option<(usize, &'a str)> {
     if !is_secret(name) {
         return None;
@@ -208,8 +209,8 @@ fn value_of<'a>(name: &str, after: &'a str) -> Option<(usize, &'a str)> {
     (!value.is_empty() && !is_time).then_some((at, value))
 }
 
-/// Up to the closing quote; one that is escaped closes nothing, unless the whole text is escaped, where it closes too much and
-/// nothing too little.
+/// Returns the index of the closing quote. An escaped quote closes nothing, unless the whole text is escaped: then this
+/// removes too much and never too little.
 fn end_of_quoted(value: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, letter) in value.char_indices() {

@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// The end of a file, from the beginning of a line on.
+/// Reads the end of a file, from the beginning of a line on.
 fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     let begin = file.metadata()?.len().saturating_sub(limit);
     file.seek(SeekFrom::Start(begin))?;
@@ -94,7 +94,7 @@ fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     Ok(text[whole..].to_owned())
 }
 
-/// All of them, the CIB first.
+/// Returns all of them, the CIB first.
 pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),
@@ -136,7 +136,7 @@ fn journal() -> Source {
     Source::program("logs/journal", "journalctl", &[&how[..], &UNITS[..]].concat())
 }
 
-/// The containers of our resources; by its usual name where the cluster cannot be asked.
+/// Returns the containers of our resources; the usual name where the cluster cannot be asked.
 fn containers(programs: &Programs) -> Vec<String> {
     let configured = crate::adapters::pacemaker::resource::configured(programs).unwrap_or_default();
     let name = |parameters: &[(String, String)]| {
@@ -152,7 +152,7 @@ fn containers(programs: &Programs) -> Vec<String> {
     if names.is_empty() { vec!["etcd".to_owned()] } else { names.into_iter().filter(is_plain).collect() }
 }
 
-/// JSON, and lines of it, under a name that can be printed.
+/// Returns whether the name is one of JSON, or of lines of it, and can be printed.
 fn is_json(name: &str) -> bool {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     is_plain && [".json", ".jsonl", ".jsonl.1"].iter().any(|end| name.ends_with(end))

@@ -28,7 +28,8 @@ struct StartsSeen {
 }
 
 impl Disruptions {
-    /// Those that are kept at `path`. What cannot be read counts as none: Prometheus takes a counter that begins anew for that.
+    /// Reads those that are kept at `path`. An unreadable file counts as none: Prometheus takes a counter that begins anew
+    /// for that.
     pub fn read(path: &Path) -> Self {
         match state_file::read(path) {
             Fact::Known(kept) => kept,
@@ -36,7 +37,7 @@ impl Disruptions {
         }
     }
 
-    /// Those that are kept at `path`, with what is seen now, which is kept there.
+    /// Reads those that are kept at `path`, adds what `conditions` shows, and keeps the result there.
     pub fn keep(path: &Path, conditions: &Conditions) -> io::Result<Self> {
         let before = Self::read(path);
         let mut now = before.clone();
@@ -64,7 +65,7 @@ impl Disruptions {
         }
     }
 
-    /// Node, resource, how often.
+    /// Returns node, resource and count.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         self.nodes.iter().flat_map(|(node, resources)| {
             resources.iter().map(|(resource, seen)| (node.as_str(), resource.as_str(), seen.count))

@@ -37,12 +37,12 @@ fn answers(cluster: &Cluster) -> impl Iterator<Item = (&str, &Etcd)> {
     cluster.etcd.iter().filter_map(|(node, etcd)| Some((node.as_str(), etcd.known()?)))
 }
 
-/// The answer of an etcd that leads, or else of the one that is furthest ahead.
+/// Returns the answer of an etcd that leads, or else of the one that is furthest ahead.
 fn newest(cluster: &Cluster) -> Option<&Etcd> {
     answers(cluster).map(|(_, etcd)| etcd).max_by_key(|etcd| (leads(etcd), etcd.term, etcd.index))
 }
 
-/// `None` where an etcd that might vote could not be asked.
+/// Returns whether two vote; `None` where an etcd that might vote could not be asked.
 fn redundant(cluster: &Cluster, health: &Health) -> Option<bool> {
     let voters = answers(cluster).filter(|(_, etcd)| !etcd.learner && etcd.leader.is_some()).count();
     if voters > 1 {
@@ -105,7 +105,7 @@ fn forks(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// By it two nodes of one cluster are known from those of another.
+/// Writes the cluster's name and its etcd's id, which distinguish its nodes from those of another cluster.
 fn identity(page: &mut Page, cluster: &Cluster) {
     let properties = cluster.configuration.known().map(|configuration| &configuration.properties);
     let name = properties.and_then(|properties| properties.get("cluster-name")).map(String::as_str).unwrap_or_default();

@@ -41,7 +41,7 @@ impl FencingTests {
         tests
     }
 
-    /// The newest comes last.
+    /// Adds a test. The newest has to come last.
     fn add(&mut self, test: FencingTest) {
         let at = humantime::parse_rfc3339_weak(&test.at).ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         if let Some(at) = at.filter(|_| test.passed) {
@@ -111,7 +111,7 @@ fn seconds(millis: u64) -> f64 {
     std::time::Duration::from_millis(millis).as_secs_f64()
 }
 
-/// The device's id, or the BMC's address where none has it, and where several have it and none the system.
+/// Returns the device's id, or the BMC's address where none has it, and where several have it and none the system.
 fn device_of(cluster: &Cluster, note: &BmcNote) -> String {
     let devices = cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
     let same: Vec<&FenceDevice> = devices.iter().filter(|device| has_address(device, &note.address)).collect();

@@ -33,7 +33,7 @@ pub struct Extras {
     pub member_change: Option<UnderWay>,
 }
 
-/// The whole page.
+/// Returns the whole page.
 pub fn render(cluster: &Cluster, health: &Health, conditions: &Conditions, extras: &Extras) -> String {
     let mut page = Page::default();
     conditions_of(&mut page, conditions);
@@ -68,7 +68,7 @@ fn conditions_of(page: &mut Page, conditions: &Conditions) {
     }
 }
 
-/// One metric for each condition.
+/// Writes one metric for each condition.
 fn each(page: &mut Page, about: &str, words: &[Word], conditions: &[Condition], labels: &[(&str, &str)]) {
     for word in words {
         let help = format!("The condition {} of the {about}: 1 is true, 0 is false", word.kind);
@@ -78,7 +78,7 @@ fn each(page: &mut Page, about: &str, words: &[Word], conditions: &[Condition], 
     }
 }
 
-/// `NodeCountAsExpected` to `node_count_as_expected`.
+/// Turns `NodeCountAsExpected` into `node_count_as_expected`.
 fn snake_case(words: &str) -> String {
     let mut text = String::new();
     for letter in words.chars() {

@@ -16,7 +16,7 @@ pub(super) struct Page {
 type Label<'a> = (&'a str, &'a str);
 
 impl Page {
-    /// Any value; seconds and bytes have that in their names.
+    /// Adds any value; seconds and bytes have that in their names.
     pub(super) fn value(&mut self, name: &str, help: &str, labels: &[Label<'_>], value: f64) {
         let gauge =
             self.gauge(name, help, labels).and_then(|gauge| gauge.get_metric_with_label_values(&values(labels)));
@@ -26,7 +26,7 @@ impl Page {
         }
     }
 
-    /// 1 or 0.
+    /// Adds a value of 1 or 0.
     pub(super) fn flag(&mut self, name: &str, help: &str, labels: &[Label<'_>], is_so: bool) {
         self.value(name, help, labels, if is_so { 1.0 } else { 0.0 });
     }
@@ -37,7 +37,7 @@ impl Page {
         self.value(name, help, labels, value as f64);
     }
 
-    /// A number that only goes up.
+    /// Adds a number that only goes up.
     pub(super) fn count(&mut self, name: &str, help: &str, labels: &[Label<'_>], count: u64) {
         let counter =
             self.counter(name, help, labels).and_then(|counter| counter.get_metric_with_label_values(&values(labels)));
@@ -65,7 +65,7 @@ impl Page {
         self.counters.get(name).ok_or_else(|| prometheus::Error::Msg("it is gone".to_owned()))
     }
 
-    /// All of it, sorted by name and labels.
+    /// Returns all of it, sorted by name and labels.
     pub(super) fn text(&self) -> String {
         let told = TextEncoder::new().encode_to_string(&self.registry.gather());
         told.unwrap_or_else(|error| {

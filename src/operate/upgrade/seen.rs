@@ -29,7 +29,7 @@ pub(super) fn stand(cluster: &Cluster, node: &str, image: &str) -> Stand {
     }
 }
 
-/// The nodes in the order in which they are restarted: the one that leads comes last.
+/// Returns the nodes in the order in which they are restarted: the one that leads comes last.
 pub(super) fn in_order(cluster: &Cluster) -> Vec<String> {
     let leader = view::leading(cluster).map(|(name, _)| name.clone());
     let mut names = view::names(cluster);
@@ -37,7 +37,7 @@ pub(super) fn in_order(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// The releases that run.
+/// Returns the releases that run.
 pub(super) fn versions(cluster: &Cluster) -> Vec<Version> {
     cluster.etcd.values().filter_map(|etcd| Version::of(&etcd.known()?.version)).collect()
 }

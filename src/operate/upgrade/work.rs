@@ -149,7 +149,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Both nodes vote, and one of them may be stopped. One that was cut off may have left a node without etcd.
+    /// Checks that both nodes vote, and one of them may be stopped. An upgrade that was cut off may have left a node without
+    /// etcd.
     fn may_begin(cluster: &Cluster, is_begun: bool) -> Result<(), Failure> {
         if is_begun {
             return Ok(());

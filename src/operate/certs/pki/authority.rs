@@ -97,7 +97,7 @@ impl Authority {
         Ok(Pair { certificate_pem: self.node_with_key(name, reached_at, &key, now)?, key_pem: key })
     }
 
-    /// The same for a key that is there: its certificate alone.
+    /// Issues the same for a key that is there: only its certificate.
     pub fn node_with_key(&self, name: &str, reached_at: &[String], key_pem: &str, now: u64) -> Result<String> {
         let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].map(|local| local.to_string());
         let own = [name.to_owned(), "localhost".to_owned()];
@@ -113,7 +113,7 @@ impl Authority {
         Ok(Pair { certificate_pem: self.client_with_key(name, &key, now)?, key_pem: key })
     }
 
-    /// The same for a key that is there.
+    /// Issues the same for a key that is there.
     pub fn client_with_key(&self, name: &str, key_pem: &str, now: u64) -> Result<String> {
         self.issue(name, Vec::new(), &[ExtendedKeyUsagePurpose::ClientAuth], key_pem, now)
     }
@@ -146,12 +146,12 @@ impl Authority {
     }
 }
 
-/// A new key, as PEM.
+/// Makes a new key, as PEM.
 pub(super) fn new_key() -> Result<Zeroizing<String>> {
     Ok(Zeroizing::new(KeyPair::generate().map_err(failed)?.serialize_pem()))
 }
 
-/// The public half of a key, as a certificate has it.
+/// Returns the public half of a key, as a certificate has it.
 pub(super) fn public_key(pem: &str) -> Result<Vec<u8>> {
     Ok(key(pem, "the key")?.subject_public_key_info())
 }
@@ -177,7 +177,8 @@ fn common_name(name: &str) -> DistinguishedName {
     all
 }
 
-/// Of its own for each certificate: a renewed one has its predecessor's key, of which rcgen would make the same.
+/// Makes a serial number for each certificate: a renewed one has its predecessor's key, of which rcgen would make the same
+/// number.
 fn serial() -> Result<SerialNumber> {
     let mut bytes = [0; SERIAL];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::Failed("this machine has no random numbers".to_owned()))?;

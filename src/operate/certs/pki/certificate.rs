@@ -75,12 +75,12 @@ impl Certificate {
         })
     }
 
-    /// Its CommonName.
+    /// Returns its CommonName.
     pub fn name(&self) -> Option<&str> {
         self.common_name.as_deref()
     }
 
-    /// The addresses among its names.
+    /// Returns the addresses among its names.
     pub fn addresses(&self) -> Vec<IpAddr> {
         self.names.iter().filter_map(|name| name.parse().ok()).collect()
     }
@@ -99,7 +99,7 @@ impl Certificate {
     }
 }
 
-/// Every certificate of a PEM text, of which there must be one at least.
+/// Reads every certificate of a PEM text, of which there must be one at least.
 pub fn read_all(pem: &str, what: &str) -> Result<Vec<Certificate>> {
     let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
     let ders: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
@@ -110,7 +110,7 @@ pub fn read_all(pem: &str, what: &str) -> Result<Vec<Certificate>> {
     ders.iter().map(|der| Certificate::read(der, what)).collect()
 }
 
-/// The first certificate of a PEM text: of a chain, the leaf.
+/// Reads the first certificate of a PEM text: of a chain, the leaf.
 pub fn first(pem: &str, what: &str) -> Result<Certificate> {
     let mut all = read_all(pem, what)?;
     Ok(all.swap_remove(0))

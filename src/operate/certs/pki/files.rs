@@ -121,7 +121,7 @@ impl Files {
         closed.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
     }
 
-    /// A whole file, which is wiped when it is dropped; `None` where there is none.
+    /// Reads a whole file, which is wiped when it is dropped; `None` where there is none.
     pub fn read(&self, name: &str) -> Result<Option<Zeroizing<String>>, Failed> {
         let path = self.path(name);
         let failed = |source| Failed::Read { path: path.display().to_string(), source };
@@ -161,18 +161,18 @@ impl Files {
         }
     }
 
-    /// The certificates of a file; none where there is no such file.
+    /// Reads the certificates of a file; none where there is no such file.
     pub fn certificates(&self, name: &str) -> Result<Vec<Certificate>, Failed> {
         let Some(text) = self.read(name)? else { return Ok(Vec::new()) };
         Ok(read_all(&text, &self.path(name).display().to_string())?)
     }
 
-    /// The authorities that are trusted.
+    /// Reads the authorities that are trusted.
     pub fn bundle(&self) -> Result<Vec<Certificate>, Failed> {
         self.certificates(CA_CERT)
     }
 
-    /// The leaf that is there.
+    /// Reads the leaf that is there.
     pub fn leaf(&self, leaf: Leaf) -> Result<Option<Certificate>, Failed> {
         Ok(self.certificates(leaf.cert())?.into_iter().next())
     }
@@ -183,12 +183,12 @@ impl Files {
         Ok(authority::public_key(&key).is_ok_and(|public_key| public_key == certificate.public_key))
     }
 
-    /// The CA that is in use.
+    /// Reads the CA that is in use.
     pub fn authority(&self) -> Result<Authority, Failed> {
         Ok(Authority::load(&self.need(CA_CERT)?, &self.need(CA_KEY)?)?)
     }
 
-    /// The CA that is to take its place, while a rotation is under way. At its end its key is that of the CA in use.
+    /// Reads the CA that is to take its place, while a rotation is under way. At its end its key is that of the CA in use.
     pub fn next(&self) -> Result<Option<Authority>, Failed> {
         let Some(certificate) = self.read(NEXT_CERT)? else { return Ok(None) };
         let from =
@@ -216,8 +216,8 @@ impl Files {
         self.write(leaf.cert(), &certificate(leaf, authority, holder, &key, now)?)
     }
 
-    /// The same with a new key. In between the two renames the pair is a mixed one: a handshake of that moment fails, and the next
-    /// one does not. Cut off there, any renewal makes a pair of it again, with the key that is there.
+    /// Does the same with a new key. Between the two renames the pair is a mixed one: a handshake of that moment fails, and
+    /// the next one does not. After a cut-off there, any renewal makes a pair of it again, with the key that is there.
     pub fn renew_with_new_key(
         &self,
         leaf: Leaf,

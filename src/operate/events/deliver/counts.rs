@@ -27,7 +27,7 @@ pub fn counts(places: &Places) -> io::Result<BTreeMap<String, u64>> {
     Ok(counted(places)?.1.by_reason)
 }
 
-/// The same, and keeps what is new. For the collector alone: two at once would count twice.
+/// Returns the same, and keeps what is new. Only the collector calls it, because two at once would count twice.
 pub fn count(places: &Places) -> io::Result<BTreeMap<String, u64>> {
     let (before, now) = counted(places)?;
     if now != before {

@@ -33,7 +33,7 @@ pub(super) struct Run {
 }
 
 impl Cursor {
-    /// A new recipient gets what happened within the last hour, and not the history.
+    /// Begins for a new recipient, which gets the events of the last hour, and not the history.
     pub(super) fn new(events: &[Event], now: u64) -> Self {
         let is_old = |event: &&Event| event.time.saturating_add(AT_FIRST) < now.saturating_mul(1000);
         let brought = events.iter().filter(is_old).map(|event| event.number).max().unwrap_or_default();

@@ -31,7 +31,7 @@ pub struct Poster {
 }
 
 impl Poster {
-    /// For the URL `text`, which begins with `https://`.
+    /// Makes one for the URL `text`, which begins with `https://`.
     pub(super) fn new(text: &str, trust: &Trust) -> Result<Self, Unknown> {
         let unknown = || Unknown::Form(shown(text));
         let uri: Uri = text.parse().map_err(|_| unknown())?;

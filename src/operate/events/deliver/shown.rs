@@ -11,7 +11,7 @@ pub enum Unknown {
     Tls(String, String),
 }
 
-/// A recipient as it may be shown: of a URL no more than the host, as its path may be what gives leave to write there.
+/// Returns a recipient as it may be shown: of a URL no more than the host, because its path may give leave to write there.
 pub(super) fn shown(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
         return text.to_owned();

@@ -65,7 +65,7 @@ pub fn connect(
     }
 }
 
-/// In TLS 1.3 only the first answer shows that the other end has let us in.
+/// Asks once, because in TLS 1.3 only the first answer shows that the other end has let us in.
 fn greeted(mut link: Link) -> Result<Link, Error> {
     link.send(&Request::Ping(String::new()))?;
     link.receive::<Answer>()?;
@@ -125,7 +125,7 @@ impl Drop for Call {
     }
 }
 
-/// A connection that failed once is given up: an answer could be to another question.
+/// Asks over the link. A connection that failed once is given up, because an answer could be to another question.
 fn ask(link: &Mutex<Option<Link>>, request: &Request) -> Result<Answer, Error> {
     let mut held = link.lock().unwrap_or_else(PoisonError::into_inner);
     let gone = || Error::Cut("the other end has gone".to_owned());

@@ -85,7 +85,7 @@ impl Link {
         Ok(())
     }
 
-    /// The next line. No sign of the other end for too long is an error, and so is a line that does not end.
+    /// Receives the next line. No sign of the other end for too long is an error, and so is a line that does not end.
     pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         let end = Deadline::after(self.patience.silence);
         loop {

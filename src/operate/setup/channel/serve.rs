@@ -66,7 +66,7 @@ pub fn serve(
     }
 }
 
-/// The first connection with the right keys; the port is free for etcd then.
+/// Accepts the first connection with the right keys; the port is free for etcd then.
 fn accept(
     at: SocketAddr,
     join: &Join,
