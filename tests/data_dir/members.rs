@@ -4,8 +4,6 @@ use std::fs;
 
 use tandem::adapters::data_dir::voters_are_committed;
 
-use tandem::adapters::data_dir;
-
 use crate::layout::lock_as_etcd;
 use crate::writer::{
     ADD, ADD_LEARNER, ME, Message, OTHER, PEER, REMOVE, UPDATE, Writer, database_of, learner, member, promotion,
@@ -80,23 +78,6 @@ fn a_change_of_the_voters_counts_as_committed_once_the_log_says_so() {
     assert!(is_committed(&writer), "a learner has no vote");
     writer.change(ADD, OTHER, promotion());
     assert!(!is_committed(&writer));
-}
-
-/// The peer votes by its own log as long as nobody has committed its removal.
-#[test]
-fn a_change_of_the_members_is_committed_once_the_log_says_so() {
-    let are_committed = |writer: &Writer| data_dir::members_are_committed(writer.write().path()).unwrap();
-    let mut writer = Writer::two_voters();
-    writer.change(REMOVE, PEER, "");
-    let last = present(&writer.write()).last_index;
-    for commit in [0, last - 1] {
-        writer.state(commit);
-        assert!(!are_committed(&writer), "{commit}");
-    }
-    writer.state(last);
-    assert!(are_committed(&writer));
-    writer.puts(2);
-    assert!(are_committed(&writer), "an entry that is no change of the members");
 }
 
 #[test]

@@ -72,6 +72,7 @@ pub(crate) fn promotable() -> Variant {
         fencing_delay: Duration::from_secs(10),
         primary: None,
         race: false,
+        lone_boot: false,
         token: Duration::from_secs(3),
         clone: Clone::Promotable,
         etcd: Etcd {

@@ -41,20 +41,12 @@ pub(super) struct Whole {
     pub(super) may_remove: bool,
     /// Whether the WAL records as committed every change of the voters that it has.
     pub(super) voters_are_committed: bool,
-    /// The index of the newest change of the members behind the snapshot.
-    pub(super) last_change: Option<u64>,
 }
 
 impl Whole {
     /// Returns whether the data ends as a running etcd leaves it while it writes.
     pub(super) fn is_unfinished(&self) -> bool {
         self.torn.is_some() || self.unfinished.is_some()
-    }
-
-    /// Returns whether the log records as committed every change of the members that it has.
-    pub(super) fn members_are_committed(&self) -> bool {
-        let is_committed = self.last_change.is_none_or(|index| index <= self.state.commit);
-        is_committed && self.pending_snapshot.is_none()
     }
 
     /// Returns the history of an etcd that is not running. Its unfinished writes count as damage.
@@ -91,7 +83,6 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     let metadata = log.verify(&snapshot)?;
     let (state, end, torn) = (log.state, log.end.clone(), log.torn.clone());
     let Replayed { membership, may_remove, voters_are_committed } = log.membership(&snapshot);
-    let last_change = log.changes.last().map(|(index, _)| *index);
     let history = log.into_history(membership, &snapshot, &metadata, skipped.others);
     let pending_snapshot = above.iter().map(|snapshot| snapshot.index).find(|index| *index <= history.last_index);
     let snapshot_index = snapshot.index;

@@ -75,13 +75,6 @@ pub fn read(dir: &Path) -> Result<DataDir, Error> {
     Err(Error::Changing { path: dir.to_owned() })
 }
 
-/// Returns whether the log in `dir`, which no etcd has open, records as committed every change of the members that it has. Data that
-/// cannot be read whole records nothing.
-pub fn members_are_committed(dir: &Path) -> Result<bool, Error> {
-    let reading = read_closely(dir)?;
-    Ok(matches!(reading, Some(Reading::Whole(whole)) if whole.members_are_committed()))
-}
-
 /// Reads data that was moved aside, in place. No etcd uses it.
 pub fn read_aside(path: &Path) -> Result<DataDir, Error> {
     let Some(member) = layout::open(path)? else { return Ok(DataDir::Blank) };
@@ -109,7 +102,7 @@ pub fn revision(dir: &Path) -> Option<u64> {
 /// votes by its own log continues without it. No etcd may have the data open.
 pub fn voters_are_committed(dir: &Path) -> Result<bool, Error> {
     let reading = read_closely(dir)?;
-    Ok(matches!(reading, Some(Reading::Whole(whole)) if whole.voters_are_committed))
+    Ok(matches!(reading, Some(Reading::Whole(whole)) if whole.voters_are_committed && whole.pending_snapshot.is_none()))
 }
 
 /// Returns the note of the history at `path`, which was moved aside, about the point where it diverged.

@@ -153,6 +153,7 @@ pub fn outdated(env: &Env) -> Option<Invalid> {
         .and_then(|image| image_fits(image).err())
         .or_else(|| no_backup(env))
         .or_else(|| no_primary(env))
+        .or_else(|| no_lone_boot(env))
         .or_else(|| env.parameter(MACHINE_HOOKS.name).and_then(|text| read::parsed::<bool>(&MACHINE_HOOKS, text).err()))
 }
 

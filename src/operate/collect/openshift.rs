@@ -77,7 +77,7 @@ mod tests {
 
     /// On the designated controller, with access to this API.
     fn seen(dir: &tempfile::TempDir, api: &FakeApi) -> CollectSeen {
-        CollectSeen::of(cluster(dir, api), None)
+        CollectSeen::of(cluster(dir, api), None, None)
     }
 
     fn cluster(dir: &tempfile::TempDir, api: &FakeApi) -> Cluster {
@@ -133,7 +133,7 @@ mod tests {
         let mut other = cluster(&dir, &api);
         let Fact::Known(pacemaker) = &mut other.pacemaker else { panic!() };
         pacemaker.dc = Some("node2".to_owned());
-        assert_eq!(write(&CollectSeen::of(other, None), None), Ok(Outcome::NotHere));
+        assert_eq!(write(&CollectSeen::of(other, None, None), None), Ok(Outcome::NotHere));
         assert_eq!(api.patches(), 0);
     }
 }

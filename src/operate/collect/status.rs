@@ -58,7 +58,7 @@ pub fn read(path: &Path) -> Option<Before> {
 /// Replaces it whole, for root's eyes.
 pub fn write(path: &Path, seen: &CollectSeen, written: Option<&str>) -> io::Result<()> {
     let CollectSeen { cluster, health, pacemakercluster, member_change, .. } = seen;
-    let status = Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster, member_change };
+    let status = Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster, member_change, written };
     let text = serde_json::to_vec_pretty(&status)?;
     state_file::replace(path, &text, 0o600)
         .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
@@ -76,7 +76,7 @@ mod tests {
         let path = dir.path().join("status.json");
         assert!(read(&path).is_none());
         let cluster = Cluster { at: 1_795_442_801, here: "node1".to_owned(), ..Cluster::default() };
-        write(&path, &CollectSeen::of(cluster, None, None)).unwrap();
+        write(&path, &CollectSeen::of(cluster, None, None), Some("2026-11-23T07:06:41Z")).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let before = read(&path).unwrap();
         assert_eq!(

@@ -153,7 +153,7 @@ impl LoneBooter {
             quorum: has_quorum,
             waits_for_all,
             peer_was_seen: self.peer_was_seen(context, evidence, joined),
-            members_are_committed: match data_dir::members_are_committed(context.data_dir()) {
+            voters_are_committed: match data_dir::voters_are_committed(context.data_dir()) {
                 Ok(are_committed) => Fact::Known(are_committed),
                 Err(error) => Fact::Unknown(error.to_string()),
             },

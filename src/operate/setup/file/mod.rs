@@ -70,6 +70,7 @@ const TOP: &[&str] = &[
     "primary",
     "split",
     "fencing_delay",
+    "lone_boot",
     "token",
     "clone",
     "node",
