@@ -19,6 +19,9 @@ pub(crate) use fake_api::FakeApi;
 
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
 const HOOK: &str = "EtcdQuorumOperator";
+const ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
+const MASTER: &str = "master";
+const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 const OWNER: &str = "clusteroperator/etcd";
 const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
@@ -28,16 +31,18 @@ const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
 const KUBECONFIG: &str =
     "/etc/kubernetes/static-pod-resources/kube-apiserver-certs/secrets/node-kubeconfigs/localhost.kubeconfig";
 
-/// The API that is served: the Machine API alone.
+/// The APIs that have Machines. The lab serves the Machine API only.
 #[derive(Clone, Copy)]
 pub(crate) enum Api {
     Machine,
+    Cluster,
 }
 
 impl Api {
     fn path(self) -> &'static str {
         match self {
             Self::Machine => "/apis/machine.openshift.io/v1beta1",
+            Self::Cluster => "/apis/cluster.x-k8s.io/v1beta1",
         }
     }
 }

@@ -28,11 +28,11 @@ fn pieces(line: &str) -> Vec<String> {
             pieces.push(String::new());
         } else {
             let last = pieces.last_mut().unwrap();
-            *last = format!("{last} {word}").trim().to_owned();
+            last.push_str(word);
+            last.push(' ');
         }
     }
-    pieces.retain(|piece| piece.len() >= LEAST);
-    pieces
+    pieces.iter().map(|piece| piece.trim().to_owned()).filter(|piece| piece.len() >= LEAST).collect()
 }
 
 /// Returns the sources, with each string that is continued on the next line in one.

@@ -71,7 +71,8 @@ mod tests {
 
     use super::*;
     use crate::adapters::kubernetes::kubeconfig::for_server;
-    use crate::adapters::openshift::machines::fake_api::{FakeApi, PACEMAKER_CLUSTER};
+    use crate::adapters::openshift::machines::fake_api::FakeApi;
+    use crate::adapters::openshift::pacemaker_cluster::OBJECT;
     use crate::operate::cluster::Cluster;
     use crate::operate::health::samples;
 
@@ -89,7 +90,7 @@ mod tests {
     }
 
     fn status(api: &FakeApi) -> Value {
-        api.get(PACEMAKER_CLUSTER).unwrap()["status"].clone()
+        api.get(OBJECT).unwrap()["status"].clone()
     }
 
     fn at(ago: u64) -> String {
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn the_designated_controller_writes_the_status_again_and_again() {
         let (dir, api) = (tempfile::tempdir().unwrap(), FakeApi::start(true));
-        api.make(PACEMAKER_CLUSTER, json!({"spec": {}}));
+        api.make(OBJECT, json!({"spec": {}}));
         let Ok(Outcome::Written(first)) = write(&seen(&dir, &api), None) else { panic!() };
         assert_eq!(first, at(0));
         assert_eq!(status(&api)["nodes"].as_array().map(Vec::len), Some(2));
@@ -111,7 +112,7 @@ mod tests {
     fn a_status_of_another_writer_is_left_alone_for_two_minutes() {
         let (dir, api) = (tempfile::tempdir().unwrap(), FakeApi::start(true));
         for (last, expected) in [(at(119), true), (at(120), false), ("soon".to_owned(), true)] {
-            api.make(PACEMAKER_CLUSTER, json!({"status": {"lastUpdated": last, "conditions": [], "nodes": []}}));
+            api.make(OBJECT, json!({"status": {"lastUpdated": last, "conditions": [], "nodes": []}}));
             let found = write(&seen(&dir, &api), Some("2026-01-01T00:00:00Z")).unwrap();
             assert_eq!(found == Outcome::Another, expected, "{last}");
             assert_eq!(status(&api)["lastUpdated"] == json!(last), expected);
@@ -119,7 +120,7 @@ mod tests {
         let yet_to_come = crate::operate::health::words::rfc3339(samples::read("healthy").at + 600);
         assert!(is_anothers(Some(&yet_to_come), None, samples::read("healthy").at));
         api.writes_before(1);
-        api.make(PACEMAKER_CLUSTER, json!({}));
+        api.make(OBJECT, json!({}));
         assert_eq!(write(&seen(&dir, &api), None), Ok(Outcome::Another), "it writes at this very moment");
     }
 

@@ -83,7 +83,7 @@ impl Manifest {
     pub fn yaml(&self) -> String {
         let Metadata { name, namespace } = &self.metadata;
         let labels = self.spec.selector.match_labels.iter();
-        let labels: String = labels.map(|(key, value)| format!("\n      \"{key}\": {value}")).collect();
+        let labels = labels.map(|(key, value)| format!("\n      \"{key}\": {value}")).collect::<Vec<_>>().concat();
         format!(
             "apiVersion: {}\nkind: {}\nmetadata:\n  name: {name}\n  namespace: \"{namespace}\"\nspec:\n  minAvailable: {}\n  selector:\n    \
              matchLabels:{labels}",

@@ -165,13 +165,16 @@ fn happens(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violati
             return of_a_lone_boot(sim, world, what);
         }
         Move::Erase(n) => sim.bounds.hides && pacemaker::erase(world, n),
-        Move::Hide(n, what) => {
-            let node = &mut world.nodes[n];
-            let can = sim.bounds.hides && node.on && node.blind == Blind::None && !node.has_plan();
-            node.blind = if can { what } else { node.blind };
-            can
-        }
+        Move::Hide(n, what) => sim.bounds.hides && hide(world, n, what),
     })
+}
+
+/// Hides `what` from the next round of the agent on a node.
+fn hide(world: &mut World, n: usize, what: Blind) -> bool {
+    let node = &mut world.nodes[n];
+    let can = node.on && node.blind == Blind::None && !node.has_plan();
+    node.blind = if can { what } else { node.blind };
+    can
 }
 
 /// A BMC fails or answers again, and the process of a lone boot takes one step.

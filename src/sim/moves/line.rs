@@ -46,17 +46,7 @@ impl Move {
             Self::Damage(n) => format!("power of {} is cut, and its database is damaged", NAMES[n]),
             Self::Unmount(n) => format!("power of {} is cut, and its data's disk is not mounted", NAMES[n]),
             Self::Mount(n) => format!("disk of {}'s data is mounted", NAMES[n]),
-            Self::PutBack(n, kept, with_note) => {
-                let note = note_too(with_note);
-                format!("power of {} is cut, and its disk is put back to {kept} entries{note}", NAMES[n])
-            }
-            Self::RollBack(n, kept, with_note) => {
-                format!("operator puts the data of {} back to {kept} entries{}", NAMES[n], note_too(with_note))
-            }
-            Self::Copy(n, with_note) => {
-                let note = if with_note { "" } else { ", without its note" };
-                format!("power of {} is cut, and its disk is a copy of the other one's{note}", NAMES[n])
-            }
+            Self::PutBack(..) | Self::RollBack(..) | Self::Copy(..) => of_older_data(self),
             Self::CleanUp(n) => format!("operator cleans up on {}", NAMES[n]),
             Self::Choose(n) => format!("operator chooses the history of {}", NAMES[n]),
             Self::Tell(n) => format!("operator sets force_new_cluster on {}", NAMES[n]),
@@ -82,6 +72,23 @@ impl Move {
             Self::RemoveElsewhere => "operator removes the voter that follows".to_owned(),
             Self::PromoteElsewhere => "another controller promotes the learner".to_owned(),
         }
+    }
+}
+
+fn of_older_data(what: Move) -> String {
+    match what {
+        Move::PutBack(n, kept, with_note) => {
+            let note = note_too(with_note);
+            format!("power of {} is cut, and its disk is put back to {kept} entries{note}", NAMES[n])
+        }
+        Move::RollBack(n, kept, with_note) => {
+            format!("operator puts the data of {} back to {kept} entries{}", NAMES[n], note_too(with_note))
+        }
+        Move::Copy(n, with_note) => {
+            let note = if with_note { "" } else { ", without its note" };
+            format!("power of {} is cut, and its disk is a copy of the other one's{note}", NAMES[n])
+        }
+        _ => String::new(),
     }
 }
 

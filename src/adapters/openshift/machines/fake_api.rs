@@ -22,8 +22,6 @@ const LISTS: [&str; 9] = [
     "selfnoderemediations",
     "selfnoderemediationconfigs",
 ];
-/// OpenShift's object of the cluster.
-pub(crate) const PACEMAKER_CLUSTER: &str = crate::adapters::openshift::pacemaker_cluster::OBJECT;
 
 /// A running fake. The thread that serves requests shares its objects.
 #[derive(Clone)]
