@@ -2,6 +2,7 @@
 //! becomes the log line and the exit reason.
 
 mod lone_boot;
+mod obstacles;
 mod refusal;
 mod words;
 mod written;
@@ -11,9 +12,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use lone_boot::{LoneBootStep, NoLoneBoot};
+pub use obstacles::{Held, NoVoteProxy};
 pub use written::LastWritten;
 
-use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle, Version};
+use super::evidence::{Cause, LogPosition, MemberId, NodeName, Obstacle};
 
 /// Explanation of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -201,51 +203,6 @@ pub enum ReasonStep {
     AskPeerToPromote {
         peer: NodeName,
     },
-}
-
-/// Cause for restarting etcd instead of casting the vote of a member that is off.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoVoteProxy {
-    /// `recovery=restart`.
-    NotWanted,
-    /// The peer's machine is there, and only its etcd is not: it could be started again behind us.
-    PeerIsThere,
-    /// The memory of this boot is not what lets this node continue.
-    NotProven,
-    /// etcd does not report its term and its members.
-    NotTold { why: String },
-    /// The voters are not exactly the two.
-    OtherVoters,
-    /// The vote proxy was not tested with this release.
-    UntestedRelease { version: Version },
-    /// The term moved again and again while the announcement was published.
-    TermMoves,
-    /// It was tried, and our etcd does not lead alone after it.
-    InVain,
-}
-
-/// Obstacle that keeps leadership where it is, although another node is to have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Held {
-    CibUnknown,
-    /// The peer's etcd does not answer.
-    Silent,
-    /// It has no vote.
-    NoVoter,
-    AnotherLeader,
-    Lags {
-        lag: u64,
-    },
-    /// Users do not reach the peer.
-    NotReached,
-    Alarm,
-    /// The peer's agent is not active.
-    NotActive,
-    /// The peer is on standby, or shuts down.
-    Leaves,
-    MembersChange,
-    Maintenance,
 }
 
 /// The state of a running member.

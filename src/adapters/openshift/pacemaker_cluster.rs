@@ -9,7 +9,7 @@ use crate::adapters::kubernetes::api::{CONFLICT, authorised, body, connect, word
 use crate::adapters::kubernetes::kubeconfig::Access;
 use crate::base::json;
 
-pub(super) const OBJECT: &str = "/apis/etcd.openshift.io/v1/pacemakerclusters/cluster";
+pub(crate) const OBJECT: &str = "/apis/etcd.openshift.io/v1/pacemakerclusters/cluster";
 const OK: u16 = 200;
 
 /// The object, as it was read.

@@ -10,6 +10,7 @@ mod kept;
 pub mod leading;
 pub mod log;
 pub(in crate::sim) mod lone_boot;
+mod lone_boot_state;
 pub mod members;
 mod mids;
 pub mod pacemaker;

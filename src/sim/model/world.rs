@@ -7,7 +7,7 @@ pub use super::action::{Action, Vars};
 pub use super::blind::Blind;
 pub use super::kept::KeptHistory;
 use super::log::Data;
-pub use super::lone_boot::{Bmc, Lone, Said};
+pub use super::lone_boot_state::{Bmc, Lone, Said};
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::store::intern::Id;
 

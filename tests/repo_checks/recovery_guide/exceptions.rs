@@ -8,6 +8,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/admin/certs/show.rs", "shows what was found"),
     ("src/admin/completion/names.rs", "a shell's script"),
     ("src/admin/evidence.rs", "shows what was found"),
+    ("src/admin/evidence/lone_boot.rs", "the same"),
     ("src/admin/explain.rs", "shows what was decided"),
     ("src/admin/generate.rs", "for packagers"),
     ("src/admin/fencing/test/last.rs", "shows what was found"),

@@ -100,6 +100,7 @@ const OF_THE_PROCESS: &[(&str, &[(&str, &str)])] = &[
             ("admin/alert.rs", "the same"),
             ("admin/prompt.rs", "every step, and every word of an operator, is in the system's log"),
             ("admin/collect/mod.rs", "a timer starts it: nobody sees what it prints"),
+            ("admin/lone_boot.rs", "a unit starts it, and the journal has each step"),
         ],
     ),
     // Runtimes, and state that libraries keep for a whole process.

@@ -73,7 +73,7 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
     lone_boot(cluster, name, collected, found);
 }
 
-/// A word without its unit helps nobody after a power cut.
+/// Warns where `lone_boot` is allowed and its unit is not enabled, because nothing starts it after a power cut then.
 fn lone_boot(cluster: &Cluster, name: &str, collected: &Collected, found: &mut Found) {
     let etcd = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     let is_allowed = etcd.and_then(|etcd| etcd.parameters.get("lone_boot")).is_some_and(|word| word == "sole_voter");
@@ -81,8 +81,11 @@ fn lone_boot(cluster: &Cluster, name: &str, collected: &Collected, found: &mut F
         let text = format!(
             "lone_boot=sole_voter, and {name} does not start tandem-lone-boot at boot: after it has booted alone it waits for an operator"
         );
-        let command = "systemctl enable tandem-lone-boot";
-        found.warning("lone-boot-not-enabled", Some(name), text).typed(on(cluster, name, command));
+        found.warning("lone-boot-not-enabled", Some(name), text).typed(on(
+            cluster,
+            name,
+            "systemctl enable tandem-lone-boot",
+        ));
     }
 }
 
