@@ -201,7 +201,7 @@ impl NoLoneBoot {
             Self::DeviceUnknown { why } => format!("{peers} BMC cannot be asked: {why}"),
             Self::NoUuid => format!("{peers} machine has no known UUID"),
             Self::OwnUuid => format!("{peers} UUID may be this machine's"),
-            Self::AnotherMachine { found } => format!("found machine {found}"),
+            Self::AnotherMachine { found } => format!("{peers} BMC is {found}'s"),
             Self::On => format!("{peers} BMC says On"),
             Self::Unclear { says } => format!("{peers} BMC says {says}"),
             Self::Silent { why } => format!("{peers} BMC is silent: {why}"),

@@ -118,15 +118,15 @@ fn peer_not_proven_off(lab: &Lab, time: Duration) -> Result<()> {
     boots_alone(lab, LAST)?;
     stays_inert(lab, LAST, NOT_KNOWN, "L5", time.max(WAIT + SHORT))?;
     bmc::set_mode(lab, FIRST, "stranger")?;
-    stays_inert(lab, LAST, WOULD_NOT, "its BMC is of machine", time)?;
+    stays_inert(lab, LAST, WOULD_NOT, "BMC is 7a4e", time)?;
     press("on")?;
     bmc::set_mode(lab, FIRST, "ok")?;
-    stays_inert(lab, LAST, WOULD_NOT, "its BMC says On", time)?;
+    stays_inert(lab, LAST, WOULD_NOT, "BMC says On", time)?;
     // Off for most of the wait, and On before it ends.
     press("off")?;
     steps::stays_inert(lab, LAST, WAIT.as_secs() - 10)?;
     press("on")?;
-    stays_inert(lab, LAST, WOULD_NOT, "its BMC says On", time.max(SHORT + SHORT))?;
+    stays_inert(lab, LAST, WOULD_NOT, "BMC says On", time.max(SHORT + SHORT))?;
     press("off")
 }
 
@@ -178,7 +178,7 @@ fn network_cut(lab: &Lab, _: Wish, writers: &Writers) -> Result<()> {
     net::set_partition(lab, true)?;
     boots_alone(lab, FIRST)?;
     boots_alone(lab, LAST)?;
-    stays_inert(lab, LAST, WOULD_NOT, "its BMC says On", LONG)?;
+    stays_inert(lab, LAST, WOULD_NOT, "BMC says On", LONG)?;
     stays_inert(lab, FIRST, WOULD_NOT, "L2", WAIT)?;
     net::set_partition(lab, false)
 }
