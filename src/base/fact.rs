@@ -26,6 +26,31 @@ impl<T> Fact<T> {
         }
     }
 
+    /// Returns the fact with a reference to the value.
+    pub fn as_ref(&self) -> Fact<&T> {
+        match self {
+            Self::Known(value) => Fact::Known(value),
+            Self::Absent => Fact::Absent,
+            Self::Unknown(why) => Fact::Unknown(why.clone()),
+            Self::NotAsked => Fact::NotAsked,
+        }
+    }
+
+    /// Returns the fact with the value that `into` makes of a known one.
+    pub fn map<U>(self, into: impl FnOnce(T) -> U) -> Fact<U> {
+        self.and_then(|value| Fact::Known(into(value)))
+    }
+
+    /// Returns the fact that `next` finds for a known value.
+    pub fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        match self {
+            Self::Known(value) => next(value),
+            Self::Absent => Fact::Absent,
+            Self::Unknown(why) => Fact::Unknown(why),
+            Self::NotAsked => Fact::NotAsked,
+        }
+    }
+
     /// Returns whether the source was asked and has nothing.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)

@@ -78,12 +78,8 @@ pub(super) fn ask(place: &Place, limits: &Limits) -> Fact<Etcd> {
         Shown::Silence(why) => return Fact::Unknown(why),
         Shown::Failure(_) => None,
     };
-    match blocking::status(endpoint, credentials, Patience { state: limits.etcd, read: limits.read }) {
-        Fact::Known(status) => Fact::Known(etcd(status, place.quota_bytes, certificate_ends)),
-        Fact::Absent => Fact::Absent,
-        Fact::Unknown(why) => Fact::Unknown(why),
-        Fact::NotAsked => Fact::NotAsked,
-    }
+    let status = blocking::status(endpoint, credentials, Patience { state: limits.etcd, read: limits.read });
+    status.map(|status| etcd(status, place.quota_bytes, certificate_ends))
 }
 
 fn etcd(status: Status, configured_quota: u64, certificate_ends: Option<u64>) -> Etcd {

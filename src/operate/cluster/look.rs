@@ -67,7 +67,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
         quorum: quorum.fact(end),
         detection: conf::text().ok().map(|text| conf::detection(&text)),
         collected: by_node(&nodes, &published.fact(end)),
-        configuration: configuration_of(configuration),
+        configuration: configuration.map(|read| read.configuration),
         power: BTreeMap::new(),
         hand_over,
         leaderless_for_s,
@@ -102,15 +102,6 @@ fn find(programs: &Programs, resource: Option<&str>, limits: &Limits) -> (Fact<R
         Fact::Known(_) | Fact::Absent | Fact::NotAsked => None,
     };
     (read, hint)
-}
-
-fn configuration_of(read: Fact<Read>) -> Fact<Configuration> {
-    match read {
-        Fact::Known(read) => Fact::Known(read.configuration),
-        Fact::Absent => Fact::Absent,
-        Fact::Unknown(why) => Fact::Unknown(why),
-        Fact::NotAsked => Fact::NotAsked,
-    }
 }
 
 /// What the cluster calls this node: as Corosync knows it by its id, else as the machine is called.

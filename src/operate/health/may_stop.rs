@@ -14,10 +14,10 @@ const STOPPING: &str = "Stopping";
 /// How stopping `node` looks, for [`crate::decide::may_stop::may_stop`].
 pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
     let peer = view::peer_of(cluster, node);
-    let voice = |name: &str| map(view::etcd_fact(cluster, name), voice);
+    let voice = |name: &str| view::etcd_fact(cluster, name).as_ref().map(voice);
     Outlook {
         node: node.to_owned(),
-        care: map(&cluster.pacemaker, |pacemaker| care(cluster, pacemaker, node, peer.as_deref())),
+        care: cluster.pacemaker.as_ref().map(|pacemaker| care(cluster, pacemaker, node, peer.as_deref())),
         own_etcd: reachable(cluster, node, voice(node)),
         peer_etcd: peer.as_deref().map_or(Fact::Absent, |peer| reachable(cluster, peer, voice(peer))),
         peer_claims: peer.as_deref().map_or(Fact::Absent, |peer| claims(cluster, peer)),
@@ -79,15 +79,6 @@ fn reachable(cluster: &Cluster, name: &str, voice: Fact<Voice>) -> Fact<Voice> {
     match voice {
         Fact::Unknown(_) if view::is_down(cluster, name) => Fact::Absent,
         voice => voice,
-    }
-}
-
-fn map<T, U>(fact: &Fact<T>, into: impl FnOnce(&T) -> U) -> Fact<U> {
-    match fact {
-        Fact::Known(value) => Fact::Known(into(value)),
-        Fact::Absent => Fact::Absent,
-        Fact::Unknown(why) => Fact::Unknown(why.clone()),
-        Fact::NotAsked => Fact::NotAsked,
     }
 }
 

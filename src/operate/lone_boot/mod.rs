@@ -134,14 +134,12 @@ impl LoneBooter {
         let params = context.params.lone_boot;
         let facts = LoneBoot { is_wanted: params.is_wanted, wait_s: params.wait_s, ..LoneBoot::default() };
         let (programs, limits) = (&context.programs, Limits::patient());
-        let quorum = quorum::ask(programs, &limits);
-        let of = |ask: fn(&quorum::Quorum) -> bool| match &quorum {
-            Fact::Known(known) => Fact::Known(ask(known)),
+        let quorum = match quorum::ask(programs, &limits) {
             Fact::Absent => Fact::Unknown("Corosync does not run here".to_owned()),
-            Fact::Unknown(why) => Fact::Unknown(why.clone()),
-            Fact::NotAsked => Fact::NotAsked,
+            asked => asked,
         };
-        let (has_quorum, waits_for_all) = (of(|known| known.quorate), of(|known| known.waits_for_all));
+        let has_quorum = quorum.as_ref().map(|known| known.quorate);
+        let waits_for_all = quorum.as_ref().map(|known| known.waits_for_all);
         if !params.is_wanted || has_quorum == Fact::Known(true) {
             return LoneBoot { quorum: has_quorum, waits_for_all, ..facts };
         }
@@ -192,12 +190,7 @@ impl LoneBooter {
         if !is_unbroken {
             (self.announced, self.held_off) = (None, false);
         }
-        match asked {
-            Fact::Known(answered) => Fact::Known(answered.fact(self.off.lasted(now()))),
-            Fact::Absent => Fact::Absent,
-            Fact::Unknown(why) => Fact::Unknown(why),
-            Fact::NotAsked => Fact::NotAsked,
-        }
+        asked.map(|answered| answered.fact(self.off.lasted(now())))
     }
 
     /// Returns the steps that this run has done and that the CIB shows.
@@ -288,7 +281,7 @@ mod tests {
         FirstCorosync { boot_id: "b1".to_owned(), started }
     }
 
-    /// A Corosync that was restarted lists nobody, whoever was there before.
+    /// Corosync forgets at a restart which nodes had joined.
     #[test]
     fn the_peer_counts_as_seen_where_nobody_could_know() {
         let unseen = || Fact::Known(false);

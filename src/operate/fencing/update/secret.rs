@@ -26,12 +26,7 @@ pub fn differences(options: &Devices, device: &FenceDevice, kubeconfig: &Path) -
         Ok(device) => device,
         Err(error) => return Fact::Unknown(error.to_string()),
     };
-    match credentials(kubeconfig, &device) {
-        Fact::Known(credentials) => compared(&device, &credentials),
-        Fact::Absent => Fact::Absent,
-        Fact::Unknown(why) => Fact::Unknown(why),
-        Fact::NotAsked => Fact::NotAsked,
-    }
+    credentials(kubeconfig, &device).and_then(|credentials| compared(&device, &credentials))
 }
 
 fn credentials(kubeconfig: &Path, device: &Device) -> Fact<Credentials> {
