@@ -24,12 +24,11 @@ pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> 
 /// Returns whether hooks are written; `None` where the Machines are not this node's to look after, or there is no API that has any.
 fn is_due(cluster: &Cluster) -> Option<bool> {
     let leads = cluster.etcd.get(&cluster.here)?.known().is_some_and(view::leads);
-    let parameters = &cluster.configuration.known()?.etcd.as_ref()?.parameters;
-    let get = |name: &str| parameters.get(name).map(String::as_str);
-    let writes = params::keeps_machine_hooks(get("machine_hooks"));
-    let kubeconfig = get("kubeconfig").filter(|path| !path.is_empty()).unwrap_or(params::DEFAULT_KUBECONFIG);
+    let configuration = cluster.configuration.known()?;
+    let hooks = configuration.etcd.as_ref()?.parameters.get("machine_hooks");
+    let writes = params::keeps_machine_hooks(hooks.map(String::as_str));
     // Without its kubeconfig a parameter that is set is a problem, and one that is not set is none.
-    (leads && (writes || Path::new(kubeconfig).exists())).then_some(writes)
+    (leads && (writes || super::kubeconfig(configuration).exists())).then_some(writes)
 }
 
 /// Returns the events of a turn, and how often each is repeated.

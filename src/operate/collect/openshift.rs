@@ -3,7 +3,6 @@
 
 use std::time::UNIX_EPOCH;
 
-use super::secrets::kubeconfig;
 use super::seen::CollectSeen;
 use crate::adapters::openshift::machine::PATIENCE;
 use crate::adapters::openshift::pacemaker_cluster::Object;
@@ -35,7 +34,7 @@ pub fn write(seen: &CollectSeen, own: Option<&str>) -> Result<Outcome, String> {
     let missing = |why: &str| {
         format!("{why}: type 'oc get pacemakerclusters.etcd.openshift.io', or collect without --pacemakercluster")
     };
-    let kubeconfig = kubeconfig(configuration);
+    let kubeconfig = super::kubeconfig(configuration);
     if !kubeconfig.exists() {
         return Err(missing(&format!("there is no access to OpenShift's API at {}", kubeconfig.display())));
     }

@@ -2,13 +2,11 @@
 //! part differs.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::thread;
 
 use crate::adapters::command::Programs;
 use crate::adapters::pacemaker::fence_options;
-use crate::adapters::pacemaker::seen::{Configuration, FenceDevice};
-use crate::agent::resource::params::DEFAULT_KUBECONFIG;
+use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::base::Fact;
 use crate::operate::cluster::{Cluster, SecretSeen};
 use crate::operate::fencing::update::differences;
@@ -21,7 +19,7 @@ const EVERY: u64 = 290;
 pub(super) fn compare(programs: &Programs, cluster: &mut Cluster) {
     let now = cluster.at;
     let Fact::Known(configuration) = &cluster.configuration else { return };
-    let kubeconfig = kubeconfig(configuration);
+    let kubeconfig = super::kubeconfig(configuration);
     let before = cluster.collected.get(&cluster.here).and_then(Fact::known).map(|own| own.secrets.clone());
     let before = before.unwrap_or_default();
     if !kubeconfig.exists() {
@@ -58,12 +56,6 @@ fn put(cluster: &mut Cluster, secrets: BTreeMap<String, SecretSeen>) {
     if let Some(Fact::Known(own)) = cluster.collected.get_mut(&cluster.here) {
         own.secrets = secrets;
     }
-}
-
-/// Returns where access to the API would be.
-pub(super) fn kubeconfig(configuration: &Configuration) -> PathBuf {
-    let given = configuration.etcd.as_ref().and_then(|etcd| etcd.parameters.get("kubeconfig"));
-    PathBuf::from(given.map_or(DEFAULT_KUBECONFIG, String::as_str))
 }
 
 /// Returns whether a comparison is due. A clock that was put back makes it due.
