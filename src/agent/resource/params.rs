@@ -29,7 +29,7 @@ use table::{
     POD_MANIFEST, PROMOTE_MAX_LAG, RECOVERY, RESTART, REUSE, RUN_CMD, RUN_CMD_OPTS, TRUSTED_CA_FILE,
     VOTE_PROXY_UNTESTED,
 };
-pub use table::{DEFAULT_KUBECONFIG, PARAMETERS};
+pub use table::{DEFAULT_KUBECONFIG, NEVER, PARAMETERS, SOLE_VOTER};
 
 /// The value of `image` that selects the image of the pod manifest.
 const IMAGE_OF_THE_MANIFEST: &str = "default";

@@ -174,8 +174,8 @@ pub(super) const TWO_HISTORIES: OptionRow = OptionRow::new("two_histories", OneO
     .reloadable()
     .long("What happens where both nodes hold a history of their own and an operator chose neither ('etcd_primary'). 'refuse': both wait for that choice. 'primary': the history of 'configured_primary' continues, and the other one is given up without a question; it is kept beside the data, and 'tandem data-dir diff' lists its keys. A history that serves is never given up for it.");
 
-pub(super) const NEVER: &str = "never";
-pub(super) const SOLE_VOTER: &str = "sole_voter";
+pub const NEVER: &str = "never";
+pub const SOLE_VOTER: &str = "sole_voter";
 
 pub(super) const LONE_BOOT: OptionRow = OptionRow::new("lone_boot", OneOf(&[NEVER, SOLE_VOTER]), "Whether a node that boots without its peer serves")
     .default(NEVER)

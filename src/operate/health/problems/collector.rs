@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Found, on};
 use crate::adapters::systemd;
+use crate::agent::resource::params;
 use crate::base::Fact;
 use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Collected};
@@ -76,7 +77,8 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
 /// Warns where `lone_boot` is allowed and its unit is not enabled, because nothing starts it after a power cut then.
 fn lone_boot(cluster: &Cluster, name: &str, collected: &Collected, found: &mut Found) {
     let etcd = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
-    let is_allowed = etcd.and_then(|etcd| etcd.parameters.get("lone_boot")).is_some_and(|word| word == "sole_voter");
+    let is_allowed =
+        etcd.and_then(|etcd| etcd.parameters.get("lone_boot")).is_some_and(|word| word == params::SOLE_VOTER);
     if is_allowed && collected.enabled.get(systemd::LONE_BOOT) == Some(&false) {
         let text = format!(
             "lone_boot=sole_voter, and {name} does not start tandem-lone-boot at boot: after it has booted alone it waits for an operator"

@@ -6,6 +6,7 @@ use super::found::{Found, pcs, refused, step};
 use super::value::{Kind, Wanted};
 use crate::adapters::pacemaker::layout::Cib;
 use crate::adapters::pacemaker::seen::Resource;
+use crate::agent::resource::params;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::description::{Certificates, Clone, Description, Node};
 use crate::operate::setup::step::{SetupStep, State};
@@ -62,7 +63,7 @@ impl Etcd {
         }
         options.extend(description.primary.as_ref().map(|primary| text("configured_primary", primary)));
         if description.lone_boot {
-            options.push(text("lone_boot", "sole_voter"));
+            options.push(text("lone_boot", params::SOLE_VOTER));
         }
         let mut meta = vec![migration_threshold()];
         if description.clone == Clone::Promotable {

@@ -19,6 +19,7 @@ use toml::de::DeTable;
 use self::reader::{Reader, Section};
 use super::description::{self, Certificates, Clone, Description, Etcd, Node};
 use crate::adapters::etcd::settings;
+use crate::agent::resource::params;
 use crate::base::duration;
 
 /// Where the file is unless the command says otherwise.
@@ -185,8 +186,8 @@ fn fencing_delay(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Durat
 fn lone_boot(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<bool> {
     match reader.text_if_any(top, "lone_boot")? {
         None => Some(false),
-        Some((word, _)) if word == "never" => Some(false),
-        Some((word, _)) if word == "sole_voter" => Some(true),
+        Some((word, _)) if word == params::NEVER => Some(false),
+        Some((word, _)) if word == params::SOLE_VOTER => Some(true),
         Some((word, at)) => {
             reader.fault(at, format!("lone_boot = \"{word}\" is not known: write \"never\" or \"sole_voter\""));
             None
