@@ -112,11 +112,11 @@ impl Pair {
     /// Returns the check, where its selector matches a node of the pair, or its Machine.
     fn selected(&self, kind: Kind, check: &Value) -> Option<Remediation> {
         let selector = check.pointer("/spec/selector");
-        let object = |known: &Known| match kind {
-            Kind::MachineHealthCheck => known.machine.clone(),
-            _ => known.node.clone(),
+        let object: fn(&Known) -> Option<&Value> = match kind {
+            Kind::MachineHealthCheck => |known| known.machine.as_ref(),
+            _ => |known| known.node.as_ref(),
         };
-        let is_selected = |known: &&Known| object(known).is_some_and(|object| selector::matches(selector, &object));
+        let is_selected = |known: &&Known| object(known).is_some_and(|object| selector::matches(selector, object));
         let nodes: Vec<String> = self.0.iter().filter(is_selected).map(|known| known.name.clone()).collect();
         if nodes.is_empty() {
             return None;

@@ -51,8 +51,8 @@ impl There<'_> {
 
     /// Has the other node fence `here`, in a unit of its own.
     pub fn fence(&self, here: &str, timeout: Duration) -> Result<(), Failure> {
-        let timeout = format!("{}s", timeout.as_secs());
-        let words = ["fencing", "test", here, "--confirm", here, "--timeout", &timeout, "--in-unit"];
+        let timeout = seconds(timeout);
+        let words = [&test_of(here, &timeout)[..], &["--in-unit"]].concat();
         Self::again(|| self.run(&words)).map(drop)
     }
 
@@ -128,12 +128,21 @@ impl From<Unreached> for Failure {
     }
 }
 
+/// Returns the words of a test of `node` that asks nothing.
+fn test_of<'a>(node: &'a str, timeout: &'a str) -> [&'a str; 7] {
+    ["fencing", "test", node, "--confirm", node, "--timeout", timeout]
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}s", time.as_secs())
+}
+
 /// Starts the test of `node` on this node in a unit of its own, which outlives the command that starts it.
 pub fn in_a_unit(programs: &Programs, node: &str, timeout: Duration, resource: Option<&str>) -> Result<(), Failure> {
-    let timeout = format!("{}s", timeout.as_secs());
+    let timeout = seconds(timeout);
     let unit = format!("--unit={UNIT}");
     let mut words = vec!["--quiet", "--collect", &unit, "--", ssh::PROGRAM];
-    words.extend(["fencing", "test", node, "--confirm", node, "--timeout", &timeout]);
+    words.extend(test_of(node, &timeout));
     words.extend(resource.map(|id| ["--resource", id]).into_iter().flatten());
     let output = programs.run("systemd-run", &words, PATIENCE).map_err(|error| Failure(error.to_string()))?;
     if output.code == 0 {
