@@ -4,12 +4,22 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::check::within;
+use super::steps;
+use crate::check::{must, within};
+use crate::etcd;
 use crate::host;
+use crate::net;
 use crate::node::{NODES, Node};
-use crate::sh::Result;
+use crate::power;
+use crate::redundant;
+use crate::sh::{self, Result};
 use crate::state::Lab;
+use crate::writer::Writers;
 
+/// The limit from the survivor's first write until the address is there.
+const SURVIVES: Duration = Duration::from_secs(5);
+/// The limit for the survivor's first write.
+pub(super) const LOST: Duration = Duration::from_secs(60);
 const MARK: &str = "<!-- runs: node1 -->";
 
 /// Returns the blocks of commands that a page marks.
@@ -24,6 +34,35 @@ pub(super) fn arrives(lab: &Lab, address: &str, when: &str, node: Node, limit: D
     within(limit, &format!("the address is on {node} {when}"), || holders(lab, address), |on| on[..] == [node])?;
     println!("   {when}: the address is on {node} after {:.1} s", began.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// Cuts the power of `victim`, and waits until the survivor has the address and there are two voters again.
+pub(super) fn survives_a_cut(lab: &Lab, writers: &Writers, address: &str, victim: Node) -> Result<()> {
+    steps::cut(lab, victim)?;
+    survives(lab, writers, address, "after a power cut", victim.other())?;
+    if !power::is_on(lab, victim) {
+        power::on(lab, victim)?;
+    }
+    etcd::wait_two_voters(lab, Duration::from_secs(180))?;
+    redundant::wait(lab)
+}
+
+/// Parts the hosts, waits until the survivor has the address, and heals the network.
+pub(super) fn survives_a_partition(lab: &Lab, writers: &Writers, address: &str) -> Result<()> {
+    net::set_partition(lab, true)?;
+    let reset = sh::wait_for("one node to be reset", LOST, Duration::from_millis(100), || {
+        NODES.into_iter().find(|node| !power::is_on(lab, *node))
+    });
+    let followed = reset.and_then(|reset| survives(lab, writers, address, "in a partition", reset.other()));
+    // The network is repaired even after a failure, so that the logs show the consequence.
+    net::set_partition(lab, false)?;
+    followed?;
+    etcd::wait_two_voters(lab, Duration::from_secs(180)).map(drop)
+}
+
+fn survives(lab: &Lab, writers: &Writers, address: &str, when: &str, survivor: Node) -> Result<()> {
+    must("the survivor writes", steps::wait_write(writers, LOST)?, |node| *node == survivor)?;
+    arrives(lab, address, when, survivor, SURVIVES)
 }
 
 /// Returns the hosts that have the address.

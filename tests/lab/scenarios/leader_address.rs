@@ -3,17 +3,15 @@
 
 use std::time::Duration;
 
-use super::address::{arrives, blocks, watched};
+use super::address::{LOST, arrives, blocks, survives_a_cut, survives_a_partition, watched};
 use super::steps;
 use super::table::{Scenario, scenario};
 use crate::check::{must, within};
 use crate::etcd;
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
+use crate::node::Node;
 use crate::pcs;
-use crate::power;
-use crate::sh::{self, Result};
+use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::Writers;
@@ -24,9 +22,6 @@ const OF_THE_PAGE: &str = "192.0.2.10";
 const ADDRESS: &str = "10.99.0.50";
 /// The limit from a hand-over, or from the first write after a kill, until the address is with the leader.
 const FOLLOWS: Duration = Duration::from_secs(10);
-/// The limit from the survivor's first write.
-const SURVIVES: Duration = Duration::from_secs(5);
-const LOST: Duration = Duration::from_secs(60);
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     "leader_address",
@@ -65,25 +60,6 @@ fn follows(lab: &Lab, writers: &Writers) -> Result<()> {
     arrives(lab, ADDRESS, "after a kill", voters()?.leader, FOLLOWS)?;
 
     let victim = voters()?.leader;
-    steps::cut(lab, victim)?;
-    must("the survivor writes", steps::wait_write(writers, LOST)?, |node| *node == victim.other())?;
-    arrives(lab, ADDRESS, "after a power cut", victim.other(), SURVIVES)?;
-    if !power::is_on(lab, victim) {
-        power::on(lab, victim)?;
-    }
-    voters()?;
-    crate::redundant::wait(lab)?;
-
-    net::set_partition(lab, true)?;
-    let survivor = sh::wait_for("one node to be reset", LOST, Duration::from_millis(100), || {
-        NODES.into_iter().find(|node| !power::is_on(lab, *node)).map(Node::other)
-    });
-    let followed = survivor.and_then(|survivor| {
-        must("the survivor writes", steps::wait_write(writers, LOST)?, |node| *node == survivor)?;
-        arrives(lab, ADDRESS, "in a partition", survivor, SURVIVES)
-    });
-    // The network is repaired even after a failure, so that the logs show the consequence.
-    net::set_partition(lab, false)?;
-    followed?;
-    voters().map(drop)
+    survives_a_cut(lab, writers, ADDRESS, victim)?;
+    survives_a_partition(lab, writers, ADDRESS)
 }
