@@ -128,8 +128,8 @@ impl Rounds<'_> {
         round.acting = self.context.deadline.elapsed().saturating_sub(began);
     }
 
-    /// Answers an action that leaves the rest to the next one. This includes a recovery whose time is over in the
-    /// middle: otherwise each action would announce it again, and none would continue it.
+    /// Answers an action that leaves the rest to the next one. If the time of a recovery ends in the middle, the agent notes
+    /// that, because otherwise each action would announce the recovery again, and none would continue it.
     fn left_to_the_next_one(&self, exit: Exit, why: &str) -> Answered {
         let recovers = matches!(
             self.progress.phase,

@@ -312,8 +312,8 @@ pub fn complaints(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Waits until [`complaints`] is empty. Returns the complaints that remain after two minutes: a fence device whose BMC
-/// was away takes 15 s for each try.
+/// Waits until [`complaints`] is empty. Returns the complaints that remain after two minutes. The wait is that long
+/// because a fence device takes 15 s for each try after its BMC was away.
 pub fn wait_clean(lab: &Lab) -> Result<Vec<String>> {
     let node = host::any_running(lab)?;
     let mut last = Vec::new();

@@ -35,8 +35,8 @@ It leaves the object alone while another writer's lastUpdated is younger than tw
   ExecStart=
   ExecStart=/usr/sbin/tandem collect --pacemakercluster
 
-With --json: status and metrics are the files that were written, recipients are told of as by 'tandem events test', pacemakercluster
-is the lastUpdated that was written, or null, and problems are sentences on what could not be done.";
+With --json: status and metrics are the files that were written; recipients has the keys of 'tandem events test'; pacemakercluster
+is the lastUpdated that was written, or null; problems are sentences on what could not be done.";
 
 /// Looks at the cluster once, and keeps what was seen for others
 #[derive(Args)]

@@ -23,8 +23,8 @@ BMC, and shown nowhere), and counts what the collector of the other node publish
 without one: the reset types that the BMC lists, the account's role and the last test are the evidence. It opens two sessions on each
 BMC, reads the list of sessions and deletes both: that proves whether two nodes that fence each other can race without a delay.
 
-On OpenShift it asks the API which other operators reset these nodes, or may: node health checks and machine health checks whose selector
-matches one of them, remediations that are under way, and BareMetalHosts that are not detached.
+On OpenShift it asks the API for what resets these nodes besides Pacemaker, or may: node health checks and machine health checks with a
+selector that matches a node, remediations that are under way, and BareMetalHosts that are not detached.
 
 Exit codes: 0 all is well, or there are notices alone, 3 there are warnings, 4 a node could not be fenced now, 1 it is not known.
 

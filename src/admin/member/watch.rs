@@ -22,7 +22,7 @@ runs without a member, it prints the 'tandem member replace' to type.
 
 A pair's collector does the same with 'pcs resource update etcd machine_hooks=yes'. Not run on a real OpenShift.
 
-Exit codes of --once: 0 done, or nothing was left to do; 1 failed, or nobody could be asked; 2 the arguments make no sense; 3 something
+Exit codes of --once: 0 done, or nothing was left to do; 1 failed, or no member answered; 2 the arguments make no sense; 3 something
 could not be done, or a hook was given up.
 
 With --json, an object for each turn with news: operator is whether an etcd operator keeps the hooks, so that

@@ -58,7 +58,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A row of Off at 0, 10 and 20 s, then `one` at 30 s, then Off at 40 s: how long it has lasted by then.
+    /// Returns how long the row has lasted after Off at 0, 10 and 20 s, `one` at 30 s, and Off at 40 s.
     fn lasted_with(one: Option<&Answered>) -> u64 {
         let (mut row, off) = (OffRow::default(), answered(Seen::Off));
         for (seconds, is_continued) in [(0, false), (10, true), (20, true)] {

@@ -108,7 +108,7 @@ fn reach(LogPosition { term, index }: LogPosition) -> String {
     format!("term {term} index {index}")
 }
 
-/// Returns the event of an operator's command on `node`: `who` gave up the writes of `lost` after `position`.
+/// Returns the event of an operator's command on `node`. The operator `who` gave up the writes that node `lost` took after `position`.
 pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
     let position = reach(position);
     let message =

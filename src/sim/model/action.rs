@@ -10,7 +10,7 @@ pub struct Action {
     pub request: Request,
     pub notify: Vars,
     pub progress: Id,
-    /// The number of the plan whose effects are being performed, and how many of them are done; none between rounds.
+    /// The number of the plan that the agent performs, and how many of its effects are done; none between rounds.
     pub plan: Option<(Id, u8)>,
 }
 

@@ -72,7 +72,7 @@ fn a_node_that_has_everything_is_left_alone() {
     );
 }
 
-/// A unit that has ended is enabled all the same.
+/// The unit of a lone boot counts as done once it is enabled, because it ends as soon as there is quorum.
 #[test]
 fn the_lone_boot_is_enabled_where_the_description_allows_it() {
     let mut described = described();
