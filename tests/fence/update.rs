@@ -31,10 +31,11 @@ struct Copy {
     options: Vec<u8>,
 }
 
-/// Retries an operation that a lock prevents. A program that another test has just started also holds the lock, until
-/// its `exec`.
+/// Retries an operation that a lock prevents. The machine has one such lock, and the threads of a test compete for it: 120
+/// threads with four replaced files each, and each replacement waits for the disk. A program that another test has just
+/// started also holds the lock, until its `exec`.
 fn unlocked<T>(act: impl Fn() -> io::Result<T>) -> T {
-    let end = Deadline::after(Duration::from_secs(10));
+    let end = Deadline::after(Duration::from_secs(90));
     loop {
         match act() {
             Err(error) if error.kind() == ErrorKind::WouldBlock && !end.has_passed() => {
