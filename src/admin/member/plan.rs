@@ -12,10 +12,10 @@ use crate::operate::members::order::newcomer;
 use crate::operate::members::planned::planned;
 
 const HELP: &str = "\
-It changes nothing, and is for other programs, too: those that drain, reboot or delete machines. Who stops several nodes asks and stops
-one after another.
+It changes nothing. It is also for programs that drain, reboot or delete machines. To stop several nodes, ask and stop one after
+another. 'tandem status --may-stop NODE' is another name of 'tandem member plan stop NODE'.
 
-Exit codes: 0 it may be done now; 1 nobody could be asked; 2 the arguments make no sense; 3 a rule forbids it now.
+Exit codes: 0 it may be done now; 1 the answer is not known; 2 the arguments make no sense; 3 a rule forbids it now.
 
 With --json:
   wish (stop, remove, promote, replace, add), node, allowed, rule (M1 to M14 of docs/operate/recovery.md), because, instead (what to
@@ -138,8 +138,11 @@ impl Report for Planned {
             afterwards(self.after.voters(), self.after.tolerates())
         );
         let answer = match (&self.rule, &self.because, &self.instead) {
-            (Some(rule), Some(because), Some(instead)) => {
+            (Some(rule), Some(because), Some(instead)) if self.is_known => {
                 format!("no: {wish} {node} is not to be done now ({rule}): {because}\ninstead: {instead}")
+            }
+            (Some(_), Some(because), Some(instead)) => {
+                format!("not known whether {node} may be stopped now: {because}\ninstead: {instead}")
             }
             _ => format!("yes: {wish} {node} may be done now"),
         };
@@ -153,6 +156,10 @@ impl Report for Planned {
     }
 
     fn exit(&self) -> Exit {
-        if self.allowed { Exit::Done } else { Exit::Degraded }
+        match (self.allowed, self.is_known) {
+            (true, _) => Exit::Done,
+            (false, true) => Exit::Degraded,
+            (false, false) => Exit::Failed,
+        }
     }
 }

@@ -3,7 +3,6 @@
 mod bmcs;
 mod check;
 mod document;
-mod may_stop;
 mod output;
 mod table;
 #[cfg(test)]
@@ -27,6 +26,9 @@ use crate::base::duration;
 use crate::operate::cluster::{Cluster, ask};
 use crate::operate::failure::Failure;
 use crate::operate::health::{Problem, Severity, Verdict};
+use crate::operate::members::judge::Wanted::Stop;
+use crate::operate::members::planned::planned;
+use crate::operate::members::source::Target;
 use crate::os::clock;
 use crate::os::output::{Painted, complain};
 
@@ -71,8 +73,8 @@ With --json, times are in RFC 3339, ids of members are hexadecimal strings, and 
     free_bytes, size_bytes   of the file system with etcd's data
     moved_aside    data that was moved aside and lies there: path, since, bytes
 Where nothing could be asked, as on a machine without a cluster, the verdict is unknown, and the only problem is status-unknown.
-With --wait-for also reached: whether the state was. --watch --json prints each as one line. With --may-stop instead: node, may_stop
-(true, false, null), because (the reasons), instead (what to type first).";
+With --wait-for also reached: whether the state was. --watch --json prints each as one line. With --may-stop instead what
+'tandem member plan stop' prints.";
 
 /// Shows how the cluster is, on either node: the verdict, both nodes, and every problem with what to type
 #[derive(Args)]
@@ -90,7 +92,7 @@ pub(super) struct Arguments {
     /// How long --wait-for waits, such as 90s or 10m (10m)
     #[arg(long, value_name = "TIME", requires = "wait_for", value_parser = duration)]
     timeout: Option<Duration>,
-    /// Answers whether NODE may be stopped or rebooted now without a pause in the writes
+    /// Answers whether NODE may be stopped now without a pause in the writes (another name of member plan stop)
     #[arg(long, value_name = "NODE", conflicts_with = "check")]
     may_stop: Option<String>,
     /// Prints one line with performance data, with the exit codes of monitoring plugins
@@ -134,7 +136,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut bmcs = Bmcs::default();
     let form = Form { json: arguments.form.json || arguments.output == Some(Output::Json) };
     if let Some(node) = &arguments.may_stop {
-        return show(&may_stop::answer(&look()?, node)?, form);
+        let target = Target::Pair { resource: arguments.resource.id().map(str::to_owned) };
+        return show(&planned(&Stop(node.clone()), &target)?, form);
     }
     if arguments.check {
         return check::run(look().map(|cluster| Status::of(&cluster)));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::document::Status;
 use super::watch::{self, Wanted};
-use super::{HELP, Refused, check, may_stop};
+use super::{HELP, Refused, check};
 use crate::admin::exit::Exit;
 use crate::admin::report::{Report, golden};
 use crate::operate::failure::Failure;
@@ -30,10 +30,6 @@ fn every_state_is_told_as_it_was_read() {
         names.insert(name);
     }
     golden::compare("status", &status("peer-off"));
-    let cluster = samples::read("learner");
-    golden::compare_in(&directory(), "may-stop-no", &may_stop::answer(&cluster, "node1").unwrap());
-    golden::compare_in(&directory(), "may-stop-yes", &may_stop::answer(&cluster, "node2").unwrap());
-    names.extend(["may-stop-no".to_owned(), "may-stop-yes".to_owned()]);
     for path in std::fs::read_dir(directory()).unwrap().map(|file| file.unwrap().path()).filter(|path| path.is_file()) {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         assert!(names.contains(&name), "{}: no state is called so", path.display());
@@ -113,8 +109,6 @@ fn every_key_is_in_the_help() {
     for (_, cluster) in samples::all() {
         keys(&serde_json::to_value(Status::of(&cluster)).unwrap(), &mut found);
     }
-    let answer = may_stop::answer(&samples::read("learner"), "node1").unwrap();
-    keys(&serde_json::to_value(answer).unwrap(), &mut found);
     let words: BTreeSet<&str> = HELP.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
     let missing: Vec<&String> = found.iter().filter(|key| !words.contains(key.as_str())).collect();
     assert!(missing.is_empty(), "the help says nothing of {missing:?}");
@@ -174,10 +168,4 @@ fn a_program_reads_an_object_even_where_there_is_no_cluster() {
         (&"status-unknown".into(), &"this node belongs to no cluster".into())
     );
     assert!(refused.text().is_empty() && refused.complaint().is_some(), "people read one sentence");
-}
-
-#[test]
-fn a_node_that_is_not_there_is_no_answer() {
-    let refused = may_stop::answer(&samples::read("healthy"), "node3").unwrap_err().0;
-    assert_eq!(refused, "no node is called 'node3'; there are: node1, node2");
 }

@@ -35,6 +35,9 @@ pub struct Planned {
     pub wish: &'static str,
     pub node: String,
     pub allowed: bool,
+    /// Whether all facts are known that the answer needs. It is not allowed where they are not.
+    #[serde(skip)]
+    pub is_known: bool,
     pub rule: Option<&'static str>,
     pub because: Option<String>,
     pub instead: Option<String>,
@@ -110,6 +113,7 @@ pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> R
         wish,
         node: node.clone(),
         allowed: forbidden.is_empty() && !no_lock,
+        is_known: !matches!(forbidden.first(), Some(Forbidden::StopUnknown(_))),
         rule: forbidden.first().map(Forbidden::rule).or(no_lock.then_some("M9")),
         because: sentence(&forbidden).or(no_lock.then(|| NO_SPACE.to_owned())),
         instead: forbidden.first().map(Forbidden::instead).or(no_lock.then(|| FREE_SPACE.to_owned())),

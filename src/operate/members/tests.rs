@@ -33,16 +33,18 @@ fn a_pair_is_asked_by_its_own_rules() {
     assert_eq!((refused.allowed, refused.rule), (false, Some("M14")));
 }
 
-/// What the two commands rest on is one function, so they say the same of each state.
+/// A stop of a pair's node is judged by `decide::may_stop` alone, and an answer that lacks a fact is not a no.
 #[test]
-fn a_stop_is_judged_as_the_status_command_judges_it() {
+fn a_stop_in_a_pair_is_judged_by_its_own_rule() {
     use crate::decide::may_stop::{Answer, may_stop};
     for state in ["healthy", "learner", "peer-off", "peer-unclean", "cluster-maintenance", "pacemaker-hangs"] {
         let cluster = samples::read(state);
         for node in ["node1", "node2"] {
             let outlook = outlook(&cluster, node);
             let stop = plan(&Wanted::Stop(node.to_owned()), &pair(), Some(&outlook)).unwrap();
-            assert_eq!(stop.allowed, may_stop(&outlook) == Answer::Yes, "{state}, {node}");
+            let answer = may_stop(&outlook);
+            assert_eq!(stop.allowed, answer == Answer::Yes, "{state}, {node}");
+            assert_eq!(stop.is_known, !matches!(answer, Answer::Unknown(_)), "{state}, {node}");
         }
     }
 }
