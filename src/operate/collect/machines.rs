@@ -12,6 +12,10 @@ use crate::records::events::{Event, Repeat, Type, reason};
 
 /// A replacement that stays due is reported again after a day, in milliseconds.
 const AGAIN: u64 = 24 * 60 * 60 * 1000;
+/// Where no hook is wanted, only a collection in the first `SLOT` seconds of each `EVERY` asks the API. The collector runs each 30 s, so one or
+/// two do.
+const EVERY: u64 = 300;
+const SLOT: u64 = 45;
 
 /// Looks after the Machines of the pair, where this node's etcd leads and the kubeconfig is there. Returns nothing elsewhere.
 pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> {
@@ -21,14 +25,16 @@ pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> 
     if writes { kept } else { Ok(Kept { problems: Vec::new(), ..kept.unwrap_or_default() }) }
 }
 
-/// Returns whether hooks are written; `None` where the Machines are not this node's to look after, or there is no API that has any.
+/// Returns whether hooks are written; `None` where the Machines are not this node's to look after, there is no API that has any, or it is not
+/// time to ask it.
 fn is_due(cluster: &Cluster) -> Option<bool> {
     let leads = cluster.etcd.get(&cluster.here)?.known().is_some_and(view::leads);
     let configuration = cluster.configuration.known()?;
     let hooks = configuration.etcd.as_ref()?.parameters.get("machine_hooks");
     let writes = params::keeps_machine_hooks(hooks.map(String::as_str));
     // Without its kubeconfig a parameter that is set is a problem, and one that is not set is none.
-    (leads && (writes || super::kubeconfig(configuration).exists())).then_some(writes)
+    let asks = writes || cluster.at % EVERY < SLOT && super::kubeconfig(configuration).exists();
+    (leads && asks).then_some(writes)
 }
 
 /// Returns the events of a turn, and how often each is repeated.
@@ -58,7 +64,7 @@ mod tests {
     use crate::records::events::append;
 
     fn with(parameters: &[(&str, &str)], here: &str) -> Cluster {
-        let mut cluster = Cluster { here: here.to_owned(), ..samples::read("healthy") };
+        let mut cluster = Cluster { here: here.to_owned(), at: 10 * EVERY, ..samples::read("healthy") };
         let Fact::Known(configuration) = &mut cluster.configuration else { panic!("it is known") };
         let etcd = configuration.etcd.as_mut().unwrap();
         for (name, value) in parameters {
@@ -81,6 +87,11 @@ mod tests {
         assert_eq!((due("no", &file, leader), due("no", &none, leader)), (Some(false), None));
         assert_eq!((due("", &file, leader), due("perhaps", &file, leader)), (Some(false), Some(false)));
         assert_eq!(due("yes", &none, leader), Some(true), "what is wanted and cannot be done is a problem");
+        let later = |hooks: &str| {
+            let cluster = with(&[("machine_hooks", hooks), ("kubeconfig", file.to_str().unwrap())], leader);
+            is_due(&Cluster { at: cluster.at + 60, ..cluster })
+        };
+        assert_eq!((later("yes"), later("no")), (Some(true), None), "without hooks the API is asked each five minutes");
     }
 
     #[test]
