@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use crate::bmc::agent::{Call, Output};
 use crate::bmc::forget_logins;
+use tandem::adapters::redfish::flag::Flag;
+use tandem::fence::examine;
 use tandem::os::clock::Deadline;
 
 /// Returns the directory of the set-up.
@@ -173,6 +175,16 @@ fn two_systems_behind_one_service() {
     off.succeeds("Success: Powered OFF");
     is_off(&emulator.call("status").set("plug", SECOND).run());
     emulator.call("status").set("plug", FIRST).run().succeeds("Status: ON");
+}
+
+/// The emulator has no SessionService, so no race can be decided there and the delays stay.
+#[test]
+fn the_emulator_offers_no_flag() {
+    let emulator = Emulator::start(&[(FIRST, "node1")]);
+    let options = emulator.call("monitor").input();
+    let examined = examine::device_within(Duration::from_secs(10), true, &options, Some("node1"), None);
+    assert_eq!(examined.note.failure, None);
+    assert!(matches!(examined.flag, Some(Flag::None(_))), "{examined:?}");
 }
 
 fn validates(schema: &Path) {
