@@ -7,10 +7,11 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 
 use crate::os::clock::Deadline;
-use crate::os::ofd_lock;
 use crate::os::secret::Secret;
 use crate::os::{regular_file, wiped};
 
@@ -18,8 +19,6 @@ use crate::os::{regular_file, wiped};
 pub const LINES: usize = 2;
 /// The greatest length of a first line that can be a password.
 pub(super) const LIMIT: usize = 64 * 1024;
-/// The lock that is held while a file is read and replaced.
-const LOCK: &str = "/run/tandem-password-files.lock";
 /// The time to wait for the lock. It is held for milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -59,21 +58,23 @@ pub fn lines(content: &[u8]) -> Vec<Secret> {
     found
 }
 
-/// A password file that is locked against changes by other programs that use the lock.
+/// A password file that is locked against changes by other programs that use the lock. The lock is the directory's, because the file is
+/// replaced.
 #[derive(Debug)]
 pub struct PasswordFile {
     path: PathBuf,
     pub lines: Vec<Secret>,
     pub identity: Identity,
     owner: (u32, u32),
-    _lock: Option<File>,
+    _lock: Option<Flock<File>>,
 }
 
 impl PasswordFile {
     /// Locks and reads the file at `path`, in order to change it. A link is followed, so that it stays a link.
     pub fn hold(path: &Path) -> io::Result<Self> {
-        let lock = lock(Path::new(LOCK))?;
-        Ok(Self { _lock: Some(lock), ..Self::look(path)? })
+        let path = fs::canonicalize(path)?;
+        let lock = lock(path.parent().unwrap_or(Path::new("/")), PATIENCE)?;
+        Ok(Self { _lock: Some(lock), ..Self::look(&path)? })
     }
 
     /// Reads the file without a lock, in order not to change it.
@@ -119,16 +120,20 @@ impl PasswordFile {
     }
 }
 
-fn lock(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    let end = Deadline::after(PATIENCE);
-    while !ofd_lock::try_take(&file)? {
-        if end.has_passed() {
-            return Err(io::Error::new(ErrorKind::WouldBlock, "another command holds it"));
-        }
+fn lock(directory: &Path, patience: Duration) -> io::Result<Flock<File>> {
+    let end = Deadline::after(patience);
+    let mut directory = File::open(directory)?;
+    loop {
+        directory = match Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
+            Ok(lock) => return Ok(lock),
+            Err((_, error)) if error != Errno::EWOULDBLOCK => return Err(error.into()),
+            Err(_) if end.has_passed() => {
+                return Err(io::Error::new(ErrorKind::WouldBlock, "another command holds it"));
+            }
+            Err((unlocked, _)) => unlocked,
+        };
         end.sleep(Duration::from_millis(20));
     }
-    Ok(file)
 }
 
 /// Returns `lines` with `new` as the future password after the valid one. `valid` is the line that the BMC was seen to accept.
@@ -177,6 +182,20 @@ mod tests {
         assert_eq!(staged(&both, Some(1), &new), Some(secrets(&["b", "c"])));
         assert_eq!(staged(&both, None, &new), None, "one of them is valid, and nobody knows which");
         assert_eq!(staged(&both, None, &both[1]), Some(both.clone()), "typed again");
+    }
+
+    #[test]
+    fn a_directory_has_one_holder_and_another_directory_has_its_own() {
+        let dirs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let [file, other] = dirs.each_ref().map(|dir| dir.path().join("password"));
+        fs::write(&file, "a\n").unwrap();
+        fs::write(&other, "a\n").unwrap();
+        let held = PasswordFile::hold(&file).unwrap();
+        let refused = lock(dirs[0].path(), Duration::ZERO).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+        PasswordFile::hold(&other).unwrap();
+        drop(held);
+        lock(dirs[0].path(), Duration::ZERO).unwrap();
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use tandem::fence::config::{Action, Config, Environment};
 use tandem::fence::password_file::{self, PasswordFile};
 use tandem::fence::renewal::{self, Asks, Settled};
 use tandem::fence::{self, input};
-use tandem::os::clock::{self, Deadline};
+use tandem::os::clock;
 use tandem::os::secret::Secret;
 
 use crate::bmc::agent::{Call, Output, finish};
@@ -31,21 +31,6 @@ struct Copy {
     options: Vec<u8>,
 }
 
-/// Retries an operation that a lock prevents. The machine has one such lock, and the threads of a test compete for it: 120
-/// threads with four replaced files each, and each replacement waits for the disk. A program that another test has just
-/// started also holds the lock, until its `exec`.
-fn unlocked<T>(act: impl Fn() -> io::Result<T>) -> T {
-    let end = Deadline::after(Duration::from_secs(90));
-    loop {
-        match act() {
-            Err(error) if error.kind() == ErrorKind::WouldBlock && !end.has_passed() => {
-                end.sleep(Duration::from_millis(5));
-            }
-            done => return done.unwrap(),
-        }
-    }
-}
-
 impl Copy {
     fn new(server: &Server, directory: &Path, name: &str) -> Self {
         let path = directory.join(name);
@@ -56,14 +41,14 @@ impl Copy {
     }
 
     fn stage(&self) {
-        let mut file = unlocked(|| PasswordFile::hold(&self.path));
+        let mut file = PasswordFile::hold(&self.path).unwrap();
         let valid = renewal::valid_line(&self.options, &file);
         let staged = password_file::staged(&file.lines, valid, &Secret::new(NEW)).unwrap();
         file.replace(staged).unwrap();
     }
 
     fn update(&self) -> Settled {
-        unlocked(|| renewal::settle(&self.options, None, None, &self.path, Asks::Now))
+        renewal::settle(&self.options, None, None, &self.path, Asks::Now).unwrap()
     }
 
     fn act(&self, action: &str) -> Result<String, String> {
@@ -154,7 +139,7 @@ fn a_collector_drops_what_is_void_without_a_login_of_its_own_where_a_monitor_saw
     let server = Server::with_world(World::that_locks());
     let directory = tempfile::tempdir().unwrap();
     let copy = Copy::new(&server, directory.path(), "here");
-    let look = || unlocked(|| renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen));
+    let look = || renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen).unwrap();
     assert_eq!(look(), Settled::Single);
     copy.stage();
     assert_eq!(look(), Settled::FirstIsValid);
@@ -175,7 +160,7 @@ fn a_collector_locks_no_account() {
     let copy = Copy::new(&server, directory.path(), "here");
     copy.stage();
     server.world().password = b"a third one".to_vec();
-    let look = || unlocked(|| renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen));
+    let look = || renewal::settle(&copy.options, None, None, &copy.path, Asks::NowAndThen).unwrap();
     assert!(matches!(look(), Settled::Unknown(why) if why.contains("neither line")));
     for _ in 0..5 {
         assert_eq!(look(), Settled::NotDue);
