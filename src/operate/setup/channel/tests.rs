@@ -19,7 +19,7 @@ const NOW: u64 = 1_800_000_000;
 /// Short, so that a test that waits for silence is short.
 fn brief() -> Patience {
     let millis = Duration::from_millis;
-    Patience { silence: millis(1_500), beat: millis(200), handshake: millis(1_000), leftover: Duration::ZERO }
+    Patience { silence: millis(3_000), beat: millis(200), handshake: millis(1_000), leftover: Duration::ZERO }
 }
 
 /// Both ends on one machine, where no other test listens.
@@ -66,7 +66,7 @@ fn one_node_asks_and_the_other_one_does() {
     let mut with_password = described.clone();
     with_password.nodes[0].bmc.password_file.clone_from(&path);
     // Longer than the silence that is waited for, so that signs of life are needed.
-    let programs = fake_program(dir.path(), "podman", "sleep 3; echo no such registry >&2; exit 125");
+    let programs = fake_program(dir.path(), "podman", "sleep 5; echo no such registry >&2; exit 125");
     let here = Here::new(programs, with_password.clone(), 1, false);
     let (join, credentials) = make(&with_password, 0, false, NOW).unwrap();
     let join = parse(join.text().unwrap().as_bytes()).unwrap();
