@@ -1,5 +1,5 @@
-//! The BMCs, asked from this node with the options that the CIB has for each device, as the fence agent itself would ask
-//! them: a monitor, and the account's role. No power is touched.
+//! Queries the BMCs from this node, with the options that the CIB has for each device. The query is the fence agent's
+//! monitor and a read of the account's role; it switches nothing on or off.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::records::bmc_note::BmcNote;
 
 use crate::operate::node;
 
-/// Asks all of them at once, or those of the device called `device`.
+/// Queries the BMCs of all devices at once, or only those of the device `device`.
 pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str>, resource: Option<&str>) -> Asked {
     let programs = Programs::default();
     let options = fence_options::read(&programs).map_err(|error| error.to_string());
@@ -55,14 +55,14 @@ pub fn all(cluster: &Cluster, configuration: &Configuration, device: Option<&str
     })
 }
 
-/// How long it took to Off when this node's agent, or the other one's, last switched it off.
+/// Returns how many milliseconds the machine took to reach Off when either node's fence agent last switched it off.
 fn measured(cluster: &Cluster, note: &BmcNote) -> Option<u64> {
     let known = cluster.collected.values().filter_map(Fact::known).flat_map(|collected| &collected.bmcs);
     known.filter(|known| known.address == note.address).filter_map(|known| known.millis_to_off).max()
 }
 
-/// Asks one device about `target`, where the BMC has `limit` for its answers, and with the proof of a flag, if `proves_flag`;
-/// why its options, with which the fencer may well fence, cannot be read here.
+/// Queries the BMC of `device` about `target`, and gives it `limit` to answer. Tests its flag too if `proves_flag` is
+/// set. Fails if this node cannot read the device's options; the fencer may still be able to use them.
 pub(super) fn one_within(
     limit: Duration,
     proves_flag: bool,
@@ -82,7 +82,7 @@ pub(super) fn one_within(
     Ok(Answer { device: id.clone(), target: target.to_owned(), note, role, may_reset, locked, flag, misconfigured })
 }
 
-/// Where there is no OpenShift, or no etcd that could be one's, there is nothing to ask.
+/// Returns what OpenShift's API has about the nodes' hosts. Without OpenShift's etcd there is no API to query.
 fn of_the_api(configuration: &Configuration, resource: Option<&str>) -> (Fact<Vec<String>>, Fact<Vec<Remediation>>) {
     let Ok(context) = node::context(resource) else { return (Fact::NotAsked, Fact::NotAsked) };
     let (kubeconfig, nodes) = (&context.params.kubeconfig, &configuration.nodes);

@@ -1,8 +1,8 @@
-//! Whether both nodes have the same password files, told without what is in them.
+//! Compares the two nodes' password files without revealing their content.
 //!
-//! Each node publishes a digest of each line of its copies, keyed with Corosync's own key: who has that key is root on one of the
-//! nodes and may read the files. Without the key a digest is no help in guessing: a plain one could be tried against a list of
-//! passwords. Where the cluster has no key, the number of lines is all that is told.
+//! Each node publishes a digest of each line of its copies. Corosync's authkey is the digest's key, because only root
+//! on one of the nodes can read it, and root may read the password files too. An unkeyed digest could be tried against
+//! a list of passwords. Without an authkey a node publishes only the number of lines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,10 +19,10 @@ use crate::os::wiped;
 
 const KEY: &str = "/etc/corosync/authkey";
 const KEY_LIMIT: u64 = 4_096;
-/// So much of a digest tells two passwords of one device apart.
+/// Bytes of a digest that are published. They suffice to distinguish two passwords of one device.
 const BYTES: usize = 8;
 
-/// Puts what this node has of each device's password file with what its collector tells.
+/// Adds the digests of this node's password files to what its collector reported.
 pub fn take_own(cluster: &mut Cluster) {
     let own = match &cluster.configuration {
         Fact::Known(configuration) => of(configuration, Path::new(KEY)),
@@ -33,7 +33,7 @@ pub fn take_own(cluster: &mut Cluster) {
     }
 }
 
-/// The digests of the lines of each device's file; a file that cannot be read has none.
+/// Returns the digests of the lines of each device's password file. An unreadable file has none.
 pub fn of(configuration: &Configuration, key: &Path) -> BTreeMap<String, Vec<String>> {
     let key = key_of(key);
     let files = configuration.fence_devices.iter().filter_map(|device| {
@@ -44,7 +44,7 @@ pub fn of(configuration: &Configuration, key: &Path) -> BTreeMap<String, Vec<Str
     files.map(|(id, lines)| (id.clone(), lines.iter().map(|line| digest(key.as_ref(), &id, line)).collect())).collect()
 }
 
-/// Whether `node` is known to have `password` in its copy of the file of `device`.
+/// Returns whether `node` is known to have `password` in its copy of the file of `device`.
 pub fn has(cluster: &Cluster, node: &str, device: &str, password: &Secret) -> bool {
     let Some(key) = key_of(Path::new(KEY)) else { return false };
     let collected = cluster.collected.get(node).and_then(Fact::known);
@@ -57,7 +57,8 @@ fn key_of(path: &Path) -> Option<hmac::Key> {
     Some(hmac::Key::new(hmac::HMAC_SHA256, &bytes))
 }
 
-/// The device is in it, so that the same password of two devices is not seen to be one.
+/// Returns the digest of a line. The device is part of it, so that two devices with the same password have different
+/// digests.
 fn digest(key: Option<&hmac::Key>, device: &str, line: &Secret) -> String {
     let Some(key) = key else { return String::new() };
     let mut context = hmac::Context::with_key(key);

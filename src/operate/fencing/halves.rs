@@ -12,16 +12,16 @@ use crate::operate::cluster::Cluster;
 use crate::operate::failure::Failure;
 use crate::operate::health::words::rfc3339;
 
-/// One node's fencing by the other one.
+/// The fencing of one node by the other.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Half {
-    /// The node that is fenced, and the one that does it.
+    /// The node that is fenced. `by` is the node that fences it.
     pub node: String,
     pub by: String,
-    /// The last test that is known; `None` where none is.
+    /// The last test in the record; `None` if there is none.
     pub test: Option<Record>,
-    /// When a test of the node last passed, in RFC 3339. Both nodes know that.
+    /// When a test of the node last passed, in RFC 3339. A node attribute contains it, so both nodes have it.
     pub passed_at: Option<String>,
 }
 
@@ -32,17 +32,17 @@ impl Half {
     }
 }
 
-/// Both of them, this node's own first.
+/// The two halves, the one that this node conducts first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Halves {
-    /// The node that was asked.
+    /// The node that answers.
     pub here: String,
     pub halves: Vec<Half>,
 }
 
 impl Halves {
-    /// Reads what this node knows of both.
+    /// Returns what this node has of both halves.
     pub fn here(cluster: &Cluster) -> Result<Self, Failure> {
         let here = cluster.here.as_str();
         let configuration = with_node(cluster, here)?;
@@ -62,7 +62,7 @@ impl Halves {
         Self { here: here.to_owned(), halves }
     }
 
-    /// Adds what `other` knows of its own half.
+    /// Adds what `other` has of the half that it conducts.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
         for half in self.halves.iter_mut().filter(|half| half.by == other.here && half.test.is_none()) {
@@ -115,7 +115,7 @@ pub(crate) mod tests {
         assert_eq!(both.of_node("node1").and_then(|half| half.test.clone()), Some(record("node1", "node2", true)));
     }
 
-    /// A node's word on the other one's half is none.
+    /// Only the node that conducted a test has its record.
     #[test]
     fn a_half_is_taken_from_the_node_that_conducted_it_alone() {
         let mut other = of("node2");

@@ -1,4 +1,5 @@
-//! The power of one node, as the BMC behind its fence devices reports it. Only [`switch_on`] touches it, and nothing here switches off.
+//! The power of one node, as the BMC of its fence devices reports it. Only [`switch_on`] changes it, and nothing here
+//! switches off.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -20,10 +21,10 @@ use crate::operate::health::fencing::{Answer, is_ours};
 use crate::os::clock::Deadline;
 use crate::records::bmc_note::BmcNote;
 
-/// What a BMC lacks of a command's patience, so that its session is closed before the command ends.
+/// Subtracted from a command's patience to get the BMC's limit, so that its session is closed before the command ends.
 const FOR_THE_END: Duration = Duration::from_millis(300);
 
-/// Asks the BMCs of the devices that fence `node`, at once.
+/// Queries the BMCs of all devices that fence `node`, at once.
 pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     let read = configuration::ask(programs, Some(resource), &Limits::patient());
     match read.known() {
@@ -32,7 +33,7 @@ pub fn of_node(programs: &Programs, resource: &str, node: &str) -> Power {
     }
 }
 
-/// Asks the BMCs of all `nodes` of `cluster` at once, and returns after `patience` at the latest.
+/// Queries the BMCs of all `nodes` of `cluster` at once. Returns after `patience` at the latest.
 pub fn of_nodes(
     programs: &Programs,
     cluster: &Cluster,
@@ -48,7 +49,7 @@ pub fn of_nodes(
             let (sender, answer) = mpsc::sync_channel(1);
             let devices = devices_of(configuration, &node);
             let (programs, asked) = (programs.clone(), node.clone());
-            // A thread that comes too late finds no reader, and ends with the process.
+            // A thread that answers too late finds no receiver. It ends with the process.
             thread::spawn(move || drop(sender.send(of_devices(&programs, &devices, &asked, limit))));
             (node, answer)
         })
@@ -60,7 +61,7 @@ pub fn of_nodes(
         .collect()
 }
 
-/// One device's answer about a node's power.
+/// The report of one device about a node's power.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub device: String,
@@ -68,7 +69,7 @@ pub struct Said {
     pub power: Power,
 }
 
-/// Asks the BMC of each device that fences `node`.
+/// Queries the BMC of each device that fences `node`.
 pub fn of_each(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Said>, Failure> {
     let devices = some_devices_of(configuration, node)?;
     let answers = answers(programs, &devices, node, LONGEST).map_err(Failure)?;
@@ -80,15 +81,15 @@ pub fn of_each(programs: &Programs, configuration: &Configuration, node: &str) -
     Ok(devices.iter().zip(answers).map(said).collect())
 }
 
-/// How one device switched a node on.
+/// The result of switching a node on by one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switched {
     pub device: String,
-    /// Whether the node was on already; else the reason why it is not proven to be on.
+    /// True if the node was on already. The error is why it is not proven to be on.
     pub was_on: Result<bool, String>,
 }
 
-/// Switches `node` on by each of its devices, and proves by each that it is on.
+/// Switches `node` on by each of its devices. Each device proves that the node is on.
 pub fn switch_on(programs: &Programs, configuration: &Configuration, node: &str) -> Result<Vec<Switched>, Failure> {
     let devices = some_devices_of(configuration, node)?;
     let options = &fence_options::read(programs)?;
@@ -98,7 +99,7 @@ pub fn switch_on(programs: &Programs, configuration: &Configuration, node: &str)
         let ended = examine::switch_on(&lines, node, plug).map_err(|error| error.to_string())?;
         Ok(ended == Ending::already_on())
     };
-    // One after another: two devices may have one machine, which is switched on once.
+    // Sequential, because two devices may lead to one machine, which must be switched on once.
     Ok(devices.iter().map(|one| Switched { device: one.resource.id.clone(), was_on: switch(one) }).collect())
 }
 
@@ -117,7 +118,7 @@ fn of_devices(programs: &Programs, devices: &[FenceDevice], node: &str, limit: D
     answers(programs, devices, node, limit).map_or_else(Power::Unknown, of_answers)
 }
 
-/// Asks the BMCs of `devices` at once; the answers are in their order.
+/// Queries the BMCs of `devices` at once. Returns the answers in the order of `devices`.
 pub(crate) fn answers(
     programs: &Programs,
     devices: &[FenceDevice],
@@ -135,7 +136,7 @@ pub(crate) fn answers(
     }))
 }
 
-/// Returns the devices of our agent that fence `node`.
+/// Returns the devices of our fence agent that fence `node`.
 pub(crate) fn devices_of(configuration: &Configuration, node: &str) -> Vec<FenceDevice> {
     let fences_it = |device: &&FenceDevice| device.targets.iter().any(|target| target == node);
     configuration.fence_devices.iter().filter(|device| is_ours(device)).filter(fences_it).cloned().collect()
@@ -145,7 +146,7 @@ fn of_answers(answers: Vec<Result<Answer, String>>) -> Power {
     together(answers.into_iter().map(|answer| answer.map_or_else(Power::Unknown, |answer| of_note(answer.note))))
 }
 
-/// Returns what the answers come to: one On is On, because a machine that may run is not given up.
+/// Combines the reports of several devices. A single On wins, because a machine that may run must not be given up.
 pub fn together(answers: impl IntoIterator<Item = Power>) -> Power {
     let none = Power::Unknown("its BMC was not asked".to_owned());
     answers.into_iter().fold(none, |power, said| match (power, said) {
@@ -155,7 +156,7 @@ pub fn together(answers: impl IntoIterator<Item = Power>) -> Power {
     })
 }
 
-/// Returns the power by the note of one BMC.
+/// Returns the power that the note of one BMC contains.
 fn of_note(note: BmcNote) -> Power {
     match (note.failure, note.power.as_deref(), note.chassis_on) {
         (_, Some("On"), _) | (_, _, Some(_)) => Power::On,

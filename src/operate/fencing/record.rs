@@ -1,4 +1,4 @@
-//! What tests of fencing came to, a line for each, on the node that conducted them.
+//! The results of tests of fencing: a file with a line for each test, on the node that conducted it.
 
 use std::fs;
 use std::path::Path;
@@ -11,59 +11,57 @@ use crate::operate::metrics::FencingTests;
 use crate::os::regular_file;
 use crate::records::state_file;
 
-/// The file.
 pub const PATH: &str = "/var/lib/tandem/fencing-tests.jsonl";
-/// So many tests are kept, which is decades.
+/// Tests that the file keeps: enough for decades.
 const LINES: usize = 200;
 const FILE_LIMIT: u64 = 1024 * 1024;
 
-/// What Prometheus is told of the tests that this node conducted. What cannot be read is left out, as is everything that is
-/// not known.
+/// Returns the figures for Prometheus about the tests that this node conducted. Leaves out what cannot be read.
 pub fn tests_of_this_node() -> FencingTests {
     FencingTests::read(&fs::read_to_string(PATH).unwrap_or_default())
 }
 
-/// A test.
+/// The result of one test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// When it was asked for, in RFC 3339.
+    /// When the operator started the test, in RFC 3339.
     pub at: String,
-    /// The node that was fenced, and the one that did it.
+    /// The node that was fenced. `by` is the node that fenced it.
     pub node: String,
     pub by: String,
     pub passed: bool,
-    /// Why it did not pass.
+    /// Why the test failed.
     pub why: Option<String>,
     pub seconds: Phases,
-    /// Tandem's version.
+    /// The version of Tandem.
     pub tandem: String,
 }
 
-/// Seconds from the request on; what was not seen is not there.
+/// Seconds since the test began. A phase that was not observed is `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Phases {
-    /// The fence agent had the proof that the node was off.
+    /// The fence agent had proof that the node was off.
     pub off: Option<f64>,
     /// Pacemaker had the fencing's result.
     pub told: Option<f64>,
-    /// The survivor answered again after its longest pause.
+    /// The survivor's etcd answered again after its longest pause.
     pub writes: Option<f64>,
-    /// How long that pause was.
+    /// The length of that pause.
     pub longest_pause: Option<f64>,
-    /// The BMC said On.
+    /// The BMC reported On.
     pub on: Option<f64>,
     /// Corosync had the node as a member again.
     pub member: Option<f64>,
     pub learner: Option<f64>,
     pub voter: Option<f64>,
-    /// Nothing was left that somebody would have to clean up.
+    /// Nothing was left for the operator to clean up.
     pub clean: Option<f64>,
 }
 
 impl Phases {
-    /// Each with what it is called in the table.
+    /// Returns each phase with its label in the table.
     pub fn rows(&self) -> [(&'static str, Option<f64>); 9] {
         [
             ("Off proven", self.off),
@@ -79,18 +77,18 @@ impl Phases {
     }
 }
 
-/// A time as it is written down: tenths of a second are what it was measured to.
+/// Returns a time in seconds, rounded to the tenths that the test measures.
 pub fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 10.0).round() / 10.0
 }
 
-/// The last test of `node` that the file at `path` knows. Lines that cannot be read are passed over.
+/// Returns the newest test of `node` in the file at `path`. Skips unreadable lines.
 pub fn before(path: &Path, node: &str) -> Option<Record> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).ok()?;
     text.lines().rev().filter_map(|line| json::from_text::<Record>(line).ok()).find(|record| record.node == node)
 }
 
-/// Adds a test to the file at `path`.
+/// Appends a test to the file at `path`, and drops the oldest lines.
 pub fn add(path: &Path, record: &Record) -> std::io::Result<()> {
     let text = regular_file::text_of_at_most(path, FILE_LIMIT).unwrap_or_default();
     let mut lines: Vec<&str> = text.lines().collect();
@@ -124,7 +122,7 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text.lines().count(), LINES);
-        // A power cut in the middle of an older one, or somebody's editor.
+        // The line that a power cut or an editor left incomplete.
         std::fs::write(&path, format!("{text}half a li")).unwrap();
         assert_eq!(before(&path, "node1"), Some(record("node1", 1.0)));
     }

@@ -1,4 +1,4 @@
-//! The other half of a test of fencing: this node is fenced by the other one, which is asked to through ssh.
+//! The other half of a test of fencing: the other node fences this one. This node requests that through ssh.
 
 use std::time::Duration;
 
@@ -9,29 +9,30 @@ use crate::base::json;
 use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
-/// The unit in which a node fences the other one. It ends with the test, and outlives the login that started it.
+/// The systemd unit in which a node fences the other one. It ends with the test, and outlives the login that started
+/// it.
 pub const UNIT: &str = "tandem-fencing-test";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the other node's sshd may take to answer once its etcd votes.
+/// How long the other node's sshd may take to answer after its etcd votes.
 const RETURN: Duration = Duration::from_secs(120);
 const OFTEN: Duration = Duration::from_secs(2);
-/// From the start of the unit to this node's end, or to the record of a fencing that failed.
+/// Longest time from the start of the unit until this node goes down, or until the record of a failed fencing appears.
 const FENCED_WITHIN: Duration = Duration::from_secs(300);
-/// The exit code of ssh itself where it does not get there.
+/// The exit code of ssh itself if it cannot connect.
 const NOT_THERE: i32 = 255;
 
-/// The other node, through ssh.
+/// The other node, which ssh reaches.
 #[derive(Clone, Copy, Debug)]
 pub struct There<'a> {
     pub programs: &'a Programs,
-    /// `[USER@]HOST`, and what the cluster calls it.
+    /// `[USER@]HOST`. `name` is the node's name in the cluster.
     pub host: &'a str,
     pub name: &'a str,
     pub resource: Option<&'a str>,
 }
 
 impl There<'_> {
-    /// Asks what the node at the other end knows of both halves. One that is not the other node is refused.
+    /// Asks the host for its record of both halves. Refuses a host that is not the other node.
     pub fn halves(&self) -> Result<Halves, Failure> {
         let (host, name) = (self.host, self.name);
         let said = self.run(&["fencing", "test", "--last", "--json"])?;
@@ -49,14 +50,15 @@ impl There<'_> {
         Ok(halves)
     }
 
-    /// Has the other node fence `here`, in a unit of its own.
+    /// Makes the other node fence `here`, in a systemd unit of its own.
     pub fn fence(&self, here: &str, timeout: Duration) -> Result<(), Failure> {
         let timeout = seconds(timeout);
         let words = [&test_of(here, &timeout)[..], &["--in-unit"]].concat();
         Self::again(|| self.run(&words)).map(drop)
     }
 
-    /// Waits for the record of a test of `here` that is not `before`. Where that test does its work, this node ends first.
+    /// Waits for a record of a test of `here` that differs from the one in `before`. If the fencing works, this node
+    /// goes down first.
     pub fn outcome(&self, here: &str, before: &Halves) -> Result<Halves, Failure> {
         let end = Deadline::after(FENCED_WITHIN);
         let test = |halves: &Halves| halves.of_node(here).and_then(|half| half.test.clone());
@@ -78,7 +80,7 @@ impl There<'_> {
         }
     }
 
-    /// Repeats what fails because the other node has only just booted.
+    /// Repeats `ask` while it fails because the other node is still booting.
     fn again<T>(mut ask: impl FnMut() -> Result<T, Unreached>) -> Result<T, Failure> {
         let end = Deadline::after(RETURN);
         loop {
@@ -100,7 +102,7 @@ impl There<'_> {
             failure: Failure(format!("ssh to {host}: {error}: see 'ssh {host} true'")),
             may_pass: true,
         })?;
-        // 3 and 4 are answers, too: what is known of both halves is not the best.
+        // 3 and 4 are answers too: they report a test that is missing or failed.
         if matches!(output.code, 0 | 3 | 4) {
             return Ok(output.stdout);
         }
@@ -115,10 +117,10 @@ impl There<'_> {
     }
 }
 
-/// Why the other node did not do it.
+/// Why a command on the other node failed.
 struct Unreached {
     failure: Failure,
-    /// Whether ssh did not get there, which may be over in a moment.
+    /// True if ssh could not connect, which may pass soon.
     may_pass: bool,
 }
 
@@ -128,7 +130,7 @@ impl From<Unreached> for Failure {
     }
 }
 
-/// Returns the words of a test of `node` that asks nothing.
+/// Returns the arguments of a test of `node` that asks no question.
 fn test_of<'a>(node: &'a str, timeout: &'a str) -> [&'a str; 7] {
     ["fencing", "test", node, "--confirm", node, "--timeout", timeout]
 }
@@ -137,7 +139,7 @@ fn seconds(time: Duration) -> String {
     format!("{}s", time.as_secs())
 }
 
-/// Starts the test of `node` on this node in a unit of its own, which outlives the command that starts it.
+/// Starts the test of `node` in a systemd unit on this node, which outlives the command that starts it.
 pub fn in_a_unit(programs: &Programs, node: &str, timeout: Duration, resource: Option<&str>) -> Result<(), Failure> {
     let timeout = seconds(timeout);
     let unit = format!("--unit={UNIT}");
@@ -213,7 +215,7 @@ mod tests {
         };
         answer("answer0", "old");
         answer("answer1", "old");
-        // The third one does not get there.
+        // The third call cannot connect.
         answer("answer3", "new");
         let before = there(&programs).halves().unwrap();
         let after = there(&programs).outcome("node1", &before).unwrap();

@@ -1,5 +1,5 @@
-//! A fencing from the request to the last trace of it, as the survivor sees it. It only looks: whoever ends it in the middle
-//! leaves to Pacemaker what Pacemaker has begun, and nothing else behind.
+//! Observes a fencing from the request until its last trace is gone, as the survivor sees it. It changes nothing after
+//! the request: if the operator interrupts it, Pacemaker still completes the fencing.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,20 +22,20 @@ use crate::operate::health::fencing::voters_of;
 use crate::os::clock::{self, Deadline};
 use crate::records::bmc_note;
 
-/// Between two reads, as often as a client would notice.
+/// Interval between two reads of etcd: short enough that a pause a client would notice is measured.
 const READS: Duration = Duration::from_millis(100);
-/// A read that takes longer counts as none, and so many wait at most.
+/// Longest time for a read. A slower read counts as failed.
 const READ_LIMIT: Duration = Duration::from_secs(2);
 const READS_AT_ONCE: usize = 25;
-/// Between two looks at who is a member of what.
+/// Interval between two observations of the membership of Corosync and etcd.
 const LOOKS: Duration = Duration::from_millis(200);
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
-/// Between two looks at everything, once the node was fenced.
+/// Interval between two observations of the whole cluster, once the node was fenced.
 const WHOLE_LOOKS: Duration = Duration::from_secs(1);
-/// What the fencer gets for a fencing; its own time-outs are shorter.
+/// Time that the fencer gets for a fencing. Its own time-outs are shorter.
 const FENCING: Duration = Duration::from_secs(180);
 
-/// What is watched.
+/// The fencing to observe, and where its progress is reported.
 pub(crate) struct Watch<'a> {
     pub(crate) programs: &'a Programs,
     pub(crate) resource: Option<&'a str>,
@@ -44,28 +44,28 @@ pub(crate) struct Watch<'a> {
     pub(crate) credentials: &'a Credentials,
     /// The node that is fenced.
     pub(crate) node: &'a str,
-    /// Corosync's id of it.
+    /// The node's id in Corosync.
     pub(crate) id: u32,
-    /// Until when all of it has to be over.
+    /// The deadline for the whole test.
     pub(crate) end: Deadline,
-    /// Gets each phase once, when it is reached: what it is called, and after how long.
+    /// Called once for each phase that is reached, with its label and the time since the start.
     pub(crate) reached: &'a (dyn Fn(&str, Duration) + Sync),
 }
 
-/// How it ended.
+/// The outcome of the test.
 pub(crate) struct FencingSeen {
     pub(crate) phases: Phases,
-    /// Why the test did not pass, if it did not.
+    /// Why the test failed; `None` if it passed.
     pub(crate) why: Option<String>,
 }
 
-/// The node's state, as far as it was seen.
+/// The phases of the node that were observed so far.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     off: Option<Duration>,
     told: Option<Duration>,
     on: Option<Duration>,
-    /// It was seen away from Corosync, and from the voters.
+    /// Corosync's membership was observed without the node. `no_voter`: so were etcd's voters.
     away: bool,
     no_voter: bool,
     member: Option<Duration>,
@@ -75,7 +75,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// What was seen so far, by the names of the table.
+    /// Returns the phases that were reached, with their labels in the table.
     fn reached(&self) -> impl Iterator<Item = (&'static str, Duration)> {
         let all = [
             ("Off proven", self.off),
@@ -90,7 +90,7 @@ impl Marks {
     }
 }
 
-/// How the node was when its fencing was asked for.
+/// The node's state when its fencing was requested.
 #[derive(Clone, Copy)]
 struct Before {
     /// In milliseconds since 1970.
@@ -98,11 +98,11 @@ struct Before {
     started: Option<Started>,
 }
 
-/// When Pacemaker last started etcd on a node, and by which call.
+/// The time of Pacemaker's last start of etcd on a node, and the number of that operation.
 type Started = (Option<u64>, i64);
 
 impl Watch<'_> {
-    /// Has the node fenced, and follows it until it is back.
+    /// Has Pacemaker fence the node, and follows it until it is back.
     pub(crate) fn fence(&self, bar: &ProgressBar) -> FencingSeen {
         let began_at = clock::wall_millis();
         let started = started_there(&self.look_at_all(), self.node);
@@ -149,7 +149,8 @@ impl Watch<'_> {
         Some(format!("{node} {lacks} after {limit} s: see 'tandem status'"))
     }
 
-    /// Reads until it is over. Each read is a thread of its own, as one that finds no majority waits for it.
+    /// Reads from etcd until the test is over. Each read has a thread of its own, because one that finds no majority
+    /// waits for it.
     fn read(&self, answered: &Mutex<Vec<Duration>>, is_over: &AtomicBool) {
         let waiting = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -168,7 +169,7 @@ impl Watch<'_> {
         });
     }
 
-    /// Looks until the node is back and nothing is left, or the fencing failed, or the time is over.
+    /// Observes until the node is back and nothing is left, the fencing failed, or the deadline passed.
     fn follow(&self, told: &Mutex<Option<Result<Duration, String>>>, before: Before, bar: &ProgressBar) -> Marks {
         let mut marks = Marks::default();
         let mut shown = Vec::new();
@@ -198,7 +199,7 @@ impl Watch<'_> {
         marks
     }
 
-    /// Shows each phase that was reached and is not `shown` yet, in the order of time.
+    /// Reports each phase that was reached and is not in `shown` yet, in the order of time.
     fn show(&self, marks: &Marks, shown: &mut Vec<&'static str>) {
         let mut reached: Vec<_> = marks.reached().filter(|(name, _)| !shown.contains(name)).collect();
         reached.sort_by_key(|(_, at)| *at);
@@ -208,8 +209,9 @@ impl Watch<'_> {
         }
     }
 
-    /// Whether the fenced node votes, and nothing is left to clean up. A node that is back before anyone missed it is neither seen away from
-    /// Corosync nor as a learner: it votes again once Pacemaker has started its etcd anew.
+    /// Returns whether the fenced node votes and nothing is left to clean up. A node may return before Corosync misses
+    /// it, and is then never observed as absent or as a learner. It counts as a voter once Pacemaker has started its
+    /// etcd again.
     fn is_over(&self, marks: &mut Marks, started: Option<Started>) -> bool {
         if marks.voter.is_none() && marks.no_voter {
             return false;
@@ -229,7 +231,7 @@ impl Watch<'_> {
         cluster::look(self.programs, self.resource, &Limits::default())
     }
 
-    /// Who is a member of what, as far as that is answered just now.
+    /// Notes the membership of Corosync and of etcd, as far as both answer now.
     fn look(&self, marks: &mut Marks) {
         let now = || Some(self.end.elapsed());
         if marks.member.is_none()
@@ -243,7 +245,7 @@ impl Watch<'_> {
             return;
         }
         let Fact::Known(etcd) = blocking::observe(self.endpoint, self.credentials, LOOK_LIMIT).etcd else { return };
-        // A learner that has not started yet has no name; nobody else could be one.
+        // A learner that has not started yet has no name. Only the fenced node can be that learner.
         let own = etcd
             .members
             .iter()
@@ -257,7 +259,7 @@ impl Watch<'_> {
     }
 }
 
-/// What did not come to be in time, if anything.
+/// Returns the first phase that the node did not reach, or `None`.
 fn lacks(marks: &Marks) -> Option<&'static str> {
     match marks {
         Marks { voter: None, member: None, .. } => Some("has not come back to the cluster"),
@@ -268,7 +270,7 @@ fn lacks(marks: &Marks) -> Option<&'static str> {
     }
 }
 
-/// The last start of etcd on `node` that succeeded. A fencing makes Pacemaker forget it.
+/// Returns the last successful start of etcd on `node`. Pacemaker drops it from the history when it fences the node.
 fn started_there(cluster: &Cluster, node: &str) -> Option<Started> {
     let etcd = cluster.configuration.known()?.etcd.as_ref()?;
     let histories = &cluster.pacemaker.known()?.histories;
@@ -277,7 +279,7 @@ fn started_there(cluster: &Cluster, node: &str) -> Option<Started> {
     Some((start.last_change, start.call))
 }
 
-/// Whether Pacemaker has started the node's etcd since `before`, and it votes.
+/// Returns whether Pacemaker started the node's etcd since `before`, and that etcd votes.
 fn has_started_again(cluster: &Cluster, node: &str, before: Option<Started>) -> bool {
     let started = started_there(cluster, node);
     let votes = voters_of(cluster).is_some_and(|voters| voters.contains(node));
@@ -286,7 +288,8 @@ fn has_started_again(cluster: &Cluster, node: &str, before: Option<Started>) -> 
     started.is_some() && started != before && votes && answers
 }
 
-/// Whether nobody would have to clean up after it: both nodes online, no failure that lasts, nothing under way.
+/// Returns whether the operator has nothing to clean up: both nodes are online, no failure lasts, and nothing is
+/// pending.
 fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
     let Fact::Known(pacemaker) = &cluster.pacemaker else { return false };
     let is_back = |one: &crate::adapters::pacemaker::seen::Node| one.online && !one.unclean && !one.pending;
@@ -295,7 +298,7 @@ fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
         let mut instances = pacemaker.resources.iter().filter(|one| one.id == etcd.id);
         instances.any(|one| one.active && one.pending.is_none() && one.nodes.iter().any(|at| at == node))
     });
-    // What runs again has healed, and needs nobody, whatever Pacemaker remembers of it.
+    // A failure of a resource that runs again needs no clean-up, although Pacemaker still lists it.
     let has_healed = |failure: &crate::adapters::pacemaker::seen::Failure| {
         let mut instances = pacemaker.resources.iter().filter(|one| one.id == failure.resource);
         instances.any(|one| {
@@ -309,7 +312,7 @@ fn nothing_is_left(cluster: &Cluster, node: &str) -> bool {
         && pacemaker.fencing.iter().all(|fencing| fencing.status != "pending")
 }
 
-/// What is waited for.
+/// Returns the phase that the test waits for.
 fn step(marks: &Marks) -> &'static str {
     match (marks.told.is_some(), marks) {
         (false, _) => "being fenced",
@@ -320,8 +323,8 @@ fn step(marks: &Marks) -> &'static str {
     }
 }
 
-/// When the reads went on after their longest pause, and how long that was; the beginning and the end count as answers. A
-/// pause in which nothing was missed is none.
+/// Returns when reads succeeded again after their longest pause, and the length of that pause. The start of the test
+/// bounds the first pause. A pause that lasts until the end has no such time.
 fn longest_pause(mut answered: Vec<Duration>, end: Duration) -> (Option<Duration>, Duration) {
     answered.sort_unstable();
     let mut last = Duration::ZERO;
@@ -336,7 +339,7 @@ fn longest_pause(mut answered: Vec<Duration>, end: Duration) -> (Option<Duration
     longest
 }
 
-/// When the fence agent of this node had the proof of Off, and of On, since `began_at`.
+/// Returns how long after `began_at` this node's fence agent had proof of Off, and of On.
 fn powered(began_at: u64) -> (Option<Duration>, Option<Duration>) {
     let notes = note::all(Path::new(bmc_note::DIRECTORY));
     let note = notes
@@ -364,7 +367,7 @@ mod tests {
         assert_eq!(found(&[], 9_000), (None, Duration::from_secs(9)));
     }
 
-    /// A host that boots faster than Corosync misses it: neither its absence nor a learner is ever seen.
+    /// A host may boot faster than Corosync misses it. Then neither its absence nor a learner is ever observed.
     #[test]
     fn a_node_that_was_never_missed_votes_again_once_its_etcd_was_started_anew() {
         let mut cluster = healthy();

@@ -1,4 +1,4 @@
-//! The fence device that is meant, and what it has now.
+//! The fence device to change, and its present options.
 
 use std::path::PathBuf;
 
@@ -20,19 +20,19 @@ pub(super) struct Device {
     pub id: String,
     pub node: String,
     pub plug: Option<String>,
-    /// As the agent gets them, secrets included.
+    /// The options as Pacemaker's fencer passes them to the agent, secrets included.
     options: Zeroizing<Vec<u8>>,
-    /// Where the password is a file of each node's own.
+    /// Each node's own file with the password, if the device has one.
     pub password_file: Option<PathBuf>,
 }
 
-/// The options that say where a password is.
+/// The options that contain a password or lead to one.
 const PASSWORDS: [&str; 5] = ["password", "passwd", "password_file", "password_script", "passwd_script"];
-/// What would make an option mean nothing, and what it has to be beside it.
+/// An option, another one that would disable it, and the value that the other one must have.
 const TOGETHER: [(&str, &str, &str); 1] = [("ssl_fingerprint", "ssl_insecure", "0")];
 
 impl Device {
-    /// Reads what the device `chosen` of `node` has.
+    /// Reads the device `chosen`, which fences `node`.
     pub(super) fn read(options: &Devices, chosen: &FenceDevice, node: &str) -> Result<Self, Error> {
         let id = chosen.resource.id.clone();
         Ok(Self {
@@ -44,7 +44,7 @@ impl Device {
         })
     }
 
-    /// The options with other values for some of them, and another password; what they have where there is no other.
+    /// Returns the device's options with `values` and `password` in the place of present ones.
     pub(super) fn options(&self, values: &[(&str, &str)], password: Option<&[u8]>) -> Zeroizing<Vec<u8>> {
         let mut lines = Zeroizing::new(Vec::with_capacity(self.options.len() * 2 + 64 * 1024));
         for line in self.options.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -66,33 +66,33 @@ impl Device {
         lines
     }
 
-    /// What has to change with `name`, so that it counts.
+    /// Returns the option that must change with `name` so that the new value takes effect.
     pub(super) fn with_it(&self, name: &str) -> Option<(&'static str, &'static str)> {
         let (_, other, value) = TOGETHER.iter().find(|(one, ..)| *one == name)?;
         self.has(other).then_some((*other, *value))
     }
 
-    /// Returns what an option that is no secret is set to.
+    /// Returns the value of an option that is no secret.
     pub(super) fn value(&self, name: &str) -> Option<String> {
         let mut lines = self.options.split(|byte| *byte == b'\n');
         let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
         Some(String::from_utf8_lossy(value).into_owned())
     }
 
-    /// Returns a password that is in the CIB.
+    /// Returns a password that the CIB contains.
     pub(super) fn secret(&self, name: &str) -> Option<Secret> {
         let mut lines = self.options.split(|byte| *byte == b'\n');
         lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"=")).map(Secret::new)
     }
 
-    /// Whether this option is set.
+    /// Returns whether the option `name` is set.
     pub(super) fn has(&self, name: &str) -> bool {
         let is_it = |line: &[u8]| line.strip_prefix(name.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'='));
         self.options.split(|byte| *byte == b'\n').any(is_it)
     }
 }
 
-/// The one device of `node`, or the one of its devices that is called `wanted`.
+/// Returns the only device of `node`, or its device with the id `wanted`.
 pub(super) fn find(
     programs: &Programs,
     cluster: &Cluster,

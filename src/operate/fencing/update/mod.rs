@@ -1,7 +1,7 @@
-//! Replaces a BMC's password, user, address or certificate without a moment in which the node could not be fenced.
+//! Replaces a BMC's password, user, address or certificate so that the node can be fenced at every moment.
 //!
-//! A password file gets the new password as its second line, by one rename, and loses the first line once the BMC accepts
-//! the second. The CIB changes in one write. Only a staged password is stored before the BMC has accepted it.
+//! A password file gets the new password as its second line, in one rename. It loses the first line once the BMC
+//! accepts the second. The CIB changes in one write. Only a staged password is stored before the BMC has accepted it.
 
 mod device;
 mod other;
@@ -24,7 +24,7 @@ use crate::adapters::command::Programs;
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// The change that was asked for; `tandem fencing update --help` explains each field.
+/// The change that the operator typed; `tandem fencing update --help` explains each field.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub struct Order {
@@ -40,15 +40,15 @@ pub struct Order {
     pub stage: bool,
     pub change_at_bmc: bool,
     pub from_secret: bool,
-    /// `[USER@]HOST` of the other node, which gets the same.
+    /// `[USER@]HOST` of the other node, on which the same change is made.
     pub ssh: Option<String>,
-    /// For the other node and for OpenShift's API.
+    /// Longest time for the other node and for OpenShift's API.
     pub timeout: Duration,
-    /// The etcd resource, where the cluster has several.
+    /// The id of the etcd resource, if the cluster has several.
     pub resource: Option<String>,
 }
 
-/// What was done.
+/// The report of a change.
 #[derive(Debug, Default, Serialize)]
 pub struct Updated {
     pub node: String,
@@ -62,13 +62,13 @@ pub struct Updated {
 
 /// The terminal at which the command was typed.
 pub trait Terminal {
-    /// Reads standard input, at most `limit` bytes of it.
+    /// Reads at most `limit` bytes of standard input.
     fn input(&self, limit: u64) -> io::Result<Zeroizing<Vec<u8>>>;
-    /// Asks for a password without an echo.
+    /// Asks for a password without echo.
     fn password(&self, question: &str) -> io::Result<Zeroizing<String>>;
 }
 
-/// Performs the change.
+/// Performs the change that `order` describes.
 pub fn run(order: &Order, terminal: &dyn Terminal) -> Result<Updated, Failure> {
     let programs = Programs::default();
     let cluster = seen::look(order.resource.as_deref());

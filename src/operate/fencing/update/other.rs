@@ -1,15 +1,15 @@
-//! The other node: the same command, typed there through ssh, with the password on its standard input.
+//! The same command on the other node, typed through ssh, with the password on its standard input.
 
 use std::time::Duration;
 
 use crate::adapters::command::Programs;
 use crate::adapters::ssh;
 
-/// `tandem` there ended with something left to be done, which is told here.
+/// Exit code of a `tandem` that has left something to do. This node reports that too.
 const DEGRADED: i32 = 3;
 
-/// Types `tandem fencing update` there with these `words`, and `password` where they say that it comes on standard input. The
-/// error is what was said there.
+/// Runs `tandem fencing update` with these `words` on the other node. Sends `password` on standard input; the words
+/// must then request that. The error is what the other node printed.
 pub(super) fn run(
     programs: &Programs,
     host: &str,

@@ -1,4 +1,4 @@
-//! OpenShift's Secret of a node's BMC: whether the node's fence device has the same, and what it would take from there.
+//! OpenShift's Secret of a node's BMC: compares it with the node's fence device, and returns what to take over from it.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use crate::fence::password_file::PasswordFile;
 use crate::operate::failure::Failure;
 use crate::os::secret::Secret;
 
-// The parts that may differ.
+// Names of the differences.
 const ADDRESS: &str = "address";
 const USER: &str = "user";
 const PASSWORD: &str = "password";
 
-/// Returns what differs between `device` and the Secret of the node that it fences; absent where there is none.
+/// Returns the differences between `device` and the Secret of the node that it fences. Absent if there is no Secret.
 pub fn differences(options: &Devices, device: &FenceDevice, kubeconfig: &Path) -> Fact<Vec<&'static str>> {
     let Some(node) = device.targets.first() else { return Fact::Absent };
     let device = match Device::read(options, device, node) {
@@ -49,7 +49,7 @@ fn compared(device: &Device, credentials: &Credentials) -> Fact<Vec<&'static str
     Fact::Known(found.into_iter().filter_map(|(word, differs)| differs.then_some(word)).collect())
 }
 
-/// Returns what the Secret of the node has and the device has not.
+/// Returns the values of the node's Secret that the device lacks.
 pub(super) fn read(kubeconfig: &Path, device: &Device) -> Result<New, Failure> {
     let node = &device.node;
     let credentials = match credentials(kubeconfig, device) {
@@ -77,7 +77,7 @@ pub(super) fn read(kubeconfig: &Path, device: &Device) -> Result<New, Failure> {
     Ok(new)
 }
 
-/// Returns the passwords that the device has: a second one waits for the BMC to accept it.
+/// Returns the passwords that the device has. A second line is included: it waits until the BMC accepts it.
 fn passwords(device: &Device) -> std::io::Result<Vec<Secret>> {
     match &device.password_file {
         Some(path) => PasswordFile::look(path).map(|file| file.lines),
@@ -98,7 +98,7 @@ fn taken(device: &Device, credentials: &Credentials, passwords: &[Secret]) -> Ne
         options.push(("ipport", port.to_string()));
     }
     let own_uri = device.value("systems_uri");
-    // A device without it finds the system by itself.
+    // A device without the option finds the system itself, so there is nothing to compare.
     if let (Some(own), Some(uri)) = (own_uri, of("systems_uri"))
         && own.trim_end_matches('/') != uri.trim_end_matches('/')
     {
@@ -109,7 +109,7 @@ fn taken(device: &Device, credentials: &Credentials, passwords: &[Secret]) -> Ne
         options.push(("username", wanted.to_owned()));
     }
     let wanted = crate::fence::password_file::lines(credentials.password.as_bytes()).into_iter().next();
-    // The answer of a script is not known.
+    // A `password_script` leaves no password to compare with.
     let password = wanted.filter(|wanted| !passwords.is_empty() && !passwords.contains(wanted));
     New { password, options }
 }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(all, [ADDRESS, USER, PASSWORD]);
     }
 
-    /// As the operator writes it, and as an administrator does.
+    /// The operator of OpenShift writes one form, an administrator another.
     #[test]
     fn another_way_to_write_the_same_is_no_difference() {
         for same in [

@@ -1,5 +1,5 @@
-//! The steps of an update, in an order in which each may be the last one: whatever is stored, and whatever the BMC has, one of
-//! the passwords that each node knows is valid.
+//! The steps of an update. After each step, one of the passwords that each node has is valid at the BMC, so that an
+//! update may be cut off anywhere.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use crate::os::uuid;
 
 const HTTPS_PORT: u16 = 443;
 
-/// An update at work.
+/// An update in progress.
 pub(super) struct Work<'a> {
     order: &'a Order,
     programs: &'a Programs,
@@ -67,7 +67,7 @@ impl<'a> Work<'a> {
         Ok(self.report)
     }
 
-    /// All that is in the CIB, with the password where that is there too.
+    /// Changes only the CIB, which has the password too.
     fn in_the_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
         let id = &self.device.id;
         if self.order.stage {
@@ -88,7 +88,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// The BMC accepts the new one already.
+    /// Stores a password that the BMC accepts already.
     fn take_over(&mut self, new: &Secret, file: &Path) -> Result<(), Failure> {
         self.proven(Some(new))?;
         hold(file)?.replace(vec![new.clone()]).map_err(|error| unwritten(file, &error))?;
@@ -98,7 +98,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// As second choice, before the BMC has it.
+    /// Stores the password as the file's second line, before the BMC has it.
     fn stage(&mut self, new: &Secret, file: &Path) -> Result<(), Failure> {
         self.stage_here(new, file)?;
         self.there(&["--stage", "--password-stdin"], Some(new), &["--stage"]);
@@ -123,14 +123,15 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Staged on both nodes, changed at the BMC, and the old one dropped: cut off anywhere, one line of each file is valid.
+    /// Stages the password on both nodes, changes it at the BMC, then drops the old one. If it is cut off anywhere, one
+    /// line of each file is valid.
     fn change_at_bmc(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
         self.proven_as_it_is()?;
         self.stage_on_both(new, path, "--change-at-bmc")?;
         let (target, plug) = (self.device.node.clone(), self.device.plug.clone());
         let options = self.device.options(&[], None);
         let changed = examine::change_password(&options, Some(&target), plug.as_deref(), new);
-        // What was said to the change is one thing, whom the BMC lets in another: that counts.
+        // The BMC's answer to the change proves nothing. Only the next login shows which password the BMC accepts.
         let options = self.device.options(&[], Some(new.reveal()));
         let seen = examine::device(&options, Some(&target), plug.as_deref());
         if let Some(why) = seen.note.failure {
@@ -144,8 +145,8 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// A password of the file's and what is in the CIB change one after the other: between the two the BMC is let in with what
-    /// it had, or with the file's second line.
+    /// Changes a password in the file and options in the CIB, one after the other. Between the two, the old options or
+    /// the file's second line still work at the BMC.
     fn both(&mut self, new: &Secret, path: &Path) -> Result<(), Failure> {
         self.proven(Some(new))?;
         self.stage_on_both(new, path, "the other options")?;
@@ -186,7 +187,7 @@ impl<'a> Work<'a> {
         self.stage_here(new, path)
     }
 
-    /// Sees which of two lines is valid, here and there.
+    /// Finds out which of two lines the BMC accepts, and drops the other one on both nodes.
     fn settle_on_both(&mut self, path: &Path) -> Result<(), Failure> {
         let (node, plug) = (self.device.node.clone(), self.device.plug.clone());
         let options = self.device.options(&[], None);
@@ -209,7 +210,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// The other node's half of what was done here, with these words, or what to type there.
+    /// Repeats the change on the other node with these `words`, or reports the command to type there.
     fn there(&mut self, words: &[&str], password: Option<&Secret>, by_hand: &[&str]) {
         let Some(other) = self.other() else { return };
         let (node, id) = (self.device.node.clone(), self.device.id.clone());
@@ -223,7 +224,7 @@ impl<'a> Work<'a> {
                     Err(why) => self.done(format!("not on {other}: {why}")),
                 }
             }
-            // It has what is valid; where it has the old one, too, its collector drops that.
+            // The other node has the valid password. If it still has the old one too, its collector drops that.
             None if self.newest().is_some_and(|new| copies::has(self.cluster, &other, &id, &new)) => return,
             None => {}
         }
@@ -231,18 +232,18 @@ impl<'a> Work<'a> {
         self.report.old_on = Some(other);
     }
 
-    /// The last line of this node's file.
+    /// Returns the last line of this node's password file.
     fn newest(&self) -> Option<Secret> {
         PasswordFile::look(self.device.password_file.as_ref()?).ok()?.lines.pop()
     }
 
-    /// The other node of the cluster, where it has one.
+    /// Returns the name of the other node, or `None` in a cluster of one.
     fn other(&self) -> Option<String> {
         let nodes = &self.cluster.configuration.known()?.nodes;
         nodes.iter().find(|node| **node != self.cluster.here).cloned()
     }
 
-    /// That the BMC lets the device in as it is now.
+    /// Checks that the BMC accepts the device's present options.
     fn proven_as_it_is(&self) -> Result<(), Failure> {
         self.judged(examine::device(
             &self.device.options(&[], None),
@@ -251,7 +252,7 @@ impl<'a> Work<'a> {
         ))
     }
 
-    /// That the BMC does with the new values, and with `password`, what fencing needs, and is the node's own.
+    /// Checks that the BMC belongs to the node and supports what fencing needs, with the new values and `password`.
     fn proven(&self, password: Option<&Secret>) -> Result<(), Failure> {
         let values: Vec<(&str, &str)> = self.values();
         let options = self.device.options(&values, password.map(Secret::reveal));
@@ -267,7 +268,7 @@ impl<'a> Work<'a> {
         }
         let own = self.cluster.collected.get(node).and_then(Fact::known).and_then(|known| known.dmi_uuid.clone());
         let (theirs, address) = (seen.note.uuid.as_deref(), &seen.note.address);
-        // Where the device knows its machine's UUID, the agent has compared.
+        // If the device has `system_uuid`, the fence agent has compared it.
         let may_be_anothers = self.new.is_elsewhere() && !self.device.has("system_uuid");
         is_of(node, own.as_deref(), theirs, may_be_anothers, address).map_err(Failure)
     }
@@ -276,7 +277,7 @@ impl<'a> Work<'a> {
         self.new.options.iter().map(|(name, value)| (*name, value.as_str())).collect()
     }
 
-    /// One write, with the password where the CIB has that.
+    /// Writes all new options to the CIB in one change, with the password if the CIB has it.
     fn write_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
         let mut values = self.values();
         values.extend(password.and_then(values::text).map(|password| ("password", password)));
@@ -287,7 +288,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// OpenShift's Secret, where there is one.
+    /// Writes the change to OpenShift's Secret, if there is one.
     fn follow(&mut self, password: Option<&Secret>) {
         if self.order.from_secret {
             self.report.secret = Some(true);
@@ -333,8 +334,8 @@ fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
     Failure(format!("the password file {} cannot be changed: {error}", path.display()))
 }
 
-/// What is to be said of a BMC that does not let the new password in, after it gave this `answer` to the change of it. One that is
-/// silent now has refused nothing.
+/// Returns the error for a BMC that does not accept the new password after its `answer` to the change. A BMC that is
+/// silent now has not refused it.
 fn not_seen_changed(answer: Result<(), String>, why: &str, is_refused: bool, node: &str, path: &Path) -> String {
     let path = path.display();
     match answer {
@@ -352,8 +353,9 @@ fn not_seen_changed(answer: Result<(), String>, why: &str, is_refused: bool, nod
     }
 }
 
-/// That the machine `theirs`, which the BMC at `address` has, is the one of `node`, whose kernel says `own`. Nobody may have asked
-/// that kernel, which matters where the BMC `may_be_anothers`: fencing would end a stranger and go on beside the node.
+/// Checks that the BMC at `address` has the machine of `node`. `theirs` is the UUID that the BMC reports, `own` the one
+/// that the node's kernel reports. If `own` is unknown and the BMC `may_be_anothers`, the check fails, because fencing
+/// would switch off a stranger and leave the node running.
 fn is_of(
     node: &str,
     own: Option<&str>,

@@ -1,4 +1,4 @@
-//! What is new, as it was typed; a password from where no other process can read it.
+//! The new values of a change. Passwords come from places that no other process can read.
 
 use super::device::Device;
 use super::{Order, Terminal};
@@ -7,29 +7,29 @@ use crate::operate::failure::Failure;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 
-/// No password is longer.
+/// Longest password file or input, in bytes.
 const LIMIT: u64 = 64 * 1024;
 
-/// What is to be changed.
+/// The new password and options of a device.
 pub(super) struct New {
     pub password: Option<Secret>,
-    /// Options by their names, in the CIB.
+    /// New values by the names of the options in the CIB.
     pub options: Vec<(&'static str, String)>,
 }
 
 impl New {
-    /// Returns whether nothing is to be changed.
+    /// Returns whether the change is empty.
     pub(super) fn is_nothing(&self) -> bool {
         self.password.is_none() && self.options.is_empty()
     }
 
-    /// Whether another BMC, or another system of it, may be meant.
+    /// Returns whether the change may lead to another BMC, or to another system of the same one.
     pub(super) fn is_elsewhere(&self) -> bool {
         self.options.iter().any(|(name, _)| matches!(*name, "ip" | "systems_uri"))
     }
 }
 
-/// What `order` say, and the password that is typed where they leave that out.
+/// Returns what `order` changes. Asks for the password at the terminal where `order` needs one and has none.
 pub(super) fn read(order: &Order, device: &Device, terminal: &dyn Terminal) -> Result<New, Failure> {
     let given = [
         ("username", &order.username),
@@ -76,12 +76,13 @@ pub(super) fn no_text() -> Failure {
     )
 }
 
-/// As a text that the CIB can hold.
+/// Returns the password as a text that the CIB can hold, or `None`.
 pub(super) fn text(password: &Secret) -> Option<&str> {
     std::str::from_utf8(password.reveal()).ok().filter(|text| !text.chars().any(char::is_control))
 }
 
-/// Whether a password has to be typed: where nothing else is new, and there is no second line that could be what is meant.
+/// Returns whether to ask for a password: the order changes nothing else, and the password file has no second line that
+/// may already be the new one.
 fn asks(order: &Order, device: &Device, nothing_else: bool) -> bool {
     let is_staged = || {
         let path = device.password_file.as_ref();
@@ -107,7 +108,7 @@ fn typed(order: &Order, device: &Device, terminal: &dyn Terminal) -> Result<Secr
         })
     };
     let first = ask(format!("New password of the BMC of {} ({}): ", device.node, device.id))?;
-    // The BMC says whether a password is mistyped, unless it is to have it only later.
+    // The BMC detects a mistyped password, but not in a change that gives it the password only later.
     if order.stage || order.change_at_bmc {
         let second = ask("The same once more: ".to_owned())?;
         if *first != *second {
