@@ -1,6 +1,6 @@
 //! Failures of the operator's domain: a sentence, with what to type instead.
 
-/// A sentence that says why something was not done, with what to type instead.
+/// A sentence with the reason why something was not done, and what to type instead.
 #[derive(Debug)]
 pub struct Failure(pub String);
 

@@ -1,4 +1,5 @@
-//! The operator's domain: what the commands know, judge and change. It asks nothing of a terminal.
+//! The operator's domain: what the commands of `tandem` observe, judge and change. It never reads from or prints to a
+//! terminal.
 
 pub mod certs;
 pub mod cluster;

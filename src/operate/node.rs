@@ -1,4 +1,4 @@
-//! This node and its etcd resource, as an operator's command sees them.
+//! This node and its etcd resource, for the commands of an operator.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::operate::failure::Failure;
 use crate::os::clock::Deadline;
 use crate::records::state_file;
 
-/// For what reads and writes files that are root's alone.
+/// Refuses to continue unless root runs the command, because only root may read and write the files that it needs.
 pub fn must_be_root() -> Result<(), Failure> {
     if nix::unistd::geteuid().is_root() {
         return Ok(());
@@ -31,32 +31,32 @@ pub fn no_cluster() -> Failure {
     Failure("this node belongs to no cluster: type 'tandem setup --example', which shows how to form one".to_owned())
 }
 
-/// Returns what follows from a CIB that did not answer; `on_disk` is where Pacemaker keeps it.
+/// Returns the refusal for a CIB that did not answer. `on_disk` is the folder in which Pacemaker keeps the CIB.
 fn unanswered(error: Error, on_disk: &Path) -> Failure {
     let is_silent = matches!(error, Error::Disconnected { .. });
     if is_silent && configuration::on_disk(on_disk, None).is_absent() { no_cluster() } else { error.into() }
 }
 
-/// Every resource of our agent, or the reason why it is not known.
+/// Returns every resource of our agent that the CIB has.
 fn configured_here() -> Result<Vec<Configured>, Failure> {
     configured(&Programs::default()).map_err(|error| unanswered(error, Path::new(configuration::ON_DISK)))
 }
 
-/// How long a look at everything may take.
+/// How long an observation of everything may take.
 const BUDGET: Duration = Duration::from_secs(600);
 
-/// The context in which the agent would decide now.
+/// Returns the context in which the agent would decide now.
 pub fn context(resource: Option<&str>) -> Result<Context, Failure> {
     let programs = Programs::default();
     let env = choose(configured_here()?, resource)?.env();
     let deadline = Deadline::after(BUDGET);
-    // It waits as long as the agent does, and measures nothing for it.
+    // The command waits as long as the agent does, and adds no measurement to the agent's file.
     let programs =
         programs.paced(Pace::read(&state_file::pace_path(&env.volatile_dir(), env.resource())).ending(deadline));
     Ok(Context::new(&env, params::parse(&env)?, &programs, deadline, Manifests::CurrentOrSaved)?)
 }
 
-/// Returns whether the agent takes these values for parameters of the resource.
+/// Returns whether the agent accepts these values for parameters of the resource.
 pub fn takes(resource: Option<&str>, settings: &[(String, String)]) -> Result<(), Failure> {
     let mut configured = choose(configured_here()?, resource)?;
     configured.parameters.retain(|(name, _)| settings.iter().all(|(other, _)| other != name));
@@ -65,17 +65,17 @@ pub fn takes(resource: Option<&str>, settings: &[(String, String)]) -> Result<()
     Ok(())
 }
 
-/// The data dir of the etcd resource on this node.
+/// Returns the data dir of the etcd resource on this node.
 pub fn data_dir(programs: &Programs, resource: Option<&str>) -> Result<PathBuf, Failure> {
     let found = configured(programs).map_err(|error| unanswered(error, Path::new(configuration::ON_DISK)))?;
     let env = choose(found, resource)?.env();
-    // A pod's manifest may place it elsewhere than the parameters do, and is this node's.
+    // A pod's manifest on this node may place the data dir elsewhere than the parameters do.
     let params = params::parse(&env)?;
     let deployment = Deployment::resolve(&params, &local_node(programs)?, Manifests::CurrentOrSaved)?;
     Ok(deployment.data_dir)
 }
 
-/// Where access to OpenShift's API would be, by the resource's own parameters; no etcd is asked for it.
+/// Returns the path of the kubeconfig for OpenShift's API, by the resource's parameters. Queries no etcd.
 pub fn kubeconfig(resource: Option<&str>) -> Result<PathBuf, Failure> {
     let env = choose(configured_here()?, resource)?.env();
     Ok(params::parse(&env)?.kubeconfig)
@@ -87,7 +87,7 @@ fn choose(mut found: Vec<Configured>, wanted: Option<&str>) -> Result<Configured
     Ok(found.swap_remove(at))
 }
 
-/// Which of the cluster's resources is meant, by its place among `ids`.
+/// Returns the place among `ids` of the resource that the operator means.
 pub fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
     if let Some(wanted) = wanted {
         return ids.iter().position(|id| id == wanted).ok_or_else(|| {
@@ -101,8 +101,8 @@ pub fn which(ids: &[String], wanted: Option<&str>) -> Result<usize, Failure> {
     }
 }
 
-/// All evidence, and what Pacemaker would ask first: a start where nothing runs, else a monitor. A start publishes
-/// this node's record before it decides anything; here that is taken as done.
+/// Observes everything and returns it with the action that Pacemaker would ask for first: a monitor if a container may
+/// run, else a start. A start publishes this node's record before it decides; the evidence treats that as done.
 pub fn look(context: &Context) -> (Evidence, Request) {
     let mut evidence = observe::observe(context, context.container_lock.is_anothers());
     if evidence.container_may_run() {
@@ -124,7 +124,7 @@ mod tests {
         Configured { id: id.to_owned(), parameters: Vec::new(), promotable: false }
     }
 
-    /// A machine without a cluster gets one sentence, by whatever command it is asked.
+    /// Every command prints the same sentence on a machine without a cluster.
     #[test]
     fn a_machine_without_a_cluster_is_no_machine_whose_pacemaker_is_stopped() {
         let silent = || Error::Disconnected { tool: "cibadmin", complaint: "Init failed".to_owned() };

@@ -5,15 +5,15 @@ use std::fmt::{Debug, Display};
 
 use super::failure::Failure;
 
-/// The operator that typed a command, or a script in an operator's place.
+/// An operator at a terminal, or a script in an operator's place.
 pub trait Talk: Debug {
-    /// Prints lines that belong to a question, or to what was done with its answer.
+    /// Prints lines that explain a question or report what its answer led to.
     fn tell(&self, lines: &dyn Display) -> Result<(), Failure>;
 
     /// Fails unless the answer to `question` is `name`.
     fn name(&self, question: &str, name: &str) -> Result<(), Failure>;
 
-    /// Fails as [`Talk::name`] does, and takes leave that was given beforehand for the name.
+    /// Fails as [`Talk::name`] does, but an approval that was given beforehand replaces the name.
     fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure>;
 
     /// Returns whether the answer to `question` is 'yes'.
@@ -22,22 +22,22 @@ pub trait Talk: Debug {
     /// Starts to show how far the command is.
     fn progress(&self) -> Box<dyn Progress>;
 
-    /// Sends what the command logs to the system's log from now on.
+    /// Redirects what the command logs to syslog from now on.
     fn log_to_syslog(&self);
 }
 
 /// A display of how far a command is.
 pub trait Progress: Debug {
-    /// Shows what the command does now; shows the same text once.
+    /// Shows what the command does now. A text that is shown already is not repeated.
     fn say(&self, text: &str);
 
     /// Shows a line that stays.
     fn keep(&self, line: &str);
 
-    /// Takes the display away while `meanwhile` uses the terminal.
+    /// Hides the display while `meanwhile` uses the terminal.
     fn pause(&self, meanwhile: &mut dyn FnMut());
 
-    /// Takes the display away.
+    /// Removes the display.
     fn end(&self);
 }
 
