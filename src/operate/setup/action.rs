@@ -1,4 +1,4 @@
-//! One change to a node: as it is printed, and as it is done.
+//! One change to a node, which can be printed and performed.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 
 use crate::base::shell;
 
-/// A change that a person could make by hand, in the words in which it is shown.
+/// A change that an operator could make by hand, printed as the operator would type it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
-    /// A program and its arguments; no argument is secret.
+    /// A program and its arguments. No argument is secret.
     Command(Vec<String>),
     Write(File),
 }
@@ -20,9 +20,9 @@ pub enum Action {
 pub struct File {
     pub path: PathBuf,
     pub mode: u32,
-    /// Never shown.
+    /// The content, which is never printed.
     pub content: Zeroizing<Vec<u8>>,
-    /// What it is, in a few words: "the password of node1's BMC".
+    /// A description in a few words: "the password of node1's BMC".
     pub what: String,
 }
 
@@ -33,7 +33,8 @@ impl std::fmt::Debug for File {
 }
 
 impl std::fmt::Display for Action {
-    /// As it would be typed, or what would be written where; never what is in it.
+    /// Prints the command as an operator would type it, or the path, mode and description of the file; never its
+    /// content.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Command(words) => f.write_str(&shell::line(words)),

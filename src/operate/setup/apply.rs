@@ -1,4 +1,4 @@
-//! Doing an action: the one place that changes anything on a node.
+//! Performs an action. Only this file changes anything on a node.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -12,23 +12,23 @@ use crate::adapters::command::Programs;
 use crate::base::shell;
 use crate::records::state_file;
 
-/// An image may be large, and its registry far.
+/// Longest time to pull an image, which may be large and come from a distant registry.
 const PULL: Duration = Duration::from_secs(600);
-/// pcs waits for the other node's pcsd, and for the cluster's start.
+/// Longest time for pcs, which waits for the other node's pcsd and for the cluster's start.
 const PCS: Duration = Duration::from_secs(600);
 const OTHERS: Duration = Duration::from_secs(300);
-/// All that a step ever types.
+/// All programs that a step runs.
 const PROGRAMS: [&str; 5] = ["chmod", "pcs", "podman", "rm", "systemctl"];
-/// Where all files lie that a step writes, but for passwords.
+/// The folder of all files that a step writes, except passwords.
 const DIRECTORY: &str = "/etc/tandem";
 
-/// Does it. Else the program's own words, in a sentence that names what was typed.
+/// Performs `action`. The error names the command that was run and quotes what it printed.
 pub fn apply(programs: &Programs, action: &Action) -> Result<(), String> {
     match action {
         Action::Command(words) => {
             command(programs, words)?;
-            // pcs, pcsd and podman rename and write without a sync. A step that is done is not looked at closely again, so none may be
-            // undone by a power cut: an empty key of Corosync's, say, that keeps it from its start.
+            // pcs, pcsd and podman rename and write without a sync. A step that is done is not examined again, so a
+            // power cut must not undo it. An empty Corosync key, for example, prevents Corosync's start.
             command(programs, &["sync".to_owned()])
         }
         Action::Write(file) => write(file),
@@ -50,7 +50,8 @@ fn command(programs: &Programs, words: &[String]) -> Result<(), String> {
     Err(format!("{} failed ({}): {}", typed(), output.code, said(&output.stdout, &output.stderr)))
 }
 
-/// What a program said, on one line. pcs has its errors on lines of their own.
+/// Returns the output of a program on one line: the lines that begin with Error, as pcs prints them, or else all of
+/// them.
 fn said(stdout: &str, stderr: &str) -> String {
     const LONGEST: usize = 600;
     let text = if stderr.trim().is_empty() { stdout } else { stderr };
@@ -61,7 +62,7 @@ fn said(stdout: &str, stderr: &str) -> String {
     if told.is_empty() { "it said nothing".to_owned() } else { told.chars().take(LONGEST).collect() }
 }
 
-/// A directory that is missing is made for nobody else, where the file is for nobody else.
+/// Writes a file and its directories. A directory is private if the file is.
 fn write(file: &File) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{} cannot be written: {error}", file.path.display());
     if let Some(directory) = file.path.parent() {
@@ -75,7 +76,7 @@ fn write(file: &File) -> Result<(), String> {
     state_file::replace(&file.path, &file.content, file.mode).map_err(failed)
 }
 
-/// Whether an action that came from the other node is one that a setup of this cluster could ask for.
+/// Returns whether a setup of this cluster could request this action, which the other node sent.
 pub fn is_of_setup(action: &Action, description: &Description) -> bool {
     match action {
         Action::Command(words) => words.first().is_some_and(|program| PROGRAMS.contains(&program.as_str())),

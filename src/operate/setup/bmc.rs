@@ -1,4 +1,4 @@
-//! The two BMCs, each looked at from both nodes by the fence agent's own code. No power is touched.
+//! Examines the two BMCs from both nodes with the fence agent's own code. It switches nothing on or off.
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
@@ -10,23 +10,23 @@ use crate::fence::examine;
 use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
-/// Options that say whom to trust: where one is there, the operator has decided.
+/// Options that choose what certificate to trust. If the description has one, the operator has decided.
 const TRUST: [&str; 5] = ["ssl_fingerprint", "ssl_ca_file", "ssl_insecure", "ssl_secure", "ssl"];
-/// What the fence agent says of a certificate that it does not accept, and would if it were pinned.
+/// Part of the fence agent's error for a certificate that it would accept if it were pinned.
 const MAY_BE_PINNED: &str = "pin it by 'ssl_fingerprint'";
 
-/// What one node found at one BMC.
+/// The observation of one BMC by one node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Looked {
     pub note: BmcNote,
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// By which flag an agent of another node would be seen, where a race is to decide a split.
+    /// The flag by which an agent of another node would be seen, if a race decides a split.
     pub flag: Option<Flag>,
 }
 
-/// The options of `bmc` as the fence agent reads them, with its password among them.
+/// Returns the options of `bmc` as the fence agent reads them, with its password.
 pub fn lines(bmc: &Bmc, password: &Secret) -> Secret {
     let mut lines = Zeroizing::new(String::with_capacity(4096 + password.0.len()));
     for (name, value) in &bmc.options {
@@ -41,13 +41,14 @@ pub fn lines(bmc: &Bmc, password: &Secret) -> Secret {
     Secret(lines)
 }
 
-/// Asks the BMC of `node`. Where a race is to decide a split, two sessions on it prove that it can.
+/// Examines the BMC of `node`. If `races` is set, two sessions on it prove that it can decide a race.
 pub fn look(lines: &Secret, node: &str, races: bool) -> Looked {
     let found = examine::device_within(examine::LONGEST, races, lines.0.as_bytes(), Some(node), None);
     Looked { note: found.note, may_reset: found.may_reset, locked: found.locked, flag: found.flag }
 }
 
-/// The fingerprint of a certificate that nobody signed, where both nodes were shown the same one and nothing was decided about it.
+/// Returns the fingerprint of an untrusted certificate if every node got the same one and the description leaves the
+/// trust open.
 pub fn to_be_pinned<'a>(bmc: &Bmc, looked: &[&'a Looked]) -> Option<&'a str> {
     if bmc.options.iter().any(|(name, _)| TRUST.contains(&name.as_str())) {
         return None;
@@ -59,8 +60,8 @@ pub fn to_be_pinned<'a>(bmc: &Bmc, looked: &[&'a Looked]) -> Option<&'a str> {
     (all_alike && looked.iter().any(|one| is_untrusted(one))).then_some(print)
 }
 
-/// Whether the BMC of `node` is what it should be, as the node `from` found it: a sentence for each fault. `uuids` are what the firmware of
-/// this node and of the other one says.
+/// Returns a sentence for each fault of the BMC of `node`, as the node `from` examined it. `uuids` are the UUIDs that
+/// the firmware of `node` and of the other one reports.
 pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2], other: &str) -> Vec<String> {
     let name = &node.name;
     let note = &looked.note;
@@ -100,7 +101,8 @@ pub fn judge(node: &Node, from: &str, looked: &Looked, uuids: [Option<&str>; 2],
     faults
 }
 
-/// Whether the BMC of a member is reached from the machine that is to fence it; `own` is what the member's firmware says.
+/// Returns why the machine `from` cannot fence the member `name` through its BMC. `own` is the UUID that the member's
+/// firmware reports.
 pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str>) -> Option<String> {
     let note = &looked.note;
     if let Some(why) = &note.failure {
@@ -115,14 +117,14 @@ pub fn judge_of_member(name: &str, from: &str, looked: &Looked, own: Option<&str
     })
 }
 
-/// Returns the UUID that ties a BMC to its node: the node's own, where the BMC reports the same. What the BMC alone reports is that of
-/// whichever machine is behind the address, and pinned it would prove that one.
+/// Returns the UUID that ties a BMC to its node: the node's own, if the BMC reports the same. A UUID that only the BMC
+/// reports may belong to any machine at that address, and pinning it would accept that machine.
 pub fn compared<'a>(looked: &[Looked], own: Option<&'a str>) -> Option<&'a str> {
     let told = looked.iter().find_map(|looked| looked.note.uuid.as_deref())?;
     own.filter(|own| uuid::same(own, told))
 }
 
-/// What is only worth a word. `device` is to fence the node.
+/// Returns warnings about a BMC that is no fault. `device` is the device that fences the node.
 pub fn remarks(node: &Node, device: &str, looked: &Looked, own: Option<&str>) -> Vec<String> {
     let name = &node.name;
     let is_pinned = node.bmc.options.iter().any(|(option, _)| option == "system_uuid");
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(compared(&looked(Some(&OWN.to_uppercase())), Some(OWN)), Some(OWN));
         assert_eq!(compared(&looked(Some(OTHERS)), Some(OWN)), None, "judged as a fault");
         assert_eq!(compared(&looked(None), Some(OWN)), None);
-        // The node's collector has said nothing: the BMC may be that of a third machine.
+        // Without a report from the node's collector, the BMC may belong to a third machine.
         assert_eq!(compared(&looked(Some(OTHERS)), None), None);
         let mut node = node();
         let [remark] = remarks(&node, "fence-node1", &looked(Some(OTHERS))[0], None).try_into().unwrap();
@@ -250,7 +252,7 @@ mod tests {
         assert_eq!(to_be_pinned(&bmc, &[&untrusted, &untrusted]), None);
     }
 
-    /// The words that are looked for are the agent's own.
+    /// The test looks for the words that the fence agent itself prints.
     #[test]
     fn the_agent_says_so_of_a_certificate_that_nobody_signed() {
         use crate::adapters::https::tls;

@@ -1,5 +1,5 @@
-//! The certificates that etcd shows: made by an authority of our own where the description gives none, else looked at. Pure,
-//! but for keys that are drawn.
+//! The certificates that etcd presents: issued by our own authority, or checked if the description names some. Pure,
+//! except that keys are drawn.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use super::found_file::{Files, digest, is_private};
 use super::step::{Difference, State};
 use crate::operate::certs::pki::{self, Authority, Pair, Use, is_der_trusted};
 
-/// For root alone, as all of the directory.
+/// The mode of all files in the directory: only root may read them.
 const MODE: u32 = 0o600;
 
 fn own(name: &str) -> PathBuf {
     Path::new(pki::DIR).join(name)
 }
 
-/// All that is to be looked at.
+/// Returns all files that a node has to report.
 pub(super) fn paths(certificates: &Certificates) -> Vec<PathBuf> {
     match certificates {
         Certificates::Own => {
@@ -33,15 +33,15 @@ pub(super) fn paths(certificates: &Certificates) -> Vec<PathBuf> {
     }
 }
 
-/// Returns every address and DNS name of a node that etcd may be asked at.
+/// Returns every address and DNS name at which clients reach the etcd of `node`.
 fn reached_at(node: &Node) -> Vec<String> {
     let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let addresses = std::iter::once(node.address).chain(node.links.iter().copied()).chain(loopback);
     addresses.map(|address| address.to_string()).chain(node.names.iter().cloned()).collect()
 }
 
-/// Checks that `chain`, a PEM with the leaf first, is signed by `ca`, and good for a client and, at `reached_at`, for a server; else
-/// returns why not.
+/// Checks that `ca` signed `chain`, a PEM with the leaf first, for a client and for a server at each of `reached_at`.
+/// The error is the reason why not.
 fn is_good(chain: &str, ca: &str, reached_at: &[String], now: u64) -> Result<(), String> {
     let read = |text: &str| -> Vec<CertificateDer<'static>> {
         CertificateDer::pem_slice_iter(text.as_bytes()).flatten().collect()
@@ -54,7 +54,7 @@ fn is_good(chain: &str, ca: &str, reached_at: &[String], now: u64) -> Result<(),
     uses.try_for_each(|wanted| is_der_trusted(&chain, &bundle, wanted, now))
 }
 
-/// The step of `node` with certificates of the operator's own: they are there, and fit.
+/// Returns the step for the operator's own certificates on `node`: they must exist and fit.
 pub(super) fn given(node: &Node, files: [&Path; 3], found: &Files, now: u64) -> State {
     let [ca, cert, key] = files;
     for path in files {
@@ -88,7 +88,7 @@ pub(super) fn given(node: &Node, files: [&Path; 3], found: &Files, now: u64) -> 
     }
 }
 
-/// What the first node has of an authority: its certificate and its key.
+/// The authority that this node has: its certificate and its key.
 #[derive(Debug)]
 pub(super) enum Kept {
     Nothing,
@@ -96,8 +96,8 @@ pub(super) enum Kept {
     Half,
 }
 
-/// The authority: the one that is kept, or a new one where neither node has any. `other` is the other's name, and the certificate
-/// that it has.
+/// Returns the authority of this node, or a new one if neither node has any. `other` is the other node's name and its
+/// authority's certificate.
 pub(super) fn authority(
     cluster: &str,
     kept: &Kept,
@@ -123,9 +123,10 @@ pub(super) fn authority(
     }
 }
 
-/// The step of `node` with our own authority.
+/// Returns the step for certificates of our own authority on `node`.
 pub(super) fn ours(authority: &Authority, node: &Node, found: &Files, now: u64) -> Result<State, String> {
-    // The nodes trust two authorities then, and show certificates of either: what is the next step is for the rotation to say.
+    // During a rotation the nodes trust two authorities and present certificates of either. Only the rotation knows its
+    // next step.
     if found.contains_key(&own(pki::NEXT_CERT)) {
         return Err(format!(
             "{}: the authority in {} is being rotated: type 'tandem certs rotate-ca' until that is over, then this again",
@@ -135,7 +136,7 @@ pub(super) fn ours(authority: &Authority, node: &Node, found: &Files, now: u64) 
     }
     let mut work = Work { found, missing: Vec::new(), differences: Vec::new(), changes: Vec::new() };
     let ca = authority.certificate_pem();
-    // The key is written first: alone it is that of a run that was killed before anybody trusted it.
+    // The key is written first. A key without certificates comes from an interrupted run, and nothing trusts it yet.
     if [pki::CA_CERT, pki::ETCD_CERT].iter().any(|name| found.contains_key(&own(name))) {
         work.file(pki::CA_KEY, "the authority's key", authority.key_pem().as_bytes(), node);
     } else {
@@ -161,7 +162,7 @@ pub(super) fn ours(authority: &Authority, node: &Node, found: &Files, now: u64) 
         } else {
             authority.node(&node.name, &addresses, now).map_err(failed)?
         };
-        // The key first: a certificate that is there has its key.
+        // The key is written first, so that a certificate on disk always has its key.
         let actions = [
             write(key, &format!("{whose} key"), key_pem.as_bytes()),
             write(certificate, &format!("{whose} certificate"), certificate_pem.as_bytes()),
@@ -191,7 +192,7 @@ fn write(name: &str, what: &str, content: &[u8]) -> Action {
     })
 }
 
-/// What is missing, and what is there otherwise.
+/// The missing and the differing files of one node.
 struct Work<'a> {
     found: &'a Files,
     missing: Vec<Action>,
@@ -212,7 +213,7 @@ impl Work<'_> {
         }
     }
 
-    /// A file that others can read is made root's alone; the key in it stays the same.
+    /// Restricts a file that others can read to root. The key in it stays the same.
     fn mode(&mut self, name: &str) {
         if self.found.get(&own(name)).is_some_and(|file| file.mode != MODE) {
             let words = ["chmod", "600", &own(name).display().to_string()].map(str::to_owned);
@@ -245,7 +246,7 @@ mod tests {
         file::read(file::EXAMPLE).unwrap().nodes[0].clone()
     }
 
-    /// What a node has once `actions` are done.
+    /// Returns a node's files after `actions`.
     fn after(files: &Files, actions: &[Action]) -> Files {
         let mut files = files.clone();
         for action in actions {
@@ -269,7 +270,8 @@ mod tests {
         }
     }
 
-    /// Killed after any of the writes and typed again, it ends with certificates that fit, and another time there is nothing to do.
+    /// A setup that is killed after any of the writes and run again ends with certificates that fit. One more run finds
+    /// nothing to do.
     #[test]
     fn certificates_are_made_once_however_often_it_is_killed() {
         let (node, authority) = (node(), Authority::new("tandem", NOW).unwrap());
@@ -304,7 +306,7 @@ mod tests {
         assert_eq!(ours(&next, &node, &after(&left, &actions(state)), NOW).unwrap(), State::Done);
     }
 
-    /// What is there is of two authorities, and would all be "another one".
+    /// The files of a rotation belong to two authorities, so that a comparison would find differences everywhere.
     #[test]
     fn an_authority_that_is_being_rotated_is_left_to_the_rotation() {
         let (node, authority) = (node(), Authority::new("tandem", NOW).unwrap());

@@ -1,4 +1,4 @@
-//! The cluster as `/etc/tandem/cluster.toml` describes it.
+//! The cluster that `/etc/tandem/cluster.toml` describes.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -6,24 +6,26 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// All of it, checked: names differ, addresses differ and are of one family, and the preferred node is one of the two.
+/// A checked description: names differ, addresses differ and are of one family, and the preferred node is one of the
+/// two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
-    /// The cluster's name, as Corosync has it.
+    /// The cluster's name in Corosync.
     pub cluster: String,
     pub nodes: [Node; 2],
-    /// Which node wins a split: the one whose fence device waits longer.
+    /// The node that wins a split: the device that fences it waits longer.
     pub preferred: String,
-    /// How long the fencing of that node waits.
+    /// The delay before the preferred node is fenced.
     #[serde(default = "fencing_delay")]
     pub fencing_delay: Duration,
-    /// Which node is to lead; none where either may.
+    /// The node that should lead; `None` if either may.
     #[serde(default)]
     pub primary: Option<String>,
-    /// Whether a fence race decides a split, and no delay.
+    /// True if a fence race decides a split instead of a delay.
     #[serde(default)]
     pub race: bool,
-    /// Whether the sole voter serves after it has booted alone, where its peer's BMC proves that the peer is off.
+    /// True if the sole voter may serve after it has booted without its peer, once the peer's BMC proves that the peer
+    /// is off.
     #[serde(default)]
     pub lone_boot: bool,
     /// Corosync's token time-out.
@@ -33,62 +35,63 @@ pub struct Description {
     pub certificates: Certificates,
 }
 
-/// Returns how long the fencing of the preferred node waits where nothing else is described.
+/// Returns the default delay before the preferred node is fenced.
 pub fn fencing_delay() -> Duration {
     Duration::from_secs(10)
 }
 
-/// One machine.
+/// A machine of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     pub name: String,
-    /// Where its etcd is reached, and Corosync's first link.
+    /// The address of its etcd, and of Corosync's first link.
     pub address: IpAddr,
-    /// Corosync's further links.
+    /// Addresses of Corosync's further links.
     pub links: Vec<IpAddr>,
-    /// Further addresses and DNS names that clients reach etcd at, such as an address that follows the leader: those of both nodes.
+    /// Further addresses and DNS names at which clients reach etcd, such as an address that follows the leader. Both
+    /// nodes have the same.
     #[serde(default)]
     pub names: Vec<String>,
     pub bmc: Bmc,
 }
 
-/// How a machine's BMC is reached: options of `fence_redfish_rs`, in its own words.
+/// Access to a machine's BMC: options of `fence_redfish_rs` by their names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bmc {
-    /// `ip`, `ipport`, `username`, `systems_uri`, `ssl_fingerprint`, ...: never a password.
+    /// `ip`, `ipport`, `username`, `systems_uri`, `ssl_fingerprint`, ...; never a password.
     pub options: Vec<(String, String)>,
-    /// The file on both nodes that holds the password.
+    /// The file with the password, at the same path on both nodes.
     pub password_file: PathBuf,
 }
 
-/// What runs as etcd.
+/// The image, data dir and settings of etcd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Etcd {
     pub image: String,
     pub data_dir: PathBuf,
-    /// `etcd_settings`, each a name and a value.
+    /// Names and values of `etcd_settings`.
     pub settings: Vec<(String, String)>,
 }
 
 impl Description {
-    /// Whether OpenShift's pod says what runs as etcd, and kubelet may run it at the moment.
+    /// Returns whether OpenShift's pod defines etcd. kubelet may run that pod now.
     pub fn is_of_openshift(&self) -> bool {
         self.certificates == Certificates::OfThePod
     }
 }
 
-/// Whose certificates etcd shows.
+/// The origin of the certificates that etcd presents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Certificates {
-    /// Those of Tandem's own small CA, in `/etc/tandem/pki`.
+    /// Issued by Tandem's own small CA, in `/etc/tandem/pki`.
     Own,
-    /// The operator's, at the same places on both nodes.
+    /// The operator's, at the same paths on both nodes.
     Given { ca: PathBuf, cert: PathBuf, key: PathBuf },
-    /// OpenShift's: its pod's manifest names them, with the image and the settings.
+    /// OpenShift's. The manifest of its pod names them, the image and the settings.
     OfThePod,
 }
 
-/// How Pacemaker clones etcd's resource.
+/// The kind of Pacemaker's clone of the etcd resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Clone {
     Plain,

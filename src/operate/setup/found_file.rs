@@ -1,4 +1,4 @@
-//! A file as it was found on a node, without what is in it.
+//! A file that a node reports without its content.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,26 +6,26 @@ use std::path::PathBuf;
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
-/// Files by their paths.
+/// Files by path.
 pub type Files = BTreeMap<PathBuf, FoundFile>;
 
-/// A file.
+/// The mode and digest of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundFile {
     pub mode: u32,
-    /// SHA-256 of what is in it, which is shown nowhere.
+    /// SHA-256 of the content. It is never printed.
     pub digest: String,
-    /// What is in it, where that is certificates and nothing else.
+    /// The content, if it is nothing but certificates.
     pub certificates: Option<String>,
 }
 
-/// Whether `mode` lets nobody but the owner do anything.
+/// Returns whether `mode` gives access only to the owner.
 pub fn is_private(mode: u32) -> bool {
     const OTHERS: u32 = 0o077;
     mode & OTHERS == 0
 }
 
-/// Returns the content's SHA-256.
+/// Returns the SHA-256 of `content`, in hexadecimal.
 pub fn digest(content: &[u8]) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, content);
     HEXLOWER.encode(digest.as_ref())

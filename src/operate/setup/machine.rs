@@ -1,5 +1,5 @@
-//! What a node can be asked for, and the one function that does it: in the process that drives, and at the other end of the
-//! channel.
+//! The requests to a node and the one function that performs them. It runs in the process that drives the setup, and at
+//! the other end of the channel.
 
 use std::sync::Mutex;
 
@@ -14,36 +14,36 @@ use super::node::ports::{self, Listeners, Port};
 use super::node::{self, Facts};
 use crate::adapters::command::Programs;
 
-/// What is asked.
+/// A request to a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Request {
-    /// Who and what it is.
+    /// Report the machine's facts.
     Look,
-    /// Whether pcsd, or whoever, has its port already; then listens on the others, until [`Request::Quiet`].
+    /// Listen on these ports until [`Request::Quiet`], if nothing else has them.
     Listen(Vec<Port>),
     Quiet,
-    /// Which of these ports it cannot reach at the other node.
+    /// Report which of these ports cannot be reached at the other node. On a port in `whoever`, any listener will do.
     Closed {
         ports: Vec<Port>,
         whoever: Vec<Port>,
     },
-    /// The BMC of a node, with options that hold its password.
+    /// Examine the BMC of a node, with options that contain its password.
     Bmc {
         node: String,
         lines: Secret,
     },
     Find(Question),
     Apply(Action),
-    /// Nothing; how far it is, for whoever watches.
+    /// Show this progress to the operator at the node. It needs no other work.
     Ping(String),
-    /// The end, and how it ended.
+    /// The setup has ended; `text` is its result.
     End {
         is_well: bool,
         text: String,
     },
 }
 
-/// What is answered.
+/// The answer of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Answer {
     Facts(Box<Facts>),
@@ -52,16 +52,16 @@ pub enum Answer {
     Found(Box<Found>),
     Done,
     Failed(String),
-    /// It is at it still: another answer follows.
+    /// The node is still at work. Another answer follows.
     Working,
 }
 
-/// Somebody who answers for a node.
+/// A node that answers requests.
 pub trait Machine {
     /// The node's name.
     fn name(&self) -> &str;
 
-    /// Asks; an error means that nobody is there any more.
+    /// Sends a request. An error means that the node can no longer be reached.
     fn ask(&self, request: Request) -> Result<Answer, String>;
 
     fn look(&self) -> Result<Facts, String> {
@@ -92,7 +92,7 @@ pub trait Machine {
         }
     }
 
-    /// Does something that has no other answer than that it was done.
+    /// Sends a request that has no result except success.
     fn done(&self, request: Request) -> Result<(), String> {
         match self.ask(request)? {
             Answer::Done => Ok(()),
@@ -109,19 +109,19 @@ pub trait Machine {
     }
 }
 
-/// This machine, as one of the nodes.
+/// This machine as one of the nodes.
 #[derive(Debug)]
 pub struct Here {
     programs: Programs,
     description: Description,
     at: usize,
-    /// Nothing may be changed.
+    /// Refuses every change.
     is_dry: bool,
     listeners: Mutex<Option<Listeners>>,
 }
 
 impl Here {
-    /// The node at `at` of the description.
+    /// Returns this machine as the node at `at` of the description.
     pub fn new(programs: Programs, description: Description, at: usize, is_dry: bool) -> Self {
         Self { programs, description, at: at.min(1), is_dry, listeners: Mutex::new(None) }
     }
@@ -129,13 +129,13 @@ impl Here {
     fn listen(&self, ports: Option<&[Port]>) {
         let address = self.description.nodes[self.at].address;
         if let Ok(mut listeners) = self.listeners.lock() {
-            // Those of before go first, as they have the ports.
+            // The old listeners must close first, because they hold the ports.
             drop(listeners.take());
             *listeners = ports.map(|ports| Listeners::open(address, ports));
         }
     }
 
-    /// Does what is asked.
+    /// Performs a request.
     pub fn answer(&self, request: Request) -> Answer {
         let (here, other) = (&self.description.nodes[self.at], &self.description.nodes[1 - self.at]);
         match request {

@@ -1,6 +1,8 @@
-//! From two machines with the packages to two voters: what the operator describes, what there is, and the steps between.
+//! The set-up of a cluster, from two machines with the packages to two voters: the operator's description, the present
+//! state, and the steps between them.
 //!
-//! A [`step::SetupStep`] looks at what there is and says which [`action::Action`]s are missing; nothing remembers how far it got.
+//! A [`step::SetupStep`] compares the present state with the description and returns the missing [`action::Action`]s.
+//! No progress is stored, so an interrupted setup can be run again.
 
 pub mod action;
 pub mod apply;
@@ -19,6 +21,6 @@ pub mod openshift;
 pub mod price;
 pub mod step;
 
-/// The file with the token by which the two pcsds get to know each other: both have accepted it when the cluster's first step
-/// begins, and it is gone again once they do.
+/// The file with the token by which the two pcsds authorise each other. Both have accepted it when the cluster's first
+/// step begins, and it is deleted once they know each other.
 pub const TOKEN: &str = "/etc/tandem/pcsd-token";

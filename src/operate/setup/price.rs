@@ -1,8 +1,8 @@
-//! What the decision of a split costs where a machine is lost.
+//! The cost of the rule that decides a split, in time without writes when a machine is lost.
 
 use super::description::Description;
 
-/// Returns the price of `fencing_delay` in one sentence.
+/// Returns the cost of `fencing_delay` as one sentence.
 pub fn of(description: &Description) -> String {
     let preferred = &description.preferred;
     let other = description.nodes.iter().map(|node| node.name.as_str()).find(|name| name != preferred);

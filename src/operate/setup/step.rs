@@ -1,39 +1,39 @@
-//! What a step finds: nothing to do, changes that are missing, or something that was made otherwise.
+//! The result of a step: done, changes to make, a difference, or a refusal.
 
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
 
-/// A step, as it stands now.
+/// A step and its present state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetupStep {
-    /// For `--json` and tests: `corosync`, `properties`, `fence-node1`, `etcd`, ...
+    /// The id for `--json` and tests: `corosync`, `properties`, `fence-node1`, `etcd`, ...
     pub id: String,
-    /// For people: "fence device of node1".
+    /// The title that the operator reads: "fence device of node1".
     pub title: String,
-    /// The node on which its actions are typed.
+    /// The node on which its actions run.
     pub on: String,
     pub state: State,
 }
 
-/// What there is, against what is wanted.
+/// The present state compared with the description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     Done,
     ToDo(Vec<Action>),
-    /// There, but otherwise than described: what is shown, and what `--change` would do.
+    /// Exists, but differs from the description. `actions` is what `--change` would do.
     Differs {
         differences: Vec<Difference>,
         actions: Vec<Action>,
     },
-    /// It cannot or must not be done: a sentence with what to type.
+    /// Cannot or must not be done. The sentence contains what to type.
     Refused(String),
 }
 
-/// One value that is not as described.
+/// One value that differs from the description.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// Whose: "fence-node1: pcmk_delay_base".
+    /// The object and its option: "fence-node1: pcmk_delay_base".
     pub what: String,
     pub there: String,
     pub described: String,

@@ -1,4 +1,4 @@
-//! A BMC: options of the fence agent by their names, or the address as OpenShift writes it.
+//! A BMC in the description: options of the fence agent by their names, or an address in OpenShift's form.
 
 use super::reader::{At, Reader, Section, shown};
 use super::{checks, nearest};
@@ -8,10 +8,10 @@ use crate::fence::input;
 use crate::fence::options::{self, Opt};
 use crate::operate::setup::description::Bmc;
 
-/// How OpenShift's installer writes the address of a BMC.
+/// The scheme that OpenShift's installer writes in a BMC's address.
 const SCHEME: &str = "redfish+https://";
 const FORM: &str = "redfish+https://HOST[:PORT]/redfish/v1/Systems/ID";
-/// Set by whoever calls the agent, or for each action.
+/// Options that the file must not have, because the caller of the agent sets them, or each action does.
 const NOT_HERE: &[Opt] = &[
     Opt::Action,
     Opt::Password,
@@ -82,7 +82,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option
     taken(reader, section, &bmc).then_some(bmc)
 }
 
-/// Whether a secret is in the file; where it stands and nothing of it is told.
+/// Returns whether the section has a secret option. Reports its place and never its value.
 fn secret_key(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> bool {
     let keys: Vec<(bool, At)> = section
         .keys()
@@ -103,7 +103,7 @@ fn secret_key(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> bool {
     !keys.is_empty()
 }
 
-/// Whether the agent itself takes these options, with a password that is not looked for.
+/// Returns whether the fence agent accepts these options. The password file is not read.
 fn taken(reader: &mut Reader<'_>, section: &Section<'_, '_>, bmc: &Bmc) -> bool {
     let mut lines: Vec<String> = bmc.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
     lines.extend(["password_file=/", "action=monitor", ""].map(str::to_owned));
@@ -119,7 +119,7 @@ fn taken(reader: &mut Reader<'_>, section: &Section<'_, '_>, bmc: &Bmc) -> bool 
     }
 }
 
-/// `ip`, `ipport` and `systems_uri` of an address in OpenShift's form.
+/// Returns `ip`, `ipport` and `systems_uri` of an address in OpenShift's form.
 fn of_openshift(text: &str) -> Option<Vec<(&'static str, String)>> {
     const PORT: u16 = 443;
     let (host, path) = text.strip_prefix(SCHEME)?.split_once('/')?;
@@ -138,7 +138,7 @@ fn option<'a>(bmc: &'a Bmc, name: &str) -> Option<&'a str> {
     bmc.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// Whether both name one system: the same address, and no two systems behind it.
+/// Returns whether both BMCs lead to one system: the same address, and the same system behind it.
 pub(super) fn is_same(one: &Bmc, other: &Bmc) -> bool {
     let address = |bmc: &Bmc| {
         let port = option(bmc, "ipport").and_then(|port| port.parse().ok()).unwrap_or(443);

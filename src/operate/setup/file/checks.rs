@@ -1,4 +1,4 @@
-//! What Corosync, Pacemaker and the file system take as a name, an address and a path.
+//! Checks of names, addresses and paths, by the rules of Corosync, Pacemaker and the file system.
 
 use std::net::IpAddr;
 use std::path::{Component, PathBuf};
@@ -7,7 +7,7 @@ use rustls_pki_types::DnsName;
 
 use super::reader::{Placed, Reader, shown};
 
-/// As pcs takes it without a warning.
+/// Checks a name that pcs accepts without a warning.
 pub(super) fn cluster_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<String> {
     const LONGEST: usize = 32;
     let is_one = (1..=LONGEST).contains(&name.len())
@@ -23,7 +23,7 @@ pub(super) fn cluster_name(reader: &mut Reader<'_>, (name, at): Placed) -> Optio
     is_one.then_some(name)
 }
 
-/// A host name, as Pacemaker's node names should be.
+/// Checks a host name that can be a node name in Pacemaker.
 pub(super) fn node_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<String> {
     const LONGEST: usize = 63;
     let label = |label: &str| {
@@ -43,7 +43,7 @@ pub(super) fn node_name(reader: &mut Reader<'_>, (name, at): Placed) -> Option<S
     Some(name)
 }
 
-/// An address that another machine can reach this one at.
+/// Checks an address at which other machines can reach this one.
 pub(super) fn address(reader: &mut Reader<'_>, key: &str, (text, at): Placed) -> Option<IpAddr> {
     let Ok(address) = text.parse::<IpAddr>() else {
         let text = format!(
@@ -67,7 +67,7 @@ pub(super) fn address(reader: &mut Reader<'_>, key: &str, (text, at): Placed) ->
     Some(address)
 }
 
-/// Reads an address or a DNS name, as a certificate has it.
+/// Parses an address or a DNS name, in the form that a certificate has.
 pub(super) fn name(reader: &mut Reader<'_>, (text, at): Placed) -> Option<String> {
     let address = text.parse().ok().map(|address: IpAddr| address.to_string());
     let name = text.to_ascii_lowercase();
@@ -83,11 +83,11 @@ pub(super) fn name(reader: &mut Reader<'_>, (text, at): Placed) -> Option<String
     found
 }
 
-/// An absolute path of one way to write it.
+/// Checks an absolute path without `.` and `..`.
 pub(super) fn path(reader: &mut Reader<'_>, key: &str, (text, at): Placed) -> Option<PathBuf> {
     let path = PathBuf::from(&text);
     let is_plain = path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
-    // Tandem's agent and podman take paths as words, and ':' divides podman's.
+    // The agent and podman take paths as arguments, and podman separates them by ':'.
     let is_word = !text.contains(|letter: char| letter.is_whitespace() || ":;,\"'\\".contains(letter));
     if path.is_absolute() && is_plain && is_word && path.components().count() > 1 {
         return Some(path);

@@ -1,4 +1,4 @@
-//! The file that describes a cluster: read as TOML, with every fault at its line and column and with what to write instead.
+//! Parses the file that describes a cluster: TOML, with the line and column of every fault and what to write instead.
 //! Pure.
 
 mod bmc;
@@ -22,18 +22,18 @@ use crate::adapters::etcd::settings;
 use crate::agent::resource::params;
 use crate::base::duration;
 
-/// Where the file is unless the command says otherwise.
+/// Default path of the file.
 pub const PATH: &str = "/etc/tandem/cluster.toml";
-/// A file with every setting explained.
+/// An example that explains every setting.
 pub const EXAMPLE: &str = include_str!("example.toml");
-/// No description is longer.
+/// Longest description, in bytes.
 pub const LIMIT: u64 = 256 * 1024;
 
 const DATA_DIR: &str = "/var/lib/etcd";
-/// As pcs has it.
+/// The same default as pcs.
 const TOKEN: Duration = Duration::from_secs(3);
 
-/// What is wrong at a place of the file, both counted from 1.
+/// A fault at a place of the file. Line and column count from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fault {
     pub line: usize,
@@ -47,14 +47,14 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Reads `text`; all that is wrong in it, in the order of its lines.
+/// Parses `text`. The error has all faults in the order of their lines.
 pub fn read(text: &str) -> Result<Description, Vec<Fault>> {
     let mut reader = Reader::new(text);
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in errors {
         reader.fault(error.span().unwrap_or(0..0), format!("this is no TOML: {}", error.message()));
     }
-    // What a parser that went on after an error has understood may be something else than what was meant.
+    // A parser that continues after a syntax error may misread the rest, so its table is not checked.
     if reader.is_faulty() {
         return Err(reader.into_faults());
     }

@@ -1,16 +1,17 @@
-//! The known word that a mistyped one is nearest to.
+//! Finds the known word that is nearest to a mistyped one.
 
-/// So many letters may be wrong, or left out, or too many.
+/// Most letters that may be wrong, missing or added.
 const FAR: usize = 3;
 
-/// The nearest of `known`, where one is near.
+/// Returns the nearest of `known`, or `None` if none is near.
 pub(super) fn of<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
     let limit = FAR.min(word.chars().count() / 2);
     let near = known.map(|one| (distance(&word.to_lowercase().replace('-', "_"), &one.replace('-', "_")), one));
     near.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, one)| one)
 }
 
-/// How many letters have to be put in, taken out or exchanged. Words longer than any name are far from all of them.
+/// Returns the number of insertions, deletions and replacements between two words. Words over 100 letters count as far
+/// from everything.
 fn distance(one: &str, other: &str) -> usize {
     const LONGEST: usize = 100;
     let other: Vec<char> = other.chars().collect();

@@ -1,4 +1,4 @@
-//! The two nodes: what each is called, where it is, and that they differ.
+//! The two nodes of a description: their names, addresses and BMCs, which must differ.
 
 use std::net::IpAddr;
 
@@ -9,10 +9,10 @@ use super::reader::{At, Placed, Reader, Section, kind_of};
 use super::{bmc, checks};
 use crate::operate::setup::description::Node;
 
-/// Corosync's knet takes no more links.
+/// Most links that Corosync's knet supports.
 const LINKS: usize = 8;
 
-/// Both of them, which have to be two.
+/// Parses exactly two nodes.
 ///
 /// `names` are further names of both.
 pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>, names: &[String]) -> Option<[Node; 2]> {
@@ -44,7 +44,7 @@ pub(super) fn both(reader: &mut Reader<'_>, top: &Section<'_, '_>, names: &[Stri
     differ(reader, &nodes, &section).then_some(nodes)
 }
 
-/// Reads the addresses and DNS names that clients reach etcd at, and which are of no node.
+/// Parses the addresses and DNS names at which clients reach etcd on either node.
 pub(super) fn names(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Vec<String>> {
     const LIST: &str = "write a list of addresses and DNS names, names = [\"...\"]";
     let Some(value) = top.get("names") else { return Some(Vec::new()) };
@@ -53,7 +53,7 @@ pub(super) fn names(reader: &mut Reader<'_>, top: &Section<'_, '_>) -> Option<Ve
     texts.into_iter().map(|text| checks::name(reader, text)).collect()
 }
 
-/// Reads a list of texts. `list` and `text` say of which kind something else is.
+/// Parses a list of texts. `list` and `text` return the fault for a value of another kind.
 fn texts(
     reader: &mut Reader<'_>,
     value: &Spanned<DeValue<'_>>,
@@ -99,7 +99,8 @@ fn links(reader: &mut Reader<'_>, section: &Section<'_, '_>) -> Option<Vec<IpAdd
     texts.into_iter().map(|text| checks::address(reader, "link", text)).collect()
 }
 
-/// Whether nothing is the same that has to differ, and nothing differs that has to be the same. Faults are shown at the second.
+/// Returns whether the two nodes differ where they must and agree where they must. Faults are reported at the second
+/// node.
 fn differ(reader: &mut Reader<'_>, [first, second]: &[Node; 2], section: &Section<'_, '_>) -> bool {
     let before = reader.is_faulty();
     let place = |key: &str| -> At { section.get(key).map_or(section.at(), toml::Spanned::span) };

@@ -1,4 +1,4 @@
-//! Values out of a table of TOML, and the faults that were found on the way.
+//! Reads values from a TOML table and collects faults.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::{Fault, nearest};
 
-/// A place in the text, in bytes.
+/// A range of the text, in bytes.
 pub(super) type At = Range<usize>;
-/// A text and where it stands.
+/// A text and its place in the file.
 pub(super) type Placed = (String, At);
 
-/// A table with what it is called: "" at the top, "etcd", "node 1".
+/// A table and its name: "" for the top level, "etcd", "node 1".
 pub(super) struct Section<'a, 'i> {
     name: String,
     at: At,
@@ -25,7 +25,7 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 
     pub(super) fn at(&self) -> At {
-        // A table's header is what a person looks for, not all that is below it.
+        // The fault points to the table's header, because an operator looks for that.
         self.at.start..self.at.start
     }
 
@@ -42,7 +42,7 @@ impl<'a, 'i> Section<'a, 'i> {
     }
 }
 
-/// What is read, and what is wrong with it.
+/// The text of the file and the faults that were found.
 pub(super) struct Reader<'t> {
     text: &'t str,
     faults: Vec<Fault>,
@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
         self.faults.push(Fault { line, column, text });
     }
 
-    /// Complains of each key that is none of `known`.
+    /// Adds a fault for each key that is not in `known`.
     pub(super) fn known(&mut self, section: &Section<'_, '_>, known: &[&'static str]) {
         for (key, at) in section.keys().filter(|(key, _)| !known.contains(key)) {
             let near = nearest::of(key, known.iter().copied());
@@ -80,7 +80,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A text that has to be there.
+    /// Returns a text that must exist.
     pub(super) fn text(&mut self, section: &Section<'_, '_>, key: &str) -> Option<Placed> {
         let found = self.text_if_any(section, key)?;
         if found.is_none() {
@@ -89,7 +89,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// A text that may be there; `None` where something else is.
+    /// Returns an optional text. `None` is a value of another kind.
     #[expect(clippy::option_option, reason = "wrong, not there, there")]
     pub(super) fn text_if_any(&mut self, section: &Section<'_, '_>, key: &str) -> Option<Option<Placed>> {
         let Some(value) = section.get(key) else { return Some(None) };
@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A table that has to be there.
+    /// Returns a table that must exist.
     pub(super) fn table<'a, 'i>(&mut self, section: &Section<'a, 'i>, key: &str) -> Option<Section<'a, 'i>> {
         let found = self.table_if_any(section, key)?;
         if found.is_none() {
@@ -117,7 +117,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// A table that may be there.
+    /// Returns an optional table. `None` is a value of another kind.
     #[expect(clippy::option_option, reason = "wrong, not there, there")]
     pub(super) fn table_if_any<'a, 'i>(
         &mut self,
@@ -135,7 +135,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Each key with its value as text, where that is a text, a whole number, or true or false.
+    /// Returns each key with a text, whole number or boolean, and its value as text.
     pub(super) fn scalars(&mut self, section: &Section<'_, '_>) -> Vec<(String, String, At)> {
         let mut found = Vec::new();
         for (key, value) in section.table {
@@ -158,13 +158,13 @@ impl<'t> Reader<'t> {
             }
             found.push((key.get_ref().to_string(), text, value.span()));
         }
-        // In the order of the file, whatever order the table keeps.
+        // The faults must come in the file's order, which the table may not keep.
         found.sort_by_key(|(.., at)| at.start);
         found
     }
 }
 
-/// A word of the file's, short enough for a sentence.
+/// Returns a word of the file, shortened for a sentence.
 pub(super) fn shown(word: &str) -> String {
     word.chars().filter(|letter| !letter.is_control()).take(60).collect()
 }

@@ -1,4 +1,4 @@
-//! Looks at what a node has, and changes nothing.
+//! Reports the state of a node, and changes nothing.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -15,16 +15,16 @@ use crate::adapters::podman;
 use crate::operate::setup::found_file::{FoundFile, digest};
 use crate::os::wiped;
 
-/// No file that is looked at is larger.
+/// Longest file that is read, in bytes.
 const FILE: u64 = 1024 * 1024;
 /// Generous on purpose: no client's write waits for setup, and a booting machine is slow.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Where pcsd keeps the tokens that it accepts.
+/// The file with the tokens that pcsd accepts.
 const ACCEPTED: &str = "/var/lib/pcsd/pcs_users.conf";
-/// Where units are, whether they are enabled or not.
+/// Folders of units, enabled or not.
 const UNITS: [&str; 3] = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
 
-/// Looks at what `question` names.
+/// Reports everything that `question` names.
 pub fn look(programs: &Programs, question: &Question) -> Found {
     let mut found = Found::default();
     for path in &question.files {
@@ -46,7 +46,7 @@ pub fn look(programs: &Programs, question: &Question) -> Found {
     found
 }
 
-/// Whether all of them are there, and nothing that PEM has comes to its end in any of them.
+/// Returns whether all of the files exist and none of them has the end of a PEM block.
 fn has_nothing_whole(paths: [&Path; 2]) -> bool {
     const END: &[u8] = b"-----END ";
     paths.iter().all(|path| wiped::read_at_most(path, FILE).is_ok_and(|content| !contains(&content, END)))
@@ -80,14 +80,14 @@ fn units(programs: &Programs) -> BTreeMap<String, Unit> {
         .collect()
 }
 
-/// Whether pcsd's file has the token, which pcs puts down in base64.
+/// Returns whether pcsd's file has the token, which pcs stores in base64.
 fn accepts(path: &Path, token: &[u8]) -> bool {
     let Ok(text) = wiped::read_at_most(path, FILE) else { return false };
     let encoded = Zeroizing::new(STANDARD.encode(token));
     !encoded.is_empty() && contains(&text, encoded.as_bytes())
 }
 
-/// Whether `part`, which is not empty, is somewhere in `text`.
+/// Returns whether `text` contains `part`, which must not be empty.
 fn contains(text: &[u8], part: &[u8]) -> bool {
     text.windows(part.len()).any(|there| there == part)
 }

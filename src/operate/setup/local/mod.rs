@@ -1,5 +1,5 @@
-//! What is done on one node before there is a cluster: certificates, passwords, etcd's image, units, pcsd. [`look`] asks and
-//! changes nothing, [`steps`] is pure.
+//! The steps on one node before there is a cluster: certificates, passwords, etcd's image, units, pcsd. [`look`]
+//! observes and changes nothing; [`steps`] is pure.
 
 mod find;
 #[cfg(test)]
@@ -20,28 +20,29 @@ use super::step::{Difference, SetupStep, State};
 
 pub use self::find::look;
 
-/// The services that a node needs to have at each boot, whoever starts them.
+/// The service of pcs, which must start at each boot.
 const PCSD: &str = "pcsd";
-/// What pcsd shows to other nodes, and its key, both of its own making where nobody gave it others.
+/// The certificate that pcsd presents to other nodes, and its key. pcsd makes both itself unless the operator replaces
+/// them.
 const PCSD_PAIR: [&str; 2] = ["/var/lib/pcsd/pcsd.crt", "/var/lib/pcsd/pcsd.key"];
-/// What the package brings, and starts.
+/// The timer of the collector, which the package installs and starts.
 const COLLECTOR: &str = "tandem-collect.timer";
-/// What renews the certificates of Tandem's own CA. They last a year.
+/// The timer that renews the certificates of Tandem's own CA. They last a year.
 const RENEWAL: &str = "tandem-certs.timer";
-/// What has the sole voter serve after it has booted alone.
+/// The unit that lets the sole voter serve after it has booted without its peer.
 const LONE_BOOT: &str = "tandem-lone-boot.service";
 
-/// What a node is asked to look at.
+/// The objects that a node has to report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
     pub files: Vec<PathBuf>,
-    /// Empty where that is not asked.
+    /// Empty if no image is needed.
     pub image: String,
-    /// The token that pcsd is to accept; empty where that is not asked.
+    /// The token that pcsd should accept. Empty if there is none.
     pub token: Secret,
 }
 
-/// A text that is never shown.
+/// A text that is never printed.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secret(pub Zeroizing<String>);
 
@@ -51,7 +52,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// What it found.
+/// The report of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Found {
@@ -59,14 +60,14 @@ pub struct Found {
     pub has_image: bool,
     pub units: BTreeMap<String, Unit>,
     pub accepts_token: bool,
-    /// Nothing whole is in pcsd's certificate and key: pcsd writes both without a sync at its first start, does not start again where
-    /// a power cut has left them empty, and makes them anew only where they are gone.
+    /// True if pcsd's certificate and key are both incomplete. pcsd writes them without a sync at its first start. A
+    /// power cut can leave them empty; pcsd then fails to start, and makes new ones only if they are deleted.
     pub has_empty_pcsd_pair: bool,
-    /// Why something could not be looked at.
+    /// Reasons why something could not be read.
     pub failures: Vec<String>,
 }
 
-/// A unit of systemd.
+/// The state of a systemd unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unit {
     pub is_there: bool,
@@ -74,25 +75,25 @@ pub struct Unit {
     pub is_enabled: bool,
 }
 
-/// What one node is to have.
+/// The wanted state of one node.
 #[derive(Debug)]
 pub struct Wanted<'a> {
     pub description: &'a Description,
-    /// Which of the two it is.
+    /// The index of the node in the description.
     pub at: usize,
-    /// The state of its certificates.
+    /// The state of the node's certificates.
     pub certificates: State,
     /// The passwords of both BMCs.
     pub passwords: [Secret; 2],
-    /// The token by which the two pcsds get to know each other; none once they do.
+    /// The token by which the two pcsds authorise each other; `None` once they have.
     pub token: Option<Secret>,
-    /// It types `pcs host auth`, so it keeps the token until that is done.
+    /// True on the node that runs `pcs host auth`: it keeps the token until that is done.
     pub keeps_token: bool,
-    /// What a run that was killed left half made on this node alone.
+    /// True if an interrupted run made the cluster on this node only.
     pub is_half_made: bool,
 }
 
-/// What has to be looked at on each node.
+/// Returns what each node has to report.
 pub fn question(description: &Description, token: Option<&Secret>) -> Question {
     let passwords = description.nodes.iter().map(|node| node.bmc.password_file.clone());
     let mut files = super::certificates::paths(&description.certificates);
@@ -104,7 +105,7 @@ pub fn question(description: &Description, token: Option<&Secret>) -> Question {
     Question { files, image, token: token.cloned().unwrap_or_default() }
 }
 
-/// The steps of one node, in their order.
+/// Returns the steps of one node in their order.
 pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<SetupStep> {
     let name = &wanted.description.nodes[wanted.at].name;
     let step = |id: &str, title: &str, state: State| SetupStep {
@@ -118,7 +119,8 @@ pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<SetupStep
         Certificates::Given { .. } => "your certificates",
         Certificates::OfThePod => "OpenShift's certificates",
     };
-    // The image first: one that nobody has is a fault of the description, and nothing is written before it is found.
+    // The image comes first. An image that no registry has is a fault of the description, and must be found before
+    // anything is written.
     let steps = vec![
         step("image", "etcd's image", image(wanted, found)),
         step("blank", "no cluster but this one", blank(wanted, facts)),
@@ -127,7 +129,7 @@ pub fn steps(wanted: &Wanted<'_>, facts: &Facts, found: &Found) -> Vec<SetupStep
         step("units", "Tandem's units", units(wanted, found)),
         step("pcsd", "pcsd, and its token", pcsd(wanted, found)),
     ];
-    // What runs as etcd, and what it shows, is OpenShift's own.
+    // OpenShift provides etcd's image and certificates.
     let is_left_out = |step: &SetupStep| {
         wanted.description.is_of_openshift() && ["image-", "certificates-"].iter().any(|id| step.id.starts_with(id))
     };
@@ -138,13 +140,13 @@ fn typed(words: &[&str]) -> Action {
     Action::Command(words.iter().map(|word| (*word).to_owned()).collect())
 }
 
-/// A distribution's example of a cluster, and a half of ours, go away: nothing is in either.
+/// Removes a distribution's example cluster, or our own half-made one. Neither has resources.
 fn blank(wanted: &Wanted<'_>, facts: &Facts) -> State {
     let is_empty = !matches!(facts.cib, Cib::Known { resources: 1.., .. } | Cib::Unreadable(_));
     let is_in_the_way = match &facts.corosync {
         Corosync::Example => true,
         Corosync::Cluster(_) => wanted.is_half_made,
-        // A CIB that nothing uses is in pcs' way, too.
+        // pcs refuses to set a cluster up where a CIB exists, even an unused one.
         Corosync::None => facts.cib != Cib::None,
         Corosync::Unreadable(_) => false,
     };
@@ -160,7 +162,7 @@ fn passwords(wanted: &Wanted<'_>, found: &Found) -> State {
     for (at, node) in wanted.description.nodes.iter().enumerate() {
         let path = &node.bmc.password_file;
         let is_first = !wanted.description.nodes[..at].iter().any(|other| other.bmc.password_file == *path);
-        // A device may have its password in the CIB.
+        // An empty path means that the device has its password in the CIB.
         if !is_first || path.as_os_str().is_empty() {
             continue;
         }
@@ -199,8 +201,9 @@ fn image(wanted: &Wanted<'_>, found: &Found) -> State {
     }
 }
 
-/// The collector runs everywhere, the renewal where the certificates are Tandem's own, and the next boot starts the lone boot where the
-/// description allows it. Where the package has no such unit, there is nothing to do.
+/// Returns the step for Tandem's units. The collector runs everywhere, the renewal where Tandem's own CA issues
+/// certificates, and the lone boot is enabled where the description allows it. A unit that the package lacks is
+/// skipped.
 fn units(wanted: &Wanted<'_>, found: &Found) -> State {
     let is_own = wanted.description.certificates == Certificates::Own;
     let names = [Some(COLLECTOR), is_own.then_some(RENEWAL)];
@@ -208,7 +211,7 @@ fn units(wanted: &Wanted<'_>, found: &Found) -> State {
         |name: &&str| found.units.get(*name).is_some_and(|unit| unit.is_there && !(unit.is_active && unit.is_enabled));
     let mut actions: Vec<Action> =
         names.into_iter().flatten().filter(is_off).map(|name| typed(&["systemctl", "enable", "--now", name])).collect();
-    // It ends where there is quorum, so it is active in no cluster that runs.
+    // The unit ends once there is quorum, so it is inactive in a running cluster.
     if wanted.description.lone_boot && found.units.get(LONE_BOOT).is_some_and(|unit| unit.is_there && !unit.is_enabled)
     {
         actions.push(typed(&["systemctl", "enable", LONE_BOOT]));

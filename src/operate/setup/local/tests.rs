@@ -8,7 +8,7 @@ fn secret(text: &str) -> Secret {
     Secret(Zeroizing::new(text.to_owned()))
 }
 
-/// A node that has everything.
+/// Returns the report of a node that needs no change.
 fn whole(description: &Description, token: bool) -> Found {
     let file = |text: &str| FoundFile { mode: 0o600, digest: digest(text.as_bytes()), certificates: None };
     let files = description.nodes.iter().zip(["one", "two"]);
@@ -40,7 +40,7 @@ fn of(
     steps(&wanted, &facts, &found)
 }
 
-/// The commands of the one step that is not done.
+/// Returns the id and commands of the only step that is not done.
 fn left(at: usize, change: impl FnOnce(&mut Wanted<'_>, &mut Facts, &mut Found)) -> (String, Vec<String>) {
     let described = described();
     let steps = of(&described, at, change);
@@ -154,21 +154,21 @@ fn a_pcsd_whose_key_a_power_cut_has_emptied_makes_another() {
         found.units.get_mut(PCSD).unwrap().is_active = false;
     });
     assert_eq!(typed, [remove, "systemctl enable --now pcsd"]);
-    // One that runs has its pair, whatever is on the disk by now.
+    // A pcsd that runs has its pair in memory, whatever the disk has.
     let running = of(&described(), 0, |_, _, found| found.has_empty_pcsd_pair = true);
     assert!(running.iter().all(|step| step.state == State::Done), "{running:?}");
 }
 
 #[test]
 fn a_killed_run_leaves_nothing_behind_that_the_next_one_does_not_take_up() {
-    // Between accept_token and rm: the token's file goes.
+    // Killed between `accept_token` and `rm`: the token's file is removed.
     let (id, typed) = left(1, |_, _, found| {
         found
             .files
             .insert(PathBuf::from(TOKEN), FoundFile { mode: 0o600, digest: digest(b"token"), certificates: None });
     });
     assert_eq!((id.as_str(), typed.as_slice()), ("pcsd-node2", &["rm -f /etc/tandem/pcsd-token".to_owned()][..]));
-    // A half of our own cluster goes where the other node has none of it; a whole one stays, and so does one with resources.
+    // A half-made cluster is removed if the other node lacks it. A complete one stays, and so does one with resources.
     let ours = |facts: &mut Facts| facts.corosync = Corosync::Cluster("tandem".to_owned());
     let (id, _) = left(0, |wanted, facts, _| {
         ours(facts);

@@ -1,4 +1,5 @@
-//! Two Node OpenShift with Fencing, where its etcd operator does not set the cluster up: in the operator's names, words and order.
+//! Sets up Two Node OpenShift with Fencing where its etcd operator does not, with that operator's names, options and
+//! order.
 
 use std::path::{Path, PathBuf};
 
@@ -14,28 +15,29 @@ use crate::adapters::openshift::{machine, tnf};
 use crate::base::Fact;
 use crate::os::clock::Deadline;
 
-/// The cluster's name, whatever the description calls it: the operator knows no other.
+/// The cluster's name, whatever the description contains, because the operator expects this one.
 pub const CLUSTER: &str = "TNF";
 const ETCD_AGENT: &str = "ocf:heartbeat:podman-etcd";
 const FENCE_AGENT: &str = "fence_redfish";
 const KUBELET: &str = "kubelet";
 const KUBELET_AGENT: &str = "systemd:kubelet";
-/// kubelet's start: its time-out, and how long it is put off.
+/// Options of kubelet's start: its time-out and its delay.
 const START: [(&str, &str, u64); 2] = [("timeout", "180s", 180_000), ("start-delay", "15s", 15_000)];
 
 const TITLES: [&str; 3] =
     ["the etcd operator's own set-up", "kubelet's resource", "etcd runs where kubelet runs, and after it"];
 
-/// What the API has told.
+/// The answer of OpenShift's API.
 #[derive(Debug)]
 pub struct Asked {
     pub kubeconfig: PathBuf,
-    /// Of each node's BMC, in the description's order.
+    /// The passwords of the BMCs, in the description's order of nodes.
     pub passwords: [Secret; 2],
 }
 
-/// Asks the API by `kubeconfig` whether this is left to us, and has `description` say what the operator would do: its name for the
-/// cluster, a plain clone, and the BMCs as their Secrets have them. What is wrong is a sentence each.
+/// Asks the API by `kubeconfig` whether the operator leaves the set-up to us. Then makes `description` what the
+/// operator would use: its cluster name, a plain clone, and the BMCs of their Secrets. Returns a sentence for each
+/// fault.
 pub fn ask(kubeconfig: &Path, description: &mut Description) -> Result<Asked, Vec<String>> {
     is_left_to_us(&tnf::jobs(kubeconfig, machine::PATIENCE)).map_err(|why| vec![why])?;
     CLUSTER.clone_into(&mut description.cluster);
@@ -55,8 +57,8 @@ pub fn ask(kubeconfig: &Path, description: &mut Description) -> Result<Asked, Ve
     }
 }
 
-/// As [`cluster::look`], and which jobs the operator has, as the API tells. It is silent while its etcd changes hands: what it told
-/// before this began is enough then.
+/// Observes the cluster as [`cluster::look`] does, and the operator's jobs through the API. The API does not answer
+/// while its etcd moves to Pacemaker; its answer before the set-up is enough then.
 pub fn look(programs: &Programs, asked: &Asked, end: Deadline) -> ClusterFacts {
     let jobs = match tnf::jobs(&asked.kubeconfig, end.at_most(machine::PATIENCE)) {
         Fact::Unknown(_) => Fact::Known(Vec::new()),
@@ -65,7 +67,7 @@ pub fn look(programs: &Programs, asked: &Asked, end: Deadline) -> ClusterFacts {
     ClusterFacts { jobs, ..cluster::look(programs, end) }
 }
 
-/// As [`cluster::steps`], in the operator's words.
+/// Returns the steps as [`cluster::steps`] does, in the operator's form.
 pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<SetupStep> {
     if let Err(why) = is_left_to_us(&facts.jobs) {
         return vec![refused("operator", TITLES[0], on, why)];
@@ -107,7 +109,7 @@ pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<S
     steps
 }
 
-/// Two that set up one cluster would undo each other's work.
+/// Refuses if the operator has jobs, because two set-ups of one cluster would undo each other's work.
 fn is_left_to_us(jobs: &Fact<Vec<String>>) -> Result<(), String> {
     match jobs {
         Fact::Known(jobs) if jobs.is_empty() => Ok(()),
@@ -152,7 +154,7 @@ fn kubelet(cib: &Cib, on: &str) -> Vec<SetupStep> {
             let words = ["resource", "update", KUBELET, "op", "start"].map(str::to_owned);
             found.change(pcs(words.into_iter().chain(start)));
         }
-        // Of the resource or of its clone: the release of pcs decides where these words end.
+        // pcs applies these options to the resource or to its clone, depending on its release.
         found.compare_and_change(&["resource", "meta", KUBELET], KUBELET, &meta, &there.meta);
     } else {
         let words = ["resource", "create", KUBELET, KUBELET_AGENT, "op", "start"].map(str::to_owned).into_iter();
@@ -165,7 +167,7 @@ fn kubelet(cib: &Cib, on: &str) -> Vec<SetupStep> {
     found.steps(KUBELET, title, on)
 }
 
-/// Image, certificates and settings are in the pod's manifest.
+/// The pod's manifest has the image, certificates and settings, so the resource has none.
 fn etcd(description: &Description) -> Etcd {
     let drop_in = Wanted::new("drop_in_dependency", "true", Kind::Truth);
     Etcd {
