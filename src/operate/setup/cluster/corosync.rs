@@ -1,31 +1,31 @@
-//! `corosync.conf`: sections in braces, and `name: value` in them.
+//! The syntax of `corosync.conf`: sections in braces that contain `name: value`.
 
 use std::net::IpAddr;
 
-/// The values in it that are compared.
+/// The values of the file that setup compares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Corosync {
     pub name: String,
     pub transport: String,
     pub cipher: String,
     pub hash: String,
-    /// Milliseconds, where it is given.
+    /// Milliseconds, if the file has it.
     pub token: Option<u64>,
     pub nodes: Vec<Member>,
 }
 
-/// A node, and its address on each link.
+/// A node and its address on each link.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Member {
     pub name: String,
-    /// By the link's number.
+    /// Pairs of a link's number and an address.
     pub addresses: Vec<(u32, String)>,
 }
 
-/// What the Debian package's own file says: nobody made that cluster.
+/// Cluster name and address in the file of Debian's package, which belongs to no real cluster.
 const EXAMPLE: (&str, &str) = ("debian", "127.0.0.1");
 
-/// Reads it. A line that is none of its own is no reason to read nothing: Corosync is the judge of these.
+/// Parses the file. Unknown lines are skipped, because only Corosync can judge them.
 pub fn parse(text: &str) -> Corosync {
     let mut conf = Corosync::default();
     let mut sections: Vec<&str> = Vec::new();
@@ -67,7 +67,7 @@ impl Corosync {
         }
     }
 
-    /// Whether it is the one that Debian's package brings, and nobody made.
+    /// Returns whether the file is the unchanged one of Debian's package.
     pub fn is_example(&self) -> bool {
         let [only] = self.nodes.as_slice() else { return false };
         self.name == EXAMPLE.0 && only.addresses == [(0, EXAMPLE.1.to_owned())]
@@ -83,7 +83,7 @@ impl Member {
         self.addresses.iter().find(|(number, _)| *number == link).map(|(_, address)| address.as_str())
     }
 
-    /// Whether it has this address there, however it is written.
+    /// Returns whether the member has this address on the link, in any spelling.
     pub(super) fn has(&self, link: u32, address: IpAddr) -> bool {
         self.address(link).is_some_and(|there| there.parse() == Ok(address))
     }

@@ -1,4 +1,5 @@
-//! etcd's resource, in three commands: one would need other words in pcs 0.12 than in 0.11. Nothing starts before the last.
+//! The steps for etcd's resource, in three commands, because one command needs other arguments in pcs 0.12 than in
+//! 0.11. Nothing starts before the last command.
 
 use std::path::Path;
 
@@ -15,14 +16,14 @@ const AGENT: &str = "ocf:tandem:podman-etcd";
 const AGENT_TYPE: &str = ":podman-etcd";
 const DATA_DIR: &str = "data_dir";
 const DEFAULT_DATA_DIR: &str = "/var/lib/etcd";
-/// Where Tandem's own small CA puts them.
+/// Paths of the files that Tandem's own small CA issues.
 const OWN: [&str; 3] = ["/etc/tandem/pki/ca.crt", "/etc/tandem/pki/etcd.crt", "/etc/tandem/pki/etcd.key"];
 
-// Titles of steps.
+// Titles of the steps.
 const TITLE: &str = "etcd's resource";
 const MAY_START: &str = "may start";
 
-/// The resource as it is wanted, and its clone.
+/// The resource and its clone, with their wanted options.
 #[derive(Clone, Debug)]
 pub(crate) struct Etcd {
     pub(crate) agent: &'static str,
@@ -32,13 +33,13 @@ pub(crate) struct Etcd {
     pub(crate) clone: Clone,
 }
 
-/// `node1:192.0.2.1;node2:192.0.2.2`
+/// Returns the parameter `node_ip_map`, such as `node1:192.0.2.1;node2:192.0.2.2`.
 pub(crate) fn node_ip_map(nodes: &[Node; 2]) -> Wanted {
     let map = nodes.each_ref().map(|node| format!("{}:{}", node.name, node.address)).join(";");
     Wanted::new("node_ip_map", map, Kind::Set)
 }
 
-/// How often a start may fail, on one node, until Pacemaker gives it up there.
+/// Returns the number of failed starts on a node after which Pacemaker bans the resource there.
 pub(crate) fn migration_threshold() -> Wanted {
     Wanted::new("migration-threshold", "60", Kind::Text)
 }
@@ -113,7 +114,7 @@ impl Etcd {
         found.compare_and_change(&["resource", "meta", &there.id], &there.id, &self.meta, &there.meta);
     }
 
-    /// Those of the clone, as Pacemaker asks them of the clone alone.
+    /// Returns the meta-attributes that Pacemaker reads only from the clone.
     fn clone_meta(&self) -> Vec<Wanted> {
         let mut meta = Vec::new();
         if self.clone == Clone::Promotable {
@@ -172,7 +173,7 @@ fn is_grouped(group: &str) -> String {
     )
 }
 
-/// Lets a resource start that is there and was made without starting it.
+/// Returns the step that starts a resource, which was created as disabled.
 pub(crate) fn enable(id: &str, cib: &Cib, on: &str) -> SetupStep {
     let is_stopped = |resource: &Resource| resource.meta.get("target-role").is_some_and(|role| role == "Stopped");
     let state = match cib.resource(id) {

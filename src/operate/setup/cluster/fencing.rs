@@ -1,4 +1,4 @@
-//! Fence devices, one for each node, and whether they answer.
+//! The steps for the fence devices, one for each node, and for their first monitors.
 
 use super::ClusterFacts;
 use super::found::{Found, command, pcs, refused, step};
@@ -9,34 +9,34 @@ use crate::base::Fact;
 use crate::operate::setup::description::{Description, Node};
 use crate::operate::setup::step::{SetupStep, State};
 
-/// How long the fencing of the preferred node waits in a split where nothing else is described, and that of the other one.
+/// Default delays before the preferred node and before the other one is fenced.
 pub(crate) const DELAYS: [&str; 2] = ["10s", "1s"];
-/// What the fence agent takes for `race_delay` where a device does not have it.
+/// The fence agent's default of `race_delay`.
 const RACE_DELAY: [&str; 2] = ["race_delay", "10"];
 pub(super) const AGENT: &str = "fence_redfish_rs";
-/// How long Pacemaker's fencer waits for a fence agent unless a device has another time, and what the agent takes at most next to `race_delay`, both
-/// in seconds.
+/// Seconds that Pacemaker's fencer waits for a fence agent, unless the device has another time-out. `BESIDE_A_RACE` is
+/// the most that the agent needs in addition to `race_delay`.
 const FENCERS_PATIENCE: u64 = 60;
 const BESIDE_A_RACE: u64 = 35;
 const PASSWORD_FILE: &str = "password_file";
-// Titles of steps.
+// Titles of the steps.
 const DEVICE: &str = "fence device of";
 const BOTH_ANSWER: &str = "both fence devices answer";
-/// Where a password is, and where it belongs.
+/// The wrong and the right place of a password.
 const PLACES: [&str; 2] = ["in the CIB", "in the password file"];
 const TRUTHS: [&str; 5] = ["ssl", "ssl_secure", "ssl_insecure", "ssl_verify_hostname", "missing_as_off"];
 
-/// A fence device as it is wanted.
+/// A fence device with its wanted options.
 #[derive(Clone, Debug)]
 pub(crate) struct Device {
     pub(crate) id: String,
-    /// Whom it fences.
+    /// The node that it fences.
     pub(crate) node: String,
     pub(crate) agent: &'static str,
     pub(crate) options: Vec<Wanted>,
-    /// Whether it is kept from the node that it fences.
+    /// True if a constraint bans the device from the node that it fences.
     pub(crate) avoids: bool,
-    /// Whether a device with a password in the CIB is left as it is.
+    /// True if a device with a password in the CIB keeps it there.
     pub(crate) password_may_be_in_cib: bool,
 }
 
@@ -52,7 +52,7 @@ impl Device {
         })
     }
 
-    /// What makes or changes it, and keeps it away from its own node.
+    /// Returns the steps that make or change the device, and ban it from its own node.
     pub(crate) fn steps(&self, cib: &Cib, on: &str) -> Vec<SetupStep> {
         let title = format!("{DEVICE} {}", self.node);
         let mut found = Found::default();
@@ -89,7 +89,7 @@ impl Device {
     fn compare(&self, found: &mut Found, cib: &Cib) {
         let Some(device) = cib.device(&self.id) else { return };
         let mut there = device.resource.parameters.clone();
-        // Other spellings, or a map in the place of a list, are as good.
+        // Other spellings are equal, and so is a map instead of a list.
         if device.targets == [self.node.as_str()] {
             there.insert("pcmk_host_list".to_owned(), self.node.clone());
         }
@@ -99,7 +99,7 @@ impl Device {
         let compared = self.options.iter().filter(|option| !is_left || option.name != PASSWORD_FILE).cloned();
         let mut changed = found.compare(&self.id, &compared.collect::<Vec<_>>(), &there);
         for name in in_cib.into_iter().filter(|_| !is_left) {
-            // It would go before the file, and everybody who may read the CIB may read it.
+            // The fence agent would prefer this password to the file, and any reader of the CIB could read it.
             found.differ(format!("{}: {name}", self.id), PLACES[0], PLACES[1]);
             changed.push(format!("{name}="));
         }
@@ -123,7 +123,7 @@ fn options(description: &Description, node: &Node) -> Vec<Wanted> {
         own.push(("race_with", race_with(node, other)));
         own.push(("race_preferred", description.preferred.clone()));
         own.push((RACE_DELAY[0], waits.to_string()));
-        // The agent waits within its action, for which the fencer has its own patience.
+        // The agent waits inside its action, so the fencer's time-out must include that wait.
         let patience = waits + BESIDE_A_RACE;
         if patience > FENCERS_PATIENCE {
             own.extend(["pcmk_off_timeout", "pcmk_reboot_timeout"].map(|name| (name, format!("{patience}s"))));
@@ -137,7 +137,8 @@ fn options(description: &Description, node: &Node) -> Vec<Wanted> {
     options
 }
 
-/// What the device that fences `node`, and runs on `own`, has to know of the BMC of `own`. What is as on the BMC of `node` is left out.
+/// Returns the value of `race_with` for the device that fences `node` and runs on `own`: the BMC of `own`. Leaves out
+/// values that equal those of the BMC of `node`.
 fn race_with(node: &Node, own: &Node) -> String {
     let option = |node: &Node, name: &str| {
         node.bmc.options.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
@@ -162,7 +163,7 @@ fn race_with(node: &Node, own: &Node) -> String {
     parts.join(",")
 }
 
-/// An option of a fence device, compared as the fencer and the agent read it.
+/// Returns an option of a fence device, with the kind by which the fencer or the agent reads it.
 pub(crate) fn option(name: &str, value: &str) -> Wanted {
     let kind = match name {
         "system_uuid" => Kind::Uuid,
@@ -173,8 +174,8 @@ pub(crate) fn option(name: &str, value: &str) -> Wanted {
     Wanted::new(name, value, kind)
 }
 
-/// Whether Pacemaker has all of them running, each after a monitor that succeeded: before that nothing may start whose safety is
-/// theirs.
+/// Returns the step that waits until Pacemaker runs all devices, each after a successful monitor. No resource that
+/// depends on fencing may start earlier.
 pub(crate) fn running(devices: &[Device], facts: &ClusterFacts, on: &str) -> SetupStep {
     let pacemaker = facts.pacemaker.known();
     let state = if devices.iter().all(|device| pacemaker.is_some_and(|pacemaker| runs(pacemaker, &device.id))) {

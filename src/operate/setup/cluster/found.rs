@@ -1,4 +1,4 @@
-//! What a step found, piece by piece.
+//! Collects the parts of a step: what is missing, what differs, and the commands.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use super::value::Wanted;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::step::{Difference, SetupStep, State};
 
-/// A command of pcs.
+/// Returns a command of pcs.
 pub(crate) fn pcs<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Action {
     let words = words.into_iter().map(|word| word.as_ref().to_owned());
     Action::Command(std::iter::once("pcs".to_owned()).chain(words).collect())
 }
 
-/// A command.
+/// Returns a command of any program.
 pub(crate) fn command(words: &[&str]) -> Action {
     Action::Command(words.iter().map(|word| (*word).to_owned()).collect())
 }
@@ -25,13 +25,13 @@ pub(crate) fn step(id: &str, title: &str, on: &str, state: State) -> SetupStep {
     SetupStep { id: id.to_owned(), title: title.to_owned(), on: on.to_owned(), state }
 }
 
-/// The pieces of one step.
+/// The parts of one step.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Commands that make what is not there.
+    /// Commands that create what is missing.
     missing: Vec<Action>,
     differences: Vec<Difference>,
-    /// Commands that make what is there as it is described.
+    /// Commands that make existing objects as described.
     changes: Vec<Action>,
 }
 
@@ -49,7 +49,7 @@ impl Found {
         self.changes.push(action);
     }
 
-    /// Compares the options that are wanted of `whose` with those that are there; the words that change what differs.
+    /// Compares the `wanted` options of `whose` with the present ones. Returns the arguments that change what differs.
     pub(crate) fn compare(&mut self, whose: &str, wanted: &[Wanted], there: &BTreeMap<String, String>) -> Vec<String> {
         let mut words = Vec::new();
         for option in wanted {
@@ -62,7 +62,8 @@ impl Found {
         words
     }
 
-    /// The same, where one command changes all of them: `pcs` with `words` and what differs.
+    /// Compares as [`Self::compare`] does. Adds one `pcs` command, `words` and the arguments, that changes everything
+    /// that differs.
     pub(crate) fn compare_and_change(
         &mut self,
         words: &[&str],

@@ -1,4 +1,4 @@
-//! The hosts that pcs on this node can talk to: its own file, of which the tokens are compared and not kept.
+//! The hosts to which pcs on this node has access, from pcs' own file. Tokens are compared and not kept.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,17 +9,18 @@ use zeroize::Zeroizing;
 
 use crate::base::json;
 
-/// Where pcs, run by root, keeps them.
+/// Path of the file that pcs keeps for root.
 pub(super) const FILE: &str = "/var/lib/pcsd/known-hosts";
 const PORT: u64 = 2224;
 
-/// Each host with a token, and its address where it is one and pcsd has its usual port there. Where the file with the token that
-/// both nodes have accepted is there still, no other token counts: pcs takes any, and asks nobody.
+/// Returns each host with a token. Its address counts only if it is an IP address and pcsd has its usual port. While
+/// the file with the `accepted` token still exists, no other token counts, because pcs stores any token without trying
+/// it.
 pub(super) fn parse(json: &str, accepted: Option<&[u8]>) -> Result<BTreeMap<String, IpAddr>, String> {
-    // What is wrong with it is not repeated: tokens are in it.
+    // The parser's error is dropped, because it could quote a token.
     let document: Value = json::from_text(json).map_err(|_| "it is no JSON".to_owned())?;
     let hosts = document.get("known_hosts").and_then(Value::as_object).ok_or("it has no known_hosts")?;
-    // As pcs keeps it.
+    // pcs stores a token in base64.
     let accepted = accepted.map(|token| Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(token)));
     let accepted = accepted.as_deref().map(String::as_str);
     Ok(hosts.iter().filter_map(|(name, host)| Some((name.clone(), address(host, accepted)?))).collect())

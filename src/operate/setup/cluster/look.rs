@@ -1,4 +1,4 @@
-//! Looks at the cluster from this node: files and questions, and nothing is changed.
+//! Observes the cluster from this node through files and queries. It changes nothing.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -20,16 +20,16 @@ use crate::os::clock::Deadline;
 use crate::os::regular_file;
 use crate::os::wiped;
 
-/// Where Pacemaker keeps it. The status section is not in there.
+/// Path of Pacemaker's CIB on disk. It lacks the status section.
 const CIB_ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
-/// Many times what each of these files is.
+/// Longest file that is read, in bytes: many times the usual size.
 const LIMIT: u64 = 64 * 1024 * 1024;
-/// pcs is a large program that takes a second on a machine with nothing else to do, and half a minute on one that is emulated.
+/// Longest time for pcs: a second on an idle machine, half a minute on an emulated one.
 const FOR_PCS: Duration = Duration::from_secs(90);
-/// A cluster that has just begun to start takes its time.
+/// Longest time for Pacemaker, which answers late while the cluster starts.
 const FOR_PACEMAKER: Duration = Duration::from_secs(45);
 
-/// Asks all of it, until `end` at the latest.
+/// Observes everything, until `end` at the latest.
 pub fn look(programs: &Programs, end: Deadline) -> ClusterFacts {
     let programs = &programs.clone().until(end);
     let limits = Limits { cib: FOR_PACEMAKER, crm_mon: FOR_PACEMAKER, ..Limits::default() };

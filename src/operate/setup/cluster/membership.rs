@@ -1,4 +1,4 @@
-//! pcs' access to both nodes, and Corosync.
+//! The steps for pcs' access to both nodes and for Corosync.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use crate::operate::setup::action::Action;
 use crate::operate::setup::description::{Description, Node};
 use crate::operate::setup::step::{SetupStep, State};
 
-/// The first version whose words these are.
+/// The first version of pcs with these arguments.
 const OLDEST_PCS: (u32, u32) = (0, 11);
 const KNET: &str = "knet";
 const CRYPTO: (&str, &str) = ("aes256", "sha256");
-/// What Corosync takes where its file says nothing.
+/// Corosync's default if its file has no token.
 const DEFAULT_TOKEN: Duration = Duration::from_secs(3);
-/// In the place of an address that is not there.
+/// Printed instead of an address that does not exist.
 const NOWHERE: &str = "no address";
-/// Pacemaker needs some time to come up; pcs asks until it is there.
+/// Longest time in seconds that pcs waits until Pacemaker runs.
 const WAIT: &str = "--wait=120";
 
-// Titles of steps.
+// Titles of the steps.
 const ACCESS: &str = "pcs' access to both nodes";
 const CLUSTER: &str = "the cluster of both nodes";
 
-/// How the cluster is asked for.
+/// The options with which pcs makes the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
     pub(crate) cluster: String,
-    /// `None` leaves transport, encryption and token to pcs, whose own are the same.
+    /// The token time-out. `None` leaves transport, encryption and token to pcs, which has the same defaults.
     pub(crate) token: Option<Duration>,
 }
 
@@ -46,7 +46,8 @@ pub(crate) fn steps(description: &Description, words: &Words, facts: &ClusterFac
     steps
 }
 
-/// A cluster that is there was made with that access; its token is gone since then.
+/// Returns the step that gives pcs access to both nodes. An existing cluster was made with that access, and its token
+/// is deleted since then.
 fn host_auth(description: &Description, facts: &ClusterFacts, on: &str) -> SetupStep {
     let state = match (&facts.pcs, &facts.hosts) {
         (Fact::Absent, _) => State::Refused(
@@ -70,7 +71,7 @@ fn host_auth(description: &Description, facts: &ClusterFacts, on: &str) -> Setup
     step("host-auth", ACCESS, on, state)
 }
 
-/// A version that is none is not judged.
+/// Returns whether the version is too old. An unreadable version passes.
 fn is_too_old(version: &str) -> bool {
     let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
     let (Some(Some(major)), Some(Some(minor))) = (numbers.next(), numbers.next()) else { return false };
@@ -105,7 +106,7 @@ fn corosync(description: &Description, words: &Words, facts: &ClusterFacts, on: 
     found.steps(id, title, on)
 }
 
-/// The one command that makes the cluster.
+/// Returns the command that makes the cluster.
 fn setup(description: &Description, words: &Words) -> Action {
     let mut command = vec!["cluster".to_owned(), "setup".to_owned(), words.cluster.clone()];
     for node in &description.nodes {
@@ -130,7 +131,7 @@ fn token_word(token: Duration) -> String {
     format!("token={}", token.as_millis())
 }
 
-/// Whether it is a cluster of this name, of these two nodes, where they are said to be.
+/// Checks that the cluster has this name and these two nodes at the described addresses.
 fn is_ours(conf: &Corosync, description: &Description, words: &Words) -> Result<(), String> {
     let of_both = description.nodes.iter().all(|node| conf.node(&node.name).is_some());
     if conf.name != words.cluster || !of_both || conf.nodes.len() != description.nodes.len() {
@@ -176,7 +177,7 @@ fn is_ours(conf: &Corosync, description: &Description, words: &Words) -> Result<
     Ok(())
 }
 
-/// What is missing until the cluster runs on both nodes, and will after a boot.
+/// Returns the commands that are missing until the cluster runs on both nodes, and starts at boot.
 fn start(description: &Description, facts: &ClusterFacts) -> Vec<Action> {
     let mut missing = Vec::new();
     if facts.enabled.iter().any(|(unit, enabled)| !enabled && matches!(unit.as_str(), "corosync" | "pacemaker")) {
@@ -187,7 +188,7 @@ fn start(description: &Description, facts: &ClusterFacts) -> Vec<Action> {
             pacemaker.nodes.iter().any(|there| there.name == node.name && there.online && !there.pending)
         }
         Fact::Absent => false,
-        // What could not be asked is no reason to start anything.
+        // An unknown state is no reason to start anything.
         Fact::Unknown(_) | Fact::NotAsked => true,
     };
     if !description.nodes.iter().all(is_online) {
@@ -196,7 +197,8 @@ fn start(description: &Description, facts: &ClusterFacts) -> Vec<Action> {
     missing
 }
 
-/// Further links; the first one is where the nodes are. One that was changed is taken away and made anew, as pcs wants it.
+/// Compares the links after the first, which the check of the nodes' addresses covers. pcs changes a link only by
+/// removing and adding it.
 fn links(found: &mut Found, conf: &Corosync, description: &Description) {
     let [one, other] = &description.nodes;
     let member = |node: &Node, link: u32| conf.node(&node.name).and_then(|member| member.address(link)).unwrap_or("");
@@ -228,7 +230,7 @@ fn links(found: &mut Found, conf: &Corosync, description: &Description) {
     }
 }
 
-/// Encryption and token; both change while the cluster runs.
+/// Compares encryption and token. Both can change while the cluster runs.
 fn totem(found: &mut Found, conf: &Corosync, words: &Words) {
     let mut changed = Vec::new();
     if (conf.cipher.as_str(), conf.hash.as_str()) != CRYPTO {

@@ -1,7 +1,7 @@
-//! What there is of the cluster, and which `pcs` commands are missing: Corosync, properties, fence devices, etcd.
+//! The state of the cluster, and the `pcs` commands that are missing: Corosync, properties, fence devices, etcd.
 //!
-//! [`look`] asks and changes nothing, [`steps`] is pure. What an operator added (other resources, other properties, further
-//! options) is left alone: only what the description says is compared.
+//! [`look`] observes and changes nothing; [`steps`] is pure. Only what the description contains is compared. Other
+//! resources, properties and options of the operator stay untouched.
 
 mod corosync;
 mod etcd;
@@ -36,35 +36,34 @@ use super::step::{SetupStep, State};
 use crate::adapters::pacemaker::seen::Pacemaker;
 use crate::base::Fact;
 
-/// How long the fencing of a voter waits at least where the other node has a learner.
+/// Least delay before a voter is fenced while the other node has a learner.
 const PRIORITY_DELAY: Duration = Duration::from_secs(15);
 
-/// What a look from this node tells of the cluster. `Absent` was looked for, and is not there.
+/// The state of the cluster, as this node observes it. `Absent` means that the object does not exist.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterFacts {
     /// The version of pcs, such as `0.11.5`.
     pub pcs: Fact<String>,
-    /// The hosts to which pcs on this node has a token, and where their pcsd is.
+    /// The hosts to which pcs on this node has a token, and the addresses of their pcsd.
     pub hosts: Fact<BTreeMap<String, IpAddr>>,
-    /// `/etc/corosync/corosync.conf`; `Absent` also where it is only the example that Debian's package brings.
+    /// `/etc/corosync/corosync.conf`. `Absent` also if it is only the example of Debian's package.
     pub corosync: Fact<Corosync>,
-    /// Whether systemd starts Corosync and Pacemaker at boot; empty where there is no systemd.
+    /// True if systemd starts the unit at boot. Contains Corosync and Pacemaker; empty without systemd.
     pub enabled: BTreeMap<String, bool>,
-    /// The CIB; where Pacemaker is stopped, the one on this node's disk.
+    /// The CIB. If Pacemaker is stopped, the one on this node's disk.
     pub cib: Fact<Cib>,
-    /// What crm_mon shows; `Absent` where Pacemaker is stopped on this node.
+    /// The output of `crm_mon`. `Absent` if Pacemaker is stopped on this node.
     pub pacemaker: Fact<Pacemaker>,
-    /// The etcd operator's own jobs, on OpenShift.
+    /// The jobs of the etcd operator on OpenShift.
     pub jobs: Fact<Vec<String>>,
 }
 
-/// The title of a step.
 pub(super) const CIB: &str = "Pacemaker's configuration";
 
-/// The steps from what there is to what is described, in their order; `on` is the node on which they are typed.
+/// Returns the steps from the present state to the description, in their order. They run on the node `on`.
 ///
-/// Each begins where those before it have ended. A step of which one part is missing and another one differs is there twice, with one
-/// id: first what is to do, then what differs.
+/// Each step begins after the previous ones have ended. If one part of a step is missing and another differs, the step
+/// appears twice with one id: first the missing part, then the difference.
 pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<SetupStep> {
     let mut steps = membership_steps(description, &Words::of(description), facts, on);
     let cib = match configuration(facts) {
@@ -79,14 +78,14 @@ pub fn steps(description: &Description, facts: &ClusterFacts, on: &str) -> Vec<S
     steps.extend(devices.iter().flat_map(|device| device.steps(&cib, on)));
     steps.push(devices_run(&devices, facts, on));
     let etcd = Etcd::of(description).steps(&cib, on);
-    // What somebody else made is not started either.
+    // A resource that setup did not make is not started.
     let may_start = !is_refused(&etcd);
     steps.extend(etcd);
     steps.extend(may_start.then(|| enable("etcd", &cib, on)));
     steps
 }
 
-/// What there is in Pacemaker's configuration; nothing where there is none.
+/// Returns Pacemaker's configuration, which is empty if there is no CIB.
 pub(super) fn configuration(facts: &ClusterFacts) -> Result<Cib, String> {
     match &facts.cib {
         Fact::Known(cib) => Ok(cib.clone()),
@@ -105,12 +104,12 @@ fn wanted_properties(description: &Description) -> Vec<Wanted> {
     let mut wanted = vec![
         Wanted::new("stonith-enabled", "true", Kind::Truth),
         Wanted::new("start-failure-is-fatal", "false", Kind::Truth),
-        // Above Pacemaker's own 80 % of the processors it does one thing at a time, in the whole cluster: a blank node's start then waits
-        // for its peer's, which does not begin before the first has failed, again and again.
+        // Above 80 % load Pacemaker's default limits the whole cluster to one job at a time. A blank node's start then
+        // waits for its peer's start, which cannot begin before the first has failed, again and again.
         Wanted::new("load-threshold", "1000%", Kind::Text),
     ];
     if description.clone == Clone::Promotable {
-        // It has to outweigh the difference of the devices' own delays.
+        // The delay must exceed the difference between the delays of the two devices.
         let delay = (description.fencing_delay * 3 / 2).max(PRIORITY_DELAY).as_secs();
         wanted.push(Wanted::new("priority-fencing-delay", format!("{delay}s"), Kind::Time));
     }

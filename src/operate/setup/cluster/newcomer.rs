@@ -1,4 +1,4 @@
-//! The fence device of one node that comes into a cluster that is there.
+//! The fence device of a node that joins an existing cluster.
 
 use super::Wanted;
 use super::fencing::{self, Device};
@@ -7,7 +7,7 @@ use crate::adapters::pacemaker::layout::Cib;
 use crate::operate::setup::action::Action;
 use crate::operate::setup::step::{SetupStep, State};
 
-/// The steps that make the device of `node` with `options`, in the agent's own words.
+/// Returns the steps that make the device of `node` with `options` of `fence_redfish_rs`.
 pub fn device_steps(cib: &Cib, node: &str, options: &[(String, String)], on: &str) -> Vec<SetupStep> {
     let mut steps = device(node, options).steps(cib, on);
     for step in &mut steps {
@@ -18,7 +18,7 @@ pub fn device_steps(cib: &Cib, node: &str, options: &[(String, String)], on: &st
     steps
 }
 
-/// pcs wants to be told that a constraint may name a node that the cluster does not have yet.
+/// Adds `--force` to a constraint, because pcs otherwise rejects a node that the cluster does not have yet.
 fn of_nobody_yet(action: &mut Action) {
     if let Action::Command(words) = action
         && words.get(1).is_some_and(|word| word == "constraint")

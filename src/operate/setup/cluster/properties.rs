@@ -1,4 +1,4 @@
-//! Properties of the cluster.
+//! The step for the properties of the cluster.
 
 use super::found::{Found, pcs};
 use super::value::Wanted;
@@ -7,7 +7,7 @@ use crate::operate::setup::step::SetupStep;
 
 const TITLE: &str = "properties of the cluster";
 
-/// One that is missing is set; one that somebody set otherwise is shown.
+/// Returns the step that sets missing properties. A property with another value is reported as a difference.
 pub(crate) fn steps(cib: &Cib, wanted: &[Wanted], on: &str) -> Vec<SetupStep> {
     let mut found = Found::default();
     let (there, missing): (Vec<&Wanted>, Vec<&Wanted>) =

@@ -1,11 +1,11 @@
-//! Options as the CIB has them, and when two spellings mean the same.
+//! Options and their values in the CIB, and the rules by which two spellings are equal.
 
 use uuid::Uuid;
 
 use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::duration::millis;
 
-/// What an option's value is.
+/// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Set,
 }
 
-/// An option as it is wanted.
+/// An option with its wanted value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) name: String,
@@ -31,12 +31,12 @@ impl Wanted {
         Self { name: name.to_owned(), value: value.into(), kind }
     }
 
-    /// As pcs takes it.
+    /// Returns the option as an argument of pcs.
     pub(crate) fn word(&self) -> String {
         format!("{}={}", self.name, self.value)
     }
 
-    /// Whether what is there means the same.
+    /// Returns whether the value `there` means the same.
     pub(crate) fn is(&self, there: &str) -> bool {
         let wanted = self.value.as_str();
         let both = |same: bool| wanted == there || same;

@@ -1,4 +1,4 @@
-//! The clusters that a machine may be in already: Corosync's configuration and the CIB on its disk.
+//! The cluster that a machine may already be in, from Corosync's configuration and the CIB on its disk.
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -7,10 +7,10 @@ use super::{Cib, Corosync};
 use crate::operate::setup::cluster::parse_corosync;
 use crate::os::regular_file;
 
-/// No CIB is larger.
+/// Longest CIB that is read, in bytes.
 const CIB: u64 = 64 * 1024 * 1024;
 
-/// What Corosync's configuration describes.
+/// Returns what Corosync's configuration describes.
 pub(super) fn configuration(text: io::Result<String>) -> Corosync {
     match text {
         Ok(text) => parse(&text),
@@ -25,7 +25,7 @@ fn parse(text: &str) -> Corosync {
     let values = |name: &'static str| lines().filter(move |(key, _)| key.trim() == name).map(|(_, value)| value.trim());
     let addresses: Vec<&str> = values("ring0_addr").collect();
     let name = values("cluster_name").next_back().unwrap_or_default().to_owned();
-    // With one node at the address of no machine in particular nobody has made a cluster; one without a list of nodes has networks.
+    // A package's example has one node at the loopback address, or only networks.
     let is_nowhere = values("bindnetaddr").all(|network| network.starts_with("127."))
         && matches!(addresses.as_slice(), [] | ["127.0.0.1"]);
     let is_example = is_nowhere && matches!(name.as_str(), "" | "debian");
@@ -37,7 +37,7 @@ pub(super) fn nodes(text: &str) -> Vec<String> {
     parse_corosync(text).nodes.into_iter().map(|node| node.name).collect()
 }
 
-/// The CIB at `path`.
+/// Reads the CIB at `path`.
 pub(super) fn cib(path: &Path) -> Cib {
     match regular_file::text_of_at_most(path, CIB) {
         Ok(text) => parse_cib(&text),

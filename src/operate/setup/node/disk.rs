@@ -1,4 +1,4 @@
-//! The file system of the data dir: its room, and how long a synced write takes, which is how long each of etcd's takes.
+//! The file system of the data dir: its free space and the time of a synced write, which bounds every write of etcd.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -13,12 +13,12 @@ use crate::adapters::data_dir;
 use crate::os::clock::Deadline;
 
 const WRITES: usize = 100;
-/// About as long as an entry of etcd's log.
+/// Bytes of a test write: about an entry of etcd's log.
 const LENGTH: usize = 2048;
-/// A disk that is slower than this is slow after fewer writes, too.
+/// Longest time for all writes. A disk that needs more shows its slowness in fewer writes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Looks where `dir` is or will be. The file that is written has no name once it is open.
+/// Examines the file system where `dir` is or will be. The test file is unlinked as soon as it is open.
 pub(super) fn look(dir: &Path) -> Disk {
     let Some(there) = dir.ancestors().find(|dir| dir.is_dir()) else {
         return Disk { failure: Some("there is no directory".to_owned()), ..Disk::default() };
@@ -56,7 +56,7 @@ fn nameless(dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The time that 99 of 100 keep to.
+/// Returns the 99th percentile.
 fn slow(mut times: Vec<u64>) -> Option<u64> {
     times.sort_unstable();
     let at = (times.len() * 99).div_ceil(100);

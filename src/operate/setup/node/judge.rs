@@ -1,4 +1,4 @@
-//! Whether two machines may become this cluster: every fault of both, a sentence each. Pure.
+//! Judges whether two machines may become the described cluster. Returns a sentence for every fault of both. Pure.
 
 use super::look::{ANSWERS_WITHIN, is_called};
 use super::ports::{Port, ways_to_open};
@@ -6,30 +6,31 @@ use super::this_cluster::{goes_on, runs_it};
 use super::{Cib, Corosync, Data, Facts};
 use crate::operate::setup::description::{Description, Node};
 
-/// More than this apart, and logs of both nodes tell a story in the wrong order, and certificates may not be valid yet.
+/// Milliseconds. With a larger difference of clocks, the logs of both nodes appear in the wrong order, and certificates
+/// may not be valid yet.
 const APART: u64 = 1_000;
-/// etcd's database and log need more than this within hours.
+/// Bytes. etcd's database and log outgrow this within hours.
 const LEAST_ROOM: u64 = 1024 * 1024 * 1024;
-/// A database of etcd's default quota, the copy that it makes of it, and its log.
+/// Bytes. Room for a database of etcd's default quota, etcd's copy of it, and its log.
 const GOOD_ROOM: u64 = 8 * 1024 * 1024 * 1024;
-/// What etcd's own documentation asks of a disk.
+/// Microseconds. The limit that etcd's documentation gives for a synced write.
 const SLOW_SYNC: u64 = 10_000;
 
-/// What is needed at least, by its first numbers.
+/// Oldest accepted versions.
 const LEAST: [(&str, [u32; 2]); 4] =
     [("pacemaker", [2, 1]), ("corosync", [3, 0]), ("pcs", [0, 11]), ("podman", [4, 0])];
 
-/// A machine as it was found.
+/// A machine and what was measured from the other one.
 #[derive(Clone, Debug, Default)]
 pub struct NodeSeen {
     pub facts: Facts,
-    /// How far its clock is ahead of this machine's, in milliseconds.
+    /// Milliseconds by which its clock is ahead of this machine's.
     pub ahead_millis: i64,
-    /// Its ports that the other machine did not reach.
+    /// Ports of this machine that the other one did not reach.
     pub closed: Vec<Port>,
 }
 
-/// What is wrong, and what is only worth a word.
+/// The faults, which end the setup, and the warnings, which do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judgement {
     pub faults: Vec<String>,
@@ -46,7 +47,7 @@ impl Judgement {
     }
 }
 
-/// Both machines, in the order of the description.
+/// Judges both machines, in the order of the description.
 pub fn both(description: &Description, seen: [&NodeSeen; 2]) -> Judgement {
     let mut found = Judgement::default();
     for (at, machine) in seen.into_iter().enumerate() {
@@ -62,8 +63,8 @@ pub fn both(description: &Description, seen: [&NodeSeen; 2]) -> Judgement {
     found
 }
 
-/// One machine alone, as far as that can be judged. `is_member` says that it is in the cluster already, where data lies and ports
-/// are taken for good reason.
+/// Judges one machine without the other. `is_member` is true if it is in the cluster already, so that its data and its
+/// ports are in use.
 pub fn one(description: &Description, at: usize, facts: &Facts, is_member: bool) -> Judgement {
     let mut found = Judgement::default();
     itself(&mut found, &description.nodes[at], facts);
@@ -73,13 +74,13 @@ pub fn one(description: &Description, at: usize, facts: &Facts, is_member: bool)
     found
 }
 
-/// Returns the faults of one machine that stay whatever the other one is like. Where this cluster runs here already, only the other
-/// one's answer shows what to do.
+/// Returns the faults of one machine that do not depend on the other. A machine that runs the described cluster has
+/// none of the faults of a blank one; the other one's facts decide what to do.
 pub fn alone(description: &Description, at: usize, facts: &Facts) -> Vec<String> {
     one(description, at, facts, runs_it(description, facts)).faults
 }
 
-/// Who it is, and what is installed.
+/// Judges the machine's identity and its programs.
 fn itself(found: &mut Judgement, node: &Node, facts: &Facts) {
     let name = &node.name;
     if !facts.is_root {
@@ -123,7 +124,7 @@ fn is_older(version: &str, least: [u32; 2]) -> bool {
     [next(), next()] < least
 }
 
-/// What must not be there yet, and what has to be there for what will be.
+/// Judges a machine that must be blank: another cluster, data, ports and disk.
 fn fresh(found: &mut Judgement, description: &Description, node: &Node, facts: &Facts) {
     let (name, wanted) = (&node.name, &description.cluster);
     let is_stranger = |name: &&String| !description.nodes.iter().any(|node| node.name == **name);
@@ -146,7 +147,7 @@ fn fresh(found: &mut Judgement, description: &Description, node: &Node, facts: &
             "{name}: what is in {dir} cannot be told ({why}): put that right, or give another data_dir"
         ));
     }
-    // Until Pacemaker has it, kubelet runs OpenShift's etcd.
+    // kubelet runs OpenShift's etcd on these ports until Pacemaker does.
     let kubelets = |port: &&String| {
         description.is_of_openshift() && [Port::EtcdClients, Port::EtcdPeers].iter().any(|etcds| etcds.word() == **port)
     };
@@ -197,7 +198,7 @@ fn disk(found: &mut Judgement, description: &Description, node: &Node, facts: &F
     }
 }
 
-/// Ports of `node` that the machine of `other` did not reach.
+/// Adds a fault for the ports of `node` that the machine of `other` did not reach.
 pub fn unreached(found: &mut Judgement, node: &Node, other: &Node, closed: &[Port]) {
     if closed.is_empty() {
         return;
@@ -213,7 +214,7 @@ pub fn unreached(found: &mut Judgement, node: &Node, other: &Node, closed: &[Por
     ));
 }
 
-/// The clocks of both, which are so many milliseconds apart.
+/// Adds a fault if the clocks of both are more than a second apart. `apart` is in milliseconds.
 pub fn clocks(found: &mut Judgement, [one, other]: [&Node; 2], apart: u64) {
     if apart > APART {
         found.fault(format!(
@@ -226,7 +227,7 @@ pub fn clocks(found: &mut Judgement, [one, other]: [&Node; 2], apart: u64) {
     }
 }
 
-/// What only shows when both are known.
+/// Adds the faults that only a comparison of both machines shows.
 fn together(found: &mut Judgement, description: &Description, seen: [&NodeSeen; 2]) {
     let [one, other] = &description.nodes;
     let versions = seen.map(|seen| seen.facts.tandem.as_str());
@@ -275,7 +276,7 @@ pub(in crate::operate::setup) mod tests {
         file::read(file::EXAMPLE).unwrap()
     }
 
-    /// A machine with which nothing is wrong.
+    /// Returns a machine without faults.
     pub(in crate::operate::setup) fn well(node: &Node) -> NodeSeen {
         let versions = [("pacemaker", "2.1.5-1+b1"), ("corosync", "3.1.7"), ("pcs", "0.11.5"), ("podman", "4.3.1")];
         let facts = Facts {
@@ -310,7 +311,7 @@ pub(in crate::operate::setup) mod tests {
             other.facts.data = Data::Present;
         });
         assert_eq!(example, Judgement::default());
-        // Made half by a run that was killed.
+        // The cluster that an interrupted run made on one node only.
         let ours = judged(|one, _| one.facts.corosync = Corosync::Cluster("tandem".to_owned()));
         assert_eq!(ours, Judgement::default());
     }

@@ -1,4 +1,4 @@
-//! A machine's facts, asked of its kernel, its files, and each program for its version.
+//! Collects a machine's facts from its kernel, its files, and the version options of programs.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -12,9 +12,10 @@ use crate::os::clock;
 use crate::os::dmi;
 
 const CIB: &str = "/var/lib/pacemaker/cib/cib.xml";
-/// What is asked here: pcs is a Python program, which takes an emulated machine half a minute where its services start beside it.
+/// Longest time for a program. pcs is written in Python and needs half a minute on an emulated machine while
+/// services start.
 pub(super) const ANSWERS_WITHIN: Duration = Duration::from_secs(90);
-/// What is asked for its version, and how.
+/// The programs and the options that print their versions.
 const PROGRAMS: [(&str, &str, &str); 4] = [
     ("pacemaker", "pacemakerd", "--version"),
     ("corosync", "corosync", "-v"),
@@ -22,7 +23,8 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
     ("podman", "podman", "--version"),
 ];
 
-/// This machine, which is to be `node`. A port that pcsd or this very cluster has is not taken.
+/// Returns the facts of this machine, which should become `node`. A port that pcsd or the described cluster holds does
+/// not count as taken.
 pub fn look(programs: &Programs, description: &Description, node: &Node) -> Facts {
     let text = conf::text_at(Path::new(conf::PATH));
     let cluster_nodes = text.as_ref().map(|text| corosync::nodes(text)).unwrap_or_default();
@@ -45,7 +47,7 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
         taken: strangers(programs, node.address, is_in_it).into_iter().map(ports::Port::word).collect(),
         corosync: conf,
         cluster_nodes,
-        // Last, as the answer's way is what the other clock is compared over.
+        // Read last, because the time that the answer travels falsifies the comparison of the clocks.
         at_millis: clock::wall_millis(),
     }
 }
@@ -61,13 +63,14 @@ fn strangers(programs: &Programs, address: IpAddr, is_in_the_cluster: bool) -> V
     ports::taken(address, &ports::ALL).into_iter().filter(|port| !is_ours(port)).collect()
 }
 
-/// After a boot, or a start that another call has asked for, a unit listens before systemd says that it is active.
+/// Returns whether systemd runs the unit. A unit that is still starting counts, because it may listen before systemd
+/// reports it as active.
 fn runs(programs: &Programs, unit: &str) -> bool {
     let said = programs.run("systemctl", &["is-active", unit], ANSWERS_WITHIN);
     said.is_ok_and(|output| output.code == 0 || output.stdout.trim() == "activating")
 }
 
-/// The first word that begins with a digit.
+/// Returns the first word that begins with a digit and contains a dot.
 fn number(text: &str) -> Option<String> {
     let words = text.split(|letter: char| letter.is_whitespace() || "'\"(),".contains(letter));
     let found =
@@ -85,7 +88,7 @@ fn addresses() -> Vec<IpAddr> {
     addresses.collect()
 }
 
-/// A directory that cannot be looked into is not blank.
+/// Returns the state of the data dir. A directory that cannot be read is not blank.
 fn data(dir: &Path) -> Data {
     match std::fs::read_dir(dir.join("member")) {
         Ok(mut entries) => {
@@ -100,19 +103,20 @@ fn data(dir: &Path) -> Data {
     }
 }
 
-/// Which of the two this machine is, by its name and addresses.
+/// Returns the index of the node that this machine is, by its addresses and host name.
 pub fn is_described(description: &Description) -> Option<usize> {
     let host = nix::unistd::gethostname().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     which(description, &host, &addresses())
 }
 
-/// By an address, which two machines do not share; else by the name, so that a wrong address is told and not a wrong machine.
+/// Returns the index of the node with one of the addresses, which two machines never share. Otherwise compares the
+/// name, so that a wrong address is reported as such and not as a wrong machine.
 fn which(description: &Description, host: &str, addresses: &[IpAddr]) -> Option<usize> {
     let by_address = description.nodes.iter().position(|node| addresses.contains(&node.address));
     by_address.or_else(|| description.nodes.iter().position(|node| is_called(host, &node.name)))
 }
 
-/// Whether a machine that calls itself `host` may be the node `name`: either may be without its domain.
+/// Returns whether a machine with the host name `host` may be the node `name`. Either may lack its domain.
 pub(super) fn is_called(host: &str, name: &str) -> bool {
     let (host, name) = (host.to_ascii_lowercase(), name.to_ascii_lowercase());
     let short = |full: &str| full.split('.').next().unwrap_or_default().to_owned();

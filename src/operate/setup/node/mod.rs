@@ -1,4 +1,4 @@
-//! A machine that is to become a node: what there is on it, as data that can go over the wire, and what that means.
+//! A machine that should become a node: its facts, as data for the wire, and their judgement.
 
 mod corosync;
 mod disk;
@@ -14,18 +14,19 @@ use serde::{Deserialize, Serialize};
 
 pub use self::look::{is_described, look};
 
-/// What a machine knows of itself.
+/// The facts that a machine reports about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
-    /// `uname -n`.
+    /// The host name, from `uname -n`.
     pub host: String,
     pub is_root: bool,
-    /// By its own wall clock, in milliseconds since 1970.
+    /// The machine's wall clock, in milliseconds since 1970.
     pub at_millis: u64,
-    /// Tandem's version.
+    /// The version of Tandem.
     pub tandem: String,
-    /// Versions of `pacemaker`, `corosync`, `pcs` and `podman`; `None` where it is not installed, or does not say.
+    /// Versions of `pacemaker`, `corosync`, `pcs` and `podman`. `None` if the program is not installed or reports no
+    /// version.
     pub versions: BTreeMap<String, Option<String>>,
     pub addresses: Vec<IpAddr>,
     pub dmi_uuid: Option<String>,
@@ -35,18 +36,18 @@ pub struct Facts {
     pub cib: Cib,
     pub data: Data,
     pub disk: Disk,
-    /// Ports that something else has, by their words: `2379/tcp`.
+    /// Ports that another program holds, such as `2379/tcp`.
     pub taken: Vec<String>,
 }
 
-/// What `/etc/corosync/corosync.conf` describes.
+/// The content of `/etc/corosync/corosync.conf`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Corosync {
     #[default]
     None,
-    /// What a distribution's package leaves as an example: one node that nobody else can reach.
+    /// The example of a distribution's package: one node that no other machine can reach.
     Example,
-    /// A cluster of this name.
+    /// A cluster with this name.
     Cluster(String),
     Unreadable(String),
 }
@@ -63,7 +64,7 @@ pub enum Cib {
     Unreadable(String),
 }
 
-/// What is in the data dir.
+/// The content of the data dir.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Data {
     #[default]
@@ -77,10 +78,10 @@ pub enum Data {
 #[serde(default)]
 pub struct Disk {
     pub free_bytes: u64,
-    /// Of 100 small writes, each synced: the second slowest.
+    /// The second slowest of 100 small writes, each synced.
     pub sync_micros: Option<u64>,
-    /// Why nothing could be written there.
+    /// The reason why a test file could not be written.
     pub failure: Option<String>,
-    /// Whether `member` in the data dir is a mount point itself.
+    /// True if `member` in the data dir is itself a mount point.
     pub is_member_mounted: bool,
 }

@@ -1,7 +1,7 @@
-//! The ports that the nodes need of each other: whether something has them already, and whether the way to them is open.
+//! The ports that each node needs at the other: finds other programs that hold them, and firewalls that block them.
 //!
-//! One node listens on them for a moment, and sends back what it is sent; the other one asks. So a firewall on either of them, or
-//! between them, shows before anything was changed.
+//! One node listens on the ports for a moment and echoes a word; the other one sends it. So a firewall on either node,
+//! or between them, is found before anything is changed.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::os::clock;
 
-/// What is sent to a listener, and comes back.
+/// The word that a listener echoes.
 const WORD: [u8; 16] = *b"tandem setup 17\n";
-/// How often a listener looks whether it is wanted still.
+/// Interval at which a listener checks whether it should stop.
 const BEAT: Duration = Duration::from_millis(50);
-/// A word comes at once, or from somebody else.
+/// Longest time until a client's word arrives. Our own client sends it at once.
 const FOR_THE_WORD: Duration = Duration::from_millis(500);
-/// How long an answer is waited for: a firewall that drops says nothing.
+/// Longest time for an answer, because a firewall may drop packets silently.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A port, and what it is for.
+/// A port that one node needs at the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Port {
     Pcsd,
@@ -48,7 +48,7 @@ impl Port {
         self == Self::Corosync
     }
 
-    /// `2379/tcp`.
+    /// Returns the port and its protocol, such as `2379/tcp`.
     pub fn word(self) -> String {
         format!("{}/{}", self.number(), if self.is_udp() { "udp" } else { "tcp" })
     }
@@ -58,7 +58,7 @@ impl Port {
     }
 }
 
-/// Those of `ports` that somebody has at `address`.
+/// Returns those of `ports` that a program holds at `address`.
 pub fn taken(address: IpAddr, ports: &[Port]) -> Vec<Port> {
     let is_taken = |port: &Port| {
         let bound = if port.is_udp() {
@@ -71,7 +71,7 @@ pub fn taken(address: IpAddr, ports: &[Port]) -> Vec<Port> {
     ports.iter().copied().filter(is_taken).collect()
 }
 
-/// Ports that are listened on, until it is dropped.
+/// Listeners on ports. Dropping it stops them.
 #[derive(Debug, Default)]
 pub struct Listeners {
     is_over: Arc<AtomicBool>,
@@ -131,7 +131,8 @@ fn send_back(mut stream: TcpStream) -> io::Result<()> {
     if word == WORD { stream.write_all(&word) } else { Ok(()) }
 }
 
-/// Those of `ports` that cannot be reached at `address`. Where `whoever` listens on one it is enough that somebody does.
+/// Returns those of `ports` that cannot be reached at `address`. On a port in `whoever`, any listener counts as an
+/// answer.
 pub fn closed(address: IpAddr, ports: &[Port], whoever: &[Port]) -> Vec<Port> {
     thread::scope(|scope| {
         let asked: Vec<_> = ports
@@ -178,7 +179,7 @@ fn ask_udp(at: SocketAddr) -> io::Result<()> {
     Err(io::ErrorKind::TimedOut.into())
 }
 
-/// What opens `ports` to the other node, for whichever of the usual firewalls a machine has.
+/// Returns the commands that open `ports` to the other node, one for each usual firewall.
 pub fn ways_to_open(ports: &[Port], from: IpAddr) -> Vec<String> {
     let words =
         |separator: &str, form: &dyn Fn(&Port) -> String| ports.iter().map(form).collect::<Vec<_>>().join(separator);
@@ -215,7 +216,7 @@ pub fn ways_to_open(ports: &[Port], from: IpAddr) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// An address of the loopback network that no other test has.
+    /// A loopback address that no other test uses.
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(127, 44, 17, 1));
 
     #[test]

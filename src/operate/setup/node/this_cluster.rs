@@ -1,9 +1,10 @@
-//! A machine that is in this very cluster while the other one is not: what brings the other one in. Pure.
+//! A machine that is in the described cluster while the other one is not. Names the command that brings the other one
+//! in. Pure.
 
 use super::{Cib, Corosync, Facts};
 use crate::operate::setup::description::Description;
 
-/// Returns whether a machine is in this very cluster, with all that makes it one: its name, none but its nodes, and its resources.
+/// Returns whether the machine is in the described cluster: it has the cluster's name, only its nodes, and resources.
 pub(super) fn runs_it(description: &Description, facts: &Facts) -> bool {
     let wanted = &description.cluster;
     let is_described = |name: &String| description.nodes.iter().any(|node| node.name == *name);
@@ -17,7 +18,8 @@ pub(super) fn runs_it(description: &Description, facts: &Facts) -> bool {
         && facts.cluster_nodes.iter().all(is_described)
 }
 
-/// What is wrong where the node at `at` is in this very cluster and the other one is not: nothing there is to be stopped.
+/// Returns the fault of a setup while the node at `at` runs the described cluster and the other node does not. Nothing
+/// on that node must be stopped.
 pub(super) fn goes_on(description: &Description, at: usize, other: &Facts, its: &Facts) -> String {
     let (node, rest) = (&description.nodes[at].name, &description.nodes[1 - at]);
     let (name, address) = (&rest.name, rest.address);
@@ -44,7 +46,7 @@ mod tests {
     use super::super::judge::tests::judged;
     use super::*;
 
-    /// node2 serves: what runs there must not be stopped, and its data are the ones that are wanted.
+    /// node2 serves. Its etcd must not be stopped, and its data are the current ones.
     #[test]
     fn beside_a_node_of_this_very_cluster_the_way_on_is_named() {
         type More = fn(&mut NodeSeen, &mut NodeSeen);
