@@ -39,7 +39,7 @@ pub fn by_hand(
     ));
     progress.say(&format!("waits for 'tandem setup join' on {other}"));
     let reached = connect(other, address, credentials, Patience::default(), Deadline::after(patience), || Ok(()));
-    // Whether the other one is in, or never came: its other half ends with this command.
+    // The file is useless now, because the first node's half of the keys ends with this command.
     let removed = std::fs::remove_file(&path);
     if let Err(error) = removed.as_ref().map_err(ToString::to_string) {
         progress.keep(&format!("warning: {} cannot be deleted: {error}", path.display()));

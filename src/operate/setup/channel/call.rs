@@ -1,4 +1,4 @@
-//! The first node's end: it connects once the other one serves, and asks.
+//! The first node's end of the channel: it connects once the other node serves, and sends requests.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use super::{Error, Patience, tls};
 use crate::operate::setup::machine::{Answer, Machine, Request};
 use crate::os::clock::{self, Deadline};
 
-/// Between two tries to reach a node that does not serve yet.
+/// Interval between two attempts to reach a node that does not serve yet.
 const AGAIN: Duration = Duration::from_millis(500);
 const CONNECT: Duration = Duration::from_secs(2);
 /// The interval at which the thread that gives signs checks whether it is still wanted.
@@ -29,8 +29,8 @@ pub struct Credentials {
     pub(super) other: String,
 }
 
-/// Connects to `address`, and tries again until `end` while no server is there. `still` returns between the tries whether it
-/// is worth while.
+/// Connects to `address`, and repeats that until `end` while no server is there. Between the attempts `still` returns
+/// an error if waiting is pointless.
 pub fn connect(
     name: &str,
     address: SocketAddr,
@@ -53,7 +53,7 @@ pub fn connect(
                         "{address} is not {name} with this join file ({why}): end what waits there, and type 'tandem setup join' with the new one"
                     )));
                 }
-                // It may have been about to end.
+                // The server may have been about to end.
                 Err(_) => {}
             }
         }
@@ -110,7 +110,7 @@ impl Call {
         let _ = ask(&self.link, &Request::Ping(text.to_owned()));
     }
 
-    /// Sends that it is over, and how it ended.
+    /// Sends the result of the setup, which ends the channel.
     pub fn end(self, is_well: bool, text: &str) {
         let _ = ask(&self.link, &Request::End { is_well, text: text.to_owned() });
     }

@@ -1,5 +1,5 @@
-//! The file that brings to the other node what it needs to be asked by the first one: the description, and one half of the
-//! one-time keys. The first node's half is in its memory alone, so the file is worth nothing once its command has ended.
+//! The file that the other node needs so that the first one can reach it: the description and one half of the one-time
+//! keys. The first node keeps its half only in memory, so the file is useless once its command has ended.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::operate::setup::found_file::digest;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// No join file is larger.
+/// Longest join file, in bytes.
 pub const LIMIT: u64 = 1024 * 1024;
-/// For so long it may be used, in seconds.
+/// Seconds for which the file is valid.
 const LASTS: u64 = 24 * 3_600;
 /// The largest difference of clocks, in seconds. Clocks that are further apart are a fault that the check of both nodes
 /// reports.
@@ -25,21 +25,21 @@ const AHEAD: u64 = 3_600;
 const HEAD: &str = "# A join file of Tandem";
 const CHECK: &str = "sha256 ";
 
-/// Contents of the file.
+/// The contents of the file.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Join {
-    /// The version of Tandem that wrote it.
+    /// The version of Tandem that wrote the file.
     pub tandem: String,
-    /// In seconds since 1970, by the first node's clock.
+    /// Seconds since 1970, by the first node's clock.
     pub made_at: u64,
-    /// The node that it is for, and the one that asks.
+    /// The node that uses the file. `from` is the node that wrote it.
     pub node: String,
     pub from: String,
     pub description: Description,
     pub is_dry: bool,
     certificate: String,
     key: Zeroizing<String>,
-    /// The certificate of the one that asks.
+    /// The certificate of the first node.
     caller: String,
 }
 
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Join {
     }
 }
 
-/// Cause for which a file is of no use.
+/// Reason why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     #[error("{0} cannot be read: {1}: bring the file that 'tandem setup' wrote on the other node")]
@@ -72,7 +72,7 @@ pub enum Unusable {
     Another { node: String, here: String },
 }
 
-/// Makes one for the other node than `at`, and the half of the keys that stays here.
+/// Makes a join file for the node that is not `at`, and the half of the keys that stays on this node.
 pub fn make(
     description: &Description,
     at: usize,
@@ -96,12 +96,12 @@ pub fn make(
 }
 
 impl Join {
-    /// Returns the path at which the first node writes it.
+    /// Returns the path at which the first node writes the file.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/etc/tandem/{}.join", self.node))
     }
 
-    /// Returns the text that is written.
+    /// Returns the text of the file.
     pub fn text(&self) -> Result<Zeroizing<String>, Channel> {
         let body = Zeroizing::new(serde_json::to_string(self).map_err(|error| Channel::Stranger(error.to_string()))?);
         let head = format!("{HEAD} for {}: a secret, for 24 hours at most", self.node);
@@ -113,7 +113,7 @@ impl Join {
         Ok(text)
     }
 
-    /// Writes it where it belongs, for root alone.
+    /// Writes the file at its path, readable only by root.
     pub fn write(&self) -> Result<(), Channel> {
         let path = self.path();
         let failed =
@@ -121,13 +121,13 @@ impl Join {
         state_file::replace(&path, self.text()?.as_bytes(), 0o600).map_err(failed)
     }
 
-    /// Returns what the other node shows and the certificate that it lets in.
+    /// Returns the keys that the other node presents, and the certificate that it accepts.
     pub(super) fn credentials(&self) -> super::Credentials {
         let own = Identity { certificate: self.certificate.clone(), key: self.key.clone() };
         super::Credentials { own, other: self.caller.clone() }
     }
 
-    /// Checks that it may be used at `now`, on the machine that is the node `here`, or none of the two.
+    /// Checks that the file may be used at `now` on this machine, which is the node `here` or neither of the two.
     pub fn check(&self, now: u64, here: Option<&str>) -> Result<(), Unusable> {
         if now > self.made_at.saturating_add(LASTS) {
             return Err(Unusable::Old(self.from.clone()));
@@ -171,7 +171,7 @@ pub fn parse(bytes: &[u8]) -> Result<Join, Unusable> {
         return Err(Unusable::Changed);
     }
     let own = env!("CARGO_PKG_VERSION");
-    // Another version may have other fields: its own name is one that each has.
+    // Another version may have other fields, but each has its version.
     let version = json::from_text::<Version>(body).map_err(|_| Unusable::Foreign)?.tandem;
     if version != own {
         return Err(Unusable::Version(version, own));

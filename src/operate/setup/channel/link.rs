@@ -12,17 +12,17 @@ use zeroize::Zeroizing;
 use super::{Error, Patience};
 use crate::os::clock::Deadline;
 
-/// No request and no answer is longer.
+/// Longest request or answer, in bytes.
 const LINE: usize = 8 * 1024 * 1024;
 const PIECE: usize = 16 * 1024;
 /// The interval at which a wait checks its deadline.
 const BEAT: Duration = Duration::from_millis(500);
 
-/// Connection after the handshake.
+/// A connection after its handshake.
 pub(super) struct Link {
     connection: Connection,
     socket: TcpStream,
-    /// Bytes that were read, and belong to the next line. They may hold secrets.
+    /// Bytes that belong to the next line. They may contain secrets.
     read: Zeroizing<Vec<u8>>,
     patience: Patience,
 }
@@ -38,7 +38,7 @@ fn is_a_pause(error: &io::Error) -> bool {
 }
 
 impl Link {
-    /// Shakes hands, within the time for that, however slowly the other end lets its bytes drip.
+    /// Performs the handshake within its time limit, even if the other end sends its bytes slowly.
     pub(super) fn open(mut connection: Connection, socket: TcpStream, patience: Patience) -> Result<Self, Error> {
         let end = Deadline::after(patience.handshake);
         let cut = |error: io::Error| Error::Cut(error.to_string());
@@ -85,14 +85,14 @@ impl Link {
         Ok(())
     }
 
-    /// Receives the next line. No sign of the other end for too long is an error, and so is a line that does not end.
+    /// Receives the next line. Fails if the other end is silent for too long, or if the line does not end.
     pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T, Error> {
         let end = Deadline::after(self.patience.silence);
         loop {
             if let Some(at) = self.read.iter().position(|byte| *byte == b'\n') {
                 let rest = Zeroizing::new(self.read.split_off(at + 1));
                 let line = std::mem::replace(&mut self.read, rest);
-                // What is wrong with it is not repeated: a secret may be in it.
+                // The parser's error is dropped, because it could quote a secret.
                 return serde_json::from_slice(&line)
                     .map_err(|_| Error::Cut("a line could not be understood".to_owned()));
             }

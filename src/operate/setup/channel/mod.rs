@@ -1,8 +1,8 @@
-//! How two nodes talk while one of them sets both up: over TLS with one-time keys that a join file brings to the other node, a line
-//! of JSON for each request and each answer.
+//! The connection between two nodes while one of them sets both up. It uses TLS with one-time keys, which a join file
+//! brings to the other node. Each request and each answer is a line of JSON.
 //!
-//! The node on which `tandem setup join` was typed serves, and the first one asks. Every wait is bounded, and nothing is allocated by
-//! a length that the other end names.
+//! The node on which `tandem setup join` was typed is the server, the first node the client. Every wait has a limit,
+//! and no allocation depends on a length that the other end sends.
 
 mod by_hand;
 mod call;
@@ -21,8 +21,9 @@ pub use self::serve::{Serving, serve};
 use super::description::Description;
 use super::node::ports::Port;
 
-/// Returns the port at which the other node waits: one that etcd will have, and that is open between the two. OpenShift's
-/// etcd has it already, and its own services may use the ports around this other one.
+/// Returns the port on which the other node waits: one that etcd will use, so that it is open between the two. On
+/// OpenShift, where etcd already holds that port, it is another one. OpenShift's own services may use the ports around
+/// that.
 pub fn port(description: &Description) -> u16 {
     const OF_OPENSHIFT: u16 = 9990;
     if description.is_of_openshift() { OF_OPENSHIFT } else { Port::EtcdPeers.number() }
@@ -40,7 +41,7 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// For the other node's command that is typed through ssh: after a power loss of its machine it is missed only after the
+    /// The time for a command that was started through ssh. If its machine lost power, this end notices only after the
     /// silence.
     pub const LEFTOVER: Duration = Duration::from_secs(45);
 }
@@ -52,7 +53,7 @@ impl Default for Patience {
     }
 }
 
-/// Cause for which the ends do not talk, or no more.
+/// Reason why the two ends do not talk, or no longer do.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The other end is not the expected one.

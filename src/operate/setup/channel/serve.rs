@@ -1,4 +1,4 @@
-//! The other node's end: it serves only the client that has the first node's half of the keys.
+//! The other node's end of the channel: it serves only the client that has the first node's half of the keys.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::ErrorKind;
@@ -16,11 +16,11 @@ use super::{Error, Patience, tls};
 use crate::operate::setup::machine::{Answer, Here, Request};
 use crate::os::clock::Deadline;
 
-/// Between two checks for new connections.
+/// Interval between two checks for new connections.
 const LOOK: Duration = Duration::from_millis(100);
-/// So many connections shake hands at once; the oldest is closed for one more.
+/// Most connections in their handshake at once. One more closes the oldest.
 const AT_ONCE: usize = 16;
-/// So many strangers are reported, and each address once for the same failure.
+/// Most strangers that are reported. An address is reported once for the same failure.
 const STRANGERS: usize = 32;
 
 /// Progress of the join server.
@@ -28,14 +28,14 @@ const STRANGERS: usize = 32;
 pub enum Serving {
     /// A client without the keys has connected.
     Stranger(String),
-    /// The first node is there.
+    /// The first node has connected.
     Connected,
     /// The progress of the first node.
     Progress(String),
 }
 
-/// Waits until `end` for the first node, and does what it asks. Returns whether it ended well there, and its last words.
-/// Until the first node has come, `still` returns whether it is worth while.
+/// Waits until `end` for the first node, and performs its requests. Returns whether the setup ended well, and its last
+/// text. Until the first node has connected, `still` returns an error if waiting is pointless.
 pub fn serve(
     at: SocketAddr,
     join: &Join,
@@ -80,7 +80,7 @@ fn accept(
     let listener = listen(at, Deadline::after(patience.leftover))?;
     let cut = |error: std::io::Error| Error::Cut(error.to_string());
     listener.set_nonblocking(true).map_err(cut)?;
-    // Each shakes hands in a thread of its own: one that is silent would keep the first node waiting.
+    // Each handshake has a thread of its own, because a silent client would keep the first node waiting.
     let (opens, opened) = channel::<(SocketAddr, Result<Link, Error>)>();
     let mut newest = VecDeque::new();
     let mut strangers = HashSet::new();
@@ -107,7 +107,7 @@ fn accept(
         newest.push_back(socket.try_clone().map_err(cut)?);
         let (config, opens) = (config.clone(), opens.clone());
         thread::spawn(move || {
-            // The one that waited has the first node by now.
+            // The receiver is gone if another connection was the first node's.
             let _ = opens.send((from, shaken(config, socket, patience)));
         });
     }
@@ -142,7 +142,7 @@ fn listen(at: SocketAddr, leftover: Deadline) -> Result<TcpListener, Error> {
     }
 }
 
-/// Does it in a thread of its own, and gives signs meanwhile.
+/// Performs a request in a thread of its own, and sends signs of life meanwhile.
 fn work(link: &mut Link, here: &Here, request: Request, patience: Patience) -> Result<Answer, Error> {
     thread::scope(|scope| {
         let (done, answered) = sync_channel(1);
@@ -152,7 +152,7 @@ fn work(link: &mut Link, here: &Here, request: Request, patience: Patience) -> R
             match answered.recv_timeout(patience.beat) {
                 Ok(answer) => return broken.map_or(Ok(answer), Err),
                 Err(RecvTimeoutError::Timeout) => {
-                    // The begun work is ended, whether the other end still waits for it or not.
+                    // The work that has begun is completed, even if the other end no longer waits for it.
                     if broken.is_none() {
                         broken = link.send(&Answer::Working).err();
                     }

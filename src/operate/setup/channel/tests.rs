@@ -16,13 +16,13 @@ use crate::os::clock::Deadline;
 
 const NOW: u64 = 1_800_000_000;
 
-/// Short, so that a test that waits for silence is short.
+/// Returns short limits, so that a test that waits for silence is short.
 fn brief() -> Patience {
     let millis = Duration::from_millis;
     Patience { silence: millis(3_000), beat: millis(200), handshake: millis(1_000), leftover: Duration::ZERO }
 }
 
-/// Both ends on one machine, where no other test listens.
+/// Returns a description with both ends on one machine, at a port that no other test uses.
 fn described(last: u8) -> (Description, SocketAddr) {
     let mut described = file::read(file::EXAMPLE).unwrap();
     let address: IpAddr = [127, 44, 18, last].into();
@@ -65,12 +65,12 @@ fn one_node_asks_and_the_other_one_does() {
     let path = dir.path().join("password");
     let mut with_password = described.clone();
     with_password.nodes[0].bmc.password_file.clone_from(&path);
-    // Longer than the silence that is waited for, so that signs of life are needed.
+    // Longer than the silence limit, so that signs of life are needed.
     let programs = fake_program(dir.path(), "podman", "sleep 5; echo no such registry >&2; exit 125");
     let here = Here::new(programs, with_password.clone(), 1, false);
     let (join, credentials) = make(&with_password, 0, false, NOW).unwrap();
     let join = parse(join.text().unwrap().as_bytes()).unwrap();
-    // More than TLS takes at once.
+    // More than TLS takes in one write.
     let content = Zeroizing::new(b"hunter2\n".repeat(20_000));
     let (ended, told, ()) = served(&here, &join, at, || {
         let call = connect("node2", at, &credentials, brief(), soon(), no_stop).unwrap();
@@ -102,7 +102,7 @@ fn who_has_other_keys_is_told_from_the_first_node() {
     let here = Here::new(Programs::default(), described.clone(), 1, false);
     let (join, right) = make(&described, 0, false, NOW).unwrap();
     let (_, wrong) = make(&described, 0, false, NOW).unwrap();
-    // This client knows what the server shows, and cannot show what it wants to see.
+    // This client knows the server's certificate, but lacks the key that the server requires.
     let half = Credentials { own: wrong.own.clone(), other: right.other.clone() };
     let (ended, told, ()) = served(&here, &join, at, || {
         let till = || Deadline::after(Duration::from_secs(3));
@@ -196,7 +196,7 @@ fn what_was_cut_off_before_is_waited_out_where_that_is_asked_for() {
         while std::net::TcpStream::connect(at).is_err() && !until.has_passed() {
             until.sleep(Duration::from_millis(50));
         }
-        // Each end refuses the other where it does not wait.
+        // Without a time for leftovers each end refuses the other at once.
         let taken = serve(at, &new, &here, brief(), soon(), no_stop, |_| {});
         assert!(taken.unwrap_err().to_string().starts_with("something else has the port"));
         assert!(matches!(connect("node2", at, &credentials, brief(), soon(), no_stop), Err(Error::Stranger(_))));
@@ -246,6 +246,6 @@ fn a_join_file_that_is_old_cut_changed_or_of_another_node_is_refused() {
 fn the_join_file_holds_no_password_and_no_key_of_etcd() {
     let (described, _) = described(7);
     let (join, _) = make(&described, 0, false, NOW).unwrap();
-    // The one key in it is the one-time key of the channel.
+    // The only key in it is the one-time key of the channel.
     assert_eq!(join.text().unwrap().matches("PRIVATE KEY").count(), 2, "its beginning and its end");
 }

@@ -1,4 +1,4 @@
-//! TLS in which each end knows the other's very certificate, and no other one.
+//! TLS in which each end accepts exactly one certificate, the other end's.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use super::Error as Channel;
 
-/// The name in the certificates, which has no meaning: the certificates themselves are compared.
+/// The name in the certificates. It has no meaning, because the certificates themselves are compared.
 pub(super) const NAME: &str = "tandem-setup";
 
 /// A certificate and its key.
@@ -55,7 +55,7 @@ fn certificate(pem: &str) -> Result<CertificateDer<'static>, Channel> {
     CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|_| unreadable())
 }
 
-/// Knows one certificate.
+/// A verifier that accepts one certificate.
 #[derive(Debug)]
 struct Pinned {
     certificate: CertificateDer<'static>,
@@ -95,7 +95,7 @@ pub(super) fn server(own: &Identity, other: &str) -> Result<Arc<ServerConfig>, C
         .with_client_cert_verifier(pinned)
         .with_single_cert(vec![certificate], key)
         .map_err(|_| unreadable())?;
-    // One connection is all there is.
+    // A ticket would serve a second connection, and there is only one.
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))
 }

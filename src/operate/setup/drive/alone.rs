@@ -1,4 +1,4 @@
-//! What the other node's command would do there, as far as that node can tell it alone: nobody is asked, and nothing is changed.
+//! Previews the other node's command on that node, without asking the first node and without changes.
 
 use super::{Begun, Refusal, Shown, Standing, begin};
 use crate::adapters::command::Programs;
@@ -10,16 +10,16 @@ use crate::operate::setup::node::{Facts, judge};
 use crate::operate::setup::step::State;
 use crate::os::clock;
 
-/// What was found.
+/// The preview of this node.
 #[derive(Debug)]
 pub struct Alone {
     pub warnings: Vec<String>,
-    /// A sentence each; then there are no steps.
+    /// A sentence for each fault. With faults there are no steps.
     pub faults: Vec<String>,
     pub steps: Vec<Shown>,
 }
 
-/// Looks at this machine, the node at `at`.
+/// Previews this machine, the node at `at`.
 pub fn alone(programs: &Programs, description: &Description, at: usize, here: &Here) -> Result<Alone, Refusal> {
     let Begun { facts, is_formed } = begin(programs, description, here)?;
     let judge::Judgement { faults, warnings } = judge::one(description, at, &facts, is_formed);
@@ -33,7 +33,7 @@ pub fn alone(programs: &Programs, description: &Description, at: usize, here: &H
     Ok(Alone { warnings, faults, steps: seen_alone(description, at, &facts, &found, is_formed) })
 }
 
-/// The steps that need nothing of the first node's, and one for all that comes from there: what that is, only its keys let in.
+/// Returns the steps that do not depend on the first node, and one step for everything that the first node sends.
 fn seen_alone(description: &Description, at: usize, facts: &Facts, found: &Found, is_formed: bool) -> Vec<Shown> {
     let node = &description.nodes[at];
     let (certificates, brought) = match &description.certificates {
@@ -58,7 +58,7 @@ fn seen_alone(description: &Description, at: usize, facts: &Facts, found: &Found
     let all = local::steps(&wanted, facts, found);
     let mut shown: Vec<Shown> =
         all.iter().filter(|step| looked_at.iter().any(|id| step.id.starts_with(id))).map(Shown::of).collect();
-    // A node that is in the cluster has them.
+    // A node that is in the cluster has received these already.
     if !is_formed {
         let first = &description.nodes[1 - at].name;
         shown.push(Shown {

@@ -1,4 +1,4 @@
-//! The steps of the cluster, from this node, by pcs; then the alert agent.
+//! Performs the steps of the cluster from this node with pcs, then adds the alert agent.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,13 +14,14 @@ use crate::operate::setup::step::{SetupStep, State};
 use crate::operate::setup::{TOKEN, cluster as steps, openshift};
 use crate::os::clock::Deadline;
 
-/// All of the cluster's steps together.
+/// Longest time for all steps of the cluster together.
 pub const CLUSTER_PATIENCE: Duration = Duration::from_secs(1_800);
-/// One look at the cluster.
+/// Longest time for one observation of the cluster.
 const LOOK: Duration = Duration::from_secs(240);
-/// How many of its own looks a machine is given until a step shows: each is a pcs and two questions to Pacemaker.
+/// How many observations the machine could make until a step's effect must show. Each runs pcs once and queries
+/// Pacemaker twice.
 const LOOKS: u32 = 60;
-/// What the setup finds out about a BMC, and puts into its device.
+/// Options that setup finds out about a BMC and adds to its device.
 const FOUND_OUT: [&str; 2] = ["system_uuid", "ssl_fingerprint"];
 const ALERT: &str = "tandem";
 
@@ -35,7 +36,7 @@ impl<T: Talk> Drive<'_, T> {
         }
     }
 
-    /// Each step is done and looked at again: it may take its time until it shows.
+    /// Performs each step and observes again until its effect shows.
     pub(super) fn clusters(&mut self) -> Result<(), Refusal> {
         let end = Deadline::after(CLUSTER_PATIENCE);
         let (mut passed, mut made): (Vec<SetupStep>, Vec<String>) = (Vec::new(), Vec::new());
@@ -92,8 +93,8 @@ impl<T: Talk> Drive<'_, T> {
         found.configuration.known().cloned()
     }
 
-    /// What an earlier run has found out about the BMCs is in their devices: it is as good as in the file. Answers which nodes have
-    /// a device.
+    /// Adds to the description what an earlier run found out about the BMCs, from their devices in the CIB. Returns
+    /// which nodes have a device.
     pub(super) fn complete_from_the_cib(&mut self) -> [bool; 2] {
         let mut known = [false; 2];
         let Some(configuration) = self.configuration() else { return known };
@@ -111,7 +112,7 @@ impl<T: Talk> Drive<'_, T> {
         known
     }
 
-    /// The alert agent, as far as the package has it; OpenShift's operator has its own.
+    /// Adds the alert agent if the package installed one. OpenShift's operator has its own.
     pub(super) fn alerts(&mut self) -> Result<(), Refusal> {
         let Some(path) = alert_agent().filter(|_| self.asked.is_none()) else { return Ok(()) };
         let typed = |words: &str| Action::Command(words.split(' ').map(str::to_owned).collect());
@@ -119,7 +120,7 @@ impl<T: Talk> Drive<'_, T> {
         let mut missing = Vec::new();
         match &there {
             Ok(Some(recipients)) if !recipients.is_empty() => {}
-            // Killed between the two.
+            // An earlier run was killed between the two commands.
             Ok(Some(_)) => missing.push(typed(&format!("pcs alert recipient add {ALERT} value=journal"))),
             Err(error) if !self.wish.is_dry => {
                 return Err(Refusal::from(format!(
@@ -140,7 +141,7 @@ impl<T: Talk> Drive<'_, T> {
         })
     }
 
-    /// The two pcsds know each other now, by tokens of their own.
+    /// Deletes the token file, because the two pcsds have tokens of their own now.
     pub(super) fn forget_token(&mut self) -> Result<(), Refusal> {
         if !Path::new(TOKEN).exists() {
             return Ok(());
@@ -154,7 +155,7 @@ impl<T: Talk> Drive<'_, T> {
         })
     }
 
-    /// A step that is done where it is to do, and shown.
+    /// Performs a step if it is to do, and reports it.
     fn last(&mut self, step: &SetupStep) -> Result<(), Refusal> {
         let is_made = step.state != State::Done && !self.wish.is_dry;
         if is_made {
@@ -173,13 +174,14 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
-/// An emulated machine is many times slower in all that it does, and comes to the same end.
+/// Returns how long a step's effect may take to show. An emulated machine needs many times longer, and then succeeds
+/// too.
 fn settles_within(slowest_look: Duration) -> Duration {
     SETTLES.max(slowest_look * LOOKS)
 }
 
-/// Whether a step that failed is another one by now: what a call before this one had done shows late where this node was off then, as
-/// the peer hands its CIB on once this one's Pacemaker has joined.
+/// Returns whether a step that failed has changed or vanished meanwhile. The effect of an earlier run can appear late
+/// on a node that was off, because its peer sends the CIB after this node's Pacemaker has joined.
 fn is_overtaken(step: &SetupStep, again: &[SetupStep]) -> bool {
     !again.iter().any(|one| one.id == step.id && one.state == step.state)
 }

@@ -1,4 +1,4 @@
-//! What is done on each node before there is a cluster: this node first, then the other one.
+//! Performs the steps on each node before there is a cluster: on this node first, then on the other one.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::operate::setup::step::{SetupStep, State};
 use crate::os::clock::{self, Deadline};
 use crate::os::wiped;
 
-/// No key and no certificate is longer.
+/// Longest key or certificate file, in bytes.
 const FILE: u64 = 1024 * 1024;
 const TOKEN_BYTES: usize = 32;
 const PCSD_STARTS: Duration = Duration::from_secs(180);
 
 impl<T: Talk> Drive<'_, T> {
-    /// Both nodes, or this one alone where the other one was not asked.
+    /// Performs the steps on both nodes, or only on this one if the other was not asked.
     pub(super) fn locals(&mut self, machines: &Machines, other: Option<&dyn Machine>) -> Result<(), Refusal> {
         let token = token()?;
         let question = local::question(&self.description, Some(&token));
@@ -54,7 +54,7 @@ impl<T: Talk> Drive<'_, T> {
             match (machine, &machines.facts[at]) {
                 (Some(machine), Some(facts)) => {
                     let passed = self.node(&node, machine, facts, &question, authority.as_ref())?;
-                    // A cluster is not made of what does not fit.
+                    // A cluster must not be made while something differs.
                     if let Some(step) = passed.first() {
                         return Err(Refusal::from(differs(step)));
                     }
@@ -65,7 +65,7 @@ impl<T: Talk> Drive<'_, T> {
         if self.wish.is_dry || other.is_none() { Ok(()) } else { self.await_pcsd() }
     }
 
-    /// A pcsd that has just begun needs a moment, and pcs does not wait for it.
+    /// Waits until pcsd answers on both nodes, because pcs does not wait for a pcsd that is starting.
     pub(super) fn await_pcsd(&self) -> Result<(), Refusal> {
         self.talk.progress("waits for pcsd on both nodes");
         let end = Deadline::after(PCSD_STARTS);
@@ -83,7 +83,7 @@ impl<T: Talk> Drive<'_, T> {
         Ok(())
     }
 
-    /// This node, which is in the cluster.
+    /// Performs the steps on this node, which is in the cluster.
     pub(super) fn locals_of_a_member(&mut self, facts: &Facts) -> Result<(), Refusal> {
         let question = local::question(&self.description, None);
         let authority = match (&self.description.certificates, kept()) {
@@ -117,7 +117,8 @@ impl<T: Talk> Drive<'_, T> {
         Some(Secret(Zeroizing::new(std::str::from_utf8(&bytes).ok()?.to_owned())))
     }
 
-    /// The steps of one node, each done and looked at again; answers those that differ and were passed over.
+    /// Performs the steps of one node, and observes it again after each. Returns those that differ and were passed
+    /// over.
     pub(super) fn node(
         &mut self,
         node: &Local,
@@ -159,7 +160,7 @@ impl<T: Talk> Drive<'_, T> {
         }
     }
 
-    /// Types the actions of a step; the failure names the step.
+    /// Runs the actions of a step. The error names the step.
     pub(super) fn carry_out(&self, machine: &dyn Machine, step: &SetupStep) -> Result<(), Refusal> {
         self.talk.progress(&step.title);
         let actions: &[Action] = match &step.state {
@@ -203,7 +204,7 @@ impl<T: Talk> Drive<'_, T> {
         }
     }
 
-    /// What a node that was not asked may lack.
+    /// Reports the steps that the other node, which was not asked, may lack.
     fn not_asked(&mut self, at: usize) {
         let name = &self.description.nodes[at].name;
         self.shown.push(Shown {
@@ -221,7 +222,8 @@ impl<T: Talk> Drive<'_, T> {
         });
     }
 
-    /// The authority that this node has, or a new one; none where the certificates are the operator's.
+    /// Returns the authority of this node, or a new one. Returns `None` if the certificates are not of our own
+    /// authority.
     pub(super) fn authority(&self, other: Option<(&str, &Found)>) -> Result<Option<Authority>, Refusal> {
         if self.description.certificates != Certificates::Own {
             return Ok(None);
@@ -236,7 +238,7 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
-/// Something on a node could not be looked at.
+/// Returns the refusal for a node on which something could not be read.
 pub(super) fn unseen(node: &str, why: &str) -> Refusal {
     Refusal::from(format!("{node}: {why}: put that right, and type this again"))
 }
@@ -248,13 +250,13 @@ pub(super) fn kept() -> Kept {
     };
     match (read(pki::CA_CERT), read(pki::CA_KEY)) {
         (Some(certificate), Some(key)) => Kept::Whole { certificate: certificate.to_string(), key },
-        // The key is written first: a run that was killed in between has nothing yet that anybody trusts.
+        // The key is written first, so an interrupted run has issued nothing yet that is trusted.
         (None, _) => Kept::Nothing,
         (Some(_), None) => Kept::Half,
     }
 }
 
-/// The token of a run that was killed, or a new one.
+/// Returns the token of an interrupted run, or a new one.
 pub(super) fn token() -> Result<Secret, Refusal> {
     if let Ok(bytes) = wiped::read_at_most(&PathBuf::from(TOKEN), FILE)
         && let Ok(text) = std::str::from_utf8(&bytes)
@@ -281,7 +283,7 @@ pub(super) fn differs(step: &SetupStep) -> String {
     format!("{what}: 'tandem setup --change' changes it, or move it away there")
 }
 
-/// What one node is to have, but for its certificates.
+/// The wanted state of one node, without its certificates.
 pub(super) struct Local {
     pub(super) at: usize,
     pub(super) passwords: [Secret; 2],

@@ -1,4 +1,4 @@
-//! The look at both machines and both BMCs, before anything is changed.
+//! Examines both machines and both BMCs before anything is changed.
 
 use std::path::Path;
 
@@ -17,18 +17,18 @@ use crate::operate::setup::node::{Corosync, Facts};
 use crate::os::clock;
 use crate::os::wiped;
 
-/// No password is longer.
+/// Longest password file, in bytes.
 const PASSWORD: u64 = 64 * 1024;
 
-/// What was found, in the order of the description.
+/// The facts of the machines, in the order of the description.
 pub(super) struct Machines {
-    /// The other one's are not known where it was not asked.
+    /// `None` for the other machine if it was not asked.
     pub(super) facts: [Option<Facts>; 2],
     pub(super) passwords: [Secret; 2],
 }
 
 impl<T: Talk> Drive<'_, T> {
-    /// Looks at both, and answers only where neither has a fault.
+    /// Examines both machines. Fails if either has a fault.
     pub(super) fn machines(&mut self, own: &Facts, other: Option<&dyn Machine>) -> Result<Machines, Refusal> {
         let (mut judged, facts) = match other {
             Some(other) => {
@@ -49,8 +49,8 @@ impl<T: Talk> Drive<'_, T> {
         Ok(Machines { facts, passwords })
     }
 
-    /// The BMCs of nodes that have no device yet, from this node: what an earlier run found out about them is forgotten. Where the other
-    /// node's collector has said nothing, nothing is compared, and nothing is pinned.
+    /// Examines from this node the BMCs of nodes that have no device yet, because only a device keeps the findings of
+    /// an earlier run. Without a report from the other node's collector, its BMC is neither compared nor pinned.
     pub(super) fn bmcs_of_a_member(&mut self, own: &Facts, known: [bool; 2]) -> Result<(), Refusal> {
         if known == [true; 2] {
             return Ok(());
@@ -85,7 +85,7 @@ impl<T: Talk> Drive<'_, T> {
         Ok((judge::both(&self.description, seen), theirs))
     }
 
-    /// The other machine, and how far its clock is ahead of this one's, in milliseconds.
+    /// Returns the facts of the other machine, and by how many milliseconds its clock is ahead of this one's.
     pub(super) fn look_there(&self, other: &dyn Machine) -> Result<(Facts, i64), Refusal> {
         self.talk.progress(&format!("looks at {}", other.name()));
         let theirs = other.look()?;
@@ -93,8 +93,8 @@ impl<T: Talk> Drive<'_, T> {
         Ok((theirs, i64::try_from(ahead).unwrap_or(i64::MAX)))
     }
 
-    /// The ports of `listens` that `asks` does not reach. One that something else has is told by itself, and a half of ours has
-    /// Corosync's.
+    /// Returns the ports of `listens` that `asks` does not reach. Skips ports that another program holds, which are a
+    /// fault of their own, and Corosync's port in a half-made cluster.
     pub(super) fn closed(&self, listens: &dyn Machine, asks: &dyn Machine, facts: &Facts) -> Result<Vec<Port>, String> {
         let is_ours = facts.corosync == Corosync::Cluster(self.description.cluster.clone());
         let is_asked = |port: &Port| !(facts.taken.contains(&port.word()) || (*port == Port::Corosync && is_ours));
@@ -105,7 +105,7 @@ impl<T: Talk> Drive<'_, T> {
         closed
     }
 
-    /// The password of each BMC, from this node's files, or as OpenShift has it.
+    /// Returns the password of each BMC, from this node's files or from OpenShift.
     pub(super) fn passwords(&self, judged: &mut Judgement) -> Result<[Secret; 2], ()> {
         if let Some(asked) = &self.asked {
             return Ok(asked.passwords.clone());
@@ -113,8 +113,8 @@ impl<T: Talk> Drive<'_, T> {
         from_files(&self.description, &mut judged.faults)
     }
 
-    /// Each BMC from each node that is asked. A certificate that nobody signed is shown, and pinned where it was confirmed; what
-    /// proves that a BMC is its node's goes into the description.
+    /// Examines each BMC from each node that is asked. An untrusted certificate is shown and, if the operator confirms
+    /// it, pinned. The UUID that proves a BMC to be its node's own is added to the description.
     fn bmcs(
         &mut self,
         judged: &mut Judgement,
@@ -175,8 +175,8 @@ impl<T: Talk> Drive<'_, T> {
     }
 }
 
-/// Returns what is wrong here whatever the other node is like, so that it is mended before that one is waited for. `asked` is
-/// true where OpenShift has the passwords.
+/// Returns the faults of this node that do not depend on the other one, so that the operator mends them before waiting
+/// for it. `asked` is true if OpenShift has the passwords.
 pub fn faults_here(description: &Description, at: usize, facts: &Facts, asked: bool) -> Vec<String> {
     let mut faults = judge::alone(description, at, facts);
     if !asked {
@@ -185,7 +185,7 @@ pub fn faults_here(description: &Description, at: usize, facts: &Facts, asked: b
     faults
 }
 
-/// The password of each BMC, from this node's files.
+/// Reads the password of each BMC from this node's files.
 fn from_files(description: &Description, faults: &mut Vec<String>) -> Result<[Secret; 2], ()> {
     let mut read = |at: usize| {
         let node = &description.nodes[at];
@@ -204,7 +204,7 @@ fn from_files(description: &Description, faults: &mut Vec<String>) -> Result<[Se
     Ok([first?, second?])
 }
 
-/// All of the file: what the other node gets is the same.
+/// Returns the whole password file, because the other node gets the same content.
 pub fn password_of(path: &Path) -> Result<Secret, String> {
     let bytes = wiped::read_at_most(path, PASSWORD).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => "the file is not there".to_owned(),
@@ -222,7 +222,7 @@ mod tests {
     use super::*;
     use crate::operate::setup::file;
 
-    /// The example as it is written is no machine's: the command refuses it at once, without a wait.
+    /// The unchanged example describes no real machine. The command refuses it at once.
     #[test]
     fn what_is_wrong_here_is_known_before_the_other_node_is_waited_for() {
         let mut description = file::read(file::EXAMPLE).unwrap();

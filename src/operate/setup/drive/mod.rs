@@ -1,7 +1,7 @@
-//! The first node's part: looks at both, judges, and does what is missing, one step after the other.
+//! Drives a setup from the first node: observes both nodes, judges them, and performs the missing steps one by one.
 //!
-//! Nothing is changed before both machines and both BMCs are known to be as they should be. What is done on a node alone comes
-//! before anything of the cluster: where the cluster is there, so is all of that, and the other node need not be asked again.
+//! Nothing is changed before both machines and both BMCs have passed all checks. The steps on a single node come before
+//! those of the cluster. So an existing cluster implies that they are done, and the other node need not be asked again.
 
 mod alone;
 mod clusters;
@@ -29,25 +29,25 @@ pub use self::machines::{faults_here, password_of};
 pub use self::relay::Relay;
 pub use self::shown::{Shown, Standing};
 
-/// What is asked for.
+/// The options of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish {
     pub is_dry: bool,
-    /// Also what differs.
+    /// True if what differs is changed too.
     pub changes: bool,
 }
 
-/// Whoever typed the command.
+/// The operator at this node.
 pub trait Talk {
-    /// What is being done now.
+    /// Shows what the setup does now.
     fn progress(&self, text: &str);
-    /// Something that is no fault.
+    /// Shows a warning.
     fn warn(&self, text: &str);
-    /// Whether the certificate with this fingerprint, of the BMC of `node`, is that BMC's own.
+    /// Asks the operator whether the certificate with this fingerprint belongs to the BMC of `node`.
     fn confirm(&self, node: &str, fingerprint: &str) -> Result<bool, String>;
 }
 
-/// Why it ended: a sentence for each fault.
+/// The reasons for the end of a run: a sentence for each fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub Vec<String>);
 
@@ -57,30 +57,30 @@ impl From<String> for Refusal {
     }
 }
 
-/// What was found on this node before anything else.
+/// The first observation of this node.
 #[derive(Debug)]
 pub struct Begun {
     pub facts: Facts,
-    /// The cluster is there, with this node in it.
+    /// True if the cluster exists and contains this node.
     pub is_formed: bool,
 }
 
-/// Everything that the steps need.
+/// The state of a run.
 #[derive(Debug)]
 pub struct Drive<'a, T> {
     pub programs: &'a Programs,
     pub description: Description,
-    /// Which of the two nodes this is.
+    /// The index of this node in the description.
     pub at: usize,
     pub here: &'a Here,
     pub wish: Wish,
     pub talk: &'a T,
-    /// What OpenShift's API has told, where the cluster is made in its operator's words.
+    /// The answer of OpenShift's API, if the cluster takes the form that OpenShift's operator gives it.
     asked: Option<Asked>,
     shown: Vec<Shown>,
 }
 
-/// Looks at this node alone.
+/// Observes only this node.
 pub fn begin(programs: &Programs, description: &Description, here: &Here) -> Result<Begun, Refusal> {
     let facts = here.look()?;
     let is_ours = facts.corosync == Corosync::Cluster(description.cluster.clone());
@@ -105,13 +105,14 @@ impl<'a, T: Talk> Drive<'a, T> {
         Self { programs, description, at, here, wish, talk, asked: None, shown: Vec::new() }
     }
 
-    /// The same, in the words of OpenShift's operator where its API was asked.
+    /// Makes the steps take the form of OpenShift's operator if its API was asked.
     #[must_use]
     pub fn of_openshift(self, asked: Option<Asked>) -> Self {
         Self { asked, ..self }
     }
 
-    /// All steps up to the one that waits for two voters. `other` is the other node, where it is asked at all.
+    /// Performs all steps up to the one that waits for two voters. `other` is the other node, or `None` if it is not
+    /// asked.
     pub fn run(mut self, begun: &Begun, other: Option<&dyn Machine>) -> Result<Vec<Shown>, (Refusal, Vec<Shown>)> {
         match self.all(begun, other) {
             Ok(()) => Ok(self.shown),
@@ -142,9 +143,9 @@ impl<'a, T: Talk> Drive<'a, T> {
         &self.description.nodes[self.at].name
     }
 
-    /// Does the first of `steps` that is not done, where that may be; `None` where all are done, or passed over.
+    /// Returns the first of `steps` that must be performed now, or `None` if all are done or passed over.
     ///
-    /// What was done is shown once, when it was.
+    /// Adds steps that differ, and must not be changed, to `passed`.
     fn next<'s>(
         &mut self,
         steps: &'s [SetupStep],
@@ -154,13 +155,13 @@ impl<'a, T: Talk> Drive<'a, T> {
     }
 }
 
-/// How long a step may take to show once its commands have ended; longer on a slow machine.
+/// Least time until the effect of a step's commands must show. A slow machine gets longer.
 const SETTLES: Duration = Duration::from_secs(120);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 const ALERT_AGENT: &str = "/usr/libexec/tandem/alert";
 
-/// The alert agent that the package has.
+/// Returns the path of the package's alert agent, if it is installed.
 fn alert_agent() -> Option<&'static str> {
     Path::new(ALERT_AGENT).exists().then_some(ALERT_AGENT)
 }

@@ -1,5 +1,5 @@
-//! A machine that is to be a node of a cluster that is there: it gets what a node has before Pacemaker begins, and this node
-//! gets the token by which the two pcsds get to know each other.
+//! Prepares a machine that should join an existing cluster: all that a node has before Pacemaker starts. This node gets
+//! the token by which the two pcsds authorise each other.
 
 use super::locals::{Local, differs, kept, token};
 use super::{Drive, Refusal, Shown, Talk};
@@ -12,18 +12,19 @@ use crate::operate::setup::machine::Machine;
 use crate::operate::setup::node::judge::{self, Judgement};
 use crate::operate::setup::node::{Corosync, Facts};
 
-/// A machine that has all that a node has before it is added.
+/// A machine that is ready for 'pcs cluster node add'.
 #[derive(Debug)]
 pub struct Prepared {
     pub shown: Vec<Shown>,
-    /// What its firmware calls it.
+    /// The UUID that its firmware reports.
     pub dmi_uuid: Option<String>,
 }
 
 impl<T: Talk> Drive<'_, T> {
-    /// Looks at the machine, and where nothing is wrong with it does all that it takes before 'pcs cluster node add'.
+    /// Checks the machine, and if it has no fault performs all steps that precede 'pcs cluster node add'.
     ///
-    /// `device` has the options by which this node is fenced, with the password: the other one is to do that from now on.
+    /// `device` contains the options of the device that fences this node, with the password, because the other node
+    /// will run that device.
     pub fn newcomer(mut self, own: &Facts, other: &dyn Machine, device: Option<&Secret>) -> Result<Prepared, Refusal> {
         let theirs = self.look_at(own, other, device)?;
         let mut judged = Judgement::default();
@@ -138,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Else the next fencing of the node that stays would fail, and nobody would know before.
+    /// Without this check the next fencing of the staying node would fail, and no check before it would show that.
     #[test]
     fn a_machine_that_cannot_fence_the_node_that_stays_gets_nothing() {
         let mut description = file::read(file::EXAMPLE).unwrap();
@@ -155,7 +156,7 @@ mod tests {
         let Err(Refusal(faults)) = drive().newcomer(&Facts::default(), &other, Some(&lines)) else { panic!("taken") };
         assert!(faults.iter().any(is_about_the_bmc), "{faults:?}");
         assert!(!other.asked.borrow().iter().any(|word| word == "more"), "{:?}", other.asked);
-        // Where the node that stays has no device of its own, there is nothing to ask.
+        // Without a device that fences the staying node, there is no BMC to check.
         let Err(Refusal(faults)) = drive().newcomer(&Facts::default(), &other, None) else { panic!("taken") };
         assert!(!faults.iter().any(is_about_the_bmc), "{faults:?}");
     }

@@ -1,4 +1,4 @@
-//! A setup's words, on their way to both nodes.
+//! Sends the messages of a setup to the operators at both nodes.
 
 use std::cell::RefCell;
 
@@ -6,7 +6,7 @@ use crate::operate::failure::Failure;
 use crate::operate::setup::channel::Call;
 use crate::operate::talk::{self, Progress};
 
-/// The operator here, and the one at the other end of a call.
+/// The operator at this node, and the one at the other end of a call.
 #[derive(Debug)]
 pub struct Relay<'a> {
     pub progress: &'a dyn Progress,

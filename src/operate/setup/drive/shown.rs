@@ -1,15 +1,15 @@
-//! Steps as they are shown, and which of them is next. Pure.
+//! The steps as they are printed, and the choice of the next one. Pure.
 
 use serde::Serialize;
 
 use crate::operate::setup::step::{Difference, SetupStep, State};
 
-/// How a step stands.
+/// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Standing {
     #[serde(rename = "done")]
     Done,
-    /// It was done now.
+    /// Done by this run.
     #[serde(rename = "made")]
     Made,
     #[serde(rename = "to do")]
@@ -32,22 +32,22 @@ impl Standing {
     }
 }
 
-/// A step for whoever reads.
+/// A step for the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shown {
     pub id: String,
     pub title: String,
     pub on: String,
     pub state: Standing,
-    /// What was typed, or would be; of a file its path, its mode and what it is.
+    /// The commands that were run or would be; for a file its path, mode and description.
     pub commands: Vec<String>,
     pub differences: Vec<Difference>,
-    /// Why it cannot be done.
+    /// The reason of a refusal.
     pub why: Option<String>,
 }
 
 impl Shown {
-    /// As it stands.
+    /// Returns the report of a step in its present state.
     pub fn of(step: &SetupStep) -> Self {
         let (state, actions, differences, why) = match &step.state {
             State::Done => (Standing::Done, &[][..], Vec::new(), None),
@@ -62,14 +62,14 @@ impl Shown {
         Self { id, title, on, state, commands, differences, why }
     }
 
-    /// As it was done.
+    /// Returns the report of a step that this run has done.
     pub fn made(step: &SetupStep) -> Self {
         Self { state: Standing::Made, ..Self::of(step) }
     }
 }
 
-/// The first step that is to be carried out now. One that differs is passed over unless `changes` are wanted, and noted in
-/// `passed`; one that is refused ends it.
+/// Returns the first step that must be performed now. Unless `changes` are wanted, a step that differs is added to
+/// `passed` and skipped. A refused step is an error.
 pub(super) fn next<'s>(
     steps: &'s [SetupStep],
     passed: &mut Vec<SetupStep>,
