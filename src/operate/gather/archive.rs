@@ -1,4 +1,4 @@
-//! The archive: whole or not there, and for its owner alone.
+//! The archive of `tandem gather`. It appears complete or not at all, and only its owner may read it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -11,12 +11,12 @@ use tar::{Builder, Header};
 
 use crate::os::clock;
 
-/// One that is being written. It gets its name at the end.
+/// An archive that is being written under another name. It gets its own name at the end.
 pub(crate) struct Archive {
     builder: Builder<GzEncoder<File>>,
     aside: PathBuf,
     path: PathBuf,
-    /// The folder that everything in it is in.
+    /// The folder that contains all files of the archive.
     folder: String,
     is_done: bool,
 }
@@ -39,7 +39,7 @@ impl Archive {
         self.builder.append_data(&mut header, format!("{}/{name}", self.folder), content)
     }
 
-    /// Gives the archive its name; answers its size.
+    /// Gives the archive its name. Returns its size in bytes.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.builder.finish()?;
         self.builder.get_mut().try_finish()?;

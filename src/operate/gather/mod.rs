@@ -1,4 +1,4 @@
-//! What `tandem gather` packs: its sources, with secrets taken out, as an archive.
+//! The content of `tandem gather`: its sources, the removal of secrets, and the archive.
 
 pub(crate) mod archive;
 pub mod redact;

@@ -1,5 +1,5 @@
-//! Takes secrets out of texts that other programs wrote. It finds them by their names and by their form. It finds those that
-//! the CIB or a password file contains wherever they are.
+//! Removes secrets from texts that other programs wrote. It recognises secrets by their names and by their form.
+//! Secrets of the CIB and of password files are removed wherever they appear.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,20 +9,20 @@ use roxmltree::Document;
 use crate::adapters::pacemaker::primitive::is_secret;
 use crate::os::regular_file;
 
-/// The replacement of a secret.
+/// The text that replaces a secret.
 const REMOVED: &str = "(removed)";
-/// The length below which a secret is taken out only under its name, and not wherever its letters are.
+/// A shorter secret is removed only after its name, because its letters appear in other words too.
 const SHORTEST: usize = 4;
 
-/// Knows this cluster's secrets.
+/// The secrets of this cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Redactor {
-    /// The longest first: one may be a part of another.
+    /// Longest first, because one secret may contain another.
     words: Vec<String>,
 }
 
 impl Redactor {
-    /// Reads the secrets of the CIB, if that is among `texts`, and of the files that it names.
+    /// Reads the secrets of the CIB, if `texts` contain it, and of the files that the CIB names.
     pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
         let mut words = BTreeSet::new();
         for text in texts.filter(|text| text.trim_start().starts_with("<cib")) {
@@ -51,11 +51,11 @@ impl Redactor {
     }
 }
 
-/// Returns the secrets that an element of the CIB holds or names.
+/// Returns the secrets that an element of the CIB contains, and those of a file that it names.
 fn secrets_of(node: roxmltree::Node<'_, '_>) -> Option<Vec<String>> {
     let value = node.attribute("value")?;
     if node.has_tag_name("recipient") {
-        // The path of a URL may be what gives leave to write there.
+        // The path of a URL may be the permission to write there.
         let (_, rest) = value.split_once("://")?;
         let at = rest.find(['/', '?'])?;
         return Some(vec![rest[at..].to_owned()]).filter(|path| path[0].len() > SHORTEST);
@@ -67,14 +67,13 @@ fn secrets_of(node: roxmltree::Node<'_, '_>) -> Option<Vec<String>> {
     (name.contains("pass") && name.ends_with("file")).then(|| lines_of(Path::new(value)))
 }
 
-/// Reads the lines of a password file. Such a file has one line; further ones are no passwords, and are still treated as
-/// such.
+/// Reads the lines of a password file. Lines after the first two are no passwords, but are removed like them.
 fn lines_of(path: &Path) -> Vec<String> {
     let text = regular_file::text_of_at_most(path, 64 * 1024).unwrap_or_default();
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 
-/// Returns the other spellings of a word: in XML, in JSON.
+/// Returns the spellings of a word in XML and in JSON.
 fn spellings(word: &str) -> Vec<String> {
     let xml = word.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     let json = serde_json::to_string(word).unwrap_or_default();
@@ -95,13 +94,13 @@ fn without_private_keys(text: &str) -> String {
         }
         kept.push_str(&rest[..at]);
         kept.push_str(REMOVED);
-        // Without its end all that follows may be the key.
+        // If the end of the key is missing, everything that follows may belong to it.
         rest = head.split_once("-----END ").and_then(|(_, end)| end.split_once(KIND)).map_or("", |(_, after)| after);
     }
     kept + rest
 }
 
-/// Removes the user from URLs.
+/// Removes user and password from URLs.
 fn users(line: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(at) = rest.find("://") {
@@ -119,8 +118,7 @@ fn users(line: &str) -> String {
     kept + rest
 }
 
-/// Removes the `value` of XML elements with an attribute `name` that is a secret's, and the path of a URL from recipients of
-/// alerts.
+/// Removes the `value` of XML elements with the `name` of a secret.
 fn attributes(line: &str) -> String {
     let (mut kept, mut rest) = (String::with_capacity(line.len()), line);
     while let Some(begin) = rest.find('<') {
@@ -136,7 +134,7 @@ fn attributes(line: &str) -> String {
     kept + rest
 }
 
-/// Returns the value of an attribute, and where it begins.
+/// Returns the value of an attribute and its place in the tag.
 fn attribute<'a>(tag: &'a str, name: &str) -> Option<(&'a str, usize)> {
     ['"', '\''].iter().find_map(|quote| {
         let at = tag.find(&format!(" {name}={quote}"))? + name.len() + 3;
@@ -172,13 +170,13 @@ fn named(line: &str) -> String {
     kept + rest
 }
 
-/// Returns whether the word is a JSON Web Token, under whatever name.
+/// Returns whether the word is a JSON Web Token.
 fn is_token(word: &str) -> bool {
     word.len() > 40 && word.starts_with("eyJ") && word.contains('.')
 }
 
-/// Returns the value that belongs to the secret `name`, and where in `after` it begins; none where it is no secret's name,
-/// or has no value.
+/// Returns the value after the secret `name`, and its place in `after`. Returns `None` if the name is no secret's or
+/// has no value.
 fn value_of<'a>(name: &str, after: &'a str) -> Option<(usize, &'a str)> {
     if !is_secret(name) {
         return None;
@@ -194,23 +192,23 @@ fn value_of<'a>(name: &str, after: &'a str) -> Option<(usize, &'a str)> {
     let value = opened.trim_start_matches(['\\', '"', '\'']);
     let end = match quote {
         Some(quote) => end_of_quoted(value, quote),
-        // `Basic x`: the rest of the line.
+        // `Basic x`: the value is the rest of the line.
         None if name.to_ascii_lowercase().contains("authorization") => value.len(),
         None => value.find(|c: char| c.is_whitespace() || ",;)}]\"'<&".contains(c)).unwrap_or(value.len()),
     };
     let value = &value[..end];
-    // Whether there is one is no secret.
+    // A truth value only shows whether a secret exists.
     if ["true", "false", "null"].contains(&value) {
         return None;
     }
-    // Corosync's token is a time.
+    // Corosync's `token` is a time.
     let is_time = name.to_ascii_lowercase().contains("token") && value.chars().all(|c| c.is_ascii_digit());
     let at = value.as_ptr().addr() - after.as_ptr().addr();
     (!value.is_empty() && !is_time).then_some((at, value))
 }
 
-/// Returns the index of the closing quote. An escaped quote closes nothing, unless the whole text is escaped: then this
-/// removes too much and never too little.
+/// Returns the index of the closing quote. An escaped quote closes nothing. If the whole text is escaped, this removes
+/// too much rather than too little.
 fn end_of_quoted(value: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, letter) in value.char_indices() {
@@ -245,7 +243,7 @@ mod tests {
                 "<nvpair value=\"(removed)\" name=\"snmp_auth_password\"/>",
             ),
             ("<nvpair name=\"password_file\" value=\"/etc/p\"/>", "<nvpair name=\"password_file\" value=\"/etc/p\"/>"),
-            // fence_ipmilan's and fence_apc_snmp's.
+            // Options of `fence_ipmilan` and `fence_apc_snmp`.
             ("<nvpair name='hexadecimal_kg' value='S3C'/>", "<nvpair name='hexadecimal_kg' value='(removed)'/>"),
             ("<nvpair name='community' value='S3C'/>", "<nvpair name='community' value='(removed)'/>"),
             ("{\"password\": \"S3\\\"C\", \"a\": 1}", "{\"password\": \"(removed)\", \"a\": 1}"),

@@ -1,4 +1,4 @@
-//! Where the parts of a report come from: files of ours, of the cluster's, and what its tools print.
+//! The sources of a report: files of Tandem and of the cluster, and the output of the cluster's tools.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -14,19 +14,19 @@ use crate::os::{proc, regular_file};
 use crate::records::decision_log;
 use crate::records::events;
 
-/// Of each part the end.
+/// Most bytes of one part. A longer part loses its beginning.
 const LIMIT: u64 = 8 * 1024 * 1024;
-/// Of all parts together, which are in memory at once.
+/// Most bytes of all parts, which are in memory at the same time.
 pub(crate) const ALL_LIMIT: u64 = 128 * 1024 * 1024;
-/// Time limit of one tool.
+/// Longest time for one tool.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Lines of the container's log.
+/// Most lines of the container's log.
 const LOG_LINES: &str = "20000";
 
-/// One part.
+/// A part of the report.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// Its name in the archive.
+    /// The name of the part in the archive.
     pub(crate) name: String,
     from: From,
 }
@@ -34,13 +34,13 @@ pub(crate) struct Source {
 #[derive(Clone, Debug)]
 enum From {
     File(PathBuf),
-    /// A file of a directory that is not root's alone, open since it was listed.
+    /// A file of a directory that others than root may write to. It was opened when it was listed.
     Open(Arc<File>),
     Program(&'static str, Vec<String>),
     Text(String),
 }
 
-/// Content of a part.
+/// The content of a part.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) text: String,
@@ -60,7 +60,7 @@ impl Source {
         Self { name: name.to_owned(), from: From::Text(text) }
     }
 
-    /// Reads the part, only its end where it is more than `limit` bytes; or returns why it cannot be had.
+    /// Reads the part; of more than `limit` bytes only the end. The error is the reason why it could not be read.
     pub(crate) fn read(&self, programs: &Programs, limit: u64) -> Result<Found, String> {
         let limit = limit.min(LIMIT);
         if limit == 0 {
@@ -83,7 +83,7 @@ impl Source {
     }
 }
 
-/// Reads the end of a file, from the beginning of a line on.
+/// Reads the last `limit` bytes of a file, from the beginning of a line.
 fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     let begin = file.metadata()?.len().saturating_sub(limit);
     file.seek(SeekFrom::Start(begin))?;
@@ -94,7 +94,7 @@ fn end_of(mut file: &File, limit: u64) -> io::Result<String> {
     Ok(text[whole..].to_owned())
 }
 
-/// Returns all of them, the CIB first.
+/// Returns all sources. The CIB is first, because it contains secrets to look for in the others.
 pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     let mut sources = vec![
         Source::program("pacemaker/cib.xml", "cibadmin", &["--query"]),
@@ -129,14 +129,14 @@ pub(crate) fn all(programs: &Programs) -> Vec<Source> {
     sources
 }
 
-/// Returns the journal of the cluster's services of the last two days. It includes what agents log.
+/// Returns the journal of the cluster's services for the last two days, which includes what the agents log.
 fn journal() -> Source {
     const UNITS: [&str; 4] = ["--unit=corosync", "--unit=pacemaker", "--unit=pcsd", "--unit=tandem-collect"];
     let how = ["--since=-48h", "--lines=50000", "--no-pager", "--output=short-iso-precise"];
     Source::program("logs/journal", "journalctl", &[&how[..], &UNITS[..]].concat())
 }
 
-/// Returns the containers of our resources; the usual name where the cluster cannot be asked.
+/// Returns the names of our resources' containers, or the default name if the cluster does not answer.
 fn containers(programs: &Programs) -> Vec<String> {
     let configured = crate::adapters::pacemaker::resource::configured(programs).unwrap_or_default();
     let name = |parameters: &[(String, String)]| {
@@ -144,7 +144,7 @@ fn containers(programs: &Programs) -> Vec<String> {
         named.unwrap_or_else(|| "etcd".to_owned())
     };
     let names: Vec<String> = configured.iter().map(|resource| name(&resource.parameters)).collect();
-    // A name that podman or a path would take for something else is none.
+    // Skips a name that podman or a path would misread.
     let is_plain = |name: &String| {
         name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c))
@@ -152,13 +152,14 @@ fn containers(programs: &Programs) -> Vec<String> {
     if names.is_empty() { vec!["etcd".to_owned()] } else { names.into_iter().filter(is_plain).collect() }
 }
 
-/// Returns whether the name is one of JSON, or of lines of it, and can be printed.
+/// Returns whether the name is a plain one that ends like JSON or lines of it.
 fn is_json(name: &str) -> bool {
     let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
     is_plain && [".json", ".jsonl", ".jsonl.1"].iter().any(|end| name.ends_with(end))
 }
 
-/// Files that Tandem writes. They are opened at once and without following a link, because others may put links in their places.
+/// Returns the files that Tandem wrote. They are opened at once and without following links, because another user may
+/// replace them by links.
 fn ours(directory: &Path, folder: &str, is_ours: impl Fn(&str) -> bool) -> Vec<Source> {
     let Ok(opened) = open(directory, libc::O_DIRECTORY) else { return Vec::new() };
     let directory = proc::open_file(&opened);
@@ -186,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// A member of Pacemaker's group could do this in the events' directory.
+    /// A member of Pacemaker's group could do this in the folder of the events.
     #[test]
     fn what_is_put_in_a_files_place_after_the_listing_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();
