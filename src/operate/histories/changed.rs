@@ -1,4 +1,4 @@
-//! The keys that a history changed since the fork, and what the other history has of them.
+//! The keys that one history changed since the fork, and their state in the other history.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::logged::{Base, Step, is_between};
 use crate::adapters::data_dir::{Change, Keys};
 use crate::operate::failure::Failure;
 
-/// Change of a key since the fork.
+/// The change of a key since the fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -20,28 +20,28 @@ pub enum Kind {
     Deleted,
 }
 
-/// Change of the same key in the other history since then.
+/// The state of the same key in the other history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InOther {
     Unchanged,
     Changed,
-    /// It holds the same value, or neither has the key any more.
+    /// The other history has the same value, or neither has the key any more.
     Same,
 }
 
-/// A key that was changed.
+/// A key that one history changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key<'a> {
     pub key: &'a [u8],
     pub kind: Kind,
-    /// The revision of its last change; none where the log has that and the database does not.
+    /// The revision of its last change; `None` if only the log has that change.
     pub revision: Option<u64>,
     pub is_uncertain: bool,
     pub in_other: InOther,
 }
 
-/// All of them.
+/// All keys that one history changed.
 #[derive(Debug, Default)]
 pub(super) struct Changed {
     keys: BTreeMap<Bytes, One>,
@@ -49,9 +49,9 @@ pub(super) struct Changed {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct One {
-    /// 0 where the log has it.
+    /// 0 if only the log has the last change.
     revision: u64,
-    /// The hash of its value, where it has one that is known.
+    /// The hash of the key's value, if that is known.
     value: Option<u64>,
     is_deletion: bool,
     is_uncertain: bool,
@@ -59,7 +59,7 @@ struct One {
     other: OtherOne,
 }
 
-/// State of a key in the other history.
+/// The state of a key in the other history.
 #[derive(Clone, Copy, Debug, Default)]
 struct OtherOne {
     value: Option<u64>,
@@ -68,7 +68,7 @@ struct OtherOne {
 }
 
 impl Changed {
-    /// Reads what `history` changed after revision `fork`, of the keys that begin with `prefix`.
+    /// Reads the keys with `prefix` that `history` changed after revision `fork`.
     pub(super) fn of(history: &Keys, fork: u64, prefix: &[u8], hashes: &Hashes) -> Result<Self, Failure> {
         let mut all = Self::default();
         let is_whole = history.compacted() <= fork;
@@ -115,7 +115,7 @@ impl Changed {
         Ok(())
     }
 
-    /// Reads what `other` has of them.
+    /// Reads the state of these keys in `other`.
     pub(super) fn find_in(&mut self, other: &Keys, fork: u64, hashes: &Hashes) -> Result<(), Failure> {
         if self.keys.is_empty() {
             return Ok(());
@@ -144,7 +144,7 @@ impl Changed {
         Ok(())
     }
 
-    /// Does what [`Changed::find_in`] does, in the keys of a running etcd.
+    /// Reads the state of these keys in a running etcd, as [`Changed::find_in`] does in a stored history.
     pub(super) fn find_live(&mut self, mut state: State, fork: u64, hashes: &Hashes) {
         state.by_key();
         for (key, one) in &mut self.keys {
@@ -174,7 +174,7 @@ impl One {
         *self = Self { revision: 0, value: None, is_deletion: true, is_uncertain: !is_certain, ..*self };
     }
 
-    /// A key that was created before the fork, and was not deleted since, existed there.
+    /// Notes that a key existed at the fork if it was created before that and never deleted since.
     fn note_existence(&mut self, created: u64, fork: u64) {
         if self.existed.is_none() && (1..=fork).contains(&created) {
             self.existed = Some(true);
@@ -200,7 +200,8 @@ impl OtherOne {
     }
 }
 
-/// Returns whether a key existed at the fork, by its first change since then; nothing where that may be compacted.
+/// Returns whether a key existed at the fork, judged by its first change since then. Returns `None` if earlier changes
+/// may be compacted.
 fn existed(change: &Change, fork: u64, is_whole: bool) -> Option<bool> {
     match change.is_deletion {
         true => is_whole.then_some(true),

@@ -1,27 +1,27 @@
-//! The newest revision that two histories share.
+//! Finds the newest revision that two histories share.
 //!
-//! Behind the revision up to which a history was compacted it has each change. Before that it has only the last change of each key.
-//! So a change that one history has proves that the other one is another history only where that one would have it.
+//! A history has every change after the revision to which it was compacted. Before that it has only the last change of
+//! each key. A change in one history therefore proves a fork only if the other history would have that change too.
 
 use super::hashes::Mark;
 use crate::operate::failure::Failure;
 
-/// The first revision of an etcd, which is empty.
+/// The first revision of every etcd, at which it is empty.
 pub(super) const FIRST: u64 = 1;
 
-/// Changes of a history at one revision.
+/// The changes of a history at one revision.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) revision: u64,
     pub(super) marks: Vec<Mark>,
 }
 
-/// A history that is read from its beginning on.
+/// A history that is read from its beginning.
 pub(super) struct Side<'a> {
     pub(super) groups: &'a mut dyn FnMut() -> Result<Option<Group>, Failure>,
-    /// It has each change behind this revision.
+    /// The history is complete after this revision.
     pub(super) whole_after: u64,
-    /// The revision that it reaches, as far as it is known yet.
+    /// The last revision, as far as the history was read.
     pub(super) end: u64,
 }
 
@@ -37,7 +37,7 @@ impl Side<'_> {
     }
 }
 
-/// Place of the fork: at the least here, and at the most there.
+/// The revision of the fork: `least` is certainly shared, nothing above `most` is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fork {
     pub least: u64,
@@ -79,12 +79,12 @@ pub(super) fn find(mut one: Side<'_>, mut other: Side<'_>) -> Result<Fork, Failu
     Ok(Fork { least, most })
 }
 
-/// Judges a revision at which `side` has nothing: `Some(false)` where it would have something.
+/// Judges a revision at which `side` has no change. Returns `Some(false)` if it would have one, else `None`.
 fn absent(side: &Side<'_>, revision: u64, has_ended: bool) -> Option<bool> {
     (side.is_whole_at(revision) || (has_ended && revision > side.end)).then_some(false)
 }
 
-/// Judges what both have at one revision: whether it is the same, where that can be known.
+/// Compares the changes of both histories at one revision. Returns `None` if the comparison cannot be certain.
 fn agree(one: &mut [Mark], is_one_whole: bool, other: &mut [Mark], is_other_whole: bool) -> Option<bool> {
     one.sort_unstable();
     other.sort_unstable();
@@ -140,14 +140,14 @@ mod tests {
 
     #[test]
     fn a_compacted_history_leaves_bounds() {
-        // Only the last change of each key is left up to 4.
+        // Up to revision 4 only the last change of each key is left.
         let compacted: Rows<'_> = &[(3, &[(2, 1)]), (4, &[(1, 2), (3, 1)]), (6, &[(9, 9)])];
         assert_eq!(fork((A, 0), (compacted, 4)), (4, 4));
         let written_since: Rows<'_> = &[(3, &[(2, 1)]), (7, &[(1, 7), (3, 7)])];
         assert_eq!(fork((A, 0), (written_since, 7)), (3, 5));
         let earlier: Rows<'_> = &[(2, &[(1, 1)]), (3, &[(2, 5)]), (7, &[(3, 7)])];
         assert_eq!(fork((A, 0), (earlier, 7)), (2, 2));
-        // Neither is whole there: another key may have been written in the same transaction.
+        // Neither history is complete there, so the same transaction may have written another key.
         let part: Rows<'_> = &[(4, &[(3, 1)]), (5, &[(4, 1)]), (6, &[(1, 1)])];
         assert_eq!(fork((&[(4, &[(1, 2)]), (5, &[(4, 1)])], 4), (part, 6)), (5, 5));
         assert_eq!(fork((&[(4, &[(1, 2)])], 4), (&[(4, &[(1, 3)])], 4)), (1, 3));

@@ -1,4 +1,5 @@
-//! Hashes of keys and values. Their keys are of this process, so no program can write two values that have one hash.
+//! Hashes of keys and values. The hash keys are random for each process, so that no program can prepare two values with
+//! one hash.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -11,11 +12,11 @@ pub(super) struct Hashes {
     other: RandomState,
 }
 
-/// A change of a key at a revision, as it is compared.
+/// A change of a key at a revision, reduced for comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Mark {
     pub(super) key: u128,
-    /// Of all that was written.
+    /// A hash of everything that the change wrote, except the key.
     pub(super) content: u64,
 }
 

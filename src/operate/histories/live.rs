@@ -1,4 +1,4 @@
-//! The keys of the etcd that runs here, as of one revision.
+//! The keys of the etcd that runs on this node, at one revision.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::key_pages::Wanted;
 use crate::operate::failure::Failure;
 
-/// Time limit for reading all keys: gigabytes of values.
+/// Longest time to read all keys, which may be gigabytes.
 const ALL: Duration = Duration::from_secs(300);
 
-/// A running etcd.
+/// Access to a running etcd.
 #[derive(Debug)]
 pub struct Live {
     pub endpoint: Endpoint,
     pub credentials: Credentials,
 }
 
-/// All keys at one revision, in the order in which they were written.
+/// All keys at one revision, in the order of their last changes.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) revision: u64,
@@ -36,7 +36,7 @@ pub(super) struct Row {
 }
 
 impl Live {
-    /// Reads all keys at a revision, or the newest ones. Answers nothing where etcd has compacted that revision.
+    /// Reads all keys at revision `at`, or at the newest one. Returns `None` if etcd has compacted that revision.
     pub(super) fn state(&self, at: Option<u64>, hashes: &Hashes) -> Result<Option<State>, Failure> {
         let mut keys = Vec::new();
         let mut take = |pair: crate::adapters::etcd::key_pages::Pair<'_>| {
@@ -51,7 +51,7 @@ impl Live {
 }
 
 impl State {
-    /// Returns what it has at each revision.
+    /// Returns the changes of each revision, one group after the other.
     pub(super) fn groups(&self) -> impl FnMut() -> Result<Option<Group>, Failure> {
         let mut left = self.keys.as_slice();
         move || {
@@ -63,7 +63,7 @@ impl State {
         }
     }
 
-    /// Sorts it for [`State::find`].
+    /// Sorts the keys by their hashes for [`State::find`].
     pub(super) fn by_key(&mut self) {
         self.keys.sort_unstable_by_key(|row| row.mark.key);
     }

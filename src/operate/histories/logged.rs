@@ -1,4 +1,4 @@
-//! What the log has above the database, applied to the keys that a history holds.
+//! Applies the requests that etcd's log has above the database to the keys of a history.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use prost::bytes::Bytes;
 use crate::adapters::data_dir::{Keys, Logged, Request};
 use crate::operate::failure::Failure;
 
-/// The keys of the database that the log speaks of, as they are there.
+/// The keys of the database that the log changes, in their state there.
 #[derive(Debug, Default)]
 pub(super) struct Base {
-    /// Those that exist.
+    /// Keys that exist.
     pub(super) existing: BTreeSet<Bytes>,
-    /// Those that hang on a lease that is revoked.
+    /// Keys by their lease, for the leases that the log revokes.
     leased: BTreeMap<i64, BTreeSet<Bytes>>,
 }
 
-/// A request, as it changes one key after the other.
+/// A change that a request makes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Step<'a> {
     Put { key: &'a Bytes, value: Option<&'a [u8]> },
@@ -25,7 +25,7 @@ pub(super) enum Step<'a> {
 }
 
 impl Base {
-    /// Reads what the requests of `keys` speak of.
+    /// Reads the keys that the requests above `keys` may change.
     pub(super) fn read(keys: &Keys) -> Result<Self, Failure> {
         let mut base = Self::default();
         if keys.above().is_empty() {
@@ -55,7 +55,7 @@ impl Base {
         Ok(base)
     }
 
-    /// Calls `take` with what each request of the log does, in its order, and whether that is known for certain.
+    /// Calls `take` with each change of the log, in order, and whether it certainly happened.
     pub(super) fn steps(&mut self, above: &[Logged], mut take: impl FnMut(Step<'_>, bool)) {
         for logged in above {
             let is_certain = !logged.is_conditional;
@@ -71,7 +71,7 @@ impl Base {
                     take(Step::DeleteRange { from, end: end.as_deref() }, is_certain);
                 }
                 Request::Revoke { lease } => {
-                    // A key may hang on another lease since, or on none.
+                    // Since then a key may have another lease or none.
                     for key in self.leased.get(lease).into_iter().flatten() {
                         take(Step::Delete { key }, false);
                     }
@@ -102,7 +102,7 @@ fn range(request: &Request) -> Option<(&[u8], Option<&[u8]>)> {
     }
 }
 
-/// Returns whether `key` is one from `from` up to `end`.
+/// Returns whether `key` lies in the range from `from` to `end`, without `end`.
 pub(super) fn is_between(key: &[u8], from: &[u8], end: Option<&[u8]>) -> bool {
     key >= from && end.is_none_or(|end| key < end)
 }

@@ -1,4 +1,4 @@
-//! What one history has that another one lacks, read from both and written to neither.
+//! Compares two histories: the changes of one that the other lacks. Both are only read.
 
 mod changed;
 mod fork;
@@ -19,40 +19,40 @@ pub use self::changed::{InOther, Key, Kind};
 pub use self::fork::Fork;
 pub use self::live::Live;
 
-/// The number of earlier states that a running etcd is asked for, each time of before a change that the other history lacks.
+/// Most earlier states that are read from a running etcd. Each one precedes a change that the other history lacks.
 const EARLIER_STATES: usize = 8;
 
-/// History that the first one is compared with.
+/// The history to compare with.
 #[derive(Debug)]
 pub enum Other {
     Stored(Box<Keys>),
     Live(Box<Live>),
 }
 
-/// Result of the comparison.
+/// The result of a comparison.
 #[derive(Debug)]
 pub struct Difference {
     pub fork: Fork,
-    /// The revisions that both reach.
+    /// The last revisions of both histories.
     pub revision: u64,
     pub other_revision: u64,
-    /// Up to where the other one was compacted, where that is known.
+    /// The revision to which the other history was compacted, if that is known.
     pub other_compacted: Option<u64>,
-    /// True if both have each change since the fork.
+    /// True if both histories have every change since the fork.
     pub is_complete: bool,
-    /// True if the other one is known for certain to lack nothing.
+    /// True if the other history certainly lacks nothing.
     pub is_proven: bool,
     changed: Changed,
 }
 
 impl Difference {
-    /// Returns the keys that were changed since the fork, in their order.
+    /// Returns the keys that were changed since the fork, sorted.
     pub fn keys(&self) -> impl Iterator<Item = Key<'_>> {
         self.changed.keys()
     }
 }
 
-/// Compares `history` with `other`: the keys that begin with `prefix`.
+/// Compares the keys of `history` and `other` that begin with `prefix`.
 pub fn compare(history: &Keys, other: &Other, prefix: &[u8]) -> Result<Difference, Failure> {
     let hashes = Hashes::default();
     let found = match other {
@@ -75,13 +75,14 @@ pub fn compare(history: &Keys, other: &Other, prefix: &[u8]) -> Result<Differenc
     let is_other_whole = other_compacted.map_or(is_other_whole, |compacted| compacted <= fork.least);
     let is_whole = history.compacted() <= fork.least;
     let is_complete = is_whole && is_other_whole;
-    // What was noted is shared for certain. Then each change of this history since is in the list, whatever the other one compacted.
+    // The noted revision is certainly shared. If the fork is there, the list has every later change of this history, no
+    // matter how far the other was compacted.
     let is_certain = is_whole && (is_other_whole || noted == fork.least);
     let is_proven = is_certain && changed.keys().all(|key| key.in_other == InOther::Same);
     Ok(Difference { fork, revision, other_revision, other_compacted, is_complete, is_proven, changed })
 }
 
-/// Returns the newest revision that both are known to share, by what a kept history has of that.
+/// Returns the newest revision that both certainly share. A kept history notes that.
 fn noted(history: &Keys, other: &Other) -> Option<u64> {
     let of = |keys: &Keys| keys.noted()?.alone_revision;
     let other = match other {
@@ -106,7 +107,8 @@ fn of_stored(history: &Keys, other: &Keys, hashes: &Hashes) -> Result<Found, Fai
     Ok(Found { fork, revision, other_revision, is_other_whole: true, state: None })
 }
 
-/// A running etcd has the newest change of each key, and those of an earlier revision as long as that is not compacted.
+/// Compares with a running etcd, which has the newest change of each key. It also has those of an earlier revision
+/// until that is compacted.
 fn of_live(history: &Keys, live: &Live, hashes: &Hashes) -> Result<Found, Failure> {
     let compacted = || Failure("etcd compacts faster than its keys can be read: try again".to_owned());
     let newest = live.state(None, hashes)?.ok_or_else(compacted)?;
@@ -134,7 +136,7 @@ fn side<'a>(keys: &Keys, groups: &'a mut dyn FnMut() -> Result<Option<Group>, Fa
     Side { groups, whole_after: keys.compacted(), end: keys.compacted().max(fork::FIRST) }
 }
 
-/// Returns the changes of a history, those of one revision together.
+/// Returns the changes of a history, grouped by revision.
 fn groups<'a>(
     keys: &Keys,
     hashes: &'a Hashes,
@@ -155,7 +157,7 @@ fn groups<'a>(
     })
 }
 
-/// Returns the revision that a history reaches in its database.
+/// Returns the last revision of a history's database.
 fn last(keys: &Keys) -> Result<u64, data_dir::Error> {
     Ok(keys.last_revision()?.max(keys.compacted()).max(fork::FIRST))
 }

@@ -1,8 +1,8 @@
-//! Whether both members may go to a release of etcd. Pure.
+//! Judges whether both members may run a release of etcd. Pure.
 
 use crate::adapters::etcd::version::{self, Version};
 
-/// Returns what is known of `new`, or why the members that run may not have it.
+/// Returns warnings about the release `new`. The error is the reason why the running members must not get it.
 pub(super) fn judge(image: &str, new: Version, running: &[Version]) -> Result<Vec<String>, String> {
     let Some(oldest) = running.iter().min() else { return Err("no etcd reports its release".to_owned()) };
     // The data has the format of the oldest member's minor release.
@@ -56,7 +56,7 @@ mod tests {
         }
     }
 
-    /// The one that is back on the old release joins with a copy of the other's data.
+    /// A member that is back on the old release joins with a copy of the other one's data.
     #[test]
     fn half_way_there_is_a_way_back() {
         assert_eq!(judged("3.5.26", &["3.5.26", "3.6.7"]).unwrap(), ["etcd 3.5.26 is older than 3.6.7, which runs"]);

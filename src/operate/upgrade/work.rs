@@ -1,6 +1,7 @@
-//! The steps: both nodes have the image, and each is restarted once it may be stopped.
+//! Performs an upgrade of the image: both nodes get the image, and each is restarted once it may be stopped.
 //!
-//! What is done can be seen, so nothing is written down: typed again after it was cut off anywhere, it continues from what is there.
+//! No progress is stored, because the cluster shows it. An upgrade that was cut off continues from the present state
+//! when it is typed again.
 
 mod settings;
 
@@ -30,12 +31,12 @@ use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 
 const OFTEN: Duration = Duration::from_millis(500);
-/// The longest time that a node is kept from running etcd, should this process end meanwhile.
+/// Longest time for which a node is kept from running etcd. The ban expires by itself if this process ends.
 const AWAY: Duration = Duration::from_secs(600);
-/// The longest pause in the writes while a node is kept from running etcd.
+/// Longest pause in the writes while a node is kept from running etcd.
 const PAUSE: Duration = Duration::from_secs(15);
 const LOCK: &str = "/var/lib/tandem/upgrade.lock";
-/// The parameter that changes.
+/// The parameter that the upgrade changes.
 const IMAGE: &str = "image";
 
 pub(super) struct Work<'a> {
@@ -65,7 +66,7 @@ impl<'a> Work<'a> {
         Ok(Self { order, talk, programs: Programs::default(), context, progress, end, report })
     }
 
-    /// Returns the steps that would be done.
+    /// Returns the steps that the upgrade would perform.
     pub(super) fn plan(mut self) -> Result<Upgraded, Failure> {
         let cluster = self.look()?;
         let is_begun = self.is_begun(&cluster)?;
@@ -95,7 +96,7 @@ impl<'a> Work<'a> {
             return Ok(());
         }
         self.takes_over(&cluster, &to_do, is_begun)?;
-        // Each node's etcd runs again that an earlier run stopped.
+        // An earlier run may have kept a node from running etcd.
         for name in view::names(&cluster) {
             instance::let_back(&self.programs, &name)?;
         }
@@ -115,7 +116,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Asks for consent and claims the change of members, where that is not begun.
+    /// Asks for consent and claims the change of members, unless an earlier run has done that.
     fn takes_over(&mut self, cluster: &Cluster, to_do: &[String], is_begun: bool) -> Result<(), Failure> {
         if !is_begun {
             self.consents(to_do)?;
@@ -126,19 +127,19 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Asks everything; what this command changes itself is no hindrance to it.
+    /// Observes the whole cluster.
     fn look(&self) -> Result<Cluster, Failure> {
         cluster::must_be_root()?;
         Ok(cluster::look(&self.programs, self.order.resource.as_deref(), &Limits::patient()))
     }
 
-    /// Returns the words by which the cluster's property names this change.
+    /// Returns the value by which the cluster's property names this change.
     fn words(&self, cluster: &Cluster) -> String {
         let what = if self.order.settings.is_empty() { "upgrades etcd" } else { "changes settings of etcd" };
         format!("{} {what}", view::here(cluster))
     }
 
-    /// Returns whether an upgrade that was typed here was cut off.
+    /// Returns whether an upgrade that was typed on this node was cut off.
     fn is_begun(&self, cluster: &Cluster) -> Result<bool, Failure> {
         match health::change_under_way(cluster) {
             None => Ok(false),
@@ -149,8 +150,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Checks that both nodes vote, and one of them may be stopped. An upgrade that was cut off may have left a node without
-    /// etcd.
+    /// Checks that both nodes vote and that one of them may be stopped. Skips that after an interruption, which may
+    /// have left a node without etcd.
     fn may_begin(cluster: &Cluster, is_begun: bool) -> Result<(), Failure> {
         if is_begun {
             return Ok(());
@@ -161,7 +162,7 @@ impl<'a> Work<'a> {
         })
     }
 
-    /// Has the image on this node, and judges its release.
+    /// Pulls the image on this node and judges its release.
     fn knows_the_release(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let image = &self.order.image;
         if podman::image_id(&self.programs, image, Question::Podman)?.is_none() {
@@ -196,7 +197,8 @@ impl<'a> Work<'a> {
         Ok(outdated.chain(named).chain(restarts).collect())
     }
 
-    /// Returns the nodes on which an agent before this version started etcd: Pacemaker would restart both at once for the image.
+    /// Returns the nodes on which an agent before this version started etcd. Pacemaker would restart all of them at
+    /// once for the new image.
     fn outdated(&self, cluster: &Cluster) -> Result<Vec<String>, Failure> {
         if self.context.deployment.image == self.order.image {
             return Ok(Vec::new());
@@ -226,7 +228,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Names the image in the resource's parameters. Nothing is restarted by that.
+    /// Writes the image to the resource's parameters, which restarts nothing.
     fn is_named(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let (image, resource) = (&self.order.image, view::etcd_id(cluster));
         if self.context.deployment.image == *image {
@@ -264,7 +266,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Restarts etcd on a node.
+    /// Restarts etcd on a node and waits until it votes.
     fn restarts(&mut self, name: &str, from_the_image: bool) -> Result<(), Failure> {
         let began = Deadline::after(self.end.left());
         self.stops(name)?;
@@ -283,13 +285,15 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Stops etcd on a node, once the other one may take the writes alone, and keeps it away. Its agent hands leadership over and leaves first.
+    /// Stops etcd on a node once the other one may run standalone, and keeps it stopped. Its agent first hands
+    /// leadership over and removes its member.
     fn stops(&self, name: &str) -> Result<(), Failure> {
         self.until(|cluster| seen::may_be_stopped(cluster, name))?;
         self.keeps_away(name)
     }
 
-    /// Waits until etcd is stopped on a node and the other one serves alone. Where that one does not, this node gets its etcd back.
+    /// Waits until etcd is stopped on a node and the other one runs standalone. If the other one takes no writes, the
+    /// node gets its etcd back.
     fn keeps_away(&self, name: &str) -> Result<(), Failure> {
         let until = clock::wall_seconds() + AWAY.as_secs();
         instance::keep_away(&self.programs, &view::clone_id(&self.look()?), name, until)?;
@@ -317,7 +321,7 @@ impl<'a> Work<'a> {
         )))
     }
 
-    /// Looks until nothing is missing any more.
+    /// Observes the cluster until `missing` finds nothing missing.
     fn until<T>(&self, missing: impl Fn(&Cluster) -> Result<T, String>) -> Result<T, Failure> {
         loop {
             let mut cluster = self.look()?;
@@ -342,7 +346,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Returns the command that takes back what was asked for.
+    /// Returns the command that reverts the change.
     fn way_back(&self, cluster: &Cluster) -> Option<String> {
         if !self.order.settings.is_empty() {
             return self.settings_of_before(cluster);
@@ -376,7 +380,7 @@ fn restarted(node: &str) -> String {
     format!("{node} was restarted and votes")
 }
 
-/// Keeps a second upgrade from this node while the file is open.
+/// Takes the lock that excludes a second upgrade on this node while the file is open.
 fn lock() -> Result<File, Failure> {
     std::fs::create_dir_all("/var/lib/tandem")?;
     let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(LOCK)?;

@@ -1,5 +1,5 @@
-//! Other values for parameters that restart etcd. Each node gets them while its etcd is stopped, in a set of its own, so Pacemaker restarts
-//! nothing; the last step makes them those of both nodes.
+//! Changes parameters that restart etcd. Each node gets its new values while its etcd is stopped, in an attribute set
+//! of its own, so that Pacemaker restarts nothing. The last step moves them to the set of both nodes.
 
 use super::super::{Step, Upgraded, seen};
 use super::Work;
@@ -12,11 +12,11 @@ use crate::operate::health::view;
 use crate::operate::node;
 use crate::os::clock::Deadline;
 
-/// Parameters that take effect with etcd's next start, and by which no node finds the other one or its own data.
+/// Parameters that take effect at etcd's next start, and by which no node finds its peer or its data.
 pub(in crate::operate) const CHANGEABLE: [&str; 4] = ["etcd_settings", "run_opts", "run_cmd", "run_cmd_opts"];
 
 impl Work<'_> {
-    /// Returns the steps that would be done.
+    /// Returns the steps that the change would perform.
     pub(in crate::operate::upgrade) fn plan_settings(mut self) -> Result<Upgraded, Failure> {
         self.may_be_set()?;
         let cluster = self.look()?;
@@ -64,7 +64,7 @@ impl Work<'_> {
         Ok(node_settings::read(&self.programs, &view::etcd_id(cluster))?)
     }
 
-    /// Checks that this command changes each of these settings, and that the agent takes its value.
+    /// Checks that this command may change each of the settings, and that the agent accepts the values.
     fn may_be_set(&self) -> Result<(), Failure> {
         for (name, _) in self.pairs() {
             if !CHANGEABLE.contains(&name.as_str()) {
@@ -77,7 +77,7 @@ impl Work<'_> {
         node::takes(self.order.resource.as_deref(), self.pairs())
     }
 
-    /// Returns the command that gives the values of before, which are those of both nodes until the last step.
+    /// Returns the command that restores the previous values. Until the last step these are the ones of both nodes.
     pub(super) fn settings_of_before(&self, cluster: &Cluster) -> Option<String> {
         let written = self.written(cluster).ok()?;
         let of_before =
@@ -101,8 +101,9 @@ impl Work<'_> {
         to_do
     }
 
-    /// Has a node's next start be with the new values, and begins that start. Pacemaker restarts at once what runs with other values, so none runs
-    /// then. A node that a command which was cut off has kept away stays away until it has them.
+    /// Gives a node the new values and starts its etcd with them. Its etcd must be stopped before, because Pacemaker
+    /// immediately restarts an etcd with other values. A node that an interrupted command has kept away stays away
+    /// until then.
     fn gives(&mut self, name: &str) -> Result<(), Failure> {
         let cluster = self.look()?;
         if self.has(&self.written(&cluster)?, name) {
@@ -112,7 +113,7 @@ impl Work<'_> {
         match (view::etcd_fact(&cluster, name).is_absent(), view::writes(&cluster)) {
             (false, _) => self.stops(name)?,
             (true, Some(true)) => self.keeps_away(name)?,
-            // Where no write is taken, none is held up.
+            // etcd takes no writes now, so there is none to hold up.
             (true, _) => {}
         }
         let given = self
@@ -128,7 +129,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The values of both nodes are those that each has already, so that nothing changes for either.
+    /// Makes the values those of both nodes. Each node has them already, so that nothing restarts.
     fn holds_on_both(&mut self, cluster: &Cluster) -> Result<(), Failure> {
         let began = Deadline::after(self.end.left());
         let written = self.written(cluster)?;
