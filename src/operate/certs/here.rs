@@ -12,7 +12,7 @@ use crate::operate::certs::pki::{self, Files, Holder, Leaf, seen};
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// Corosync's own tool reads a map in memory.
+/// Longest time for Corosync's tool, which only reads a map in memory.
 const COROSYNC: Duration = Duration::from_secs(5);
 
 /// Returns our own files.
@@ -20,7 +20,7 @@ pub(crate) fn files() -> Files {
     Files::at(pki::DIR)
 }
 
-/// Identity of this node in its cluster, with its configuration.
+/// This node in its cluster, with its configuration.
 pub(crate) struct Here {
     pub(crate) context: Context,
     pub(crate) node: String,
@@ -30,7 +30,7 @@ pub(crate) struct Here {
 }
 
 impl Here {
-    /// Reads it from the cluster's configuration.
+    /// Reads this node's part of the cluster's configuration.
     pub(crate) fn find(resource: Option<&str>) -> Result<Self, Failure> {
         let context = node::context(resource)?;
         let node = context.me.name.clone();
@@ -39,7 +39,7 @@ impl Here {
         Ok(Self { node, address: context.own_ip, other, context })
     }
 
-    /// Returns whether etcd here runs with the files of our own CA.
+    /// Returns whether this node's etcd runs with the files of our own CA.
     pub(crate) fn has_own_ca(&self) -> bool {
         let deployment = &self.context.deployment;
         let is_ours = |file: &Path, name: &str| file == files().path(name);
@@ -49,7 +49,7 @@ impl Here {
             && is_ours(&deployment.peer.cert, Leaf::Etcd.cert())
     }
 
-    /// Refuses where the certificates are not of our own CA.
+    /// Refuses certificates that are not of our own CA.
     pub(crate) fn must_have_own_ca(&self) -> Result<(), Failure> {
         if self.context.deployment.manifest.is_some() {
             return Err(Failure(
@@ -69,7 +69,7 @@ impl Here {
         [endpoint(address, params.client_port), endpoint(address, params.peer_port)]
     }
 
-    /// Returns the credentials with which etcd's peer asks it: both ports take them.
+    /// Returns the credentials that etcd's peer uses. Both ports accept them.
     pub(crate) fn as_peer(&self) -> &Credentials {
         &self.context.deployment.peer_credentials
     }
@@ -90,8 +90,8 @@ impl Here {
     }
 }
 
-/// Returns the holder of this node's certificate: as the cluster has it, with all further names of the certificate that is
-/// there.
+/// Returns the holder of this node's certificate. It has the node's name and addresses in the cluster, and all names of
+/// the present certificate.
 pub(crate) fn holder(here: Option<&Here>, files: &Files) -> Result<Holder, Failure> {
     let there = files.leaf(Leaf::Etcd)?;
     let named = there.as_ref().and_then(|leaf| Some(Holder { node: leaf.name()?.to_owned(), reached_at: Vec::new() }));

@@ -1,4 +1,4 @@
-//! What the other node needs for its part of a rotation, in one file: the new CA with its key. It is worth as much as the CA.
+//! The file with which the other node joins a rotation: the new CA and its key. It must be protected like the CA's key.
 
 use std::fs;
 use std::io::{self, Read};
@@ -12,22 +12,22 @@ use crate::operate::failure::Failure;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// The directory that it is written to; a text that is no name of a node has no place in it.
+/// The folder of all join files. A text that is no name of a node must not lead out of it.
 const DIRECTORY: &str = "/etc/tandem";
 const FORMAT: u32 = 1;
-/// After that it is void.
+/// Seconds for which a file is valid.
 pub(crate) const LASTS: u64 = 24 * 3_600;
 const LIMIT: u64 = 1 << 20;
-/// So far may the clocks of two nodes be apart, in seconds.
+/// The largest accepted difference between the clocks of two nodes, in seconds.
 const CLOCKS_DIFFER: u64 = 3_600;
 
-/// The file.
+/// The contents of the file.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct JoinFile {
     format: u32,
-    /// Marks the kind of file, so that no other join file is taken for one.
+    /// The kind of join file, so that a setup's join file is not taken for a rotation's.
     kind: String,
-    /// The node that it is for, and the one that has written it.
+    /// The node that uses the file. `from` is the node that wrote it.
     pub(crate) node: String,
     pub(crate) from: String,
     made: u64,
@@ -41,7 +41,7 @@ pub(crate) fn path(node: &str) -> PathBuf {
     Path::new(DIRECTORY).join(format!("certs-{}.join", node.replace('/', "-")))
 }
 
-/// Deletes each file in [`DIRECTORY`] that is void by now, since the CA's key in it is not. Returns their paths.
+/// Deletes expired files in [`DIRECTORY`], because the CA's key in them does not expire. Returns their paths.
 pub(crate) fn delete_void(now: u64) -> Vec<PathBuf> {
     delete_void_in(Path::new(DIRECTORY), now)
 }
@@ -79,7 +79,7 @@ impl JoinFile {
         Ok(path)
     }
 
-    /// Reads a file, or `input` where the file is `-`.
+    /// Reads a file, or `input` if the path is `-`.
     pub(crate) fn read(file: &Path, input: impl Read) -> Result<Self, Failure> {
         let name = file.display();
         let bytes = match file.to_str() {
@@ -93,12 +93,12 @@ impl JoinFile {
         read.filter(|read| read.format == FORMAT && read.kind == KIND).ok_or_else(unlike)
     }
 
-    /// Returns whether nothing takes it any more: a day after it was made, and where a clock that is ahead made it.
+    /// Returns whether the file has expired: a day after it was made, or if the clock that made it is far ahead.
     fn is_void(&self, now: u64) -> bool {
         now.saturating_sub(self.made) > LASTS || self.made.saturating_sub(now) > CLOCKS_DIFFER
     }
 
-    /// Returns the CA in it, if the file is for `node`, and not void yet.
+    /// Returns the CA in the file. Fails if the file is for another node or has expired.
     pub(crate) fn authority(&self, node: &str, now: u64) -> Result<Authority, Failure> {
         if self.node != node {
             let Self { node: other, .. } = self;

@@ -1,4 +1,4 @@
-//! This node in a rotation: both etcds looked at, and its own restarted.
+//! This node in a rotation: observes both etcds and restarts its own.
 
 use std::time::Duration;
 
@@ -13,12 +13,13 @@ use crate::operate::certs::pki::rotation::{Look, Other, Site};
 use crate::os::clock::Deadline;
 use crate::os::output;
 
-/// Each question to an etcd.
+/// Longest time for one query to an etcd.
 const QUESTION: Duration = Duration::from_secs(3);
-/// An etcd with much data takes its time until it serves; as long as OpenShift's watcher waits for one.
+/// Longest time until a restarted etcd serves. OpenShift waits equally long, because an etcd with much data starts
+/// slowly.
 const SERVES_AGAIN: Duration = Duration::from_secs(300);
 const LOOKS: Duration = Duration::from_millis(300);
-/// For etcd to end by itself.
+/// Longest time for etcd to end by itself.
 const GRACE: Duration = Duration::from_secs(30);
 
 pub(crate) struct ThisNode<'a> {
@@ -60,8 +61,8 @@ impl ThisNode<'_> {
     }
 }
 
-/// Checks that after a restart of `own` both etcds continue as they did: each voter that there is serves now, and no learner
-/// is about to become one.
+/// Checks that both etcds will serve after a restart of `own`: every voter serves now, and no learner is about to be
+/// promoted.
 fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) -> Result<(), String> {
     if !own.is_voter_with_leader() {
         return Err("this node's etcd is to be a voter with a leader first".to_owned());
@@ -79,8 +80,8 @@ fn both_go_on(own: &Etcd, other: impl FnOnce() -> Option<Result<Etcd, String>>) 
     }
 }
 
-/// Restarts etcd on this node as half of nothing more than a restart: it does not leave the member list, and Pacemaker's monitor waits
-/// until it is back. Cut off in the middle, the next start takes the mark back.
+/// Restarts etcd on this node. The announced restart keeps its member in the list, and Pacemaker's monitor waits until
+/// it is back. If this is cut off, the next start withdraws the announcement.
 pub(crate) fn restart(here: &Here) -> Result<(), String> {
     let Here { context, node, .. } = here;
     let failed = |error: crate::adapters::pacemaker::Error| error.to_string();
@@ -91,7 +92,8 @@ pub(crate) fn restart(here: &Here) -> Result<(), String> {
     serves
 }
 
-/// Takes back what a restart that was cut off has left: until the next start, no stop would leave the member list.
+/// Withdraws the announcement of a restart that was cut off. Otherwise no stop before the next start would remove this
+/// node's member.
 pub(crate) fn take_back(here: &Here) {
     let taken = attributes::tell(&here.context.programs, &here.node, &crate::decide::plan::Notice::RestartDone);
     if let Err(error) = taken {
@@ -126,7 +128,7 @@ mod tests {
         ("key_file", "/etc/tandem/pki/etcd.key"),
     ];
 
-    /// Returns node1 of two, with tools that write down how they were called.
+    /// Returns node1 of two, with tools that record their calls.
     fn node1(dir: &std::path::Path, podman: &str) -> Here {
         let note = format!("echo \"${{0##*/}} $*\" >> {}/called", dir.display());
         fake_program(dir, "crm_attribute", &note);
@@ -136,7 +138,7 @@ mod tests {
         Here { node: "node1".to_owned(), address: context.own_ip, other, context }
     }
 
-    /// A mark that stays would keep the next stop from leaving the member list.
+    /// An announcement that stays would prevent the next stop from removing the member.
     #[test]
     fn a_restart_is_announced_before_and_taken_back_also_where_podman_fails() {
         let dir = tempfile::tempdir().unwrap();
@@ -154,12 +156,12 @@ mod tests {
         );
     }
 
-    /// A member list as an etcd answers it: its own number, the leader's, the voters' and the learners'.
+    /// Returns the answer of an etcd: its own member, the leader, the voters and the learners.
     fn etcd(me: u64, leader: Option<u64>, voters: &[u64], learners: &[u64]) -> Etcd {
         Etcd::of_test(me, leader, voters, learners)
     }
 
-    /// One of two voters is no majority: no node restarts where that would leave none, or throw a joining one back.
+    /// One of two voters is no majority. No node restarts if that would leave none, or reset a learner that is joining.
     #[test]
     fn nobody_restarts_unless_both_go_on_afterwards() {
         let two = || etcd(1, Some(1), &[1, 2], &[]);

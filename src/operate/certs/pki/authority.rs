@@ -1,4 +1,4 @@
-//! The CA: made, loaded, and what it issues. ECDSA P-256 throughout.
+//! The CA: makes it, loads it, and issues certificates. All keys are ECDSA P-256.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,14 +15,14 @@ use super::certificate::{self, Certificate};
 use super::{BACKDATED, CA_LASTS, Error, LEAF_LASTS, Result};
 use crate::base::utc;
 
-/// Beginning of a CA's name; only a CA with this beginning is ours.
+/// The beginning of a CA's name. Only a CA with this beginning is ours.
 const OURS: &str = "Tandem CA of ";
-/// A CommonName has room for 64 characters, of which the rest is ours.
+/// Most characters of the cluster's name in the CA's name, because a CommonName has 64.
 const LONGEST_CLUSTER: usize = 28;
-/// Bytes of a serial number: as many as are surely no other's.
+/// Bytes of a serial number: enough that two random ones never collide.
 const SERIAL: usize = 16;
 
-/// A certificate and its key, as they are written to two files.
+/// A certificate and its key, each the content of a file.
 #[derive(Clone)]
 pub struct Pair {
     pub certificate_pem: String,
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// Makes a new one. Its name has the time in it, so that two of one cluster can be distinguished.
+    /// Makes a new CA. Its name contains the time, so that two CAs of one cluster can be distinguished.
     pub fn new(cluster: &str, now: u64) -> Result<Self> {
         let cluster: String = cluster.chars().take(LONGEST_CLUSTER).collect();
         let name = format!("{OURS}{cluster}, {}", utc(now));
@@ -62,8 +62,8 @@ impl Authority {
         Self::load(&certificate_pem, &Zeroizing::new(key.serialize_pem()))
     }
 
-    /// Loads the one in these files: the first of `cert_pem`'s certificates that `key_pem` belongs to, because a bundle may
-    /// hold others, too.
+    /// Loads a CA: the certificate of `cert_pem` that belongs to `key_pem`. A bundle may contain certificates of other
+    /// CAs too.
     pub fn load(cert_pem: &str, key_pem: &str) -> Result<Self> {
         let key = key(key_pem, "the CA's key")?;
         let all = certificate::read_all(cert_pem, "the CA's certificate")?;
@@ -88,16 +88,17 @@ impl Authority {
         &self.certificate
     }
 
-    /// Issues the certificate that the etcd of node `name` shows, and dials its peer with. etcd takes a peer's certificate
-    /// only if it is good for the address that the peer comes from, so all of the node's addresses belong in it.
+    /// Issues the certificate that the etcd of node `name` presents, both as a server and when it dials its peer. etcd
+    /// accepts a peer's certificate only if it contains the address that the peer dials from. So it must contain all
+    /// addresses of the node.
     ///
-    /// `reached_at` has addresses and DNS names.
+    /// `reached_at` contains addresses and DNS names.
     pub fn node(&self, name: &str, reached_at: &[String], now: u64) -> Result<Pair> {
         let key = new_key()?;
         Ok(Pair { certificate_pem: self.node_with_key(name, reached_at, &key, now)?, key_pem: key })
     }
 
-    /// Issues the same for a key that is there: only its certificate.
+    /// Issues such a certificate for an existing key.
     pub fn node_with_key(&self, name: &str, reached_at: &[String], key_pem: &str, now: u64) -> Result<String> {
         let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)].map(|local| local.to_string());
         let own = [name.to_owned(), "localhost".to_owned()];
@@ -107,13 +108,13 @@ impl Authority {
         self.issue(name, names, &usages, key_pem, now)
     }
 
-    /// Issues a certificate for a client of etcd, which etcd's auth knows by `name`.
+    /// Issues a certificate for a client, which etcd's auth maps to the user `name`.
     pub fn client(&self, name: &str, now: u64) -> Result<Pair> {
         let key = new_key()?;
         Ok(Pair { certificate_pem: self.client_with_key(name, &key, now)?, key_pem: key })
     }
 
-    /// Issues the same for a key that is there.
+    /// Issues such a certificate for an existing key.
     pub fn client_with_key(&self, name: &str, key_pem: &str, now: u64) -> Result<String> {
         self.issue(name, Vec::new(), &[ExtendedKeyUsagePurpose::ClientAuth], key_pem, now)
     }
@@ -139,7 +140,7 @@ impl Authority {
         params.extended_key_usages = usages.to_vec();
         params.use_authority_key_identifier_extension = true;
         params.serial_number = Some(serial()?);
-        // Nothing outlives what it is trusted by.
+        // No certificate outlives the CA.
         (params.not_before, params.not_after) =
             (at(now.saturating_sub(BACKDATED))?, at((now + LEAF_LASTS).min(self.certificate.ends))?);
         Ok(params.signed_by(&key, &self.issuer).map_err(failed)?.pem())
@@ -151,7 +152,7 @@ pub(super) fn new_key() -> Result<Zeroizing<String>> {
     Ok(Zeroizing::new(KeyPair::generate().map_err(failed)?.serialize_pem()))
 }
 
-/// Returns the public half of a key, as a certificate has it.
+/// Returns the public half of a key, in the form that a certificate contains.
 pub(super) fn public_key(pem: &str) -> Result<Vec<u8>> {
     Ok(key(pem, "the key")?.subject_public_key_info())
 }
@@ -160,12 +161,12 @@ fn key(pem: &str, what: &str) -> Result<KeyPair> {
     KeyPair::from_pem(pem).map_err(|error| Error::NoKey { what: what.to_owned(), why: error.to_string() })
 }
 
-/// Returns the parameters that are the same whenever the CA is made or loaded: the issuer's name and key identifier in what
-/// it signs.
+/// Returns the parameters that must be equal whenever the CA is made or loaded, because they determine the issuer's
+/// name and key identifier in each certificate.
 fn ca_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);
-    // It issues no CA: what it signs is a leaf.
+    // The CA issues only leaves, no further CA.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     params
@@ -177,12 +178,11 @@ fn common_name(name: &str) -> DistinguishedName {
     all
 }
 
-/// Makes a serial number for each certificate: a renewed one has its predecessor's key, of which rcgen would make the same
-/// number.
+/// Makes a serial number. rcgen would derive it from the key, which a renewed certificate shares with its predecessor.
 fn serial() -> Result<SerialNumber> {
     let mut bytes = [0; SERIAL];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Error::Failed("this machine has no random numbers".to_owned()))?;
-    // A positive number, and none with a leading zero.
+    // The number must be positive and must not begin with a zero byte.
     bytes[0] = bytes[0] & 0x3f | 0x40;
     Ok(SerialNumber::from_slice(&bytes))
 }

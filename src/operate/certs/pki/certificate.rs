@@ -1,4 +1,4 @@
-//! The contents of a certificate, as far as an operator needs them.
+//! The contents of a certificate that operators and checks need.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -16,40 +16,40 @@ use super::{Error, Result};
 /// Characters in a line of PEM.
 const LINE: usize = 64;
 
-/// A certificate in words.
+/// A parsed certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     pub der: Vec<u8>,
     pub subject: String,
     pub issuer: String,
-    /// The subject's name and the issuer's, as they are in it: what trust goes by.
+    /// The names of subject and issuer in DER, because trust compares these bytes.
     pub subject_der: Vec<u8>,
     pub issuer_der: Vec<u8>,
     common_name: Option<String>,
-    /// Names and addresses that it is good for.
+    /// The names and addresses of the subject.
     pub names: Vec<String>,
-    /// In seconds since 1970.
+    /// Seconds since 1970. So is `ends`.
     pub begins: u64,
     pub ends: u64,
     pub is_ca: bool,
     pub for_servers: bool,
     pub for_clients: bool,
-    /// Hexadecimal.
+    /// The serial number, in hexadecimal.
     pub serial: String,
-    /// The public key as it is in the certificate.
+    /// The public key in the form that the certificate contains.
     pub public_key: Vec<u8>,
-    /// SHA-256 of all of it, in hexadecimal.
+    /// SHA-256 of the certificate, in hexadecimal.
     pub fingerprint: String,
 }
 
 impl Certificate {
-    /// Reads `der`; an error calls it `what`.
+    /// Parses `der`. Errors call it `what`.
     pub fn read(der: &[u8], what: &str) -> Result<Self> {
         let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
         let (_, parsed) = X509Certificate::from_der(der).map_err(|error| unreadable(error.to_string()))?;
         let seconds = |timestamp: i64| u64::try_from(timestamp).unwrap_or_default();
         let usage = parsed.extended_key_usage().ok().flatten();
-        // Without a list it is good for everything.
+        // A certificate without extended key usage is good for everything.
         let (for_servers, for_clients) = usage.map_or((true, true), |usage| {
             (usage.value.any || usage.value.server_auth, usage.value.any || usage.value.client_auth)
         });
@@ -75,12 +75,12 @@ impl Certificate {
         })
     }
 
-    /// Returns its CommonName.
+    /// Returns the CommonName of the subject.
     pub fn name(&self) -> Option<&str> {
         self.common_name.as_deref()
     }
 
-    /// Returns the addresses among its names.
+    /// Returns the IP addresses among the names.
     pub fn addresses(&self) -> Vec<IpAddr> {
         self.names.iter().filter_map(|name| name.parse().ok()).collect()
     }
@@ -99,7 +99,7 @@ impl Certificate {
     }
 }
 
-/// Reads every certificate of a PEM text, of which there must be one at least.
+/// Parses every certificate of a PEM text. Fails if there is none.
 pub fn read_all(pem: &str, what: &str) -> Result<Vec<Certificate>> {
     let unreadable = |why: String| Error::Unreadable { what: what.to_owned(), why };
     let ders: std::result::Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
@@ -110,7 +110,7 @@ pub fn read_all(pem: &str, what: &str) -> Result<Vec<Certificate>> {
     ders.iter().map(|der| Certificate::read(der, what)).collect()
 }
 
-/// Reads the first certificate of a PEM text: of a chain, the leaf.
+/// Parses the first certificate of a PEM text, which is the leaf of a chain.
 pub fn first(pem: &str, what: &str) -> Result<Certificate> {
     let mut all = read_all(pem, what)?;
     Ok(all.swap_remove(0))

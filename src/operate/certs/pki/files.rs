@@ -1,6 +1,6 @@
-//! The files of the CA and of this node: each 0600, in a directory that only root can enter. Each is replaced by one rename,
-//! so that a reader has the old one or the new one. No two files change as one: so a renewal keeps the key, and replaces one
-//! file.
+//! The files of the CA and of this node: each has mode 0600, in a directory that only root can enter. Each file is
+//! replaced by one rename, so that a reader has the old one or the new one. Two files cannot change at once, so a
+//! renewal keeps the key and replaces only the certificate.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind, Write as _};
@@ -17,15 +17,15 @@ use super::{
 use crate::os::{ofd_lock, wiped};
 use crate::records::state_file;
 
-/// Only the owner reads and writes.
+/// Only the owner may read and write.
 const MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
-/// Many times what a file of certificates is.
+/// Longest file that is read, in bytes: many times the usual size.
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// File with the lock that a program holds while it changes these files.
+/// The lock file that a program locks while it changes the files.
 const LOCK: &str = ".lock";
 
-/// Cause of a failed read or write of a file.
+/// The reason why a file was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum Failed {
     #[error("cannot read {path}: {source}")]
@@ -38,7 +38,7 @@ pub enum Failed {
     Made(#[from] super::Error),
 }
 
-/// A certificate and its key, by their files' names.
+/// A certificate and its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaf {
     Etcd,
@@ -61,21 +61,21 @@ impl Leaf {
     }
 }
 
-/// Node that a leaf is for, with its names.
+/// The node that a certificate is for, with its names.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub node: String,
-    /// Each address and DNS name that the node may be reached at, or come from.
+    /// All addresses and DNS names at which the node may be reached, or from which it may dial.
     pub reached_at: Vec<String>,
 }
 
-/// The directory.
+/// The directory of the certificates.
 #[derive(Clone, Debug)]
 pub struct Files {
     dir: PathBuf,
 }
 
-/// Exclusive lock. While it exists, no other program changes the files.
+/// An exclusive lock. While it exists, no other program changes the files.
 #[derive(Debug)]
 pub struct Lock(#[expect(dead_code, reason = "it ends with the file")] fs::File);
 
@@ -96,12 +96,12 @@ impl Files {
         self.path(name).exists()
     }
 
-    /// Returns whether the CA is there, and its key.
+    /// Returns whether the node has the CA's certificate and key.
     pub fn has_authority(&self) -> bool {
         self.has(CA_CERT) && self.has(CA_KEY)
     }
 
-    /// Takes the lock.
+    /// Takes the lock, or fails if another program has it.
     pub fn lock(&self) -> Result<Lock, Failed> {
         let path = self.path(LOCK);
         self.make_dir()?;
@@ -114,14 +114,14 @@ impl Files {
         Err(Failed::Busy(self.dir.display().to_string()))
     }
 
-    /// Makes the directory, and takes from others what they may do in it.
+    /// Makes the directory and restricts it to its owner.
     pub fn make_dir(&self) -> Result<(), Failed> {
         let made = DirBuilder::new().recursive(true).mode(DIR_MODE).create(&self.dir);
         let closed = made.and_then(|()| fs::set_permissions(&self.dir, fs::Permissions::from_mode(DIR_MODE)));
         closed.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
     }
 
-    /// Reads a whole file, which is wiped when it is dropped; `None` where there is none.
+    /// Reads a whole file, which is wiped from memory when it is dropped. Returns `None` if there is no file.
     pub fn read(&self, name: &str) -> Result<Option<Zeroizing<String>>, Failed> {
         let path = self.path(name);
         let failed = |source| Failed::Read { path: path.display().to_string(), source };
@@ -135,14 +135,14 @@ impl Files {
         }
     }
 
-    /// Does what [`read`](Self::read) does, for a file that must be there.
+    /// Reads a file that must exist, as [`read`](Self::read) does.
     pub fn need(&self, name: &str) -> Result<Zeroizing<String>, Failed> {
         let missing =
             || Failed::Read { path: self.path(name).display().to_string(), source: ErrorKind::NotFound.into() };
         self.read(name)?.ok_or_else(missing)
     }
 
-    /// Replaces a file, durably.
+    /// Replaces a file durably.
     pub fn write(&self, name: &str, text: &str) -> Result<(), Failed> {
         self.make_dir()?;
         let path = self.path(name);
@@ -150,7 +150,7 @@ impl Files {
             .map_err(|source| Failed::Write { path: path.display().to_string(), source })
     }
 
-    /// Removes a file, which may be gone already.
+    /// Removes a file if it exists.
     pub fn remove(&self, name: &str) -> Result<(), Failed> {
         let path = self.path(name);
         match fs::remove_file(&path) {
@@ -161,34 +161,35 @@ impl Files {
         }
     }
 
-    /// Reads the certificates of a file; none where there is no such file.
+    /// Parses the certificates of a file. Returns none if there is no file.
     pub fn certificates(&self, name: &str) -> Result<Vec<Certificate>, Failed> {
         let Some(text) = self.read(name)? else { return Ok(Vec::new()) };
         Ok(read_all(&text, &self.path(name).display().to_string())?)
     }
 
-    /// Reads the authorities that are trusted.
+    /// Parses the trusted authorities.
     pub fn bundle(&self) -> Result<Vec<Certificate>, Failed> {
         self.certificates(CA_CERT)
     }
 
-    /// Reads the leaf that is there.
+    /// Parses the certificate of `leaf`, if there is one.
     pub fn leaf(&self, leaf: Leaf) -> Result<Option<Certificate>, Failed> {
         Ok(self.certificates(leaf.cert())?.into_iter().next())
     }
 
-    /// Returns whether a leaf's certificate and key are there and belong together.
+    /// Returns whether the certificate and the key of `leaf` exist and belong together.
     pub fn fits(&self, leaf: Leaf) -> Result<bool, Failed> {
         let (Some(certificate), Some(key)) = (self.leaf(leaf)?, self.read(leaf.key())?) else { return Ok(false) };
         Ok(authority::public_key(&key).is_ok_and(|public_key| public_key == certificate.public_key))
     }
 
-    /// Reads the CA that is in use.
+    /// Loads the CA in use.
     pub fn authority(&self) -> Result<Authority, Failed> {
         Ok(Authority::load(&self.need(CA_CERT)?, &self.need(CA_KEY)?)?)
     }
 
-    /// Reads the CA that is to take its place, while a rotation is under way. At its end its key is that of the CA in use.
+    /// Loads the CA that will replace the present one, if a rotation is in progress. At the end of a rotation its key
+    /// is already that of the CA in use.
     pub fn next(&self) -> Result<Option<Authority>, Failed> {
         let Some(certificate) = self.read(NEXT_CERT)? else { return Ok(None) };
         let from =
@@ -201,23 +202,25 @@ impl Files {
         Ok(Some(from(CA_KEY)??))
     }
 
-    /// Returns the CA that is to issue now. A node that trusts the leaf that this node shows also trusts another one of that
-    /// CA.
+    /// Returns the CA that must issue now. A node that trusts this node's present certificate also trusts another one
+    /// of the same CA.
     pub fn issuing(&self) -> Result<Authority, Failed> {
         let shown = self.leaf(Leaf::Etcd)?.map(|leaf| leaf.issuer_der);
         let next = self.next()?.filter(|next| Some(&next.certificate().subject_der) == shown.as_ref());
         next.map_or_else(|| self.authority(), Ok)
     }
 
-    /// Replaces the certificate of `leaf` with one from `authority`. An existing key stays, and then one rename is enough.
+    /// Replaces the certificate of `leaf` with one from `authority`. An existing key stays, so that one rename is
+    /// enough.
     pub fn renew(&self, leaf: Leaf, authority: &Authority, holder: &Holder, now: u64) -> Result<(), Failed> {
         let there = self.read(leaf.key())?.filter(|key| authority::public_key(key).is_ok());
         let Some(key) = there else { return self.renew_with_new_key(leaf, authority, holder, now) };
         self.write(leaf.cert(), &certificate(leaf, authority, holder, &key, now)?)
     }
 
-    /// Does the same with a new key. Between the two renames the pair is a mixed one: a handshake of that moment fails, and
-    /// the next one does not. After a cut-off there, any renewal makes a pair of it again, with the key that is there.
+    /// Replaces the certificate and the key of `leaf`. Between the two renames they do not belong together, so a
+    /// handshake at that moment fails. If the renewal is cut off there, any later renewal repairs the pair with the
+    /// present key.
     pub fn renew_with_new_key(
         &self,
         leaf: Leaf,
@@ -227,7 +230,7 @@ impl Files {
     ) -> Result<(), Failed> {
         let key = new_key()?;
         let certificate = certificate(leaf, authority, holder, &key, now)?;
-        // All that takes long comes before the first of the two.
+        // Everything slow precedes the first rename.
         let asides = [(leaf.key(), key.as_str()), (leaf.cert(), &certificate)]
             .map(|(name, text)| self.aside(name, text).map(|aside| (aside, name)));
         let [key, certificate] = asides;
@@ -239,7 +242,7 @@ impl Files {
         synced.map_err(|source| Failed::Write { path: self.dir.display().to_string(), source })
     }
 
-    /// Writes the replacement of `name` next to it, down to the disk.
+    /// Writes the replacement of `name` next to it and syncs it.
     fn aside(&self, name: &str, text: &str) -> Result<PathBuf, Failed> {
         self.make_dir()?;
         let path = self.path(&format!(".{name}.new"));

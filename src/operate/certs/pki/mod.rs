@@ -1,7 +1,7 @@
-//! Tandem's own small certificate authority, for a site without one: its files, what it issues, and the contents of a
-//! certificate.
+//! Tandem's own small certificate authority, for a site without one: its files, the certificates that it issues, and
+//! their contents.
 //!
-//! Nothing here asks the time: `now` is given, in seconds since 1970.
+//! No function here reads the clock: `now` is an argument, in seconds since 1970.
 
 mod authority;
 mod certificate;
@@ -16,22 +16,22 @@ pub use self::certificate::{Certificate, first, read_all};
 pub use self::files::{Failed, Files, Holder, Leaf, Lock};
 pub use self::trust::{Use, is_der_trusted, is_trusted};
 
-/// The directory of all of it: 0700.
+/// The directory of all these files, with mode 0700.
 pub const DIR: &str = "/etc/tandem/pki";
-/// The certificates that are trusted: the CA's, and while it is replaced the old one's and the new one's.
+/// The trusted certificates: the CA's, and during a rotation those of the old and the new one.
 pub const CA_CERT: &str = "ca.crt";
-/// The CA's key; on both nodes, so that each can renew, and continue without the other's disk.
+/// The CA's key. Both nodes have it, so that each can renew certificates without the other's disk.
 pub const CA_KEY: &str = "ca.key";
-/// The certificate that etcd shows to its clients and to its peer, and dials its peer with.
+/// The certificate that etcd presents to clients and to its peer, also when it dials the peer.
 pub const ETCD_CERT: &str = "etcd.crt";
 pub const ETCD_KEY: &str = "etcd.key";
 /// The certificate of `etcdctl`.
 pub const CLIENT_CERT: &str = "client.crt";
 pub const CLIENT_KEY: &str = "client.key";
-/// While the CA is replaced: the one to come, and its key.
+/// During a rotation, the certificate and the key of the new CA.
 pub const NEXT_CERT: &str = "next.crt";
 pub const NEXT_KEY: &str = "next.key";
-/// The user that etcd's auth, where it is on, takes `etcdctl` for.
+/// The user of `etcdctl` if etcd's auth is enabled.
 pub const CLIENT: &str = "root";
 
 const HOUR: u64 = 3_600;
@@ -40,11 +40,11 @@ const DAY: u64 = 24 * HOUR;
 pub const CA_LASTS: u64 = 3_652 * DAY;
 /// Lifetime of the certificates that it issues, in seconds.
 pub const LEAF_LASTS: u64 = 365 * DAY;
-/// A certificate begins that long before it is made: the other node's clock may be behind this one's, and would take it for one of
-/// the future.
+/// Seconds by which a certificate begins before it is made. The other node's clock may be behind, and would reject a
+/// certificate that begins in its future.
 pub const BACKDATED: u64 = HOUR;
 
-/// Cause for having no certificate.
+/// The reason why there is no certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("{what} is no certificate that can be read: {why}")]

@@ -1,29 +1,29 @@
-//! Replaces a CA while etcd serves. Each node finds its missing steps by observation, and does its own part. After a cut-off
-//! anywhere, the same command does what is left.
+//! Replaces a CA while etcd serves. Each node determines its missing steps from what it observes, and performs its own
+//! part. After an interruption the same command performs what is left.
 //!
-//! etcd reads its certificate in every handshake, and its trusted authorities only when it starts. So both nodes trust the
-//! old CA and the new one before either shows a certificate of the new one. The old CA goes once neither shows a certificate
-//! of it. The rotation waits for a node that is off: it comes back as it was, and is served.
+//! etcd reads its certificate in every handshake, but its trusted authorities only when it starts. So both nodes trust
+//! both CAs before either presents a certificate of the new one. The old CA is dropped once neither node presents a
+//! certificate of it. The rotation waits for a node that is off, which comes back unchanged and is still trusted.
 
 use std::fmt::Display;
 
 use super::files::{Failed, Files, Holder, Leaf};
 use super::{Authority, CA_CERT, CA_KEY, Certificate, NEXT_CERT, NEXT_KEY};
 
-/// A CA that is no older is not replaced unasked.
+/// Seconds. A younger CA is replaced only on request.
 const FRESH: u64 = 24 * 3_600;
 
-/// In which order the nodes restart their etcds: the first one is where the rotation began.
+/// The order in which the nodes restart their etcds. The first one is where the rotation began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     First,
     Second,
 }
 
-/// Certificates that an etcd's process was observed to have read, on all of its ports.
+/// The certificates that an etcd's process has read, as observed on all of its ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RotationSeen {
-    /// The issuers of what it shows, in DER.
+    /// The issuers of the certificates that it presents, in DER.
     pub issuers: Vec<Vec<u8>>,
     /// The subjects of the authorities that each port trusts, in DER.
     pub trusts: Vec<Vec<Vec<u8>>>,
@@ -49,12 +49,12 @@ pub enum Other {
     /// The cluster has no other node.
     None,
     Seen(RotationSeen),
-    /// The cause for not knowing.
+    /// The reason why it could not be observed.
     Unseen(String),
 }
 
 impl Other {
-    /// Checks a condition of the other node; where there is none, nothing keeps this one.
+    /// Checks a condition of the other node. Without another node it always holds.
     fn holds(&self, is_so: impl Fn(&RotationSeen) -> bool, not_yet: &str) -> Result<(), String> {
         match self {
             Self::None => Ok(()),
@@ -65,24 +65,24 @@ impl Other {
     }
 }
 
-/// Both etcds, in one observation.
+/// An observation of both etcds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
     pub own: Result<RotationSeen, String>,
     pub other: Other,
-    /// `Ok` if etcd continues after a restart as it did; else what the restart has to wait for.
+    /// `Ok` if etcd will serve after a restart. Otherwise the condition that the restart must wait for.
     pub may_restart: Result<(), String>,
 }
 
-/// Contents of a node's files.
+/// The contents of a node's files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The CA to come.
+    /// The subject of the new CA.
     pub next: Option<Vec<u8>>,
     pub bundle: Vec<Vec<u8>>,
     /// The issuers of the leaves in this node's files.
     pub leaves: Vec<Vec<u8>>,
-    /// True if `ca.key` is the key of the CA to come.
+    /// True if `ca.key` is the new CA's key.
     pub signs_with_next: bool,
 }
 
@@ -98,7 +98,7 @@ impl State {
         };
         Ok(Self {
             bundle: files.bundle()?.into_iter().map(|one| one.subject_der).collect(),
-            // A pair that does not fit, or that is not there, counts as issued by no CA.
+            // A missing pair, or one that does not belong together, counts as issued by no CA.
             leaves: if is_mixed {
                 vec![Vec::new()]
             } else {
@@ -113,12 +113,12 @@ impl State {
 /// A change to this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RotationStep {
-    /// The new CA is trusted next to the old one, from etcd's next start on.
+    /// Trusts the new CA in addition to the old one, from etcd's next start.
     Trust,
     Restart,
-    /// This node's certificates are of the new CA.
+    /// Issues this node's certificates from the new CA.
     Issue,
-    /// The old CA is trusted no more, from etcd's next start on.
+    /// Trusts the old CA no longer, from etcd's next start.
     Drop,
     Finish,
 }
@@ -135,13 +135,13 @@ impl Display for RotationStep {
     }
 }
 
-/// Next action on this node.
+/// The next action on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     Do(RotationStep),
-    /// For what.
+    /// The rotation must wait for this condition.
     Wait(String),
-    /// Everything is of the new CA, and the old one stays trusted, as the operator asked.
+    /// All certificates are of the new CA. The old one stays trusted, as the operator requested.
     Kept,
     Done,
 }
@@ -164,7 +164,7 @@ fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, 
     let trusts = |seen: &RotationSeen| seen.trusts(new);
     let other_trusts = || look.other.holds(trusts, "the new CA is not trusted by the other node yet");
     if !trusts(own) {
-        // One after the other: this one only once the first one is back.
+        // The second node restarts only after the first one is back.
         if role == Role::Second {
             other_trusts()?;
         }
@@ -198,18 +198,18 @@ fn walk(state: &State, look: &Look, role: Role, keep_old: bool) -> Result<Next, 
     Ok(Next::Do(RotationStep::Finish))
 }
 
-/// This node, as a rotation needs it.
+/// The parts of this node that a rotation uses.
 pub trait Site {
     fn look(&mut self) -> Look;
-    /// Restarts etcd so that it does not leave, and waits until it serves.
+    /// Restarts etcd without removing its member, and waits until it serves.
     fn restart(&mut self) -> Result<(), String>;
-    /// Hears of each single change before it is made.
+    /// Called before each single change.
     fn about_to(&mut self, _what: &str) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// Cause for a step that was not done.
+/// The reason why a step was not done.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
     #[error(transparent)]
@@ -220,7 +220,7 @@ pub enum Stopped {
     Site(String),
 }
 
-/// Looks, does at most one step, and answers what it was, or what is waited for.
+/// Observes, and performs at most one step. Returns that step, or what the rotation waits for.
 pub fn advance(
     files: &Files,
     site: &mut impl Site,
@@ -250,8 +250,8 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
             about_to("etcd")?;
             site.restart().map_err(Stopped::Site)?;
         }
-        // Leaves that an earlier attempt has issued are not issued again, so that an attempt cut off at the same moment each
-        // time still makes progress.
+        // Certificates that an earlier attempt has issued are not issued again. So attempts that are cut off after the
+        // same time still make progress.
         RotationStep::Issue => {
             for leaf in [Leaf::Client, Leaf::Etcd] {
                 let issuer = files.leaf(leaf)?.map(|there| there.issuer_der);
@@ -261,7 +261,8 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
                 }
             }
         }
-        // The key first: the bundle has the new CA all the time, so that what signs is always trusted.
+        // The key is replaced first. The bundle contains the new CA all the time, so that the signing CA is always
+        // trusted.
         RotationStep::Drop => {
             if files.read(CA_KEY)?.is_none_or(|key| *key != **new.key_pem()) {
                 about_to(CA_KEY)?;
@@ -270,7 +271,7 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
             about_to(CA_CERT)?;
             files.write(CA_CERT, new.certificate_pem())?;
         }
-        // The certificate last, because it marks that a rotation is under way.
+        // The certificate is removed last, because it marks that a rotation is in progress.
         RotationStep::Finish => {
             if files.has(NEXT_KEY) {
                 about_to(NEXT_KEY)?;
@@ -283,8 +284,8 @@ fn take(step: RotationStep, files: &Files, site: &mut impl Site, holder: &Holder
     Ok(())
 }
 
-/// Makes the CA to come, unless there is one. `None` where the one in use is of today: then the repeated command continues a
-/// rotation that has come to its end, unless the operator wants another one `again`.
+/// Makes the new CA unless there is one. Returns `None` if the CA in use is less than a day old, because a repeated
+/// command must not begin another rotation. The operator requests that with `again`.
 pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Option<Authority>, Failed> {
     if let Some(next) = files.next()? {
         return Ok(Some(next));
@@ -297,13 +298,13 @@ pub fn begin(files: &Files, cluster: &str, again: bool, now: u64) -> Result<Opti
     Ok(Some(next))
 }
 
-/// Returns whether the CA in use is of today.
+/// Returns whether the CA in use is less than a day old.
 pub fn is_fresh(files: &Files, now: u64) -> Result<bool, Failed> {
     Ok(now.saturating_sub(files.authority()?.certificate().begins) < FRESH)
 }
 
-/// Makes `next` the CA to come, and answers whether it is there already, and alone, so that nothing is left to do. One that came in the
-/// same way before, and is trusted by now, counts as old from here on.
+/// Makes `next` the new CA. Returns whether this node already trusts only that CA, so that nothing is left to do. A CA
+/// that was adopted earlier, and is trusted, counts as old from then on.
 pub fn adopt(files: &Files, next: &Authority) -> Result<bool, Failed> {
     let there = files.next()?;
     let subject = |authority: &Authority| authority.certificate().fingerprint.clone();

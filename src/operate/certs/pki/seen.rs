@@ -1,4 +1,4 @@
-//! Observation of both ports of an etcd: the certificate that its process shows, and the authorities that it trusts.
+//! Observes both ports of an etcd: the certificate that its process presents, and the authorities that it trusts.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use super::site_certs::PeerSeen;
 use crate::adapters::etcd::client::{Credentials, Endpoint};
 use crate::adapters::etcd::trust::{Looked, look};
 
-/// To be taken as a client at all, and for the handshake. An etcd that starts, or is busy, takes a while.
+/// Longest time for a connection and for the handshake. An etcd that starts or is busy needs a while.
 const CONNECT: Duration = Duration::from_secs(2);
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// Observes each of `ports`. All of them must answer; else the error names the cause.
+/// Observes each of `ports`. Fails with the reason unless all of them answer.
 pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> {
     let mut seen = PeerSeen::default();
     for endpoint in ports {
@@ -30,13 +30,13 @@ pub fn ports(ports: &[Endpoint], own: &Credentials) -> Result<PeerSeen, String> 
 }
 
 impl PeerSeen {
-    /// Returns the part that a rotation needs.
+    /// Returns the part of the observation that a rotation needs.
     pub fn summary(&self) -> RotationSeen {
         let leaves = self.chains.iter().filter_map(|chain| chain.first());
         RotationSeen { issuers: leaves.map(|leaf| leaf.issuer_der.clone()).collect(), trusts: self.trusts.clone() }
     }
 
-    /// Returns whether every port shows this very certificate.
+    /// Returns whether every port presents exactly this certificate.
     pub fn show(&self, certificate: &Certificate) -> bool {
         !self.chains.is_empty()
             && self

@@ -1,4 +1,4 @@
-//! Certificates of another CA than our own: whether etcd on this node could serve with them, before they are put in place.
+//! Certificates of another CA than ours. Checks that this node's etcd can serve with them before they are installed.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::trust::{Use, is_trusted};
 use super::{Certificate, Error, read_all};
 use crate::base::utc;
 
-/// Files to be put in place, each as text and with its source.
+/// The files to install, as text and with their paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     pub cert: &'a Path,
@@ -22,31 +22,32 @@ pub struct Given<'a> {
     pub key_pem: &'a str,
 }
 
-/// The authorities that are trusted on this node: those of the file that is there, or of one that takes its place.
+/// The authorities that this node trusts, from the present file or from its replacement.
 #[derive(Clone, Copy, Debug)]
 pub struct Bundle<'a> {
     pub file: &'a Path,
     pub certificates: &'a [Certificate],
 }
 
-/// The other node, with the etcd that has to take them.
+/// The other node, where etcd must accept the certificates.
 #[derive(Clone, Debug)]
 pub struct Peer {
     pub node: String,
     pub address: IpAddr,
-    /// The certificates that its etcd shows and the authorities that it trusts, or why they are unknown.
+    /// The certificates that its etcd presents and the authorities that it trusts. The error is the reason why they are
+    /// unknown.
     pub seen: Result<PeerSeen, String>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct PeerSeen {
-    /// The chain that each of its ports shows, the leaf first.
+    /// The chain that each port presents, the leaf first.
     pub chains: Vec<Vec<Certificate>>,
     /// The subjects that each of its ports trusts, in DER.
     pub trusts: Vec<Vec<Vec<u8>>>,
 }
 
-/// Cause for not putting them in place.
+/// The reason why certificates must not be installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     #[error(transparent)]
@@ -124,7 +125,8 @@ pub fn check(
     Ok(leaf)
 }
 
-/// Checks that a bundle which is to replace another one is a bundle, and keeps the other node in.
+/// Checks a bundle that will replace another one: it must contain only valid CAs, and trust the other node's
+/// certificates.
 pub fn check_bundle(bundle: &Bundle<'_>, other: Option<&Peer>, now: u64) -> Result<(), Unfit> {
     let file = bundle.file.display().to_string();
     for one in bundle.certificates {
@@ -164,13 +166,14 @@ fn belong_together(given: &Given<'_>, chain: &[Certificate]) -> Result<(), Unfit
     }
 }
 
-/// Checks a chain for both uses: shown to clients, and dialled with.
+/// Checks a chain for both uses: as a server and as a client.
 fn trusted_by_both(chain: &[Certificate], address: IpAddr, bundle: &[Certificate], now: u64) -> Result<(), String> {
     is_trusted(chain, bundle, Use::Server(&address.to_string()), now)?;
     is_trusted(chain, bundle, Use::Client, now)
 }
 
-/// Of the other node only the names of its authorities are known: those of ours that it has, too, are what it would go by.
+/// Checks that the other node trusts the chain. Only the names of its authorities are known, so the check uses those
+/// that this node has too.
 fn trusted_there(
     chain: &[Certificate],
     cert: &str,

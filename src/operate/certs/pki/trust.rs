@@ -1,4 +1,4 @@
-//! Whether a chain is trusted: what etcd, or its client, would make of it at a given time.
+//! Judges a chain of certificates as etcd, or a client of etcd, does at a given time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use super::Certificate;
 use crate::adapters::https::tls;
 
-/// Purpose that a certificate is used for.
+/// The purpose of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use<'a> {
-    /// It is shown to a client that asks at this address or DNS name.
+    /// Presented to a client that connects to this address or DNS name.
     Server(&'a str),
-    /// It is shown to a server.
+    /// Presented to a server.
     Client,
 }
 
-/// Checks that a client or server with `bundle` takes `chain`, the leaf first, for `wanted` at `now`; else returns why not.
+/// Checks that a program that trusts `bundle` accepts `chain` for `wanted` at `now`. The chain has the leaf first.
 pub fn is_trusted(chain: &[Certificate], bundle: &[Certificate], wanted: Use<'_>, now: u64) -> Result<(), String> {
     let ders = |certificates: &[Certificate]| certificates.iter().map(der).collect::<Vec<_>>();
     is_der_trusted(&ders(chain), &ders(bundle), wanted, now)
 }
 
-/// Does what [`is_trusted`] does, for certificates as they were found. An unreadable one of `bundle` is left out.
+/// Checks DER certificates as [`is_trusted`] does. Skips unreadable certificates of `bundle`.
 pub fn is_der_trusted(
     chain: &[CertificateDer<'static>],
     bundle: &[CertificateDer<'static>],
@@ -49,7 +49,7 @@ pub fn is_der_trusted(
             let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
             let verifier = verifier.map_err(|error| error.to_string())?;
             match verifier.verify_client_cert(leaf, intermediates, at) {
-                // etcd takes an authority's own certificate where its file holds that very one.
+                // etcd accepts a CA's own certificate if its trusted file contains exactly that certificate.
                 Err(error) if tls::is_ca_as_end_entity(&error) && bundle.contains(leaf) => Ok(()),
                 other => other.map(drop),
             }

@@ -1,22 +1,22 @@
-//! Two nodes with etcds that read their files as etcd does: a leaf in every handshake, authorities at a start.
+//! Two nodes with model etcds, which read their leaf in every handshake and their authorities at a start.
 
 use std::cell::{Cell, RefCell};
 
 use super::*;
 use crate::operate::certs::pki::{Use, is_trusted};
 
-/// 2026-11-23.
+/// The date 2026-11-23.
 const NOW: u64 = 1_795_400_000;
 const NODES: [&str; 2] = ["node1", "node2"];
-/// More changes than a rotation has.
+/// More than the number of changes in a rotation.
 const ALL: usize = 60;
 
 struct World {
     _dir: tempfile::TempDir,
     files: [Files; 2],
-    /// The authorities that each etcd has read at its last start; `None` while the node is off.
+    /// The authorities that each etcd read at its last start. `None` while the node is off.
     loaded: RefCell<[Option<Vec<Certificate>>; 2]>,
-    /// The number of single changes that may still be made before the power goes.
+    /// The number of changes before the power fails.
     left: Cell<usize>,
     made: RefCell<Vec<String>>,
 }
@@ -67,7 +67,7 @@ impl World {
         Some(RotationSeen { issuers: vec![issuer.clone(), issuer], trusts: vec![trusts.clone(), trusts] })
     }
 
-    /// Whatever is running or off, and whichever restarts next: both take each other's certificate.
+    /// Checks that both nodes accept each other's certificate, if they run or if either restarts next.
     fn is_served(&self, when: &str) {
         for (at, other) in [(0, 1), (1, 0)] {
             let leaf = self.files[at].leaf(Leaf::Etcd).unwrap().unwrap();
@@ -95,7 +95,7 @@ impl World {
         done
     }
 
-    /// Takes turns until neither has anything to do or to wait for but the other one.
+    /// Advances both nodes in turns until each is done or waits only for the other.
     fn settle(&self) -> [Next; 2] {
         for _ in 0..ALL {
             let both = [0, 1].map(|at| {
@@ -184,7 +184,7 @@ fn killed_before_each_change_and_typed_again_it_ends_the_same() {
             }
         }
         world.left.set(usize::MAX);
-        // The same command is typed again, and continues, or has come to its end here.
+        // The operator types the same command again. It continues, or the rotation is complete on this node.
         let again = begin(&world.files[0], "demo", false, NOW + 60).unwrap();
         assert!(again.is_none_or(|again| again.certificate() == new.certificate()));
         if !killed {
@@ -197,7 +197,7 @@ fn killed_before_each_change_and_typed_again_it_ends_the_same() {
     panic!("it was killed each time");
 }
 
-/// Both restart, and which comes first is the power's choice: nothing but the files lasts.
+/// Both nodes restart, in either order. Only the files survive.
 #[test]
 fn a_node_that_loses_its_power_at_any_change_comes_back_and_is_served() {
     for left in 0..ALL {
@@ -256,7 +256,7 @@ fn the_old_ca_stays_where_somebody_wants_that_and_goes_when_the_same_is_typed_wi
     world.is_over(&new);
 }
 
-/// Each began one, and one is joined: the other counts as old.
+/// Each node began a rotation, and one of them joins the other's. Its own new CA then counts as old.
 #[test]
 fn of_two_rotations_at_once_the_one_that_is_joined_counts() {
     let world = World::new();
@@ -293,7 +293,8 @@ fn ports(issuers: [&str; 2], trusts: [&[&str]; 2]) -> RotationSeen {
     RotationSeen { issuers: issuers.map(subject).to_vec(), trusts: trusts.map(trusted).to_vec() }
 }
 
-/// Returns this node's part: the CAs in its bundle, the issuers of its two leaves, and whether `ca.key` is the new CA's.
+/// Returns the contents of this node's files: the CAs in its bundle, the issuers of its two leaves, and whether
+/// `ca.key` is the new CA's.
 fn state(bundle: &[&str], leaves: [&str; 2], signs_with_next: bool) -> State {
     State {
         next: Some(subject("new")),
@@ -307,27 +308,27 @@ const BOTH: &[&str] = &["old", "new"];
 const OLD: &[&str] = &["old"];
 const NEW: &[&str] = &["new"];
 
-/// Returns what an etcd shows and trusts before a rotation.
+/// Returns an etcd before a rotation.
 fn old() -> RotationSeen {
     ports(["old"; 2], [OLD; 2])
 }
 
-/// Restarted with both CAs.
+/// Returns an etcd that was restarted with both CAs.
 fn both() -> RotationSeen {
     ports(["old"; 2], [BOTH; 2])
 }
 
-/// With its new certificate.
+/// Returns an etcd with its new certificate.
 fn new() -> RotationSeen {
     ports(["new"; 2], [BOTH; 2])
 }
 
-/// Restarted with the new CA alone.
+/// Returns an etcd that was restarted with only the new CA.
 fn alone() -> RotationSeen {
     ports(["new"; 2], [NEW; 2])
 }
 
-/// One row for each condition that a step waits for, because each one alone keeps a node from being locked out.
+/// A row for each condition that a step waits for, because each condition prevents that a node is locked out.
 #[test]
 fn each_step_waits_for_what_it_needs_of_both_etcds() {
     let (begun, issued) = (state(BOTH, ["old"; 2], false), state(BOTH, ["new"; 2], false));
@@ -353,7 +354,7 @@ fn each_step_waits_for_what_it_needs_of_both_etcds() {
     }
 }
 
-/// The other side of each of those rows, and what is half done.
+/// The same steps with their conditions met, and steps that were interrupted.
 #[test]
 fn each_step_is_done_once_nothing_is_in_its_way() {
     let (first, second) = (Role::First, Role::Second);
@@ -368,7 +369,7 @@ fn each_step_is_done_once_nothing_is_in_its_way() {
         (state(BOTH, ["new", ""], false), first, new(), new(), RotationStep::Issue),
         (state(BOTH, ["new"; 2], false), first, new(), new(), RotationStep::Drop),
         (state(BOTH, ["new"; 2], false), second, new(), alone(), RotationStep::Drop),
-        // The signing key is to be the new CA's before the certificate that marks the rotation goes.
+        // The signing key must be the new CA's before the certificate that marks the rotation is removed.
         (state(NEW, ["new"; 2], false), first, alone(), alone(), RotationStep::Drop),
         (state(BOTH, ["new"; 2], true), first, alone(), alone(), RotationStep::Drop),
         (state(NEW, ["new"; 2], true), first, new(), new(), RotationStep::Restart),
@@ -381,8 +382,8 @@ fn each_step_is_done_once_nothing_is_in_its_way() {
     }
 }
 
-/// Cut off between a key and its certificate: the pair belongs to no CA, and is made again although the certificate is of
-/// the new CA.
+/// Cut off between a key and its certificate. The pair does not belong together, so it is issued again although the
+/// certificate is of the new CA.
 #[test]
 fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
     let world = World::new();
@@ -402,7 +403,7 @@ fn a_pair_that_does_not_belong_together_is_nobodys_and_is_issued_again() {
     }
 }
 
-/// Hears of nothing, and has no etcd.
+/// A site without etcd that ignores all changes.
 struct Unwatched;
 
 impl super::Site for Unwatched {
@@ -415,7 +416,7 @@ impl super::Site for Unwatched {
     }
 }
 
-/// New leaves are of the CA to come only if `ca.key` is that CA's own key.
+/// New leaves are issued by the new CA only if `ca.key` is that CA's key.
 #[test]
 fn whose_key_signs_is_read_from_the_key_itself() {
     let world = World::new();
@@ -426,7 +427,7 @@ fn whose_key_signs_is_read_from_the_key_itself() {
     assert!(State::read(files).unwrap().signs_with_next);
 }
 
-/// The same file given twice changes nothing; once that CA is the only one, joining is over.
+/// Adopting the same CA twice changes nothing. Once that CA is the only one, joining is complete.
 #[test]
 fn joining_again_keeps_the_ca_to_come_and_one_that_is_in_use_alone_is_not_begun_again() {
     let world = World::new();

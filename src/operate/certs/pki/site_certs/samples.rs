@@ -1,4 +1,4 @@
-//! A company's CA and what it issues, for tests.
+//! A company's CA and its certificates, for tests.
 
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
@@ -7,7 +7,7 @@ use rcgen::{
 use super::{Peer, PeerSeen};
 use crate::operate::certs::pki::{Certificate, read_all};
 
-/// 2026-11-23.
+/// The date 2026-11-23.
 pub(crate) const NOW: u64 = 1_795_400_000;
 pub(crate) const ADDRESS: &str = "192.0.2.1";
 pub(crate) const PEER: &str = "192.0.2.2";
@@ -33,7 +33,7 @@ impl Ca {
         read_all(&self.pem, "it").unwrap()
     }
 
-    /// A certificate and its key, after a change.
+    /// Issues a certificate, with `change` applied to its parameters. Returns the certificate and its key.
     pub(crate) fn leaf(&self, change: impl FnOnce(&mut CertificateParams)) -> (String, String) {
         let mut params = CertificateParams::new([ADDRESS.to_owned()]).unwrap();
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];

@@ -92,7 +92,7 @@ fn a_file_of_cas_keeps_the_other_node_in() {
     assert!(check(&both, Some(&silent)).unwrap_err().contains("does not answer"));
 }
 
-/// A node shows its certificate, and dials with it: a CA in between may be good for only one of the two.
+/// A node uses its certificate as a server and as a client. An intermediate CA may allow only one of the two.
 #[test]
 fn a_chain_that_is_good_for_one_use_alone_is_refused() {
     let company = ca("Company CA", 2040);
