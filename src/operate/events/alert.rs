@@ -1,12 +1,12 @@
-//! Pacemaker's alerts, as events: the alert agent, which Pacemaker calls once for each recipient, several at once, as its
-//! own user. It writes one line and ends; the collector delivers it to the recipients.
+//! Turns Pacemaker's alerts into events. Pacemaker calls the alert agent once for each recipient, several at once, as
+//! its own user. The agent appends one line and ends; the collector delivers it to the recipients.
 
 use crate::adapters::ocf::alert::{Alert, Kind, Operation};
 use crate::adapters::options::yes_no;
 use crate::os::clock;
 use crate::records::events::{Event, Repeat, Type, append, cut, reason};
 
-/// Returns the event of an alert; none where nothing happened that an operator wants to know.
+/// Returns the event of an alert, or `None` if it is of no interest to an operator.
 pub fn event(alert: &Alert) -> Option<Event> {
     let told = match &alert.kind {
         Kind::Node => node(alert),
@@ -16,12 +16,12 @@ pub fn event(alert: &Alert) -> Option<Event> {
         Kind::Other => None,
     }?;
     let (kind, reason, message) = told;
-    // An alert without a time is of now.
+    // An alert without a time has just happened.
     let time = if alert.time == 0 { clock::wall_millis() } else { alert.time };
     Some(Event::new(time, kind, reason, &alert.node, message, cause(alert)))
 }
 
-/// Returns the contents of an alert without the recipient and its number: the same for each recipient.
+/// Returns the contents of an alert without the recipient and its number, so that it is equal for each recipient.
 fn cause(alert: &Alert) -> String {
     let what = match &alert.kind {
         Kind::Node | Kind::Other => format!("node {}", alert.description),
@@ -34,7 +34,7 @@ fn cause(alert: &Alert) -> String {
     format!("{} {} {what}", alert.stamp, alert.node)
 }
 
-/// Pacemaker gives an alert agent a word such as "error", and the agent's user may read no more.
+/// Pacemaker gives an alert agent only a word such as "error", and the agent's user may read no more.
 const HAS_THE_REASON: &str = "'tandem status' has the reason";
 
 type Told = (Type, &'static str, String);
@@ -58,12 +58,12 @@ fn fencing(alert: &Alert, action: &str, done: bool) -> Told {
     }
 }
 
-/// Operations that Pacemaker cancelled or has under way are no news, nor are notifications, nor a probe: it looks for what is
-/// there, and finds mostly nothing.
+/// Returns the event of an operation. Skips operations that were cancelled or are pending, notifications, and expected
+/// results of probes.
 fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     const CANCELLED: i32 = 1;
     const UNDER_WAY: i32 = -1;
-    /// OCF's codes for what a probe may find: running, stopped, promoted.
+    /// OCF's codes for the expected results of a probe: running, stopped, promoted.
     const FOUND: [i32; 3] = [0, 7, 8];
     let Operation { resource, task, interval, rc, target, status } = operation;
     let is_probe = task == "monitor" && *interval == 0;
@@ -87,9 +87,9 @@ fn resource(alert: &Alert, operation: &Operation) -> Option<Told> {
     Some((Type::Warning, reason, format!("{resource} was {words} on {node}")))
 }
 
-/// Returns the event of an attribute. Pacemaker sends attributes only where an alert selects them, and then all of them.
-/// Failure counts are left out because the operation's alert already reported them, and etcd's attributes because its agent
-/// reports them.
+/// Returns the event of an attribute. Pacemaker sends attributes only if an alert selects them, and then all of them.
+/// Failure counts are skipped because the operation's alert has reported them. etcd's attributes are skipped because
+/// its agent reports them.
 fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     let node = &alert.node;
     let is_set = !value.is_empty() && yes_no::of_pacemaker(value) != Some(false);
@@ -111,8 +111,8 @@ fn attribute(alert: &Alert, name: &str, value: &str) -> Option<Told> {
     Some((told.0, told.1, cut(format!("{node} {words} ({name}={value})"), 200)))
 }
 
-/// Appends the event of `alert`. Pacemaker runs the agent once for each recipient: without a time in the alert, repeats within
-/// 5 s are dropped.
+/// Appends the event of `alert`. Pacemaker runs the agent once for each recipient, so repeats within 5 s are dropped if
+/// the alert has no time.
 pub fn tell(directory: &std::path::Path, alert: &Alert) -> Result<(), crate::records::events::Error> {
     const AT_ONCE: Repeat<'static> = Repeat::Until { ends: &[], within: 5000 };
     let repeat = if alert.time == 0 { AT_ONCE } else { Repeat::Never };

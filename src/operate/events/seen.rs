@@ -1,7 +1,6 @@
-//! Changes that the collector finds from one observation of the cluster to the next, as events: those that Pacemaker's
-//! alerts do not report.
+//! Reports as events what changes between two observations of the collector and is not reported by Pacemaker's alerts.
 //!
-//! Both nodes observe. Each node reports what is about itself, and the designated controller reports what is about the
+//! Both nodes observe. Each node reports changes of its own, and the designated controller reports those of the
 //! cluster.
 
 use std::collections::BTreeMap;
@@ -11,13 +10,13 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::secret_differs;
 use crate::records::events::{Event, Type, reason};
 
-/// A status is stale when it is older than this, in seconds.
+/// Seconds after which a published status is stale.
 pub const STALE_AFTER: u64 = 300;
-/// The times before its end at which a certificate is reported, in seconds: a warning, then an error.
+/// Seconds before its end at which a certificate is reported, first as a warning, then as an error.
 const CERTIFICATE_STEPS: [(u64, Type); 2] = [(30 * DAY, Type::Warning), (7 * DAY, Type::Error)];
 const DAY: u64 = 24 * 60 * 60;
 
-/// Returns the events between `before` and `now`. A bad state that the very first observation finds is reported as well.
+/// Returns the events between `before` and `now`. The first observation also reports bad states.
 pub fn changes(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let mut events = certificates(before, now);
     let Some(pacemaker) = now.pacemaker.known() else { return events };
@@ -81,7 +80,7 @@ fn stale(before: Option<&Cluster>, now: &Cluster, pacemaker: &Pacemaker) -> Vec<
         .collect()
 }
 
-/// A fence device differs from OpenShift's Secret.
+/// Reports that a fence device differs from OpenShift's Secret.
 fn secrets(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let devices = now.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
     let new = devices.iter().filter_map(|device| {
@@ -129,7 +128,7 @@ fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, nod
         let here = pacemaker.resources.iter().filter(is_here);
         here.filter_map(|instance| Some((instance.id.clone(), why(instance)?))).collect()
     };
-    // In maintenance everything is unmanaged, which was reported as such.
+    // In maintenance every resource is unmanaged, and the maintenance was reported.
     if pacemaker.maintenance || node.maintenance {
         return Vec::new();
     }
@@ -142,7 +141,7 @@ fn resources(now: &Cluster, last: Option<&Pacemaker>, pacemaker: &Pacemaker, nod
     .collect()
 }
 
-/// Reports this node's own certificates, at each step once; the cause is the step, on whichever node it is counted.
+/// Reports this node's own certificates, once for each step. The cause names the certificate, its end and the step.
 fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     let Some(collected) = now.collected.get(&now.here).and_then(|fact| fact.known()) else { return Vec::new() };
     let last = before.map_or(0, |before| before.at);
@@ -159,7 +158,7 @@ fn certificates(before: Option<&Cluster>, now: &Cluster) -> Vec<Event> {
     events
 }
 
-/// Reports that the cluster is healthy again. Only the designated controller does so. `verdict` is in one word.
+/// Reports that the cluster is healthy again. Only the designated controller does so. `verdict` is one word.
 pub fn verdict(now: &Cluster, before: Option<&str>, verdict: &str) -> Option<Event> {
     let is_dc = now.pacemaker.known().and_then(|known| known.dc.as_deref()) == Some(now.here.as_str());
     let is_well_again = verdict == "redundant" && before.is_some_and(|before| before != "redundant");

@@ -1,4 +1,4 @@
-//! Captured calls of an alert agent become events: see `tests/fixtures/alerts`.
+//! Turns captured calls of an alert agent into events: see `tests/fixtures/alerts`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ fn alert_of(pairs: &[(&str, &str)]) -> Alert {
     alert::read(&Env::from_pairs(pairs.iter().map(|(name, value)| (format!("CRM_alert_{name}"), (*value).to_owned()))))
 }
 
-/// Each thing that was done, and the events that came of it.
+/// Returns each captured action with the events that it caused.
 fn told(captured: &str) -> Vec<(String, Vec<String>)> {
     let dir = tempfile::tempdir().unwrap();
     let mut sections: Vec<(String, Vec<String>)> = Vec::new();
@@ -34,7 +34,7 @@ fn told(captured: &str) -> Vec<(String, Vec<String>)> {
     sections
 }
 
-/// For two recipients each cause is one event; probes, notifications and what was cancelled are none.
+/// For two recipients each cause is one event. Probes, notifications and cancelled operations cause none.
 #[test]
 fn what_pacemaker_told_two_recipients_is_told_once() {
     let started = |what: &str, node: &str| format!("Warning PacemakerResourceStarted: {what} was started on {node}");
@@ -79,7 +79,7 @@ fn what_pacemaker_told_two_recipients_is_told_once() {
     assert_eq!(told(NODE1).last(), Some(&section("fencefail", &[could_not])));
 }
 
-/// Of each kind, one alert that becomes an event and one that does not.
+/// For each kind, an alert that becomes an event and one that does not.
 #[test]
 fn each_kind_is_translated() {
     let operation = |task, interval, rc, target, status| {

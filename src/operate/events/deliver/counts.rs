@@ -1,4 +1,4 @@
-//! How many events of each reason there were: for metrics, which count on over files that go.
+//! Counts events by reason for metrics, which must continue after files of events were removed.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use crate::base::Fact;
 use crate::records::events::{read, reason};
 use crate::records::state_file;
 
-/// The name for each reason that is none of this program's.
+/// The reason that counts all unknown reasons.
 const OTHER: &str = "Other";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,8 @@ pub fn counts(places: &Places) -> io::Result<BTreeMap<String, u64>> {
     Ok(counted(places)?.1.by_reason)
 }
 
-/// Returns the same, and keeps what is new. Only the collector calls it, because two at once would count twice.
+/// Counts as [`counts`] does, and stores the result. Only the collector calls it, because two callers would count
+/// twice.
 pub fn count(places: &Places) -> io::Result<BTreeMap<String, u64>> {
     let (before, now) = counted(places)?;
     if now != before {
@@ -41,14 +42,14 @@ fn path(places: &Places) -> PathBuf {
     places.state.join("counts.json")
 }
 
-/// Counts `more` events. A reason that is none of this program's is another one: each is a series of metrics for good.
+/// Adds `more` events. An unknown reason counts as [`OTHER`], because each reason is a permanent series of metrics.
 fn add(counts: &mut BTreeMap<String, u64>, reason: String, more: u64) {
     let reason = if reason::ALL.contains(&reason.as_str()) { reason } else { OTHER.to_owned() };
     let count = counts.entry(reason).or_default();
     *count = count.saturating_add(more);
 }
 
-/// Returns the kept counts, and the same with the events that came since.
+/// Returns the stored counts, and the counts that include later events.
 fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
     let before: Counted = match state_file::read(&path(places)) {
         Fact::Known(counted) => counted,
@@ -59,7 +60,7 @@ fn counted(places: &Places) -> io::Result<(Counted, Counted)> {
     let events = read::all(&places.events)?;
     let last = events.last().map_or(0, |last| last.number);
     if last < now.until {
-        // The file was removed, and numbers began anew.
+        // The file was removed, and the numbers began again.
         now.until = 0;
     }
     for event in events.into_iter().filter(|event| event.number > now.until) {

@@ -1,31 +1,32 @@
-//! How far a recipient is. What is brought and what is given up is counted here; how it is brought is not its business.
+//! The progress of a recipient: counts delivered and lost events. Sending is the caller's part.
 
 use serde::{Deserialize, Serialize};
 
 use crate::records::events::{Event, KEPT, Type};
 
-/// The part of the past that a new recipient gets, in milliseconds.
+/// Milliseconds of the past of which a new recipient gets events.
 const AT_FIRST: u64 = 60 * 60 * 1000;
-/// The pause after the first failure, in seconds; it doubles with each one, up to the longest.
+/// Seconds of the pause after the first failure. It doubles with each failure up to the longest.
 const FIRST_PAUSE: u64 = 15;
 const LONGEST_PAUSE: u64 = 300;
 
-/// Of one recipient.
+/// The progress of one recipient.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cursor {
-    /// The number of the last event that was brought.
+    /// The number of the last delivered event.
     pub brought: u64,
-    /// The number of events that were never brought, in all, and how many of those were not reported to the recipient yet.
+    /// The count of events that were never delivered. `lost_untold` is the part that was not reported to the recipient
+    /// yet.
     pub lost: u64,
     pub lost_untold: u64,
-    /// Failures in a row.
+    /// Consecutive failures.
     pub failures: u32,
-    /// No try before this, in seconds since 1970.
+    /// The time of the next attempt, in seconds since 1970.
     pub again_at: u64,
 }
 
-/// Result of one run.
+/// The result of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Run {
     pub delivered: u64,
@@ -33,7 +34,7 @@ pub(super) struct Run {
 }
 
 impl Cursor {
-    /// Begins for a new recipient, which gets the events of the last hour, and not the history.
+    /// Returns the progress of a new recipient, which gets only the events of the last hour.
     pub(super) fn new(events: &[Event], now: u64) -> Self {
         let is_old = |event: &&Event| event.time.saturating_add(AT_FIRST) < now.saturating_mul(1000);
         let brought = events.iter().filter(is_old).map(|event| event.number).max().unwrap_or_default();
@@ -41,17 +42,18 @@ impl Cursor {
         Self { brought: brought.max(first), ..Self::default() }
     }
 
-    /// Returns whether it is not yet to be tried again. A clock that was set back makes no pause longer.
+    /// Returns whether the recipient must wait for its next attempt. Setting the clock back does not lengthen the
+    /// pause.
     pub(super) fn pauses(&self, now: u64) -> bool {
         self.again_at > now && self.again_at <= now.saturating_add(LONGEST_PAUSE)
     }
 
-    /// Returns the number of events that are yet to be brought.
+    /// Returns the number of events that are still to be delivered.
     pub(super) fn waiting(&self, events: &[Event]) -> u64 {
         events.iter().filter(|event| event.number > self.brought).count() as u64
     }
 
-    /// Brings the waiting events, in order, until all are there, something fails or `is_over` returns true.
+    /// Delivers the waiting events in order, until all are delivered, one fails or `is_over` returns true.
     pub(super) fn bring(
         &mut self,
         events: &[Event],
@@ -84,11 +86,10 @@ impl Cursor {
         run
     }
 
-    /// Returns the waiting events, without those that are too many and those that the file no longer holds; both are
-    /// counted.
+    /// Returns the waiting events. Counts those as lost that are too many or no longer in the file.
     fn give_up<'a>(&mut self, events: &'a [Event]) -> &'a [Event] {
         if events.last().is_some_and(|last| last.number < self.brought) {
-            // The file was removed, and the numbers began anew.
+            // The file was removed, and the numbers began again.
             self.brought = 0;
         }
         let begin = events.partition_point(|event| event.number <= self.brought);

@@ -1,5 +1,6 @@
-//! Bringing events to the recipients that the cluster names: each at least once, in order, each recipient by itself. One that is
-//! down is tried again after pauses that grow, and gets everything then; the oldest go where more wait than are kept.
+//! Delivers events to the recipients that the cluster configures: each at least once and in order, independently for
+//! each recipient. A recipient that is down is tried again after growing pauses, and then gets everything. If more
+//! events wait than are kept, the oldest are lost.
 
 mod counts;
 mod cursor;
@@ -28,17 +29,17 @@ use crate::os::{appended, directory as os_directory, ofd_lock};
 use crate::records::events::{Event, read};
 use crate::records::state_file;
 
-/// The directory with each recipient's progress.
+/// The folder with the progress of each recipient.
 pub const DIRECTORY: &str = "/var/lib/tandem/deliver";
-/// Time limit for one recipient in one run; the next run continues.
+/// Longest time for one recipient in one run. The next run continues.
 const BUDGET: Duration = Duration::from_secs(10);
 
-/// Returns whether an alert's agent is ours, by its path.
+/// Returns whether the alert agent at `path` is ours.
 pub fn is_ours(path: &str) -> bool {
     path.ends_with("/tandem/alert") || path.ends_with("/tandem-alert")
 }
 
-/// Directories of the delivery, and the trusted authorities.
+/// The folders of the delivery, and the trusted authorities.
 #[derive(Clone, Debug)]
 pub struct Places {
     pub events: PathBuf,
@@ -52,21 +53,21 @@ impl Default for Places {
     }
 }
 
-/// Result of one recipient's delivery.
+/// The result of a delivery to one recipient.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// The recipient as it may be shown: of a URL no more than the host, since the rest may be a secret.
+    /// The recipient in a printable form: of a URL only the host, because the rest may be a secret.
     pub recipient: String,
-    /// The number of events that it was brought in this run.
+    /// The number of events that were delivered in this run.
     pub delivered: u64,
     pub waiting: u64,
-    /// The number of events that it will never get.
+    /// The number of events that the recipient will never get.
     pub lost: u64,
     pub failure: Option<String>,
 }
 
-/// Returns the recipients that the cluster names; where the cluster cannot be asked, those that it named last. `None` where
-/// no alert of ours is configured.
+/// Returns the recipients that the cluster configures. If the cluster does not answer, returns those that it configured
+/// last. `None` means that no alert has our agent.
 pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<String>>, pacemaker::Error> {
     #[derive(Default, PartialEq, Serialize, Deserialize)]
     struct Known {
@@ -76,7 +77,8 @@ pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<Str
     match alerts::recipients(programs, is_ours) {
         Ok(recipients) => {
             let known = Known { recipients };
-            // A URL may be a secret: the directory and the file are for root alone. What cannot be kept is asked for again.
+            // A URL may be a secret, so only root may read the folder and the file. A failure to store it is ignored,
+            // because the cluster is asked again.
             if state_file::read::<Known>(&path) != Fact::Known(Known { recipients: known.recipients.clone() }) {
                 let _ = directory(&places.state).and_then(|()| state_file::write(&path, &known));
             }
@@ -89,14 +91,14 @@ pub fn recipients(programs: &Programs, places: &Places) -> Result<Option<Vec<Str
     }
 }
 
-/// Brings what waits to each of `recipients`. With `at_once` the pauses after a failure are passed over.
+/// Delivers the waiting events to each of `recipients`. With `at_once` it skips the pauses after failures.
 pub fn deliver(places: &Places, recipients: &[String], at_once: bool) -> io::Result<Vec<Outcome>> {
     directory(&places.state)?;
     let lock = appended::open(&places.state.join("lock"), 0o600)?.file;
     let patience = Deadline::after(if at_once { BUDGET * 2 } else { Duration::ZERO });
     while !ofd_lock::try_take(&lock)? {
         if patience.has_passed() {
-            // The collector that holds it brings the same.
+            // The collector that holds the lock delivers the same events.
             return Ok(Vec::new());
         }
         patience.sleep(Duration::from_millis(50));
@@ -124,7 +126,7 @@ fn to_one(places: &Places, events: &[Event], text: &str, at_once: bool) -> Outco
     let now = clock::wall_seconds();
     let (before, begins) = match state_file::read::<Cursor>(&path) {
         Fact::Known(cursor) => (cursor, false),
-        // What is damaged begins anew: then something may be brought twice.
+        // A damaged file begins again, so that some events may be delivered twice.
         _ => (Cursor::new(events, now), true),
     };
     let mut cursor = before.clone();

@@ -1,5 +1,5 @@
-//! Events to a URL: each is posted as one JSON object, over verified TLS. Whatever the other side answers below 300 means that
-//! it has the event.
+//! Posts events to a URL, each as one JSON object over verified TLS. An answer below 300 means that the server has the
+//! event.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::records::events::Event;
 /// The trusted authorities, as for a BMC.
 pub use crate::adapters::https::tls::Trust;
 
-/// For one event, connecting included.
+/// Longest time for one event, including the connection.
 const LIMIT: Duration = Duration::from_secs(5);
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-/// The part of an answer that is read, in bytes: a connection is used again only when its answer has been read.
+/// Most bytes of an answer that are read. A connection is reused only if its answer was read.
 const ANSWER_LIMIT: u64 = 64 * 1024;
 
-/// Posts to one URL, over one connection as long as that lasts.
+/// A client of one URL, which keeps its connection.
 #[derive(Debug)]
 pub struct Poster {
     agent: Agent,
@@ -31,7 +31,7 @@ pub struct Poster {
 }
 
 impl Poster {
-    /// Makes one for the URL `text`, which begins with `https://`.
+    /// Makes a client of the URL `text`, which begins with `https://`.
     pub(super) fn new(text: &str, trust: &Trust) -> Result<Self, Unknown> {
         let unknown = || Unknown::Form(shown(text));
         let uri: Uri = text.parse().map_err(|_| unknown())?;
@@ -52,7 +52,7 @@ impl Poster {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .https_only(true)
-            // The environment of the collector must not redirect the events.
+            // The collector's environment must not redirect the events.
             .proxy(None)
             .max_redirects(0)
             .user_agent(concat!("tandem/", env!("CARGO_PKG_VERSION")))
@@ -63,7 +63,7 @@ impl Poster {
     /// Posts one event.
     pub(super) fn send(&self, event: &Event, deadline: Deadline) -> Result<(), String> {
         let failed = |why: &dyn std::fmt::Display| {
-            // The words of a library may repeat the URL.
+            // A library's error may contain the URL.
             let path = self.uri.path_and_query().map_or("/", |path| path.as_str());
             let why = why.to_string();
             if path.len() > 1 { why.replace(path, "/...") } else { why }
@@ -84,7 +84,7 @@ impl Poster {
         let mut response = request.send(&body[..]).map_err(|error| failed(&error))?;
         let status = response.status();
         if status.is_success() {
-            // The answer's body is of no use; it is read for the connection's sake.
+            // The body is read only so that the connection can be reused.
             let _ = response.body_mut().with_config().limit(ANSWER_LIMIT).read_to_vec();
             return Ok(());
         }

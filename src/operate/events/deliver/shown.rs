@@ -1,6 +1,6 @@
-//! What may be said of a recipient, and why one is none.
+//! The printable form of a recipient, and the errors of an unusable one.
 
-/// A recipient that nothing can be brought to.
+/// The reason why a recipient is unusable.
 #[derive(Debug, thiserror::Error)]
 pub enum Unknown {
     #[error("recipient '{0}' is not known: give it as journal, file:/PATH or https://HOST/PATH")]
@@ -11,7 +11,8 @@ pub enum Unknown {
     Tls(String, String),
 }
 
-/// Returns a recipient as it may be shown: of a URL no more than the host, because its path may give leave to write there.
+/// Returns the printable form of a recipient: of a URL only the host, because its path may be the permission to write
+/// there.
 pub(super) fn shown(text: &str) -> String {
     let Some((scheme, rest)) = text.split_once("://").filter(|(scheme, _)| *scheme != "file") else {
         return text.to_owned();

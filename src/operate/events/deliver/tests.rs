@@ -1,4 +1,4 @@
-//! Recipients that are down, and come back; what is too much; and a URL over TLS.
+//! Recipients that are down and come back, lost events, and a URL over TLS.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -75,11 +75,11 @@ fn more_than_are_kept_is_given_up_from_the_oldest_on_and_the_recipient_is_told_h
     assert_eq!((run.delivered, cursor.lost, cursor.lost_untold), (KEPT, 5, 0));
     assert!(got[0].starts_with("5 events before this one were not brought"), "{}", got[0]);
     assert_eq!((got[1].as_str(), got.len() as u64), ("event 6", KEPT + 1));
-    // What the file does not hold any more is counted, too.
+    // Events that the file no longer contains count as lost too.
     let later: Vec<Event> = (KEPT + 9..=KEPT + 10).map(event).collect();
     assert_eq!(cursor.bring(&later, 0, &mut || false, &mut |_| Ok(())).delivered, 2);
     assert_eq!(cursor.lost, 8);
-    // A file that begins anew is brought from its beginning.
+    // A file that begins again is delivered from its beginning.
     assert_eq!(cursor.bring(&events[..2], 0, &mut || false, &mut |_| Ok(())).delivered, 2);
 }
 
@@ -90,7 +90,7 @@ fn events_are_counted_on_over_a_file_that_is_gone() {
     let count = |places: &Places| super::count(places).unwrap().get(reason::NODE_OFFLINE).copied();
     assert_eq!(count(&places), None);
     tell(&places, 1..=3);
-    // A mere query keeps nothing, and returns the same.
+    // A query stores nothing and returns the same.
     let kept = || fs::read(places.state.join("counts.json")).ok();
     let before = kept();
     assert_eq!((counts(&places).unwrap().get(reason::NODE_OFFLINE).copied(), kept()), (Some(3), before));
@@ -138,7 +138,8 @@ fn an_unknown_recipient_has_its_sentence_and_keeps_no_other_one_waiting() {
     assert_eq!(outcomes[1].delivered, 1);
 }
 
-/// An HTTPS server with a certificate of its own, which answers `statuses` one by one; what it was sent comes out.
+/// Starts an HTTPS server with a certificate of its own, which answers with `statuses` one by one. The channel returns
+/// its requests.
 fn server(statuses: &'static [u16]) -> (u16, Trust, mpsc::Receiver<String>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let certificate = made.cert.der().clone();
@@ -168,7 +169,7 @@ fn server(statuses: &'static [u16]) -> (u16, Trust, mpsc::Receiver<String>) {
     (port, Trust::Listed(vec![certificate]), got)
 }
 
-/// The first line and the body of the next request; none where the other side closed.
+/// Reads the first line and the body of the next request. Returns `None` if the client closed the connection.
 fn request(stream: &mut impl BufRead) -> Option<String> {
     let (mut first, mut length) = (String::new(), 0);
     if stream.read_line(&mut first).ok()? == 0 {
@@ -261,7 +262,7 @@ prop_compose! {
 }
 
 proptest! {
-    /// Neither the numbers of events that others wrote nor those of a damaged cursor end the collector.
+    /// Neither the event numbers of another program nor those of a damaged cursor end the collector.
     #[test]
     fn any_numbers_are_brought_and_counted(events in any_events(), cursor in any_cursor(), now in number(), fails in any::<bool>()) {
         let _ = Cursor::new(&events, now);

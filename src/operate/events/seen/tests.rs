@@ -56,7 +56,7 @@ fn what_comes_and_goes_is_told_when_it_does() {
             "PacemakerResourceUnhealthy node1",
             "",
         ),
-        // The other node reports that itself.
+        // The other node reports its own state.
         (Box::new(|pacemaker: &mut Pacemaker| pacemaker.nodes[1].standby = true), "", ""),
         (Box::new(|pacemaker: &mut Pacemaker| pacemaker.resources[1].blocked = true), "", ""),
     ] {
@@ -66,7 +66,7 @@ fn what_comes_and_goes_is_told_when_it_does() {
         assert_eq!(reasons(&changed, &changed), list(""), "{there}: told once");
         assert_eq!(reasons(&changed, &healthy()), list(back));
     }
-    // A node that does not control the cluster reports nothing of it.
+    // A node that is not the designated controller reports nothing about the cluster.
     let elsewhere = cluster(NOW, |pacemaker| {
         pacemaker.maintenance = true;
         pacemaker.dc = Some("node2".to_owned());
