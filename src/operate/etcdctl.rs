@@ -23,7 +23,7 @@ const FILES: [&str; 3] = ["ETCDCTL_CACERT", "ETCDCTL_CERT", "ETCDCTL_KEY"];
 /// The option that sets the same as each variable. etcdctl refuses a call that has both.
 const OPTIONS: [(&str, &str); 4] =
     [(ENDPOINTS, "--endpoints"), (FILES[0], "--cacert"), (FILES[1], "--cert"), (FILES[2], "--key")];
-/// How long this node's etcd may take to accept a connection.
+/// Longest time for this node's etcd to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A program that replaces this process, with its arguments and its environment.

@@ -42,7 +42,7 @@ fn configured_here() -> Result<Vec<Configured>, Failure> {
     configured(&Programs::default()).map_err(|error| unanswered(error, Path::new(configuration::ON_DISK)))
 }
 
-/// How long an observation of everything may take.
+/// Longest time for an observation of everything.
 const BUDGET: Duration = Duration::from_secs(600);
 
 /// Returns the context in which the agent would decide now.

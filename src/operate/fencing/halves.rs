@@ -21,7 +21,7 @@ pub struct Half {
     pub by: String,
     /// The last test in the record; `None` if there is none.
     pub test: Option<Record>,
-    /// When a test of the node last passed, in RFC 3339. A node attribute contains it, so both nodes have it.
+    /// The time at which a test of the node last passed, in RFC 3339. A node attribute contains it, so both nodes have it.
     pub passed_at: Option<String>,
 }
 

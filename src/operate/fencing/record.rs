@@ -25,13 +25,13 @@ pub fn tests_of_this_node() -> FencingTests {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
-    /// When the operator started the test, in RFC 3339.
+    /// The time at which the operator started the test, in RFC 3339.
     pub at: String,
     /// The node that was fenced. `by` is the node that fenced it.
     pub node: String,
     pub by: String,
     pub passed: bool,
-    /// Why the test failed.
+    /// The reason why the test failed; `None` if it passed.
     pub why: Option<String>,
     pub seconds: Phases,
     /// The version of Tandem.

@@ -13,7 +13,7 @@ use crate::os::clock::{self, Deadline};
 /// it.
 pub const UNIT: &str = "tandem-fencing-test";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the other node's sshd may take to answer after its etcd votes.
+/// Longest time until the other node's sshd answers, once its etcd votes.
 const RETURN: Duration = Duration::from_secs(120);
 const OFTEN: Duration = Duration::from_secs(2);
 /// Longest time from the start of the unit until this node goes down, or until the record of a failed fencing appears.
@@ -117,7 +117,7 @@ impl There<'_> {
     }
 }
 
-/// Why a command on the other node failed.
+/// The reason why a command on the other node failed.
 struct Unreached {
     failure: Failure,
     /// True if ssh could not connect, which may pass soon.

@@ -55,7 +55,7 @@ pub(crate) struct Watch<'a> {
 /// The outcome of the test.
 pub(crate) struct FencingSeen {
     pub(crate) phases: Phases,
-    /// Why the test failed; `None` if it passed.
+    /// The reason why the test failed; `None` if it passed.
     pub(crate) why: Option<String>,
 }
 

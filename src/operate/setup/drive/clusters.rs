@@ -18,7 +18,7 @@ use crate::os::clock::Deadline;
 pub const CLUSTER_PATIENCE: Duration = Duration::from_secs(1_800);
 /// Longest time for one observation of the cluster.
 const LOOK: Duration = Duration::from_secs(240);
-/// How many observations the machine could make until a step's effect must show. Each runs pcs once and queries
+/// Observations that fit into the time until a step's effect must show. Each runs pcs once and queries
 /// Pacemaker twice.
 const LOOKS: u32 = 60;
 /// Options that setup finds out about a BMC and adds to its device.
