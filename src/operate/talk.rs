@@ -19,7 +19,7 @@ pub trait Talk: Debug {
     /// Returns whether the answer to `question` is 'yes'.
     fn leave(&self, question: &str) -> Result<bool, Failure>;
 
-    /// Starts to show how far the command is.
+    /// Starts the display of the command's progress.
     fn progress(&self) -> Box<dyn Progress>;
 
     /// Redirects what the command logs to syslog from now on.

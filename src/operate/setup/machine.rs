@@ -58,7 +58,7 @@ pub enum Answer {
 
 /// A node that answers requests.
 pub trait Machine {
-    /// The node's name.
+    /// Returns the node's name.
     fn name(&self) -> &str;
 
     /// Sends a request. An error means that the node can no longer be reached.

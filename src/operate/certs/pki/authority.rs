@@ -161,8 +161,8 @@ fn key(pem: &str, what: &str) -> Result<KeyPair> {
     KeyPair::from_pem(pem).map_err(|error| Error::NoKey { what: what.to_owned(), why: error.to_string() })
 }
 
-/// Returns the parameters that must be equal whenever the CA is made or loaded, because they determine the issuer's
-/// name and key identifier in each certificate.
+/// Returns the parameters that must be equal whenever the CA is made or loaded. They determine the issuer's name and
+/// key identifier in each certificate.
 fn ca_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name = common_name(name);

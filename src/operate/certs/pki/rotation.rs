@@ -203,7 +203,7 @@ pub trait Site {
     fn look(&mut self) -> Look;
     /// Restarts etcd without removing its member, and waits until it serves.
     fn restart(&mut self) -> Result<(), String>;
-    /// Called before each single change.
+    /// Receives each single change before it is made.
     fn about_to(&mut self, _what: &str) -> Result<(), String> {
         Ok(())
     }

@@ -81,8 +81,8 @@ pub(super) fn text(password: &Secret) -> Option<&str> {
     std::str::from_utf8(password.reveal()).ok().filter(|text| !text.chars().any(char::is_control))
 }
 
-/// Returns whether to ask for a password: the order changes nothing else, and the password file has no second line that
-/// may already be the new one.
+/// Returns whether to ask for a password. Does not if the order changes something else, or if the password file has a
+/// second line, which may already be the new one.
 fn asks(order: &Order, device: &Device, nothing_else: bool) -> bool {
     let is_staged = || {
         let path = device.password_file.as_ref();

@@ -21,7 +21,7 @@ const CONNECT: Duration = Duration::from_secs(2);
 /// The interval at which the thread that gives signs checks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Keys that one end shows, and the certificate that it wants to be shown.
+/// The keys that one end presents, and the only certificate that it accepts.
 #[derive(Clone, Debug)]
 pub struct Credentials {
     pub(super) own: Keys,
@@ -65,7 +65,7 @@ pub fn connect(
     }
 }
 
-/// Asks once, because in TLS 1.3 only the first answer shows that the other end has let us in.
+/// Sends one request, because in TLS 1.3 only the first answer shows that the other end accepts our certificate.
 fn greeted(mut link: Link) -> Result<Link, Error> {
     link.send(&Request::Ping(String::new()))?;
     link.receive::<Answer>()?;

@@ -35,8 +35,8 @@ pub struct Patience {
     pub silence: Duration,
     pub beat: Duration,
     pub handshake: Duration,
-    /// The time for which wrong keys, or a taken port, may be those of an end that was cut off before and has not noticed it
-    /// yet.
+    /// The time for which wrong keys or a taken port are tolerated. They may belong to an end that was cut off earlier
+    /// and has not noticed it yet.
     pub leftover: Duration,
 }
 

@@ -181,7 +181,7 @@ fn settles_within(slowest_look: Duration) -> Duration {
 }
 
 /// Returns whether a step that failed has changed or vanished meanwhile. The effect of an earlier run can appear late
-/// on a node that was off, because its peer sends the CIB after this node's Pacemaker has joined.
+/// on a node that was off: its peer sends the CIB after this node's Pacemaker has joined.
 fn is_overtaken(step: &SetupStep, again: &[SetupStep]) -> bool {
     !again.iter().any(|one| one.id == step.id && one.state == step.state)
 }

@@ -167,7 +167,7 @@ fn kubelet(cib: &Cib, on: &str) -> Vec<SetupStep> {
     found.steps(KUBELET, title, on)
 }
 
-/// The pod's manifest has the image, certificates and settings, so the resource has none.
+/// Returns the etcd resource. The pod's manifest has the image, certificates and settings, so the resource has none.
 fn etcd(description: &Description) -> Etcd {
     let drop_in = Wanted::new("drop_in_dependency", "true", Kind::Truth);
     Etcd {
