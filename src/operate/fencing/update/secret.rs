@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(all, [ADDRESS, USER, PASSWORD]);
     }
 
-    /// The operator of OpenShift writes one form, an administrator another.
+    /// OpenShift's operator writes one form, an administrator another.
     #[test]
     fn another_way_to_write_the_same_is_no_difference() {
         for same in [

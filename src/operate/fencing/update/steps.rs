@@ -67,7 +67,7 @@ impl<'a> Work<'a> {
         Ok(self.report)
     }
 
-    /// Changes only the CIB, which has the password too.
+    /// Changes a device without a password file: only the CIB, in one write.
     fn in_the_cib(&mut self, password: Option<&Secret>) -> Result<(), Failure> {
         let id = &self.device.id;
         if self.order.stage {
@@ -187,7 +187,7 @@ impl<'a> Work<'a> {
         self.stage_here(new, path)
     }
 
-    /// Finds out which of two lines the BMC accepts, and drops the other one on both nodes.
+    /// Finds out on both nodes which of two lines the BMC accepts. Drops the first line once the second is valid.
     fn settle_on_both(&mut self, path: &Path) -> Result<(), Failure> {
         let (node, plug) = (self.device.node.clone(), self.device.plug.clone());
         let options = self.device.options(&[], None);

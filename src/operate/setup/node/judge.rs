@@ -74,8 +74,8 @@ pub fn one(description: &Description, at: usize, facts: &Facts, is_member: bool)
     found
 }
 
-/// Returns the faults of one machine that do not depend on the other. A machine that runs the described cluster has
-/// none of the faults of a blank one; the other one's facts decide what to do.
+/// Returns the faults of one machine that do not depend on the other. A machine that runs the described cluster need
+/// not be blank: which command continues then depends on the other one's facts.
 pub fn alone(description: &Description, at: usize, facts: &Facts) -> Vec<String> {
     one(description, at, facts, runs_it(description, facts)).faults
 }
