@@ -124,7 +124,7 @@ pub fn compared<'a>(looked: &[Looked], own: Option<&'a str>) -> Option<&'a str> 
     own.filter(|own| uuid::same(own, told))
 }
 
-/// Returns warnings about a BMC that is no fault. `device` is the device that fences the node.
+/// Returns warnings about a BMC, which are no faults. `device` is the device that fences the node.
 pub fn remarks(node: &Node, device: &str, looked: &Looked, own: Option<&str>) -> Vec<String> {
     let name = &node.name;
     let is_pinned = node.bmc.options.iter().any(|(option, _)| option == "system_uuid");

@@ -173,7 +173,7 @@ fn is_grouped(group: &str) -> String {
     )
 }
 
-/// Returns the step that starts a resource, which was created as disabled.
+/// Returns the step that enables a resource, because each is created as disabled.
 pub(crate) fn enable(id: &str, cib: &Cib, on: &str) -> SetupStep {
     let is_stopped = |resource: &Resource| resource.meta.get("target-role").is_some_and(|role| role == "Stopped");
     let state = match cib.resource(id) {

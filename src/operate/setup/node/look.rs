@@ -47,7 +47,7 @@ pub fn look(programs: &Programs, description: &Description, node: &Node) -> Fact
         taken: strangers(programs, node.address, is_in_it).into_iter().map(ports::Port::word).collect(),
         corosync: conf,
         cluster_nodes,
-        // Read last, because the time that the answer travels falsifies the comparison of the clocks.
+        // Read last, because every delay until the other node compares it falsifies the difference of the clocks.
         at_millis: clock::wall_millis(),
     }
 }

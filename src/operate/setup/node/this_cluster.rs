@@ -19,7 +19,7 @@ pub(super) fn runs_it(description: &Description, facts: &Facts) -> bool {
 }
 
 /// Returns the fault of a setup while the node at `at` runs the described cluster and the other node does not. Nothing
-/// on that node must be stopped.
+/// on that node may be stopped.
 pub(super) fn goes_on(description: &Description, at: usize, other: &Facts, its: &Facts) -> String {
     let (node, rest) = (&description.nodes[at].name, &description.nodes[1 - at]);
     let (name, address) = (&rest.name, rest.address);

@@ -36,8 +36,8 @@ pub struct Asked {
 }
 
 /// Asks the API by `kubeconfig` whether the operator leaves the set-up to us. Then makes `description` what the
-/// operator would use: its cluster name, a plain clone, and the BMCs of their Secrets. Returns a sentence for each
-/// fault.
+/// operator would use: its cluster name, a plain clone, and the BMCs that its Secrets describe. Returns a sentence for
+/// each fault.
 pub fn ask(kubeconfig: &Path, description: &mut Description) -> Result<Asked, Vec<String>> {
     is_left_to_us(&tnf::jobs(kubeconfig, machine::PATIENCE)).map_err(|why| vec![why])?;
     CLUSTER.clone_into(&mut description.cluster);
