@@ -1,4 +1,4 @@
-//! The cluster as it can be asked now, or why nobody can say anything of it.
+//! Observes the cluster for a command, or fails with a message that names what to type first.
 
 use crate::adapters::command::Programs;
 use crate::adapters::pace::limits::Limits;
@@ -7,14 +7,14 @@ use crate::operate::cluster::{self, Cluster};
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// Asks everybody. `wanted` is the resource that was typed.
+/// Observes the cluster. `wanted` is the resource that the operator typed.
 pub fn ask(wanted: Option<&str>) -> Result<Cluster, Failure> {
     cluster::must_be_root()?;
     let cluster = cluster::look(&Programs::default(), wanted, &Limits::default());
     usable(cluster, wanted)
 }
 
-/// A cluster with the resource that is meant, as far as anybody knows.
+/// Returns the cluster. Fails if this machine has none, or if `wanted` does not select one resource.
 fn usable(cluster: Cluster, wanted: Option<&str>) -> Result<Cluster, Failure> {
     match &cluster.configuration {
         Fact::Known(known) if known.etcd.is_none() => {

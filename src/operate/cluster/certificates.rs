@@ -1,4 +1,4 @@
-//! When certificates end.
+//! Expiry dates of certificates on this node's disk.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::adapters::etcd::client::PEM_LIMIT;
 use crate::adapters::https::shown::end;
 use crate::os::regular_file;
 
-/// When the first of a PEM file's certificates ends; `None` where there is none in it, as in the file of a key.
+/// Reads the earliest expiry among the certificates of a PEM file. Returns `None` if the file holds none, such as a key file.
 pub(super) fn of_file(path: &Path) -> Option<Certificate> {
     let text = regular_file::read_at_most(path, PEM_LIMIT).ok()?;
     let ends = CertificateDer::pem_slice_iter(&text).filter_map(|der| end(&der.ok()?)).min()?;

@@ -1,11 +1,11 @@
-//! What keeps a command from looking at the cluster, or from telling the other node of this one.
+//! Errors that keep a command from observing the cluster, or from publishing this node's facts to the other node.
 
-/// Pacemaker's sockets, etcd's keys and the CIB on the disk are root's.
+/// Lack of root's rights: only root may open Pacemaker's sockets, etcd's keys and the CIB on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("only root may ask Pacemaker, and etcd with this node's keys: type it with sudo")]
 pub struct MustBeRoot;
 
-/// Why this node's facts could not be published.
+/// Failure to publish this node's facts, with its reason.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot publish what this node knows of itself: {0}")]
 pub struct NotPublished(pub(super) String);

@@ -1,4 +1,4 @@
-//! Both etcds, asked over TLS with what the resource on this node is configured with.
+//! Queries to both etcds over TLS, with the credentials that the resource on this node is configured with.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::agent::resource::deployment::{Deployment, Manifests};
 use crate::agent::resource::params::{self, Params};
 use crate::base::Fact;
 
-/// What a word of etcd's begins with where it is about an alarm: `memberID:10501334649042878790 alarm:NOSPACE`.
+/// Prefix of an alarm among the errors in etcd's status: `memberID:10501334649042878790 alarm:NOSPACE`.
 const ALARM: &str = "alarm:";
 
-/// What etcd is on this node: the parameters, and what is run from them.
+/// The configuration of etcd on this node: the parameters, and the deployment that follows from them.
 #[derive(Clone, Debug)]
 pub(super) struct Here {
     pub(super) params: Params,
     pub(super) deployment: Deployment,
 }
 
-/// The resource as it would be run on the node `here`.
+/// Resolves the resource as the agent would run it on the node `here`.
 pub(super) fn resolve(configuration: &Configuration, here: &str) -> Result<Here, String> {
     let Some(etcd) = &configuration.etcd else {
         return Err(match configuration.etcd_resources.as_slice() {
@@ -46,7 +46,7 @@ pub(super) fn resolve(configuration: &Configuration, here: &str) -> Result<Here,
     Ok(Here { params, deployment })
 }
 
-/// An etcd to be asked, and what is known of it without asking.
+/// An etcd to query, and what is known of it without a query.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     endpoint: Endpoint,
@@ -54,7 +54,7 @@ pub(super) struct Place {
     quota_bytes: u64,
 }
 
-/// Where each configured node's etcd is, and of every other node in the map.
+/// Returns the etcd of each node that is configured in the cluster or named in `node_ip_map`.
 pub(super) fn places(configuration: &Configuration, here: &Here) -> BTreeMap<String, Result<Place, String>> {
     let unnamed = |node: &String| (node.clone(), Err(format!("node_ip_map does not name {node}")));
     let mut places: BTreeMap<_, _> = configuration.nodes.iter().map(unnamed).collect();
@@ -69,7 +69,7 @@ pub(super) fn places(configuration: &Configuration, here: &Here) -> BTreeMap<Str
     places
 }
 
-/// Looks at the certificate of one of them, and asks it.
+/// Reads the certificate that an etcd presents, then queries its status.
 pub(super) fn ask(place: &Place, limits: &Limits) -> Fact<Etcd> {
     let (endpoint, credentials) = (&place.endpoint, &place.credentials);
     let certificate_ends = match shown::certificate(endpoint, credentials, limits.connect, limits.certificate) {
@@ -109,12 +109,12 @@ fn etcd(status: Status, configured_quota: u64, certificate_ends: Option<u64>) ->
     }
 }
 
-/// As etcdctl shows ids.
+/// Formats an id as etcdctl does.
 fn hexadecimal(id: u64) -> String {
     format!("{id:x}")
 }
 
-/// The kinds of alarms among an etcd's errors.
+/// Returns the kinds of alarms among etcd's errors.
 fn alarms(errors: &[String]) -> Vec<String> {
     let words = errors.iter().flat_map(|error| error.split_whitespace());
     let mut kinds: Vec<String> = words.filter_map(|word| word.strip_prefix(ALARM)).map(str::to_owned).collect();

@@ -1,5 +1,5 @@
-//! Asks everybody at once. Each question is a thread of its own that nobody waits for longer than its time: what hangs is left
-//! behind, and ends with the process.
+//! Observation of the whole cluster, with all questions in parallel. Each question runs in a thread of its own, and the observation
+//! waits for it no longer than its limit. A thread that hangs is left behind, and ends with the process.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,19 +21,19 @@ use crate::base::Fact;
 use crate::os::clock::{self, Deadline};
 use crate::os::proc;
 
-/// How long the node's name is waited for once the CIB is there: Corosync says it in milliseconds, or hangs.
+/// Time to wait for the node's name once the CIB has arrived. Corosync answers within milliseconds, or hangs.
 const FOR_THE_NAME: Duration = Duration::from_millis(300);
 
-/// Corosync and Pacemaker count as starting while their processes are younger than this. On a slow machine, too, both have connected by then.
+/// Age of their processes up to which Corosync and Pacemaker count as starting. After that both have connected, even on a slow machine.
 const STARTS: Duration = Duration::from_secs(60);
 
-/// Whether this process may ask at all.
+/// Fails unless this process runs as root.
 pub fn must_be_root() -> Result<(), MustBeRoot> {
     if nix::unistd::geteuid().is_root() { Ok(()) } else { Err(MustBeRoot) }
 }
 
-/// Asks all of it. `resource` is the one that is meant where the cluster has several of our agent. The answer is there once
-/// everybody has answered, and after `limits.whole` at the latest.
+/// Asks every source. `resource` is the one that is meant where the cluster has several of this agent. Returns once every source has
+/// answered, and after `limits.whole` at the latest.
 pub fn look(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster {
     match must_be_root() {
         Ok(()) => ask(programs, resource, limits),
@@ -76,12 +76,12 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
     }
 }
 
-/// Returns whether a program of the cluster's began a moment ago. Neither systemd nor `pcs` is asked: what starts them varies.
+/// Returns whether Corosync or Pacemaker has just started. Their processes show it: they are started by systemd, by `pcs` or by hand.
 fn is_starting() -> bool {
     proc::youngest(&["corosync", "pacemakerd"]).is_some_and(|age| age < STARTS)
 }
 
-/// What can be said where nobody may be asked.
+/// Returns the cluster as it looks to a process that may not ask anything.
 fn nothing(why: &str) -> Cluster {
     let why = || why.to_owned();
     Cluster {
@@ -93,8 +93,8 @@ fn nothing(why: &str) -> Cluster {
     }
 }
 
-/// The configuration, and where it is unknown the one on this node's disk: what is there is no answer, but says where the
-/// etcds are.
+/// Reads the configuration, and the CIB on this node's disk if it is unknown. The CIB on disk may be outdated. It only serves to find
+/// the etcds.
 fn find(programs: &Programs, resource: Option<&str>, limits: &Limits) -> (Fact<Read>, Option<Read>) {
     let read = configuration::ask(programs, resource, limits);
     let hint = match &read {
@@ -104,7 +104,7 @@ fn find(programs: &Programs, resource: Option<&str>, limits: &Limits) -> (Fact<R
     (read, hint)
 }
 
-/// What the cluster calls this node: as Corosync knows it by its id, else as the machine is called.
+/// Returns the cluster's name for this node: the one that Corosync has for its id, else the host name.
 fn name(quorum: Option<&Quorum>, read: &Read) -> Option<String> {
     let by_id = quorum.and_then(|quorum| read.ids.get(&quorum.node_id));
     by_id.cloned().or_else(|| {
@@ -130,7 +130,7 @@ fn ask_etcds(configuration: &Configuration, here: &str, limits: &Limits) -> BTre
     places.into_iter().map(ask).collect()
 }
 
-/// Of each configured node: one that published nothing is told from one of which nobody could say.
+/// Returns what each configured node has published. A node that published nothing is `Absent`, not `Unknown`.
 fn by_node(nodes: &[String], published: &Fact<BTreeMap<String, Fact<Collected>>>) -> BTreeMap<String, Fact<Collected>> {
     let of = |node: &String| match published {
         Fact::Known(all) => all.get(node).cloned().unwrap_or(Fact::Absent),
@@ -141,7 +141,7 @@ fn by_node(nodes: &[String], published: &Fact<BTreeMap<String, Fact<Collected>>>
     nodes.iter().map(|node| (node.clone(), of(node))).collect()
 }
 
-/// A question that is under way in a thread of its own.
+/// A question that a thread of its own asks.
 struct Asked<T> {
     answer: Receiver<T>,
     began: Deadline,
@@ -150,7 +150,7 @@ struct Asked<T> {
 impl<T: Send + 'static> Asked<T> {
     fn by(ask: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, answer) = sync_channel(1);
-        // Nobody joins it, and nobody listens any more to an answer that comes too late.
+        // No caller joins this thread. The channel discards an answer that comes too late.
         thread::spawn(move || drop(sender.send(ask())));
         Self { answer, began: Deadline::after(Duration::ZERO) }
     }
@@ -160,7 +160,7 @@ impl<T: Send + 'static> Asked<T> {
         Self::by(move || ask(&programs, &limits))
     }
 
-    /// The answer, or why there is none.
+    /// Waits for the answer. Returns an error with the reason if none comes in time.
     fn within(&self, patience: Duration) -> Result<T, String> {
         self.answer.recv_timeout(patience).map_err(|error| match error {
             RecvTimeoutError::Timeout => format!("no answer within {:.1} s", self.began.elapsed().as_secs_f64()),
@@ -170,12 +170,12 @@ impl<T: Send + 'static> Asked<T> {
 }
 
 impl<T: Send + 'static> Asked<Fact<T>> {
-    /// The answer, or that it is unknown.
+    /// Waits for the answer. Returns `Unknown` if none comes in time.
     fn fact(&self, end: Deadline) -> Fact<T> {
         self.within(end.left()).unwrap_or_else(Fact::Unknown)
     }
 
-    /// The answer, if it is there in this time; it can be waited for after that, too.
+    /// Waits for the answer during `patience`. A later answer can still be fetched from the result.
     fn peek(self, patience: Duration) -> Peeked<T> {
         match self.within(patience) {
             Ok(fact) => Peeked::There(fact),
@@ -184,7 +184,7 @@ impl<T: Send + 'static> Asked<Fact<T>> {
     }
 }
 
-/// A question that was waited for once.
+/// A question after a first, short wait.
 enum Peeked<T> {
     There(Fact<T>),
     Later(Asked<Fact<T>>),
@@ -216,7 +216,7 @@ mod tests {
     const QUORUM: &str = include_str!("../../../tests/fixtures/corosync/both.txt");
     const TOOLS: [&str; 4] = ["cibadmin", "crm_mon", "corosync-quorumtool", "attrd_updater"];
 
-    /// Programs that answer as in a healthy cluster of nodes without etcd, but for `hanging`, which do not answer.
+    /// Returns programs that answer as in a healthy cluster of nodes without etcd, except for `hanging`, which do not answer.
     fn programs(dir: &Path, hanging: &[&str]) -> Programs {
         let mut programs = Programs::default();
         for tool in TOOLS {

@@ -1,8 +1,8 @@
-//! The cluster as it can be known from one node, about both: what was asked, and what was answered. Nothing here judges it,
-//! which is `health`'s part, and nothing here changes it.
+//! The cluster as one node can observe both nodes of it: the questions, and their answers. `health` judges the answers, and nothing here
+//! changes the cluster.
 //!
-//! What could not be asked is [`Fact::Unknown`] with the reason, and what the cluster does not have is [`Fact::Absent`].
-//! Times are seconds since 1970. Everything can be written and read as JSON, so that a cluster of a test is a file.
+//! What could not be asked is [`Fact::Unknown`] with the reason, and what the cluster does not have is [`Fact::Absent`]. Times are
+//! seconds since 1970. Every type converts to JSON and back, so that a test reads its cluster from a file.
 
 mod ask;
 mod certificates;
@@ -30,39 +30,40 @@ pub use look::{look, must_be_root};
 pub use own::take_own;
 pub use published::publish;
 
-/// All of it.
+/// Everything that one observation found.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Cluster {
-    /// When it was asked.
+    /// The time of the observation.
     pub at: u64,
-    /// The node on which it was asked, as the cluster calls it; empty where nobody could say.
+    /// The node that observed, by its name in the cluster; empty if unknown.
     pub here: String,
-    /// What `crm_mon` shows; `Absent` where Pacemaker is stopped on this node.
+    /// The answer of `crm_mon`; `Absent` where Pacemaker is stopped on this node.
     pub pacemaker: Fact<Pacemaker>,
     /// The CIB; where Pacemaker is stopped, the one on this node's disk.
     pub configuration: Fact<Configuration>,
     /// Corosync's votequorum; `Absent` where Corosync is stopped on this node.
     pub quorum: Fact<Quorum>,
-    /// How Corosync notices a lost node; none where this node's configuration cannot be read.
+    /// Corosync's way to detect a lost node; `None` where this node's configuration cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detection: Option<Detection>,
     /// Each configured node's etcd, asked over TLS; `Absent` where nothing listens.
     pub etcd: BTreeMap<String, Fact<Etcd>>,
-    /// What each configured node's collector published of itself; `Absent` where it published nothing.
+    /// The facts that each configured node's collector published of its own machine; `Absent` where it published none.
     pub collected: BTreeMap<String, Fact<Collected>>,
     /// The power of each lost node, by its BMC; a node is missing where its BMC was not asked.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub power: BTreeMap<String, Power>,
-    /// What this node's own fence devices found last, by now: in a failure the seconds count in which no collector publishes it.
+    /// The last findings of this node's own fence devices. They are read fresh, because in a failure the collector would publish them
+    /// seconds too late.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_notes: Vec<BmcNote>,
-    /// What this node's agent remembers of a hand-over of leadership that is due.
+    /// The hand-over of leadership that is due, as this node's agent remembers it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hand_over: Option<DueHandOver>,
-    /// For how many seconds this node's etcd has had no leader, where its agent counts them.
+    /// Seconds for which this node's etcd has had no leader, where its agent counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leaderless_for_s: Option<u64>,
-    /// Whether Corosync or Pacemaker was started on this node a moment ago: `pacemaker` is `Absent` until both have connected.
+    /// True if Corosync or Pacemaker has just started on this node: `pacemaker` is `Absent` until both have connected.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_starting: bool,
 }
@@ -71,52 +72,52 @@ pub struct Cluster {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueHandOver {
     pub cause: Cause,
-    /// For how many seconds nothing has obstructed it.
+    /// Seconds during which nothing has obstructed it.
     pub for_s: u64,
-    /// How many tries were in vain.
+    /// Number of failed tries.
     pub tries: u8,
 }
 
-/// A node's power, by its BMC.
+/// The power of a node, as its BMC reports it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Power {
-    /// A BMC reports On, or its chassis does.
+    /// A BMC or its chassis reports On.
     On,
-    /// The BMCs that answered say Off.
+    /// The BMCs that answered report Off.
     Off,
     /// No BMC reports either, for this reason.
     Unknown(String),
 }
 
-/// One etcd, asked over TLS.
+/// The answer of one etcd over TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Etcd {
     pub version: String,
-    /// Hexadecimal, as etcdctl shows them.
+    /// Hexadecimal, as etcdctl shows it.
     pub cluster_id: String,
     pub member_id: String,
-    /// The leader's member id; `None` where it has none.
+    /// The leader's member id; `None` without a leader.
     pub leader: Option<String>,
     pub term: u64,
-    /// The raft index of the last entry that it has, and of the last that it applied.
+    /// The raft index of the last entry in its log; `applied` is that of the last applied entry.
     pub index: u64,
     pub applied: u64,
     pub learner: bool,
     pub db_bytes: u64,
     pub db_in_use_bytes: u64,
-    /// `--quota-backend-bytes`; `None` where it cannot be told.
+    /// `--quota-backend-bytes`; `None` if unknown.
     pub quota_bytes: Option<u64>,
-    /// `NOSPACE`, `CORRUPT`, of any member.
+    /// `NOSPACE` and `CORRUPT`, of any member.
     pub alarms: Vec<String>,
-    /// As it has them; it answers this itself, without a majority.
+    /// The member list of this etcd, which answers it without a majority.
     pub members: Vec<Member>,
-    /// Whether a linearizable read was answered: writes can be committed. `Unknown` where it was not within its time.
+    /// The outcome of a linearizable read. A success shows that writes can be committed. `Unknown` if it timed out.
     pub reads: Fact<()>,
-    /// How long the answer took, in milliseconds.
+    /// Duration of the answer, in milliseconds.
     pub millis: u64,
-    /// When the certificate that it showed ends.
+    /// Expiry of the certificate that it presented.
     pub certificate_ends: Option<u64>,
 }
 
@@ -125,73 +126,73 @@ pub struct Etcd {
 #[serde(default)]
 pub struct Member {
     pub id: String,
-    /// Empty where it never started.
+    /// Empty for a member that never started.
     pub name: String,
     pub learner: bool,
     pub peer_urls: Vec<String>,
 }
 
-/// What a node's collector knows of its own machine, published as a private node attribute.
+/// The facts that a node's collector knows of its own machine, published as a private node attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Collected {
-    /// When it was collected, by that node's clock.
+    /// The time of the collection, by that node's clock.
     pub at: u64,
-    /// Tandem's version there.
+    /// The version of Tandem on that node.
     pub tandem: String,
-    /// Pacemaker's version there; `None` where the collector did not say.
+    /// The version of Pacemaker on that node; `None` if the collector did not know it.
     pub pacemaker: Option<String>,
-    /// What the machine says it is (`/sys/class/dmi/id/product_uuid`).
+    /// The machine's own UUID (`/sys/class/dmi/id/product_uuid`).
     pub dmi_uuid: Option<String>,
-    /// Where etcd's data dir is.
+    /// Free space of the file system with etcd's data dir; `size_bytes` is its size.
     pub free_bytes: Option<u64>,
     pub size_bytes: Option<u64>,
     pub certificates: Vec<Certificate>,
-    /// What this node's fence devices found last.
+    /// The last findings of this node's fence devices.
     pub bmcs: Vec<BmcNote>,
-    /// Data dirs that were moved aside and lie there still.
+    /// Data dirs that were moved aside and still exist.
     pub moved_aside: Vec<MovedAside>,
-    /// Join files in `/etc/tandem` that no command takes any more. They hold keys.
+    /// Join files in `/etc/tandem` that have expired: no command accepts them. They hold keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stale_join_files: Vec<String>,
-    /// Whether systemd starts them at boot: `corosync`, `pacemaker`, `pcsd`; left out where there is no systemd.
+    /// True for each of `corosync`, `pacemaker` and `pcsd` that systemd starts at boot; left out where there is no systemd.
     pub enabled: BTreeMap<String, bool>,
-    /// Of each fence device with a password file what this node's copy has: a keyed digest of each line, or an empty text for
-    /// each where there is no key.
+    /// This node's copy of each fence device's password file: a keyed digest of each line, or an empty text for each line if there is no
+    /// key.
     pub passwords: BTreeMap<String, Vec<String>>,
     /// The interface over which the kernel reaches an address: each BMC's and the peer's.
     pub routes: BTreeMap<String, String>,
-    /// Of each fence device what differs from OpenShift's Secret of its node, where there is one.
+    /// The difference between each fence device and OpenShift's Secret of its node, where there is such a Secret.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<String, SecretSeen>,
 }
 
-/// How a fence device compares with OpenShift's Secret.
+/// The comparison of a fence device with OpenShift's Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecretSeen {
-    /// When they were compared, in seconds since 1970.
+    /// The time of the comparison, in seconds since 1970.
     pub at: u64,
-    /// What differs: `address`, `user`, `password`. None of their values is here.
+    /// The parts that differ: `address`, `user`, `password`. It contains none of their values.
     pub differs: Vec<String>,
-    /// How many comparisons in a row came to a difference.
+    /// Number of comparisons in a row that found a difference.
     pub looks: u64,
 }
 
 impl SecretSeen {
-    /// Returns what differs, where two comparisons in a row have shown that anything does: the Secret and the device may be changed one after the
-    /// other.
+    /// Returns what differs, once two comparisons in a row have found a difference. One is not enough, because an operator may change
+    /// the Secret first and the device next.
     pub fn difference(&self) -> Option<String> {
         (self.looks >= 2 && !self.differs.is_empty()).then(|| self.differs.join(" and "))
     }
 }
 
-/// A certificate of this node's.
+/// The expiry of a certificate file on this node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Certificate {
     pub file: String,
-    /// When the first of the file's certificates ends.
+    /// The earliest expiry among the file's certificates.
     pub ends: u64,
 }
 
@@ -208,7 +209,7 @@ pub struct MovedAside {
 mod tests {
     use super::*;
 
-    /// Whether `whole` has all of `part`; a later version adds fields.
+    /// Returns whether `whole` contains all of `part`; a later version adds fields.
     fn holds(whole: &serde_json::Value, part: &serde_json::Value) -> bool {
         match (whole.as_object(), part.as_object(), whole.as_array(), part.as_array()) {
             (Some(whole), Some(part), ..) => {
@@ -221,7 +222,7 @@ mod tests {
         }
     }
 
-    /// As the lab said it, state by state; nothing of it is lost on the way through a file.
+    /// The fixtures are states of the lab. Reading and writing them loses nothing.
     #[test]
     fn every_captured_cluster_is_read_and_written_back() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cluster");

@@ -1,4 +1,4 @@
-//! What this node knows of its own machine, for the other one: asked of its files and its kernel, and of no program.
+//! The facts of this node's own machine, read from its files and its kernel without starting a program. The other node needs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,27 +26,27 @@ use crate::records::state_file;
 
 const HTTPS_PORT: u16 = 443;
 
-/// Where `tandem setup` and `tandem certs rotate-ca` write join files.
+/// Directory into which `tandem setup` and `tandem certs rotate-ca` write join files.
 const JOIN_FILES: &str = "/etc/tandem";
-/// A directory of other files is not published whole.
+/// Bound on the published names, in case the directory is full of other `.join` files.
 const MOST_JOIN_FILES: usize = 8;
-/// No command takes an older join file, in seconds.
+/// Lifetime of a join file, in seconds. No command accepts an older one.
 const JOIN_FILES_LAST: u64 = 24 * 3_600;
 
-/// Puts this node's facts of now in the place of what it published last, and answers them.
+/// Replaces what this node published last by its facts of now, and returns these.
 pub fn take_own(cluster: &mut Cluster) -> Collected {
     let before = cluster.collected.get(&cluster.here).and_then(Fact::known);
-    // Compared every few minutes alone.
+    // Keeps the last comparison with the Secrets, because the collector repeats it only every few minutes.
     let secrets = before.map(|before| before.secrets.clone()).unwrap_or_default();
     let own = Collected { secrets, ..collect(cluster) };
-    // Where nobody could say what the cluster calls this node, they have no place.
+    // Without this node's name in the cluster the facts have no key to be stored under.
     if !cluster.here.is_empty() {
         cluster.collected.insert(cluster.here.clone(), Fact::Known(own.clone()));
     }
     own
 }
 
-/// This node's facts now; `cluster` says what it is configured with.
+/// Collects this node's facts; `cluster` contains its configuration.
 fn collect(cluster: &Cluster) -> Collected {
     let configuration = cluster.configuration.known();
     let here = configuration.and_then(|configuration| etcds::resolve(configuration, &cluster.here).ok());
@@ -64,21 +64,21 @@ fn collect(cluster: &Cluster) -> Collected {
         stale_join_files: stale_join_files(Path::new(JOIN_FILES), clock::wall_seconds()),
         enabled: systemd::enabled(Path::new("/")),
         routes: routes(configuration, here.as_ref(), &cluster.here),
-        // Whoever may read the files adds what is in them.
+        // `fencing::copies` and `collect` fill these in, because they may read the files.
         passwords: BTreeMap::new(),
         secrets: BTreeMap::new(),
     }
 }
 
-/// What is free, and how much there is, where `dir` is or will be.
+/// Returns the free space and the size of the file system in which `dir` is or will be, in bytes.
 fn room(dir: &Path) -> Option<(u64, u64)> {
     let there = dir.ancestors().find(|dir| dir.is_dir())?;
     let system = statvfs(there).ok()?;
     Some((system.blocks_available() * system.fragment_size(), system.blocks() * system.fragment_size()))
 }
 
-/// The certificates of etcd, and the authorities by which fence devices know their BMCs. A file that cannot be read is the
-/// agents' to complain of.
+/// Returns the certificates of etcd, and the authorities with which fence devices verify their BMCs. Unreadable files are left out,
+/// because the agents report them.
 fn ends(configuration: Option<&Configuration>, here: Option<&Here>) -> Vec<Certificate> {
     let etcds = here.into_iter().flat_map(|here| here.deployment.files.iter().map(|(_, path)| path.clone()));
     let devices = configuration.into_iter().flat_map(|configuration| &configuration.fence_devices);
@@ -87,7 +87,7 @@ fn ends(configuration: Option<&Configuration>, here: Option<&Here>) -> Vec<Certi
     files.iter().filter_map(|file| certificates::of_file(file)).collect()
 }
 
-/// Returns what this node's fence devices wrote down, by now.
+/// Returns the notes that this node's fence devices have written.
 pub(super) fn own_notes() -> Vec<BmcNote> {
     notes(Path::new(bmc_note::DIRECTORY))
 }
@@ -121,7 +121,7 @@ fn due(path: &Path, boot_id: &str, now_s: u64) -> Option<DueHandOver> {
     Some(DueHandOver { cause: memory.cause, for_s: now_s.saturating_sub(memory.since_s.into()), tries: memory.tries })
 }
 
-/// What this node's fence devices wrote down; what cannot be read tells nothing.
+/// Reads the notes that this node's fence devices have written; skips unreadable ones.
 fn notes(directory: &Path) -> Vec<BmcNote> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|kind| kind == "json")).collect();
@@ -135,7 +135,7 @@ fn moved_aside(dir: &Path) -> Vec<MovedAside> {
     found.map(|aside| MovedAside { path: aside.path.display().to_string(), at: aside.at, bytes: aside.bytes }).collect()
 }
 
-/// Returns the join files that have become void, by their names and ages alone: this program has no need of what is in them.
+/// Returns the join files that have expired. It checks their names and ages, because the content is secret and not needed.
 fn stale_join_files(directory: &Path, now: u64) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let is_stale = |entry: &fs::DirEntry| {
@@ -150,7 +150,7 @@ fn stale_join_files(directory: &Path, now: u64) -> Vec<String> {
     files
 }
 
-/// By the host of each fence device's `ip`, and by the address of each other node's etcd.
+/// Returns interfaces by the host of each fence device's `ip`, and by the address of each other node's etcd.
 fn routes(configuration: Option<&Configuration>, here: Option<&Here>, own: &str) -> BTreeMap<String, String> {
     let mut hosts: Vec<(String, Option<IpAddr>)> = Vec::new();
     for device in configuration.into_iter().flat_map(|configuration| &configuration.fence_devices) {
@@ -165,7 +165,7 @@ fn routes(configuration: Option<&Configuration>, here: Option<&Here>, own: &str)
     hosts.into_iter().filter_map(|(host, address)| Some((host, route::interface_to(address?)?))).collect()
 }
 
-/// An address is its own; a name is asked for.
+/// Parses `host` as an address, or else resolves it as a name.
 fn resolved(host: &str) -> Option<IpAddr> {
     let address = host.parse().ok();
     address.or_else(|| Some((host, HTTPS_PORT).to_socket_addrs().ok()?.next()?.ip()))

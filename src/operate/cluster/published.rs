@@ -1,5 +1,5 @@
-//! What each node's collector knows of its own machine, between the nodes: a private node attribute, which is written to no CIB and
-//! wakes no scheduler. It goes with the node's Pacemaker.
+//! Exchange of the collected facts between the nodes, as a private node attribute. Pacemaker writes such an attribute to no CIB and runs
+//! no scheduler for it. The attribute disappears when the node's Pacemaker stops.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,19 +16,19 @@ use crate::base::{Fact, json};
 use crate::os::clock;
 use crate::records::events::cut;
 
-/// The attribute.
+/// Name of the attribute.
 const NAME: &str = "tandem-collected";
-/// What is larger is not published whole: the attribute goes through Corosync, and as an argument.
+/// Largest value in bytes, because the attribute goes through Corosync and is passed as an argument. A larger one is shortened.
 const LIMIT: usize = 48 * 1024;
 
-/// No text of it is longer, and no number larger than JSON's readers are exact for (2^53).
+/// Longest text of a value. Numbers are limited to 2^53, up to which readers of JSON are exact.
 const TEXT_LIMIT: usize = 1024;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// So far may the clocks of two nodes be apart, in seconds.
+/// Largest accepted difference between the clocks of two nodes, in seconds.
 const CLOCKS_DIFFER: u64 = 3_600;
 
-/// Nobody waits for it, and an emulated machine has nothing to tell where it is too short.
+/// Generous, because no caller is in a hurry, and an emulated machine that is slow would publish nothing if it were shorter.
 const FOR_A_WRITE: Duration = Duration::from_secs(10);
 
 /// Publishes `collected` as this node's.
@@ -42,7 +42,7 @@ pub fn publish(programs: &Programs, collected: &Collected) -> Result<(), NotPubl
     }
 }
 
-/// Of what there may be any number of, the beginning, where all of it is too much.
+/// Serializes the facts. If they are too large, halves the longest lists until they fit.
 fn value(collected: &Collected) -> Result<String, String> {
     let mut collected = collected.clone();
     loop {
@@ -60,7 +60,7 @@ fn value(collected: &Collected) -> Result<String, String> {
     }
 }
 
-/// What all nodes have published.
+/// Queries what all nodes have published.
 pub(super) fn ask(programs: &Programs, limits: &Limits) -> Fact<BTreeMap<String, Fact<Collected>>> {
     let arguments = ["--query", "--all", "--name", NAME, "--output-as=xml"];
     match programs.run("attrd_updater", &arguments, limits.attributes) {
@@ -78,8 +78,8 @@ fn read(output: &Output, now: u64) -> Fact<BTreeMap<String, Fact<Collected>>> {
     }
 }
 
-/// Reads a value, which every member of Pacemaker's group can have written: its texts are short and clean, its numbers exact. One from
-/// the future would never become old.
+/// Parses a published value. Any member of Pacemaker's group can write one, so texts are cut and cleaned, and numbers must be exact. A
+/// time in the future is refused, because such a value would never become old.
 fn understood(value: &str, now: u64) -> Result<Collected, String> {
     if value.len() > LIMIT {
         return Err(format!("it has {} bytes", value.len()));
@@ -112,7 +112,7 @@ fn clean(value: &mut Value) -> Result<(), String> {
     }
 }
 
-/// `<attribute name="tandem-collected" host="node1" value="{...}"/>`, one for each node. A value that was deleted is an empty one.
+/// Parses `<attribute name="tandem-collected" host="node1" value="{...}"/>`, one for each node. A deleted attribute has an empty value.
 fn parse(xml: &str, now: u64) -> Result<BTreeMap<String, Fact<Collected>>, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let attributes = document.descendants().filter(|element| element.attribute("name") == Some(NAME));
@@ -163,7 +163,7 @@ mod tests {
         assert!(matches!(read(&output(0, "<half"), NOW), Fact::Unknown(_)));
     }
 
-    /// Every member of Pacemaker's group can publish it, as Pacemaker checks no rights for private attributes.
+    /// Every member of Pacemaker's group can publish it, because Pacemaker checks no rights for private attributes.
     #[test]
     fn what_a_stranger_published_is_cleaned_or_refused() {
         let value =

@@ -1,11 +1,11 @@
-//! Over which of this machine's interfaces an address is reached: the kernel is asked to route a datagram that is never sent.
+//! The interface of this machine over which an address is reached. The kernel answers it for a datagram that is never sent.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// Any port will do: connecting such a socket only looks the route up.
+/// Any port will do, because connecting a UDP socket only looks up the route.
 const ANY_PORT: u16 = 9;
 
-/// The interface over which `address` is reached; `None` where there is no route, or the kernel does not say.
+/// Returns the interface over which `address` is reached; `None` if the kernel has no route, or does not answer.
 pub(super) fn interface_to(address: IpAddr) -> Option<String> {
     let unspecified: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -16,7 +16,7 @@ pub(super) fn interface_to(address: IpAddr) -> Option<String> {
     interface_with(socket.local_addr().ok()?)
 }
 
-/// The interface that has the address from which the kernel would send.
+/// Returns the interface with the address from which the kernel would send.
 fn interface_with(own: SocketAddr) -> Option<String> {
     let mut interfaces = nix::ifaddrs::getifaddrs().ok()?;
     let has_it = |interface: &nix::ifaddrs::InterfaceAddress| {
