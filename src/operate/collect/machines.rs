@@ -1,4 +1,4 @@
-//! The Machines of the voters: their hooks, and a replacement that is due. The collector of the leader's node alone looks after them.
+//! Upkeep of the voters' Machines: their hooks, and a replacement that is due. Only the collector of the leader's node does it.
 
 use std::path::Path;
 
@@ -10,34 +10,33 @@ use crate::operate::members::watch::{self, Due, Kept};
 use crate::operate::node;
 use crate::records::events::{Event, Repeat, Type, reason};
 
-/// A replacement that stays due is reported again after a day, in milliseconds.
+/// Time after which a replacement that is still due is reported again, in milliseconds.
 const AGAIN: u64 = 24 * 60 * 60 * 1000;
-/// Where no hook is wanted, only a collection in the first `SLOT` seconds of each `EVERY` asks the API. The collector runs each 30 s, so one or
-/// two do.
+/// Period in which the API is asked once or twice if no hook is wanted, in seconds. The collector runs each 30 s, and asks in the first `SLOT`
+/// seconds of a period.
 const EVERY: u64 = 300;
 const SLOT: u64 = 45;
 
-/// Looks after the Machines of the pair, where this node's etcd leads and the kubeconfig is there. Returns nothing elsewhere.
+/// Maintains the hooks of the pair's Machines, if this node's etcd leads and the kubeconfig exists. Otherwise returns nothing.
 pub fn keep(cluster: &Cluster, resource: Option<&str>) -> Result<Kept, Failure> {
     let Some(writes) = is_due(cluster) else { return Ok(Kept::default()) };
     let kept = node::context(resource).and_then(|context| watch::of_pair(&context, Path::new(watch::PATH), writes));
-    // Where no hook is wanted, an API that is down is no problem of this node's.
+    // Without hooks to write, an unreachable API is no problem of this node.
     if writes { kept } else { Ok(Kept { problems: Vec::new(), ..kept.unwrap_or_default() }) }
 }
 
-/// Returns whether hooks are written; `None` where the Machines are not this node's to look after, there is no API that has any, or it is not
-/// time to ask it.
+/// Returns whether hooks are to be written; `None` if another node maintains the Machines, no API has any, or it is not time to ask it.
 fn is_due(cluster: &Cluster) -> Option<bool> {
     let leads = cluster.etcd.get(&cluster.here)?.known().is_some_and(view::leads);
     let configuration = cluster.configuration.known()?;
     let hooks = configuration.etcd.as_ref()?.parameters.get("machine_hooks");
     let writes = params::keeps_machine_hooks(hooks.map(String::as_str));
-    // Without its kubeconfig a parameter that is set is a problem, and one that is not set is none.
+    // A missing kubeconfig is a problem only if `machine_hooks` asks for hooks.
     let asks = writes || cluster.at % EVERY < SLOT && super::kubeconfig(configuration).exists();
     (leads && asks).then_some(writes)
 }
 
-/// Returns the events of a turn, and how often each is repeated.
+/// Returns the events of a turn, and the time after which each may repeat.
 pub fn events(cluster: &Cluster, kept: &Kept) -> Vec<(Event, Repeat<'static>)> {
     let told = |reason: &str, node: &str, message: String, cause: String| {
         Event::new(cluster.at * 1000, Type::Warning, reason, node, message, cause)

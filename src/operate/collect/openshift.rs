@@ -1,5 +1,5 @@
-//! OpenShift's object of the cluster. The collector of the designated controller writes its status where that is wanted. Its etcd operator
-//! has a collector of its own, which is left alone while it runs.
+//! OpenShift's `PacemakerCluster` object. If the operator asks for it, the collector of the designated controller writes the object's
+//! status. It writes nothing while the collector of OpenShift's own etcd operator does.
 
 use std::time::UNIX_EPOCH;
 
@@ -9,21 +9,21 @@ use crate::adapters::openshift::pacemaker_cluster::Object;
 use crate::base::{Fact, json};
 use crate::operate::health::pacemaker_cluster::PacemakerCluster;
 
-/// For so many seconds a status is the other writer's.
+/// Seconds during which a status belongs to the other writer.
 const ANOTHERS: u64 = 120;
 
-/// What became of the object.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its status was written, with this `lastUpdated`.
+    /// This node wrote the status, with this `lastUpdated`.
     Written(String),
-    /// Another writer has written it a moment ago, or does so now.
+    /// Another writer wrote the status a moment ago, or is writing it now.
     Another,
-    /// Another node's collector writes it.
+    /// The collector of another node writes it.
     NotHere,
 }
 
-/// Writes the status, where this node is the designated controller. `own` is the `lastUpdated` that this node wrote last.
+/// Writes the status, if this node is the designated controller. `own` is the `lastUpdated` that this node wrote last.
 pub fn write(seen: &CollectSeen, own: Option<&str>) -> Result<Outcome, String> {
     let here = seen.cluster.here.as_str();
     let dc = seen.cluster.pacemaker.known().and_then(|pacemaker| pacemaker.dc.as_deref());
@@ -44,7 +44,7 @@ pub fn write(seen: &CollectSeen, own: Option<&str>) -> Result<Outcome, String> {
     if is_anothers(object.last_updated(), own, seen.cluster.at) {
         return Ok(Outcome::Another);
     }
-    // Its conditions keep their times, and its time does not go back.
+    // Unchanged conditions keep their transition times, and `lastUpdated` never decreases.
     let before = json::from_value::<PacemakerCluster>(object.value()).ok();
     let written = before.map_or_else(|| seen.pacemakercluster.clone(), |before| seen.object(&before));
     let status = serde_json::to_value(&written.status).map_err(|error| error.to_string())?;
@@ -53,8 +53,8 @@ pub fn write(seen: &CollectSeen, own: Option<&str>) -> Result<Outcome, String> {
     Ok(if is_written { Outcome::Written(written.status.last_updated) } else { Outcome::Another })
 }
 
-/// Returns whether another writer has written the status, and may write it again. A time that cannot be read, or is yet to come, is none that is
-/// over.
+/// Returns whether another writer has written the status, and may write it again. A time that is unreadable or in the future counts as
+/// recent.
 fn is_anothers(last: Option<&str>, own: Option<&str>, now: u64) -> bool {
     let Some(last) = last else { return false };
     if own == Some(last) {
@@ -75,7 +75,7 @@ mod tests {
     use crate::operate::cluster::Cluster;
     use crate::operate::health::samples;
 
-    /// On the designated controller, with access to this API.
+    /// Returns an observation on the designated controller, with access to this API.
     fn seen(dir: &tempfile::TempDir, api: &FakeApi) -> CollectSeen {
         CollectSeen::of(cluster(dir, api), None, None)
     }

@@ -1,4 +1,4 @@
-//! The end of a password's change on this node, without an operator: a file with two lines loses the first one once the BMC
+//! The last step of a password change on this node, without the operator: a file with two lines loses the first line once the BMC
 //! accepts the second.
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! OpenShift's Secrets of the BMCs, compared with the fence devices every five minutes. No secret leaves this process: what is kept is which
+//! Comparison of OpenShift's BMC Secrets with the fence devices, every five minutes. No secret leaves this process: it only keeps which
 //! part differs.
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use crate::operate::cluster::{Cluster, SecretSeen};
 use crate::operate::fencing::update::differences;
 use crate::operate::health::fencing::is_ours;
 
-/// Between two comparisons, in seconds. The collector runs each 30 s, and never exactly then.
+/// Seconds between two comparisons. The collector runs about every 30 s, so five minutes minus a margin.
 const EVERY: u64 = 290;
 
-/// Compares each device of ours with a comparison that is due, and puts what came of it with what this node publishes.
+/// Compares each own device that is due, and adds the results to what this node publishes.
 pub(super) fn compare(programs: &Programs, cluster: &mut Cluster) {
     let now = cluster.at;
     let Fact::Known(configuration) = &cluster.configuration else { return };
@@ -58,12 +58,12 @@ fn put(cluster: &mut Cluster, secrets: BTreeMap<String, SecretSeen>) {
     }
 }
 
-/// Returns whether a comparison is due. A clock that was put back makes it due.
+/// Returns whether a comparison is due, which it also is if the clock was set back.
 fn is_due(before: Option<&SecretSeen>, now: u64) -> bool {
     before.is_none_or(|before| !(before.at..before.at + EVERY).contains(&now))
 }
 
-/// Returns what is known after a comparison. An API that is silent changes nothing of it.
+/// Returns the state after a comparison. If the API does not answer, the earlier result stays.
 fn next(before: Option<&SecretSeen>, now: u64, compared: Fact<Vec<&'static str>>) -> SecretSeen {
     let before = before.cloned().unwrap_or_default();
     match compared {
@@ -82,7 +82,7 @@ fn next(before: Option<&SecretSeen>, now: u64, compared: Fact<Vec<&'static str>>
 mod tests {
     use super::*;
 
-    /// What each comparison came to, in order, and after how many of them the problem is there.
+    /// Returns the count of differing comparisons in a row after each of these results.
     fn looks(compared: &[Fact<Vec<&'static str>>]) -> Vec<u64> {
         let mut seen: Option<SecretSeen> = None;
         let mut found = Vec::new();
@@ -101,18 +101,18 @@ mod tests {
         let (same, differs) = (|| Fact::Known(Vec::new()), || Fact::Known(vec!["password"]));
         let (silent, none) = (|| Fact::Unknown("no route".to_owned()), || Fact::Absent);
         for (events, expected) in [
-            // The Secret first, then the device, within five minutes or not.
+            // The Secret changes first and then the device, between two comparisons or around one.
             (vec![same(), differs(), same()], vec![0, 1, 0]),
             (vec![same(), differs(), differs(), same()], vec![0, 1, 2, 0]),
-            // Both at once.
+            // Both change between two comparisons.
             (vec![same(), same()], vec![0, 0]),
-            // Once, and again later.
+            // A difference, and later another one.
             (vec![differs(), same(), differs()], vec![1, 0, 1]),
-            // The API falls silent before, between and behind.
+            // The API fails before, between and after the comparisons.
             (vec![silent(), differs(), differs()], vec![0, 1, 2]),
             (vec![differs(), silent(), differs()], vec![1, 1, 2]),
             (vec![differs(), differs(), silent(), same()], vec![1, 2, 2, 0]),
-            // The Secret is deleted, and is made again.
+            // The Secret is deleted and created again.
             (vec![differs(), differs(), none(), differs()], vec![1, 2, 0, 1]),
             (vec![none(), differs(), differs()], vec![0, 1, 2]),
         ] {

@@ -1,4 +1,4 @@
-//! One look, what it means, and what of it goes to others: the other node, and Prometheus.
+//! One observation and its assessment, and what the collector passes on: to the other node, and to Prometheus.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,7 @@ use crate::operate::health::{self, Health};
 use crate::operate::members::under_way::UnderWay;
 use crate::operate::metrics::{self, Disruptions, Extras, disruptions};
 
-/// One look, and what it means.
+/// One observation with its assessment.
 #[derive(Debug)]
 pub struct CollectSeen {
     pub cluster: Cluster,
@@ -28,7 +28,7 @@ pub struct CollectSeen {
 }
 
 impl CollectSeen {
-    /// Returns what `cluster` means, after the object and the change of the observation before.
+    /// Assesses `cluster`. `object` and `change` are those of the observation before.
     pub fn of(cluster: Cluster, object: Option<&PacemakerCluster>, change: Option<&UnderWay>) -> Self {
         let conditions = conditions::of(&cluster);
         let pacemakercluster = pacemaker_cluster::render(&conditions, cluster.at, object);
@@ -36,18 +36,18 @@ impl CollectSeen {
         Self { health: health::assess(&cluster), conditions, pacemakercluster, member_change, cluster }
     }
 
-    /// Returns the object of what was seen, after `before`.
+    /// Renders the object from this observation, as the successor of `before`.
     pub(super) fn object(&self, before: &PacemakerCluster) -> PacemakerCluster {
         pacemaker_cluster::render(&self.conditions, self.cluster.at, Some(before))
     }
 
-    /// How the cluster is, in one word.
+    /// Returns the verdict in one word.
     pub fn verdict(&self) -> String {
         let word = serde_json::to_value(self.health.verdict).unwrap_or_default();
         word.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Replaces the metrics in `textfile`, with how many events there were of each reason; answers where they are.
+    /// Replaces the metrics in `textfile`, which include the number of events by reason. Returns the file's path.
     pub fn tell_prometheus(
         &self,
         events: BTreeMap<String, u64>,
@@ -61,7 +61,7 @@ impl CollectSeen {
     }
 }
 
-/// Asks about both nodes, and tells the other one of this: its next look takes it, as this one's does.
+/// Observes the cluster, and publishes this node's own facts. The other node's next observation reads them.
 pub fn look(programs: &Programs, resource: Option<&str>) -> (Cluster, Result<(), NotPublished>) {
     let mut cluster = cluster::look(programs, resource, &Limits::patient());
     let mut own = cluster::take_own(&mut cluster);

@@ -1,4 +1,5 @@
-//! The last look, as a file: for who has no time to ask, and for the next look to compare with.
+//! The last observation, as a file. Programs without the time for an observation read it, and the next observation compares itself with
+//! it.
 
 use std::io;
 use std::path::Path;
@@ -12,9 +13,9 @@ use crate::operate::health::pacemaker_cluster::PacemakerCluster;
 use crate::operate::members::under_way::UnderWay;
 use crate::records::state_file;
 
-/// Where it is.
+/// Path of the file.
 pub const PATH: &str = "/var/lib/tandem/status.json";
-/// Changes where a key means something else; keys are added without.
+/// Version of the format. It changes when a key changes its meaning, and stays when a key is added.
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
@@ -27,12 +28,12 @@ struct Status<'a> {
     pacemakercluster: &'a PacemakerCluster,
     #[serde(skip_serializing_if = "Option::is_none")]
     member_change: &'a Option<UnderWay>,
-    /// The `lastUpdated` that this node has written to OpenShift's object last.
+    /// The `lastUpdated` that this node last wrote to OpenShift's object.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<&'a str>,
 }
 
-/// What the next look needs of it.
+/// The part of the file that the next observation needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Before {
@@ -49,13 +50,13 @@ pub struct Judged {
     pub verdict: String,
 }
 
-/// The look before this one; none where there is none that can be read.
+/// Reads the last observation; `None` if the file is missing or unreadable.
 pub fn read(path: &Path) -> Option<Before> {
     let text = crate::os::regular_file::read_at_most(path, 16 * 1024 * 1024).ok()?;
     serde_json::from_slice(&text).ok()
 }
 
-/// Replaces it whole, for root's eyes.
+/// Replaces the file atomically, readable by root only.
 pub fn write(path: &Path, seen: &CollectSeen, written: Option<&str>) -> io::Result<()> {
     let CollectSeen { cluster, health, pacemakercluster, member_change, .. } = seen;
     let status = Status { format: FORMAT, at: cluster.at, cluster, health, pacemakercluster, member_change, written };
