@@ -11,11 +11,11 @@ use crate::operate::failure::Failure;
 use crate::os::clock;
 use crate::records::events::{self, own};
 
-/// A fence agent's time, its delay and a second try of the fencer's.
+/// Time for a fence agent, its delay and a second try by the fencer.
 const FENCING: Duration = Duration::from_secs(180);
 
 impl LoneBooter {
-    /// Performs what the plan of `look` says.
+    /// Carries out the effects of the plan in `look`.
     pub(super) fn perform(&mut self, context: &Context, look: &Look) -> Result<(), Failure> {
         look.plan.effects.iter().try_for_each(|effect| {
             log::info!("effect: {effect}");
@@ -36,7 +36,7 @@ impl LoneBooter {
         Ok(())
     }
 
-    /// A peer that was switched on since the last look is left alone.
+    /// Fences the peer, unless it was switched on since the last observation.
     fn hold_off(&mut self, context: &Context, peer: &str) -> Result<(), Failure> {
         let answered = bmc::ask(&context.programs, &context.resource, peer, BMC);
         if !answered.known().is_some_and(|answered| self.off.goes_with(answered)) {

@@ -1,4 +1,5 @@
-//! The BMCs behind the peer's fence devices: what each reports, and of which machine. Nothing here touches the power.
+//! The BMCs behind the peer's fence devices: the power that each reports, and the machine that it belongs to. Nothing here switches the
+//! power.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::operate::fencing::power;
 use crate::operate::health::fencing::Answer;
 use crate::os::uuid;
 
-/// One answer, without the time for which it has been so.
+/// One answer of a BMC, without the time for which it has been the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answered {
     pub power: Seen,
@@ -20,11 +21,11 @@ pub(super) struct Answered {
     pub found: Option<String>,
     pub by_device: Option<String>,
     pub by_agent: Option<String>,
-    /// When the BMC last reset the machine, as the BMC writes it; of each BMC that was asked.
+    /// The times at which the BMCs last reset the machine, in their own notation; one for each BMC that answered.
     pub resets: Vec<String>,
 }
 
-/// The power as one look sees it.
+/// The power in one observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     On,
@@ -34,7 +35,7 @@ pub(super) enum Seen {
 }
 
 impl Answered {
-    /// Returns the fact for a decision. `off` is for how long the machine has been off, and how old that is.
+    /// Returns the fact for a decision. `off` is the time for which the machine has been off, and the age of that observation.
     pub(super) fn fact(&self, off: Option<(Duration, Duration)>) -> PeerBmc {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let power = match &self.power {
@@ -50,14 +51,14 @@ impl Answered {
         PeerBmc { power, found, by_device, by_agent }
     }
 
-    /// Returns whether this is Off of a machine that is proven to be the peer's.
+    /// Returns whether a machine that is proven to be the peer reports Off.
     pub(super) fn is_proven_off(&self) -> bool {
         let names: Vec<&String> = [&self.by_device, &self.by_agent].into_iter().flatten().collect();
         let is_its_own = !names.is_empty() && names.iter().all(|name| Some(*name) == self.found.as_ref());
         self.power == Seen::Off && is_its_own
     }
 
-    /// How much an answer counts among several: one that may be of a machine that runs before any other.
+    /// Ranks this answer among several. An answer that may come from a running machine ranks first.
     fn weight(&self) -> u8 {
         match self.power {
             Seen::On => 4,
@@ -69,7 +70,7 @@ impl Answered {
     }
 }
 
-/// Asks the BMCs of the devices that fence `node`, at once and within `limit`; absent where no device of ours does.
+/// Asks the BMCs of the devices that fence `node`, in parallel and within `limit`. Returns `Absent` if no own device fences it.
 pub(super) fn ask(programs: &Programs, resource: &str, node: &str, limit: Duration) -> Fact<Answered> {
     let read = configuration::ask(programs, Some(resource), &Limits::patient());
     let Some(read) = read.known() else {
@@ -84,7 +85,7 @@ pub(super) fn ask(programs: &Programs, resource: &str, node: &str, limit: Durati
     together(judged).map_or(Fact::Absent, Fact::Known)
 }
 
-/// Returns what several answers come to.
+/// Combines the answers of several BMCs into one.
 fn together(answers: impl IntoIterator<Item = Answered>) -> Option<Answered> {
     answers.into_iter().reduce(|one, other| {
         let (mut chosen, left) = if other.weight() > one.weight() { (other, one) } else { (one, other) };
@@ -111,14 +112,14 @@ fn judge(configuration: &Configuration, device: &FenceDevice, node: &str, answer
     let published = configuration.permanent.get(node).and_then(|all| all.get(attributes::SYSTEM_UUID));
     let named = |name: Option<&String>| {
         let name = name.filter(|name| uuid::is_valid(name))?.to_ascii_lowercase();
-        // UUIDs of one machine are equal as text from here on, whichever byte order each side writes.
+        // From here on, the UUIDs of one machine are equal as text, even if one side writes them in another byte order.
         Some(found.clone().filter(|found| uuid::same(found, &name)).unwrap_or(name))
     };
     let (by_device, by_agent) = (named(device.resource.parameters.get("system_uuid")), named(published));
     let is_anothers =
         found.is_some() && [&by_device, &by_agent].into_iter().flatten().any(|name| Some(name) != found.as_ref());
     let power = match power {
-        // The fence agent refuses a machine with another UUID than the device's: that BMC is not silent.
+        // The BMC did answer: the fence agent refuses a machine with another UUID than the device's.
         Seen::Silent(why) if is_anothers => Seen::Unclear(why),
         power => power,
     };

@@ -1,13 +1,13 @@
-//! For how long a machine has been off: the unbroken row of looks that found it so.
+//! The time for which a machine has been off: an unbroken row of observations that found it off.
 
 use std::time::Duration;
 
 use super::bmc::Answered;
 
-/// Answers that are further apart make no row: the machine may have been on in between.
+/// Largest gap between two answers of a row. In a longer gap the machine may have been on.
 const APART: Duration = Duration::from_secs(40);
 
-/// A row of Off answers of one machine. Times are those since the boot of this machine.
+/// A row of Off answers of one machine. Times count from the boot of this node.
 #[derive(Debug, Default)]
 pub(super) struct OffRow(Option<Row>);
 
@@ -19,7 +19,7 @@ struct Row {
 }
 
 impl OffRow {
-    /// Takes an answer that has come just `now`. Returns whether it continues a row.
+    /// Adds an answer that arrived at `now`. Returns whether it continues a row.
     pub(super) fn take(&mut self, answered: Option<&Answered>, now: Duration) -> bool {
         let Some(answered) = answered.filter(|answered| answered.is_proven_off()) else {
             self.0 = None;
