@@ -1,5 +1,4 @@
-//! How often a resource stopped: the collector looks every half minute, and keeps what it saw in a file of its own, which is
-//! written when something has started or stopped.
+//! Counts of resource stops. The collector observes the resources every 30 s, and writes its file only when one has started or stopped.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,10 +10,10 @@ use crate::base::Fact;
 use crate::operate::health::conditions::{Conditions, Status, status};
 use crate::records::state_file;
 
-/// The file that they are kept in.
+/// Path of the file with the counts.
 pub const PATH: &str = "/var/lib/tandem/disruptions.json";
 
-/// By node and resource.
+/// The counts by node and resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Disruptions {
@@ -28,8 +27,7 @@ struct StartsSeen {
 }
 
 impl Disruptions {
-    /// Reads those that are kept at `path`. An unreadable file counts as none: Prometheus takes a counter that begins anew
-    /// for that.
+    /// Reads the counts at `path`. An unreadable file counts as empty, because Prometheus handles a counter that starts over.
     pub fn read(path: &Path) -> Self {
         match state_file::read(path) {
             Fact::Known(kept) => kept,
@@ -37,7 +35,7 @@ impl Disruptions {
         }
     }
 
-    /// Reads those that are kept at `path`, adds what `conditions` shows, and keeps the result there.
+    /// Adds the observation in `conditions` to the counts at `path`, and stores the result there.
     pub fn keep(path: &Path, conditions: &Conditions) -> io::Result<Self> {
         let before = Self::read(path);
         let mut now = before.clone();
@@ -48,7 +46,7 @@ impl Disruptions {
         Ok(now)
     }
 
-    /// Takes in what is seen now; what is not known now changes nothing.
+    /// Adds an observation. An unknown condition changes nothing.
     pub fn see(&mut self, conditions: &Conditions) {
         for node in &conditions.nodes {
             for resource in &node.resources {
@@ -65,7 +63,7 @@ impl Disruptions {
         }
     }
 
-    /// Returns node, resource and count.
+    /// Returns each node and resource with its count.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&str, &str, u64)> {
         self.nodes.iter().flat_map(|(node, resources)| {
             resources.iter().map(|(resource, seen)| (node.as_str(), resource.as_str(), seen.count))

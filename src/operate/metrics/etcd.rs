@@ -1,4 +1,4 @@
-//! The metrics of etcd: whether it takes writes, which members vote, which one leads, and which ones lag.
+//! The metrics of etcd: whether it accepts writes, and which members vote, lead and lag.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::operate::cluster::{Cluster, Etcd};
 use crate::operate::health::view::leads;
 use crate::operate::health::{Health, Verdict};
 
-/// The alarms that have a row while they are not raised, too.
+/// Alarms that have a row even while they are not raised.
 const ALARMS: [&str; 2] = ["NOSPACE", "CORRUPT"];
 
 pub(super) fn tell(page: &mut Page, cluster: &Cluster, health: &Health) {
@@ -37,12 +37,12 @@ fn answers(cluster: &Cluster) -> impl Iterator<Item = (&str, &Etcd)> {
     cluster.etcd.iter().filter_map(|(node, etcd)| Some((node.as_str(), etcd.known()?)))
 }
 
-/// Returns the answer of an etcd that leads, or else of the one that is furthest ahead.
+/// Returns the answer of the leader, or else of the etcd with the newest log.
 fn newest(cluster: &Cluster) -> Option<&Etcd> {
     answers(cluster).map(|(_, etcd)| etcd).max_by_key(|etcd| (leads(etcd), etcd.term, etcd.index))
 }
 
-/// Returns whether two vote; `None` where an etcd that might vote could not be asked.
+/// Returns whether two members vote; `None` where an etcd that might vote could not be asked.
 fn redundant(cluster: &Cluster, health: &Health) -> Option<bool> {
     let voters = answers(cluster).filter(|(_, etcd)| !etcd.learner && etcd.leader.is_some()).count();
     if voters > 1 {
@@ -58,7 +58,7 @@ fn voters_of(etcd: &Etcd) -> usize {
     etcd.members.iter().filter(|member| !member.learner && !member.name.is_empty()).count()
 }
 
-/// Returns whether Pacemaker knows that a node is not there.
+/// Returns whether Pacemaker reports a node as offline.
 fn one_is_off(cluster: &Cluster) -> bool {
     let nodes = cluster.pacemaker.known().map(|seen| seen.nodes.as_slice()).unwrap_or_default();
     nodes.iter().any(|node| !node.online)
@@ -94,7 +94,7 @@ fn alarms(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// Writes how often a node's data continued without the other's, as the agent writes it down.
+/// Writes the number of times that a node's data continued without the other's, from the attribute that the agent keeps.
 fn forks(page: &mut Page, cluster: &Cluster) {
     let Some(configuration) = cluster.configuration.known() else { return };
     for (node, attributes) in &configuration.permanent {
@@ -105,7 +105,7 @@ fn forks(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// Writes the cluster's name and its etcd's id, which distinguish its nodes from those of another cluster.
+/// Writes the cluster's name and its etcd's id, which distinguish this cluster from others.
 fn identity(page: &mut Page, cluster: &Cluster) {
     let properties = cluster.configuration.known().map(|configuration| &configuration.properties);
     let name = properties.and_then(|properties| properties.get("cluster-name")).map(String::as_str).unwrap_or_default();

@@ -12,22 +12,22 @@ use crate::base::json;
 use crate::operate::cluster::Cluster;
 use crate::records::bmc_note::BmcNote;
 
-/// Among a test's phases, which are times since the request, this one is the length of something.
+/// The phase of a test that is a duration. All others are times since the request.
 const PAUSE: &str = "longest_pause";
 
-/// A fencing test that is over: a line of `/var/lib/tandem/fencing-tests.jsonl`.
+/// A finished fencing test: a line of `/var/lib/tandem/fencing-tests.jsonl`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct FencingTest {
-    /// The time at which it was asked for, in RFC 3339.
+    /// The time of the request, in RFC 3339.
     pub at: String,
     pub node: String,
     pub passed: bool,
-    /// Seconds since it was asked for, by phase, and the longest pause in the writes.
+    /// Seconds since the request, by phase, and the longest pause in the writes.
     pub seconds: BTreeMap<String, Option<f64>>,
 }
 
-/// Each node's last test and the last that it passed, of a file's lines. One that cannot be read is passed over.
+/// Each node's last test and last success, from the lines of the file. Unreadable lines are skipped.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FencingTests {
     last: BTreeMap<String, FencingTest>,
@@ -57,14 +57,14 @@ pub(super) fn tell(page: &mut Page, cluster: &Cluster, tests: &FencingTests) {
     last_tests(page, cluster, tests);
 }
 
-/// Node that looked, and device.
+/// Pairs of the node that monitored, and the device.
 type Looked = BTreeSet<(String, String)>;
 
 fn notes(page: &mut Page, cluster: &Cluster) -> Looked {
     let mut looked = Looked::new();
     for (node, collected) in &cluster.collected {
         let mut notes: Vec<&BmcNote> = collected.known().map(|known| known.bmcs.iter().collect()).unwrap_or_default();
-        // Of two that are about one device the newest is written.
+        // Several notes may concern one device: the newest wins, because it is written last.
         notes.retain(|note| note.at > 0);
         notes.sort_by_key(|note| note.at);
         for note in notes {
@@ -111,7 +111,7 @@ fn seconds(millis: u64) -> f64 {
     std::time::Duration::from_millis(millis).as_secs_f64()
 }
 
-/// Returns the device's id, or the BMC's address where none has it, and where several have it and none the system.
+/// Returns the id of the device that the note is about, or the BMC's address if no single device matches.
 fn device_of(cluster: &Cluster, note: &BmcNote) -> String {
     let devices = cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
     let same: Vec<&FenceDevice> = devices.iter().filter(|device| has_address(device, &note.address)).collect();
@@ -136,7 +136,7 @@ fn has_address(device: &FenceDevice, address: &str) -> bool {
     ip == address || parameter("ipport").is_some_and(|port| format!("{ip}:{port}") == address)
 }
 
-/// Devices that leave no note: what Pacemaker remembers of their monitor.
+/// Writes the last monitor of each device without a note, as Pacemaker remembers it.
 fn monitors(page: &mut Page, cluster: &Cluster, noted: &Looked) {
     let (Some(seen), Some(configuration)) = (cluster.pacemaker.known(), cluster.configuration.known()) else { return };
     for history in &seen.histories {
@@ -151,7 +151,7 @@ fn monitors(page: &mut Page, cluster: &Cluster, noted: &Looked) {
     }
 }
 
-/// The file has the tests that this node conducted, the CIB when each node last passed one.
+/// Writes each node's last test. The file has the tests that this node conducted, and the CIB has each node's last success.
 fn last_tests(page: &mut Page, cluster: &Cluster, tests: &FencingTests) {
     let mut passed = tests.passed.clone();
     let permanent = cluster.configuration.known().map(|configuration| &configuration.permanent);

@@ -1,7 +1,7 @@
-//! The metrics of a cluster for Prometheus, in the classic text format that node_exporter's textfile directory takes. Names
-//! and meanings are those of OpenShift's `tnf_*`, under a prefix of our own; each further one is named next to its value.
+//! The metrics of a cluster for Prometheus, in the classic text format of node_exporter's textfile directory. Names and meanings follow
+//! OpenShift's `tnf_*`, under a prefix of our own; each further one is named next to its value.
 //!
-//! What is not known is left out: a rule that asks for it finds nothing, and not a zero.
+//! An unknown value is left out, so that a rule finds nothing instead of a zero.
 
 pub mod disruptions;
 mod etcd;
@@ -23,13 +23,13 @@ use crate::operate::members::under_way::UnderWay;
 /// Values that are counted or kept over time, and that no single observation of the cluster shows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Extras {
-    /// The number of events by reason; it never goes down.
+    /// The number of events by reason; it never decreases.
     pub events: BTreeMap<String, u64>,
     /// The fencing tests that this node conducted.
     pub fencing_tests: FencingTests,
     /// The number of times that resources stopped.
     pub disruptions: Disruptions,
-    /// The change of the members that is under way.
+    /// The change of the members that is in progress.
     pub member_change: Option<UnderWay>,
 }
 
@@ -130,7 +130,7 @@ fn versions(page: &mut Page, cluster: &Cluster) {
     }
 }
 
-/// Of this node it is the time of this very page.
+/// Writes when each node's collector last ran. For this node it is the time of this page.
 fn collections(page: &mut Page, cluster: &Cluster) {
     let mut times: BTreeMap<&str, u64> = BTreeMap::new();
     for (node, collected) in &cluster.collected {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use prometheus::{GaugeVec, IntCounterVec, Opts, Registry, TextEncoder};
 
-/// A metric is there as soon as it has its first value.
+/// The metrics that have a value so far.
 #[derive(Default)]
 pub(super) struct Page {
     registry: Registry,
@@ -16,7 +16,7 @@ pub(super) struct Page {
 type Label<'a> = (&'a str, &'a str);
 
 impl Page {
-    /// Adds any value; seconds and bytes have that in their names.
+    /// Adds any value; the metric's name contains its unit, such as seconds or bytes.
     pub(super) fn value(&mut self, name: &str, help: &str, labels: &[Label<'_>], value: f64) {
         let gauge =
             self.gauge(name, help, labels).and_then(|gauge| gauge.get_metric_with_label_values(&values(labels)));
@@ -31,13 +31,13 @@ impl Page {
         self.value(name, help, labels, if is_so { 1.0 } else { 0.0 });
     }
 
-    /// Seconds since 1970, or a number of things.
+    /// Adds seconds since 1970, or a number of things.
     pub(super) fn time(&mut self, name: &str, help: &str, labels: &[Label<'_>], value: u64) {
         #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53, and Prometheus has no other numbers")]
         self.value(name, help, labels, value as f64);
     }
 
-    /// Adds a number that only goes up.
+    /// Adds a number that never decreases.
     pub(super) fn count(&mut self, name: &str, help: &str, labels: &[Label<'_>], count: u64) {
         let counter =
             self.counter(name, help, labels).and_then(|counter| counter.get_metric_with_label_values(&values(labels)));
@@ -65,7 +65,7 @@ impl Page {
         self.counters.get(name).ok_or_else(|| prometheus::Error::Msg("it is gone".to_owned()))
     }
 
-    /// Returns all of it, sorted by name and labels.
+    /// Returns the page as text, sorted by name and labels.
     pub(super) fn text(&self) -> String {
         let told = TextEncoder::new().encode_to_string(&self.registry.gather());
         told.unwrap_or_else(|error| {

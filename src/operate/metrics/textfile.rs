@@ -11,11 +11,11 @@ pub const DIRECTORIES: &[&str] =
     &["/var/lib/prometheus/node-exporter", "/var/node_exporter/textfile", "/var/lib/node_exporter/textfile_collector"];
 
 const FILE: &str = "tandem.prom";
-/// It has another ending, so that no half of a page is read. The dot keeps it out of lists.
+/// Name of the file before it is complete. Its ending keeps node_exporter from reading half a page, and its dot hides it in lists.
 const ASIDE: &str = ".tandem.prom.new";
 
-/// Replaces the file in `dir`, or in the first of [`DIRECTORIES`] that exists. Returns its path, or `None` where there is no
-/// such directory. It is not synced: after a power cut it is written anew, and etcd's disk has better things to do.
+/// Replaces the file in `dir`, or in the first of [`DIRECTORIES`] that exists. Returns its path, or `None` if there is no such
+/// directory. The file is not synced, because the next run replaces it after a power cut, and etcd needs the disk more.
 pub fn write(dir: Option<&Path>, text: &str) -> io::Result<Option<PathBuf>> {
     let usual = || DIRECTORIES.iter().map(Path::new).find(|dir| dir.is_dir());
     let Some(dir) = dir.or_else(usual) else { return Ok(None) };
@@ -24,7 +24,7 @@ pub fn write(dir: Option<&Path>, text: &str) -> io::Result<Option<PathBuf>> {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // A new file, and so no link to another place: the directory may belong to node_exporter's user.
+    // Creates a new file instead of following a link, because the directory may belong to node_exporter's user.
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&aside)?;
     file.set_permissions(Permissions::from_mode(0o644))?;
     file.write_all(text.as_bytes())?;
