@@ -1,4 +1,4 @@
-//! The attempts to fence a node: what is under way, for how long that is to be waited for, and why the last one failed.
+//! The attempts to fence a node: the one in progress, the time that it may take, and the reason why the last one failed.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::operate::health::fencing::longest;
 use crate::operate::health::view::{self, ResourceSeen};
 use crate::records::bmc_note::FencingNote;
 
-/// Pacemaker tries again at once; what failed before this many seconds is no part of an attempt that is under way.
+/// Age in seconds up to which a failure belongs to the attempt in progress, because Pacemaker retries at once.
 const RECENT: u64 = 600;
 
-/// What is known of the attempts to fence one node, in seconds since 1970.
+/// The known attempts to fence one node, in seconds since 1970.
 #[derive(Default)]
 struct Attempts<'a> {
-    /// Pacemaker reports one that has not ended.
+    /// An attempt that Pacemaker reports as not ended.
     pending: Option<&'a Fencing>,
-    /// The devices that may fence it.
+    /// The devices that may fence the node.
     devices: Vec<&'a FenceDevice>,
-    /// When the fence agent began, where it is still at it.
+    /// The start of the fence agent's action, if it has not ended.
     began: Option<u64>,
-    /// How long it may take, in seconds.
+    /// Seconds that an attempt may take.
     may_take: u64,
-    /// How many failed since one last succeeded, when the last one did, and why.
+    /// The number of failures since the last success; `failed_at` and `why` are those of the last failure.
     failed: usize,
     failed_at: Option<u64>,
     why: Option<String>,
@@ -71,12 +71,12 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Returns how many seconds longer than it may the agent is at it.
+    /// Returns the seconds by which the agent's action exceeds its expected time.
     fn overdue(&self, now: u64) -> Option<u64> {
         now.checked_sub(self.began?.saturating_add(self.may_take)).filter(|over| *over > 0)
     }
 
-    /// The command that mends what the last attempt failed by.
+    /// Returns the command that mends the cause of the last failure.
     fn mend(&self, target: &str) -> String {
         let device = self.devices.iter().find(|device| bmc::is_ours(device)).or(self.devices.first());
         match (device, &self.why) {
@@ -95,21 +95,21 @@ fn whole_seconds(time: Duration) -> u64 {
     time.as_millis().div_ceil(1_000).try_into().unwrap_or(u64::MAX)
 }
 
-/// Why the last look at the BMC of a device failed, where that was lately.
+/// Returns the reason why the last monitor of a device's BMC failed, if it is recent.
 fn monitored(cluster: &Cluster, devices: &[&FenceDevice]) -> Option<String> {
     let checked = devices.iter().filter_map(|device| bmc::checked(cluster, device));
     let (_, note) = checked.max_by_key(|(_, note)| note.at)?;
     note.failure.clone().filter(|_| note.at.saturating_add(RECENT) >= cluster.at)
 }
 
-/// Names a node that is lost and not confirmed off, with what becomes of it.
+/// Reports a node that is lost and not confirmed off, and the state of its fencing.
 pub(super) fn lost(cluster: &Cluster, name: &str, found: &mut Found) {
     let (text, command) = match ResourceSeen::of(cluster) {
         Some(seen) => of_lost(cluster, &Attempts::of(cluster, seen, name), name, seen.pacemaker.stonith_enabled),
         None => nothing_known(name),
     };
     let said = match view::power(cluster, name) {
-        // That is what its fencing failed by.
+        // The sentence already contains the reason, because the fencing failed by it.
         Some(Power::Unknown(why)) if text.contains(why.as_str()) => String::new(),
         Some(Power::On) => "; its BMC says: On".to_owned(),
         Some(Power::Off) => "; its BMC says: Off".to_owned(),
@@ -161,19 +161,19 @@ fn of_lost(cluster: &Cluster, attempts: &Attempts<'_>, name: &str, may_fence: bo
     nothing_known(name)
 }
 
-/// The command that asks a device's BMC.
+/// Returns the command that asks a device's BMC.
 pub(super) fn fencing_check(id: &str) -> String {
     command!("tandem fencing check {}", id)
 }
 
-/// Shows what comes next.
+/// The command that shows what happens next.
 pub(super) const WATCH: &str = "tandem status --watch";
 
 fn history(name: &str) -> String {
     command!("pcs stonith history show {}", name)
 }
 
-/// Names the last fencing of a node that is not lost: one that is under way, and one that failed.
+/// Reports the last fencing of each node that is not lost, if it is in progress or failed.
 pub(super) fn of_others(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     for name in view::names(cluster) {
         if view::node(cluster, &name).is_some_and(|node| node.unclean && !node.online) {
@@ -206,7 +206,7 @@ pub(super) fn of_others(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut F
     }
 }
 
-/// When a fencing ended, and why it failed: ` at TIME: REASON`.
+/// Returns the end of a fencing and the reason of its failure: ` at TIME: REASON`.
 fn fencing_ended(last: &Fencing) -> String {
     let when = last.completed.map(|at| format!(" at {}", utc(at))).unwrap_or_default();
     let why = last.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();

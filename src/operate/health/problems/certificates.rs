@@ -1,4 +1,4 @@
-//! When certificates end: each node's own, and those that the BMCs show.
+//! Certificates that expire: each node's own, and those that the BMCs show.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::{bmc, view};
 
 const DAY: u64 = 86_400;
-/// Within these many days an end is near, and soon.
+/// Days before an expiry from which it is a notice; from `SOON` on it is a warning.
 const NEAR: u64 = 30;
 const SOON: u64 = 7;
 
@@ -25,7 +25,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
                 problem.typed(what_to_type(cluster, &name, file));
             }
         }
-        // What etcd shows is one of these files, where anybody read them.
+        // etcd shows one of these files, so it only counts if no collector has read them.
         let shown = view::etcd(cluster, &name).and_then(|etcd| etcd.certificate_ends);
         if let Some(ends) = shown.filter(|_| files.is_empty()) {
             let what = format!("the certificate of etcd on {name}");
@@ -46,7 +46,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Finds join files that a command left behind: a deleted file gives no keys away.
+/// Reports join files that a command left behind. They hold keys, and deleting them is safe.
 pub(super) fn find_stale_join_files(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         let files = view::collected(cluster, &name).map(|known| known.stale_join_files.as_slice()).unwrap_or_default();
@@ -57,7 +57,7 @@ pub(super) fn find_stale_join_files(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// What puts a new one in a file's place.
+/// Returns the command that replaces a certificate file.
 fn what_to_type(cluster: &Cluster, node: &str, file: &str) -> String {
     match Path::new(file).strip_prefix(pki::DIR).ok().and_then(Path::to_str) {
         Some(pki::CA_CERT | pki::NEXT_CERT) => return "tandem certs rotate-ca".to_owned(),
@@ -69,19 +69,19 @@ fn what_to_type(cluster: &Cluster, node: &str, file: &str) -> String {
     let command = match () {
         () if is_its("cert_file") => "tandem certs install --cert FILE --key FILE".to_owned(),
         () if is_its("trusted_ca_file") => "tandem certs install --ca FILE".to_owned(),
-        // Whoever has made it makes the next one, too.
+        // The file was issued by another program, which must issue the next one, too.
         () => command!("openssl x509 -noout -enddate -in {}", file),
     };
     on(cluster, node, command)
 }
 
-/// Whether the end of the BMC's certificate is of no account.
+/// Returns whether the BMC's certificate may expire, because the device pins it or does not verify it.
 fn is_pinned(device: &FenceDevice) -> bool {
     let is_set = |name: &str| device.resource.parameters.get(name).is_some_and(|value| !value.is_empty());
     is_set("ssl_fingerprint") || is_set("ssl_insecure")
 }
 
-/// The problem that this end is by now, if it is one.
+/// Reports an expiry that is past or near.
 fn tell<'a>(now: u64, ends: u64, what: &str, node: Option<&str>, found: &'a mut Found) -> Option<Typed<'a>> {
     let when = utc(ends);
     let Some(left) = ends.checked_sub(now) else {

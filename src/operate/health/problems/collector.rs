@@ -1,4 +1,4 @@
-//! What the collectors publish, and whether they do.
+//! Problems with the collectors, and with the facts that they publish.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Collected};
 use crate::operate::health::{view, words};
 
-/// A collector runs each 30 s; after so many seconds it has not for several times.
+/// Age in seconds from which the facts are stale. A collector runs each 30 s, so it has missed several runs.
 const STALE: u64 = 300;
-/// Below this share of a file system, in percent, there is little room.
+/// Share of a file system's free space, in percent, below which it is reported.
 const LITTLE: u64 = 5;
-/// Where etcd's data is unless the resource says otherwise.
+/// Default directory of etcd's data.
 const DATA_DIR: &str = "/var/lib/etcd";
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
-    // Without Pacemaker nobody passes on what was published, which is told already.
+    // Without Pacemaker the node cannot read what was published, and the missing Pacemaker is reported already.
     if cluster.pacemaker.known().is_some() {
         for name in view::names(cluster).iter().filter(|name| is_there(cluster, name)) {
             published(cluster, name, found);
@@ -27,7 +27,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     versions(cluster, found);
 }
 
-/// Whether its collector has had time to publish anything.
+/// Returns whether the node's collector has had time to publish its facts.
 fn is_there(cluster: &Cluster, name: &str) -> bool {
     view::node(cluster, name).is_some_and(|node| node.online && !node.pending)
 }
@@ -74,7 +74,7 @@ fn published(cluster: &Cluster, name: &str, found: &mut Found) {
     lone_boot(cluster, name, collected, found);
 }
 
-/// Warns where `lone_boot` is allowed and its unit is not enabled, because nothing starts it after a power cut then.
+/// Warns if `lone_boot` is allowed and its unit is not enabled, because it would not start after a power cut.
 fn lone_boot(cluster: &Cluster, name: &str, collected: &Collected, found: &mut Found) {
     let etcd = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     let is_allowed =
@@ -106,7 +106,7 @@ fn versions(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Versions by node, where they are not all the same.
+/// Lists versions by node, if they differ.
 fn versions_by_node(versions: &BTreeMap<String, String>) -> Option<String> {
     let mut values = versions.values().filter(|version| !version.is_empty());
     let first = values.next()?;

@@ -1,4 +1,4 @@
-//! The histories of both nodes' data, and data that was moved aside.
+//! Problems with the histories of both nodes' data, and with data that was moved aside.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::decide::evidence::Lineage;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::{view, words};
 
-/// How often each node's history was forked, by its own attribute.
+/// Returns the number of forks of each node's history, from the attribute that its agent keeps.
 fn lineages(cluster: &Cluster) -> Vec<(String, Lineage)> {
     let Some(configuration) = cluster.configuration.known() else { return Vec::new() };
     let of = |name: String| {
@@ -22,7 +22,7 @@ fn lineages(cluster: &Cluster) -> Vec<(String, Lineage)> {
 }
 
 pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
-    // Two voters have one history, whatever was written down of earlier ones.
+    // Two voters share one history, whatever earlier records contain.
     if view::voters(cluster).is_some_and(|voters| voters >= 2) {
         return;
     }
@@ -50,8 +50,8 @@ pub(super) fn find_histories(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// Whether the agents have refused to continue either history. While both nodes start, the agent may join the one to the other by what
-/// was decided before; a node that has joined has chosen.
+/// Returns whether the agents have refused to continue either history. While both nodes start, the agent may still join one to the other
+/// by an earlier decision. A node that has joined needs no choice any more.
 fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
     let of = |name: &str| view::etcd(cluster, name).map(|etcd| etcd.cluster_id.as_str());
     let (runs_here, runs_there) = (of(one), of(other));
@@ -63,7 +63,7 @@ fn waits_for_a_choice(cluster: &Cluster, one: &str, other: &str) -> bool {
     refused || !both_are_there
 }
 
-/// The command that reads data which lies on `node`.
+/// Reports data that was moved aside, with the command that reads it on its node.
 pub(super) fn find_moved_aside(cluster: &Cluster, found: &mut Found) {
     for name in view::names(cluster) {
         for moved in view::collected(cluster, &name).map(|known| known.moved_aside.as_slice()).unwrap_or_default() {
@@ -123,7 +123,7 @@ mod tests {
         assert!(text(&cluster).ends_with("choose the data to keep; two_histories=primary keeps neither here"));
     }
 
-    /// After a partition, status named a command in the very seconds in which the agent joined by itself.
+    /// After a partition, status once named a command while the agent was just joining the node by itself.
     #[test]
     fn a_choice_is_asked_for_once_a_start_has_refused_and_of_no_node_that_has_joined() {
         let mut cluster = samples::read("histories-split");

@@ -1,4 +1,4 @@
-//! Both etcds.
+//! Problems of both etcds.
 
 use super::attempts::WATCH;
 use super::resource::Start;
@@ -8,11 +8,11 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Etcd, Member};
 use crate::operate::health::{third_voter, view};
 
-/// From how much of its quota a database is named, in percent.
+/// Share of its quota from which a database is reported, in percent.
 pub(in crate::operate) const NEARLY_FULL: u64 = 80;
-/// What makes room in every member's database, and takes the alarm away.
+/// The command that frees space in every member's database, and disarms the alarm.
 const RECLAIM: &str = "tandem space --reclaim";
-/// How many entries a learner may lack and still be said to catch up: the agent promotes it below that.
+/// Number of entries up to which a learner counts as catching up. The agent promotes a learner below it.
 const CLOSE: u64 = 100;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
@@ -32,7 +32,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     membership(cluster, found);
 }
 
-/// Whether the machine is gone in Pacemaker's eyes, which is told already.
+/// Returns whether Pacemaker reports the machine as gone, which is a problem of its own.
 fn is_lost(cluster: &Cluster, name: &str) -> bool {
     cluster.pacemaker.known().is_some() && view::node(cluster, name).is_none_or(|node| !node.online)
 }
@@ -78,7 +78,7 @@ fn one(cluster: &Cluster, name: &str, etcd: &Etcd, found: &mut Found) {
         let text = format!("whether etcd on {name} takes writes could not be asked: {why}");
         found.warning("reads-unknown", Some(name), text).typed("tandem explain");
     }
-    // The alarm that follows is told of by itself.
+    // The alarm NOSPACE is a problem of its own.
     let quota = etcd.quota_bytes.filter(|quota| *quota > 0 && !view::is_silenced(etcd));
     if let Some(percent) = quota.map(|quota| etcd.db_bytes.saturating_mul(100) / quota)
         && percent >= NEARLY_FULL
@@ -102,7 +102,7 @@ fn learner(cluster: &Cluster, name: &str, found: &mut Found) {
     }
 }
 
-/// On a machine that is there to run it.
+/// Reports a stopped etcd on a node that should run it.
 fn stopped(cluster: &Cluster, name: &str, found: &mut Found) {
     let away = view::node(cluster, name).is_some_and(|node| node.standby || node.pending || node.shutdown);
     if away || is_lost(cluster, name) || !view::may_start(cluster) || resource::explains(cluster, name) {
@@ -130,7 +130,7 @@ fn stopped(cluster: &Cluster, name: &str, found: &mut Found) {
 }
 
 fn alarms(cluster: &Cluster, found: &mut Found) {
-    // Every member tells the alarms of all.
+    // Every member lists the alarms of all members.
     let mut alarms: Vec<&String> =
         cluster.etcd.values().filter_map(Fact::known).flat_map(|etcd| &etcd.alarms).collect();
     alarms.sort();
@@ -157,7 +157,7 @@ fn membership(cluster: &Cluster, found: &mut Found) {
             format!("etcd on {one} and etcd on {other} belong to two clusters: each took writes without the other");
         found.critical("two-clusters", None, text).typed("tandem explain");
     }
-    // A third one that is named is there on purpose.
+    // A configured third voter is there on purpose.
     let expected = 2 + usize::from(third_voter(cluster).is_some());
     let count = known.iter().map(|(_, etcd)| view::voters_known_to(etcd)).max();
     let Some(count) = count.filter(|count| *count > expected) else { return };
@@ -165,7 +165,7 @@ fn membership(cluster: &Cluster, found: &mut Found) {
     found.notice("more-voters", None, text).typed(others(cluster, &known));
 }
 
-/// Returns what removes a voter that is no node's, or shows the members where each is called as a node is.
+/// Returns the command that removes a voter without a node, or shows the members if each has a node's name.
 fn others(cluster: &Cluster, known: &[(&String, &Etcd)]) -> String {
     let (names, third_voter) = (view::names(cluster), third_voter(cluster));
     let is_third =

@@ -1,4 +1,4 @@
-//! Whether a lost node could be fenced, and whether the last fencing completed.
+//! Problems that keep a lost node from being fenced.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     let Some(seen) = ResourceSeen::of(cluster) else { return };
     let devices = &seen.configuration.fence_devices;
     for name in view::names(cluster) {
-        // A device that names no node may fence each.
+        // A device without targets may fence every node.
         if !devices.iter().any(|device| device.targets.is_empty() || device.targets.contains(&name)) {
             let text = format!("no fence device fences {name}: once it is lost, no survivor may go on");
             found.critical("fence-device-missing", Some(&name), text).typed(command!(
@@ -36,10 +36,10 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     attempts::of_others(cluster, seen, found);
 }
 
-/// What Pacemaker says of a device that runs, and is looked at.
+/// Pacemaker's word for a running device with a monitor in progress.
 const MONITORING: &str = "Monitoring";
 
-/// What keeps a device from working, by Pacemaker.
+/// A fault of a device in Pacemaker.
 enum Fault {
     Disabled,
     Blocked,
@@ -67,7 +67,7 @@ fn fault(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> Opt
     match instance {
         Some(instance) if instance.blocked => Some(Fault::Blocked),
         Some(instance) if instance.failed => Some(Fault::Failed),
-        // What failed is tried again and again, and each try may take as long as a BMC hangs.
+        // Pacemaker retries a failed device again and again, and each try may take as long as its BMC hangs.
         Some(instance) if instance.pending.as_deref().is_some_and(|word| word != MONITORING) => {
             latest(seen, device).map(|_| Fault::Failed)
         }
@@ -81,7 +81,7 @@ fn fault(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> Opt
     }
 }
 
-/// Whether any node is there on which it may run: with its target alone, there is nobody to fence it.
+/// Returns whether a node on which the device may run is online. If only its target is, no node is left to fence it.
 fn may_run(cluster: &Cluster, device: &FenceDevice) -> bool {
     let is_ready = |name: &&String| {
         view::node(cluster, name).is_some_and(|node| node.online && !node.standby && !node.maintenance && !node.pending)
@@ -93,7 +93,7 @@ fn latest<'a>(seen: ResourceSeen<'a>, device: &FenceDevice) -> Option<&'a Failur
     resource::latest(seen).into_iter().find(|failure| failure.resource == device.resource.id)
 }
 
-/// A password that changes: not on both nodes yet, or not at the BMC.
+/// Reports a password change that has not reached both nodes, or not the BMC.
 fn password_file(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice, found: &mut Found) {
     let id = device.resource.id.as_str();
     let target = device.targets.first().map(String::as_str);
@@ -112,7 +112,7 @@ fn password_file(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice
     }
 }
 
-/// What OpenShift's operator makes a device anew from.
+/// Warns of a Secret that differs, because OpenShift's operator recreates the device from it.
 fn secret(cluster: &Cluster, device: &FenceDevice, found: &mut Found) {
     let (id, Some(target)) = (device.resource.id.as_str(), device.targets.first()) else { return };
     let Some(differs) = passwords::secret_differs(cluster, id) else { return };
@@ -124,7 +124,7 @@ fn secret(cluster: &Cluster, device: &FenceDevice, found: &mut Found) {
         .typed(command!("tandem fencing update {} --from-secret", target));
 }
 
-/// The nodes that a device fences, for a sentence.
+/// Returns the nodes that a device fences, for a sentence.
 fn target_names(device: &FenceDevice) -> String {
     if device.targets.is_empty() { "any node".to_owned() } else { device.targets.join(" and ") }
 }
@@ -173,8 +173,8 @@ fn one(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice, found: &
     found.put(problem, severity, target, text).typed(command);
 }
 
-/// Why the device's last monitor failed, in the fence agent's own words: Pacemaker keeps a word of it, such as "error". A monitor
-/// that succeeded after Pacemaker's failure leaves nothing to mend but what Pacemaker remembers.
+/// Returns the reason why the device's last monitor failed. The fence agent's note has its sentence, while Pacemaker keeps only a word
+/// such as "error". After a later success no reason is left.
 fn reason<'a>(cluster: &'a Cluster, seen: ResourceSeen<'a>, device: &FenceDevice) -> Option<&'a str> {
     let failure = latest(seen, device);
     match bmc::checked(cluster, device) {
@@ -191,7 +191,7 @@ fn has_healed(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -
     bmc::checked(cluster, device).is_some_and(|(_, note)| note.failure.is_none() && at.is_none_or(|at| at <= note.at))
 }
 
-/// Whether each node that `device` fences is fenced by another device that works.
+/// Returns whether a second, working device fences each node that `device` fences.
 fn has_another(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> bool {
     let works = |other: &&FenceDevice| {
         let instance = view::instance_of(seen.pacemaker, other);
@@ -204,7 +204,7 @@ fn has_another(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) 
     !device.targets.is_empty() && device.targets.iter().all(fences)
 }
 
-/// What Pacemaker remembers of its failure, and when a login last worked: ` (TIME: REASON; its login last worked TIME)`.
+/// Returns the failure that Pacemaker remembers, and the last login: ` (TIME: REASON; its login last worked TIME)`.
 fn device_story(cluster: &Cluster, seen: ResourceSeen<'_>, device: &FenceDevice) -> String {
     let told = |failure: &Failure| match reason(cluster, seen, device) {
         Some(why) => resource::failure_details(&Failure { reason: why.to_owned(), ..failure.clone() }),
@@ -222,7 +222,7 @@ fn last_login(at: u64) -> String {
     format!("its login last worked at {}", utc(at))
 }
 
-/// What the last look at the BMC found although Pacemaker runs the device.
+/// Reports faults from the last answer of the BMC, although Pacemaker runs the device.
 fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &mut Found) {
     let id = device.resource.id.as_str();
     let Some((from, note)) = bmc::checked(cluster, device) else { return };
@@ -251,7 +251,7 @@ fn look(cluster: &Cluster, device: &FenceDevice, target: Option<&str>, found: &m
     }
 }
 
-/// A BMC whose words contradict each other: neither of them proves that the machine is off.
+/// Warns of a BMC that contradicts itself, because it does not prove that the machine is off.
 fn contradiction(device: &FenceDevice, target: &str, note: &BmcNote, found: &mut Found) {
     let id = device.resource.id.as_str();
     let Some(chassis) = &note.chassis_on else { return };
@@ -267,7 +267,7 @@ mod tests {
     use crate::base::Fact;
     use crate::operate::health::samples;
 
-    /// The problems of a cluster in which the device of node2 is under way on node1, after it failed on node2 or not.
+    /// Returns the problems while an action of node2's device is in progress on node1, with or without an earlier failure on node2.
     fn under_way(word: &str, has_failed: bool) -> Vec<&'static str> {
         let mut cluster = samples::read("healthy");
         let Fact::Known(pacemaker) = &mut cluster.pacemaker else { panic!("nobody was asked") };
@@ -284,7 +284,7 @@ mod tests {
         found.problems.into_iter().map(|problem| problem.id).collect()
     }
 
-    /// Options that do not fit leave Pacemaker a word, and the agent has no BMC to note a reason for.
+    /// If the options do not fit, Pacemaker keeps only a word, and the agent asks no BMC, so no note contains the reason.
     #[test]
     fn a_failure_without_a_reason_leads_to_the_check_that_has_it() {
         let typed = |failed_at: u64| {

@@ -1,4 +1,4 @@
-//! The image that etcd runs from, where the parameters name another one.
+//! An image in the parameters other than the one that etcd runs from.
 
 use super::Found;
 use crate::base::shell::command;

@@ -1,4 +1,4 @@
-//! The node that is to lead: parameters that name none, and a primary that follows.
+//! Problems with the configured primary: parameters that name no node, and a primary that follows.
 
 use super::{Found, on};
 use crate::adapters::pacemaker::seen::Resource;
@@ -31,12 +31,12 @@ impl<'a> Configured<'a> {
     }
 }
 
-/// Returns the node that is to lead, where one is configured.
+/// Returns the configured primary.
 pub fn primary(cluster: &Cluster) -> Option<String> {
     Configured::of(cluster)?.leading().primary
 }
 
-/// Returns what happens where both nodes ran standalone, as the parameters have it.
+/// Returns the configured action if both nodes ran standalone.
 pub fn two_histories(cluster: &Cluster) -> Option<&'static str> {
     Some(if Configured::of(cluster)?.leading().keeps_its_history { "primary" } else { "refuse" })
 }
@@ -51,7 +51,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     follows(cluster, &configured.leading(), found);
 }
 
-/// Returns which node yields to the primary while neither etcd has a leader and Pacemaker sees both nodes, and when, in words.
+/// Returns in words which node yields to the primary, and when, while neither etcd has a leader and Pacemaker sees both nodes.
 pub(super) fn yields(cluster: &Cluster) -> Option<String> {
     let wanted = Configured::of(cluster)?.leading();
     let primary = wanted.primary.filter(|_| wanted.patience_s > 0)?;
@@ -72,7 +72,7 @@ pub(super) fn yields(cluster: &Cluster) -> Option<String> {
     })
 }
 
-/// The primary serves, and another node leads.
+/// Reports that another node leads while the primary serves.
 fn follows(cluster: &Cluster, wanted: &Leading, found: &mut Found) {
     let Some(primary) = wanted.primary.as_deref().filter(|_| wanted.failback) else { return };
     let Some((leader, _)) = view::leading(cluster).filter(|(name, etcd)| view::leads(etcd) && *name != primary) else {

@@ -1,4 +1,4 @@
-//! The machines, as the cluster sees them.
+//! Problems of the machines, as Pacemaker sees them.
 
 use super::{Found, attempts, power};
 use crate::adapters::pacemaker::seen::Node;
@@ -12,7 +12,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     }
     for name in view::names(cluster) {
         match view::node(cluster, &name) {
-            // Without quorum nobody is fenced, and that is told already.
+            // Without quorum Pacemaker fences no node. The missing quorum is a problem of its own.
             Some(node) if node.unclean && !node.online && !view::may_start(cluster) => {}
             Some(node) => state(cluster, node, found),
             None => offline(cluster, &name, found),
@@ -43,12 +43,12 @@ fn state(cluster: &Cluster, node: &Node, found: &mut Found) {
     }
 }
 
-/// So many seconds after its fencing a machine may still boot.
+/// Seconds after its fencing during which a machine may still be booting.
 const BOOTS: u64 = 300;
-/// A fencing is so many seconds later no reason any more why a node is away.
+/// Age in seconds from which a fencing no longer explains an absent node.
 const LONG_AGO: u64 = 24 * 3_600;
 
-/// Returns how long ago Pacemaker fenced a node that is on again, in seconds, where that may be why it is away.
+/// Returns the seconds since Pacemaker fenced a node that is on again, if that may explain its absence.
 fn fenced_since(cluster: &Cluster, name: &str) -> Option<u64> {
     let last = cluster.pacemaker.known()?.fencing.iter().find(|fencing| fencing.target == name)?;
     let age = cluster.at.saturating_sub(last.completed?);
@@ -83,7 +83,7 @@ fn offline(cluster: &Cluster, name: &str, found: &mut Found) {
 mod tests {
     use crate::operate::health::{assess, samples};
 
-    /// Its cluster may be stopped for good.
+    /// After that its cluster may be stopped for good.
     #[test]
     fn a_node_that_was_fenced_boots_for_five_minutes() {
         let found = |seconds: u64| {

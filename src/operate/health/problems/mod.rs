@@ -1,5 +1,5 @@
-//! Every problem that follows from the facts: a stable id, a sentence in the words of the recovery guide, and what to
-//! type. A file for each part of the cluster; the guide has a row for each sentence.
+//! Every problem that follows from the facts, with a stable id, a sentence in the words of the recovery guide, and a command. Each part
+//! of the cluster has a file here, and each sentence has a row in the guide.
 
 mod attempts;
 mod certificates;
@@ -21,10 +21,10 @@ use super::{Problem, Severity, view};
 use crate::base::shell;
 use crate::operate::cluster::Cluster;
 
-/// How the ids of problems end that say that something could not be asked.
+/// Ending of the ids of problems that something could not be asked.
 const UNKNOWN: &str = "-unknown";
 
-/// Returns whether a problem with this id is that something could not be asked. The primary is known to be none of the nodes.
+/// Returns whether this id means that something could not be asked. `primary-unknown` does not: that primary is none of the nodes.
 pub(super) fn is_unasked(id: &str) -> bool {
     id.ends_with(UNKNOWN) && id != "primary-unknown"
 }
@@ -105,7 +105,7 @@ pub const IDS: &[&str] = &[
     "stale-join-file",
 ];
 
-/// All of them, worst first.
+/// Returns all problems, worst first.
 pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     let mut found = Found { problems: Vec::new() };
     stack::find(cluster, &mut found);
@@ -120,23 +120,23 @@ pub(super) fn of(cluster: &Cluster) -> Vec<Problem> {
     collector::find(cluster, &mut found);
     data::find_moved_aside(cluster, &mut found);
     certificates::find_stale_join_files(cluster, &mut found);
-    // What belongs together stays together among equals.
+    // The sort is stable, so that related problems of one severity stay together.
     found.problems.sort_by_key(|problem| problem.severity);
     found.problems
 }
 
-/// Returns `command` as it is typed on this node and runs on `node`: it is about a file, a service or an agent there.
+/// Returns `command` in the form that runs on `node` if typed on this node. It concerns a file, a service or an agent there.
 pub(super) fn on(cluster: &Cluster, node: &str, command: impl Into<String>) -> String {
     let (here, command) = (view::here(cluster), command.into());
     if here.is_empty() || here == node {
         return command;
     }
-    // The shell there splits what ssh hands over once more.
+    // The remote shell splits the text of ssh once more.
     let handed = if command.contains('\'') { shell::quoted(&command) } else { command };
     format!("ssh {} {handed}", shell::quoted(node))
 }
 
-/// What was found so far.
+/// The problems so far.
 struct Found {
     problems: Vec<Problem>,
 }
@@ -162,11 +162,11 @@ impl Found {
     }
 }
 
-/// A problem whose command is still to be said.
+/// A problem without its command, which the caller adds.
 struct Typed<'a>(Option<&'a mut Problem>);
 
 impl Typed<'_> {
-    /// What to type.
+    /// Sets the command to type.
     fn typed(self, command: impl Into<String>) {
         if let Some(problem) = self.0 {
             problem.command = Some(command.into());
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// A node's name is in most commands, and nothing keeps it from being odd.
+    /// Most commands contain a node's name, which may have any characters.
     #[test]
     fn a_shell_splits_each_command_as_it_is_meant() {
         const ODD: &str = "no;de '2$(x)";
@@ -207,7 +207,7 @@ mod tests {
         }
     }
 
-    /// Typed where it is shown, a command without a node's name would be about this one.
+    /// Without a node's name, a command applies to the node where the operator types it.
     #[test]
     fn what_is_about_the_other_node_alone_is_run_there() {
         let cluster = samples::read("healthy");
@@ -225,7 +225,7 @@ mod tests {
         }
     }
 
-    /// A state for each id: what no fixture shows is tested in the file that finds it, and is listed here.
+    /// Every id has a state. An id that no fixture shows is tested in the file that finds it, and is listed here.
     #[test]
     fn every_id_is_seen_in_some_state() {
         let seen: BTreeSet<&str> =

@@ -1,11 +1,11 @@
-//! The command for a node that is out of sight, by the words of its BMC.
+//! The command for a node that is out of sight, chosen by the report of its BMC.
 
 use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
-/// Returns the command that brings `name` back, or that shows why it is away. `pcs cluster start` is for a node that left in good
-/// order, where its BMC does not report Off: no other node may hear it.
+/// Returns the command that brings `name` back, or that shows why it is away. `pcs cluster start` only fits a node that left in good
+/// order, unless its BMC reports Off. No other node would receive it.
 pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> String {
     let has_left = view::is_down(cluster, name);
     match view::power(cluster, name) {
@@ -17,7 +17,7 @@ pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> Str
     }
 }
 
-/// Returns what to add where [`way_back`] goes by ssh, which may take the network that is cut.
+/// Returns an addition for a command of [`way_back`] that uses ssh, because the cut network may be the one that ssh takes.
 pub(in crate::operate::health) fn way_there(cluster: &Cluster, name: &str) -> String {
     if view::power(cluster, name) == Some(&Power::On) && !view::is_down(cluster, name) {
         format!("; where ssh does not reach {name}, type 'tandem status' on its console, or take another network")

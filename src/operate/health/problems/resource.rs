@@ -1,4 +1,4 @@
-//! etcd and kubelet as resources of Pacemaker, and failures of whatever it runs.
+//! Problems of etcd and kubelet as resources, and failures of everything that Pacemaker runs.
 
 use super::{Found, on};
 use crate::adapters::pacemaker::attributes::CLUSTER_ID;
@@ -10,9 +10,9 @@ use crate::operate::cluster::Cluster;
 use crate::operate::health::view::{self, ResourceSeen};
 
 const LOAD_THRESHOLD: &str = "load-threshold";
-/// Pacemaker's own.
+/// Pacemaker's default.
 const DEFAULT_THRESHOLD: &str = "80%";
-/// All processors busy, and nobody waits for one: a machine has that load whenever it works.
+/// Load in percent of the processors at which all are busy and no process waits. A machine reaches it whenever it works.
 const HIGHEST_WITH_TURNS: u32 = 100;
 
 pub(super) fn find(cluster: &Cluster, found: &mut Found) {
@@ -31,7 +31,7 @@ pub(super) fn find(cluster: &Cluster, found: &mut Found) {
     outdated(seen, found);
 }
 
-/// A parameter that a check refuses by now, and that the agent reads as another value.
+/// Reports a parameter value that the agent replaces by another one, and that a check refuses today.
 fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     let Some(etcd) = &seen.configuration.etcd else { return };
     if etcd.parameters.get(params::BACKUPS).is_some_and(|value| params::keeps_no_backup(value)) {
@@ -41,8 +41,8 @@ fn outdated(seen: ResourceSeen<'_>, found: &mut Found) {
     }
 }
 
-/// Nobody serves, starts fail, and Pacemaker may begin one at a time: a node without data, which waits for the other's start, waits
-/// in vain then.
+/// Reports `load-threshold` if it makes Pacemaker start one etcd at a time, while no etcd serves and starts fail. A node without data
+/// waits for the other's start, so it waits in vain then.
 fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     let names = view::names(cluster);
     let is_stopped = |name: &String| view::is_online(cluster, name) && view::etcd_fact(cluster, name).is_absent();
@@ -61,7 +61,7 @@ fn by_turns(cluster: &Cluster, seen: ResourceSeen<'_>, found: &mut Found) {
     }
 }
 
-/// Whether something that is told of the resource says already why etcd does not run on `node`.
+/// Returns whether another problem already explains why etcd does not run on `node`.
 pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     let Some(seen) = ResourceSeen::of(cluster) else { return cluster.pacemaker.is_absent() && node == cluster.here };
     let Some(etcd) = &seen.configuration.etcd else { return false };
@@ -69,7 +69,7 @@ pub(super) fn explains(cluster: &Cluster, node: &str) -> bool {
     failed || view::is_disabled(etcd) || bans(seen, etcd).any(|(_, banned)| banned == node)
 }
 
-/// Whether the last that Pacemaker has of etcd on `node` is a start that failed.
+/// Returns whether the latest failure of etcd on `node` is one of a start.
 pub(super) fn start_failed(cluster: &Cluster, node: &str) -> bool {
     let Some(seen) = ResourceSeen::of(cluster) else { return false };
     let Some(etcd) = &seen.configuration.etcd else { return false };
@@ -77,15 +77,15 @@ pub(super) fn start_failed(cluster: &Cluster, node: &str) -> bool {
     latest(seen).into_iter().any(|failure| is_its(&failure))
 }
 
-/// How far a start of etcd on a node is that has neither succeeded nor failed.
+/// The stage of a start of etcd that has neither succeeded nor failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     UnderWay,
-    /// Pacemaker has nothing of etcd there: the node came up just now, or something keeps etcd from it.
+    /// Pacemaker has no operation of etcd there: the node has just joined, or something keeps etcd from it.
     Next,
 }
 
-/// Returns how far the start of etcd on `node` is, where one is to be expected.
+/// Returns the stage of etcd's start on `node`, if a start is to be expected.
 pub(super) fn start(cluster: &Cluster, node: &str) -> Option<Start> {
     let seen = ResourceSeen::of(cluster)?;
     let etcd = seen.configuration.etcd.as_ref()?;
@@ -93,19 +93,19 @@ pub(super) fn start(cluster: &Cluster, node: &str) -> Option<Start> {
     if instance.and_then(|instance| instance.pending.as_deref()) == Some("Starting") {
         return Some(Start::UnderWay);
     }
-    // crm_mon leaves out a probe that found nothing.
+    // crm_mon leaves out a probe that found etcd stopped.
     let is_blank = seen.history(&etcd.id, node).is_none_or(|history| history.operations.is_empty());
     let may = view::may_start(cluster) && !seen.pacemaker.maintenance && !explains(cluster, node);
     (is_blank && may && instance.is_none_or(|instance| instance.managed)).then_some(Start::Next)
 }
 
-/// `stonith` for a fence device, as `pcs` has it, else `resource`.
+/// Returns the word of `pcs`: `stonith` for a fence device, else `resource`.
 pub(super) fn kind(seen: ResourceSeen<'_>, id: &str) -> &'static str {
     let is_device = seen.configuration.fence_devices.iter().any(|device| device.resource.id == id);
     if is_device { "stonith" } else { "resource" }
 }
 
-/// What holds for a resource on every node.
+/// Reports the problems of a resource on all nodes.
 fn whole(cluster: &Cluster, seen: ResourceSeen<'_>, resource: &Resource, found: &mut Found) {
     let id = resource.id.as_str();
     if view::is_disabled(resource) {
@@ -132,7 +132,7 @@ fn on_node(seen: ResourceSeen<'_>, resource: &Resource, node: &str, found: &mut 
     for (ban, _) in bans(seen, resource).filter(|(_, banned)| *banned == node) {
         let text = format!("the constraint {ban} keeps {id} from {node}");
         let clone = resource.clone.as_deref().unwrap_or(id);
-        // What `pcs resource ban` and `move` make has this name.
+        // `pcs resource ban` and `move` create constraints with this prefix.
         let problem = found.warning("resource-banned", Some(node), text);
         if ban.starts_with("cli-") {
             problem.typed(command!("pcs resource clear {} {}", clone, node));
@@ -151,14 +151,14 @@ fn on_node(seen: ResourceSeen<'_>, resource: &Resource, node: &str, found: &mut 
     }
 }
 
-/// Constraints that keep a resource, or its clone, from a node: their ids and the nodes.
+/// Returns the ids of the constraints that ban a resource or its clone from a node, each with the node.
 fn bans<'a>(seen: ResourceSeen<'a>, resource: &'a Resource) -> impl Iterator<Item = (&'a str, &'a str)> {
     let is_its = |name: &str| name == resource.id || resource.clone.as_deref() == Some(name);
     let bans = seen.pacemaker.bans.iter().filter(move |ban| is_its(&ban.resource));
     bans.map(|ban| (ban.id.as_str(), ban.node.as_str()))
 }
 
-/// The latest failure of each resource on each node.
+/// Returns the latest failure of each resource on each node.
 pub(super) fn latest(seen: ResourceSeen<'_>) -> Vec<&Failure> {
     let mut latest: Vec<&Failure> = Vec::new();
     for failure in &seen.pacemaker.failures {
@@ -171,7 +171,7 @@ pub(super) fn latest(seen: ResourceSeen<'_>) -> Vec<&Failure> {
     latest
 }
 
-/// When and why, as far as it is known: ` at TIME: REASON`.
+/// Returns the time and the reason of a failure, as far as they are known: ` at TIME: REASON`.
 pub(super) fn failure_details(failure: &Failure) -> String {
     format!("{}{}", failure_when(failure), failure_why(failure))
 }
@@ -189,7 +189,7 @@ fn failed(cluster: &Cluster, seen: ResourceSeen<'_>, failure: &Failure, found: &
     let (resource, node, task) = (failure.resource.as_str(), failure.node.as_str(), failure.task.as_str());
     let kind = kind(seen, resource);
     let runs = |instance: &Instance| view::is_well(instance) && instance.pending.is_none();
-    // A device that runs on the other node now is as well as ever.
+    // A device that now runs on the other node has recovered.
     let instances = || seen.pacemaker.resources.iter().filter(|instance| instance.id == resource);
     let healed = match kind {
         "stonith" => instances().any(runs),
@@ -200,7 +200,7 @@ fn failed(cluster: &Cluster, seen: ResourceSeen<'_>, failure: &Failure, found: &
         let text = format!("the {task} of {resource} on {node} failed{when} and healed by itself{why}");
         found.notice("failure-healed", Some(node), text).typed(command!("pcs {} cleanup {}", kind, resource));
     } else if kind == "stonith" || instances().any(|instance| instance.blocked) {
-        // That is told of the device, and of the resource that is blocked.
+        // The device's fault and the blocked resource are problems of their own.
     } else if task == "start" {
         let text = format!("{resource} does not start on {node}, the last time{}", failure_details(failure));
         found.warning("start-failed", Some(node), text).typed(on(cluster, node, "tandem explain"));

@@ -1,4 +1,4 @@
-//! Pacemaker, Corosync and the CIB as a whole.
+//! Problems of Pacemaker, Corosync and the CIB as a whole.
 
 use super::attempts::WATCH;
 use super::{Found, power};
@@ -51,7 +51,7 @@ fn quorum(cluster: &Cluster, found: &mut Found) {
     let here = view::here(cluster);
     let quorum = match &cluster.quorum {
         Fact::Known(quorum) => quorum,
-        // Without Corosync there is no Pacemaker, which is reported already.
+        // Without Corosync there is no Pacemaker, which is a problem of its own.
         Fact::Absent => return,
         unknown @ (Fact::Unknown(_) | Fact::NotAsked) => {
             let text = format!("Corosync could not be asked on {here}: {}", unknown.why_unknown());
@@ -70,7 +70,7 @@ fn quorum(cluster: &Cluster, found: &mut Found) {
     }
 }
 
-/// A node that booted alone. Corosync does not see `peer`, so `pcs` does not reach it where the network is cut.
+/// Reports a node that booted alone. Corosync does not see `peer`, so `pcs` may not reach it either.
 fn waits_for(cluster: &Cluster, here: &str, peer: &str, found: &mut Found) {
     let way = power::way_back(cluster, peer);
     let text = match view::power(cluster, peer) {
