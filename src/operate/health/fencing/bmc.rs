@@ -1,4 +1,4 @@
-//! What the BMCs say: to this node now, and to the other node when it last looked.
+//! Findings from the BMCs' answers: those that this node just got, and the last ones of the other node.
 
 use super::{About, Answer, Case, Level};
 use crate::adapters::options::yes_no;
@@ -10,11 +10,11 @@ use crate::operate::health::view;
 use crate::os::uuid;
 use crate::records::bmc_note::BmcNote;
 
-/// A clock further off than this makes a BMC's certificates and log lie.
+/// Seconds that a BMC's clock may be off. Beyond that, its certificates and its log show wrong times.
 const CLOCK: i64 = 60;
-/// As the metrics' alert has it.
+/// The same limit as in the alert rules for Prometheus.
 const ENDS_SOON: u64 = 30 * 86_400;
-/// Older than this, a look of the other node's says nothing of now: its monitor comes each minute by default.
+/// Age in seconds from which a note of the other node is out of date. By default its monitor runs each minute.
 const OLD: u64 = 600;
 
 pub(super) fn check(case: &mut Case<'_>) {
@@ -48,7 +48,7 @@ fn not_asked(case: &mut Case<'_>, device: &FenceDevice) {
     case.add("not-asked", Level::Unknown, About::Device(id), text, command);
 }
 
-/// What is wrong with a configuration that works.
+/// Checks a device's options for faults that do not show while it works.
 fn configured(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
     let given =
@@ -74,8 +74,8 @@ fn configured(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Returns the UUID of the machine that a device fences, as its BMC reports it, and what comes before it is set. With one that the BMC does
-/// not report, the device would refuse every action.
+/// Returns the UUID of the machine that a device fences, as its BMC reports it, and a hint on what to compare first. With a UUID that
+/// the BMC does not report, the device would refuse every action.
 fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a str>) {
     let answer = case.asked.answers.iter().find(|answer| answer.device == device.resource.id);
     let Some((target, theirs)) = answer.and_then(|answer| {
@@ -86,7 +86,7 @@ fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a 
     };
     match view::collected(case.cluster, target).and_then(|collected| collected.dmi_uuid.as_deref()) {
         Some(own) if uuid::same(own, theirs) => (String::new(), Some(own)),
-        // Another machine's, which is a finding of its own.
+        // The BMC is another machine's, which is a finding of its own.
         Some(_) => (String::new(), None),
         None => {
             let shown = format!(
@@ -97,8 +97,8 @@ fn found_uuid<'a>(case: &Case<'a>, device: &FenceDevice) -> (String, Option<&'a 
     }
 }
 
-/// What a certificate that was only seen is to be compared with: whatever answers at the address shows one. Where `said` has its fingerprint,
-/// it has that, too.
+/// Returns a hint to compare the certificate's fingerprint at the BMC itself, because any server at the address can show a certificate.
+/// It is empty if `said` already has the fingerprint.
 fn to_compare(note: &BmcNote, said: &str) -> String {
     match note.fingerprint.as_deref() {
         Some(print) if said.contains(print) => String::new(),
@@ -107,7 +107,7 @@ fn to_compare(note: &BmcNote, said: &str) -> String {
     }
 }
 
-/// The command that pins a certificate; its fingerprint is for the operator to fill in.
+/// Returns the command that pins a certificate. The operator fills in its fingerprint.
 fn pin(target: &str) -> String {
     let target = if target.is_empty() { "NODE" } else { target };
     command!("tandem fencing update {} --ssl-fingerprint SHA256", target)
@@ -122,7 +122,7 @@ fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
         return case.add("options-wrong", Level::Failure, about, text, Some(command!("pcs stonith config {}", id)));
     }
     if let Some(why) = &note.failure {
-        // A node never fences itself: what counts for this one is what the others see.
+        // A node never fences itself. For its own BMC, the other nodes' answers count.
         let is_own = target == case.cluster.here && others_reach(case, target, note);
         let level = if is_own { Level::Warning } else { Level::Failure };
         let command = Some(mend(id, target, note, why));
@@ -149,7 +149,7 @@ fn one(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     }
 }
 
-/// What to type about a failure: its own sentence says what is wrong.
+/// Returns the command that mends a failure, judged by the failure's sentence.
 fn mend(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
     let address = &note.address;
     let has = |words: &[&str]| words.iter().any(|word| why.contains(word));
@@ -166,7 +166,7 @@ fn mend(id: &str, target: &str, note: &BmcNote, why: &str) -> String {
     }
 }
 
-/// Whether a node but `target` itself has reached the BMC lately.
+/// Returns whether a node other than `target` has reached the BMC lately.
 fn others_reach(case: &Case<'_>, target: &str, note: &BmcNote) -> bool {
     case.others_notes(target).any(|(_, theirs)| {
         theirs.address == note.address && theirs.failure.is_none() && theirs.at.saturating_add(OLD) > case.cluster.at
@@ -174,7 +174,7 @@ fn others_reach(case: &Case<'_>, target: &str, note: &BmcNote) -> bool {
 }
 
 impl<'a> Case<'a> {
-    /// What the collectors of the nodes but `node` published of BMCs.
+    /// Returns the notes about BMCs that the collectors of all nodes except `node` published.
     fn others_notes(&self, node: &str) -> impl Iterator<Item = (&'a String, &'a BmcNote)> + use<'a> {
         let node = node.to_owned();
         let others = self.cluster.collected.iter().filter(move |(name, _)| **name != node);
@@ -184,7 +184,7 @@ impl<'a> Case<'a> {
     }
 }
 
-/// A BMC that is another machine's would fence that one, and prove the wrong node off.
+/// Checks that the BMC belongs to its node. Otherwise it would fence another machine, and prove the wrong node off.
 fn right_machine(case: &mut Case<'_>, id: &str, answer: &Answer) {
     let (target, note) = (answer.target.as_str(), &answer.note);
     let own =
@@ -224,7 +224,7 @@ fn account(case: &mut Case<'_>, id: &str, answer: &Answer) {
     }
 }
 
-/// A list that lacks what is needed is more often wrong than right: it is said, and stands in nobody's way.
+/// Warns of a list of reset types that lacks a needed one. It is no failure, because such lists are more often wrong than right.
 fn reset_types(case: &mut Case<'_>, id: &str, answer: &Answer) {
     let Some(types) = &answer.note.reset_types else { return };
     let has = |names: &[&str]| types.iter().any(|one| names.contains(&one.as_str()));
@@ -242,7 +242,7 @@ fn reset_types(case: &mut Case<'_>, id: &str, answer: &Answer) {
 fn certificate(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     let id = &device.resource.id;
     let is_set = |name: &str| device.resource.parameters.get(name).is_some_and(|value| !value.trim().is_empty());
-    // To one that is pinned, and to one that nobody looks at, its dates do not matter.
+    // The dates do not matter if the certificate is pinned or not verified.
     if is_set("ssl_fingerprint") || is_set("ssl_insecure") {
         return;
     }
@@ -257,7 +257,7 @@ fn certificate(case: &mut Case<'_>, device: &FenceDevice, answer: &Answer) {
     case.add("certificate-ends", Level::Warning, About::Both(id, &answer.target), text, command);
 }
 
-/// What the node that would have to do it found, when Pacemaker last let it look.
+/// Reports failures from the notes of the other node, which is the one that would have to fence `target`.
 fn told_by_others(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
     for target in &device.targets {

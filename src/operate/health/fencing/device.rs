@@ -1,4 +1,4 @@
-//! What Pacemaker has of each fence device: whether it may be used at all, for whom, and by whom.
+//! Findings about each fence device in Pacemaker: whether it is usable, for which targets, and on which nodes.
 
 use super::{About, Case, Level};
 use crate::adapters::pacemaker::seen::{FenceDevice, Pacemaker};
@@ -21,7 +21,7 @@ pub(super) fn check(case: &mut Case<'_>) {
     }
 }
 
-/// A device without targets says by itself whom it fences, if anybody.
+/// Checks that a device fences each node. A device without targets counts for every node, because it lists its targets itself.
 fn each_node_has_one(case: &mut Case<'_>) {
     for node in &case.configuration.nodes {
         let fits = |device: &&&FenceDevice| device.targets.is_empty() || device.targets.contains(node);
@@ -54,7 +54,7 @@ fn bound(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Either node may have to fence with it, each with its own copy of the password file.
+/// Compares the nodes' copies of the password file. Either node may have to fence, and uses its own copy.
 fn same_passwords(case: &mut Case<'_>, device: &FenceDevice) {
     let Some(Copies::Differ { node, with }) = passwords::copies(case.cluster, &case.configuration.nodes, device) else {
         return;
@@ -64,7 +64,7 @@ fn same_passwords(case: &mut Case<'_>, device: &FenceDevice) {
     case.add("password-copies", Level::Warning, About::Device(&device.resource.id), text, command);
 }
 
-/// What keeps Pacemaker's fencer from using it.
+/// Reports settings that keep Pacemaker's fencer from using a device.
 fn usable(case: &mut Case<'_>, device: &FenceDevice) {
     let id = &device.resource.id;
     if view::is_disabled(&device.resource) {
@@ -83,14 +83,14 @@ fn usable(case: &mut Case<'_>, device: &FenceDevice) {
     }
 }
 
-/// Each target, or an empty one where the device names none.
+/// Returns each target, or an empty one if the device names none.
 fn targets(device: &FenceDevice) -> impl Iterator<Item = &str> {
     let unnamed = device.targets.is_empty().then_some("");
     device.targets.iter().map(String::as_str).chain(unnamed)
 }
 
-/// What its own monitor came to, which Pacemaker repeats: a device that it has given up on can still fence, if its BMC
-/// answers, but nobody hears when it no longer does.
+/// Reports the result of Pacemaker's monitor. A stopped device can still fence if its BMC answers, but no program notices when the BMC
+/// no longer does.
 fn running(case: &mut Case<'_>, device: &FenceDevice, pacemaker: &Pacemaker) {
     let id = &device.resource.id;
     if view::is_disabled(&device.resource) {
@@ -101,7 +101,7 @@ fn running(case: &mut Case<'_>, device: &FenceDevice, pacemaker: &Pacemaker) {
     let instances: Vec<_> = instances.collect();
     let cleanup = || Some(command!("pcs stonith cleanup {}", id));
     let runs = instances.iter().any(|instance| instance.active && instance.role == "Started" && !instance.failed);
-    // One that runs again has healed, whatever is remembered.
+    // A device that runs again has recovered from any remembered failure.
     let failure = pacemaker.failures.iter().find(|failure| !runs && failure.resource == *id);
     if let Some(failure) = failure {
         let why = if failure.reason.is_empty() { &failure.status } else { &failure.reason };

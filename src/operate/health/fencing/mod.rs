@@ -1,8 +1,8 @@
-//! Whether each node could be fenced now, and would be the right one: rules over what is known of the cluster, and over what
-//! the BMCs answered when they were asked. Pure. What nobody could ask is unknown, never fine.
+//! The check that each node could be fenced now, and that it would be the right machine. Pure rules judge the cluster and the answers of
+//! the BMCs. A source that could not be asked is unknown, never fine.
 //!
-//! That a reset works cannot be proven without one: the types that the BMC lists, the account's role and the last test are
-//! the evidence that there is.
+//! Only a reset proves that a reset works. Without one, the evidence is the reset types that the BMC lists, the account's role and the
+//! last test.
 
 mod bmc;
 mod cluster;
@@ -27,95 +27,95 @@ use crate::operate::cluster::Cluster;
 pub use crate::operate::health::bmc::is_ours;
 use crate::records::bmc_note::BmcNote;
 
-/// What a finding is worth; the worst last.
+/// The rank of a finding; the worst is last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     #[default]
     Ok,
-    /// It works, and the operator may want to know it.
+    /// Fencing works, and this may interest the operator.
     Notice,
-    /// It would work now; something makes it slower, weaker, or due.
+    /// Fencing would work now, but it is slower, weaker, or something is due.
     Warning,
-    /// It is not known whether it would work.
+    /// It is unknown whether fencing would work.
     Unknown,
-    /// A node could not be fenced now, or another one would be.
+    /// A node could not be fenced now, or another machine would be.
     Failure,
 }
 
-/// What was found out of line.
+/// A deviation that the check found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Stable, for scripts: `another-machine`.
     pub id: &'static str,
     pub level: Level,
-    /// The node that it is about.
+    /// The node with the deviation.
     pub node: Option<String>,
-    /// The fence device that it is about.
+    /// The fence device with the deviation.
     pub device: Option<String>,
     /// One sentence.
     pub text: String,
-    /// What to type, where something can be typed.
+    /// The command to type, if there is one.
     pub command: Option<String>,
 }
 
-/// What a BMC answered to this node, for one device and one of the nodes that it fences.
+/// The answer of a BMC to this node, for one device and one of its targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
     pub device: String,
-    /// Empty where the device does not say whom it fences.
+    /// Empty if the device does not name its targets.
     pub target: String,
     pub note: BmcNote,
-    /// The role of the account that the device logs in with, and whether it may reset; `None` where the BMC does not tell.
+    /// The role of the account that the device logs in with. With `may_reset` it is `None` if the BMC does not report it.
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// By which flag the BMC shows one node's agent to the other's; `None` where that was not asked for.
+    /// The flag by which the agents see each other on this BMC; `None` if it was not asked for.
     pub flag: Option<Flag>,
-    /// Whether the device's options do not fit, so that no BMC was asked.
+    /// True if the device's options contradict each other, so that no BMC was asked.
     pub misconfigured: bool,
 }
 
-/// What was asked beside the cluster itself.
+/// The answers of sources other than the cluster itself.
 #[derive(Clone, Debug, Default)]
 pub struct Asked {
     pub answers: Vec<Answer>,
-    /// Why a device could not be asked as the fencer would.
+    /// The reason why a device could not be asked as the fencer would.
     pub unread: BTreeMap<String, String>,
-    /// Whether this node is OpenShift's, and then which BareMetalHosts of these nodes are not detached.
+    /// The BareMetalHosts of these nodes that are not detached; `Absent` outside of OpenShift.
     pub attached_hosts: Fact<Vec<String>>,
-    /// What else resets these nodes, or may, where this node is OpenShift's.
+    /// Other operators' objects that reset these nodes, or may do so; `Absent` outside of OpenShift.
     pub remediations: Fact<Vec<Remediation>>,
 }
 
-/// How a node or a device stands: its worst finding, or what makes it good.
+/// The state of a node or a device: its worst finding, or the evidence that it is good.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Standing {
     pub level: Level,
     pub text: String,
 }
 
-/// All of it.
+/// The result of the whole check.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Checked {
     pub level: Level,
     pub nodes: BTreeMap<String, Standing>,
     pub devices: BTreeMap<String, Standing>,
-    /// By which flag each device's BMC shows one node's agent to the other's, where that was asked for.
+    /// The flag by which the agents see each other on each device's BMC, if it was asked for.
     pub flags: BTreeMap<String, String>,
-    /// How long the fencing of the node waits that wins a split, and the least value that the measured time to Off allows.
+    /// The delay before the node that wins a split is fenced, with the least value that the measured time to Off allows.
     pub delays: BTreeMap<String, String>,
-    /// The worst first.
+    /// Sorted, the worst first.
     pub findings: Vec<Finding>,
 }
 
-/// What the rules look at.
+/// The input of the rules, and the findings so far.
 struct Case<'a> {
     cluster: &'a Cluster,
     configuration: &'a Configuration,
     asked: &'a Asked,
-    /// The devices that are asked about; all of them, where none was named.
+    /// The device that the operator named, or all devices.
     devices: Vec<&'a FenceDevice>,
     findings: Vec<Finding>,
 }
@@ -140,13 +140,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The cluster's nodes but `node`.
+    /// Returns the cluster's nodes except `node`.
     fn others(&self, node: &'a str) -> impl Iterator<Item = &'a String> + use<'a> {
         self.configuration.nodes.iter().filter(move |other| *other != node)
     }
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Copy)]
 enum About<'a> {
     Cluster,
@@ -155,7 +155,7 @@ enum About<'a> {
     Both(&'a str, &'a str),
 }
 
-/// Everything that is out of line, for all devices or for the one called `device`.
+/// Checks all devices and the cluster, or only the device called `device`.
 pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked {
     let Some(configuration) = cluster.configuration.known() else {
         let why = match &cluster.configuration {
@@ -184,7 +184,7 @@ pub fn check(cluster: &Cluster, asked: &Asked, device: Option<&str>) -> Checked 
     Checked { delays: delays.into_iter().collect(), ..conclude(case) }
 }
 
-/// Returns what is said where nothing is known of any node, with what to type.
+/// Returns the result if nothing is known about any node, with the command to type.
 pub fn unknown(text: String, command: &str) -> Checked {
     let finding = Finding {
         id: "not-known",
@@ -232,7 +232,7 @@ fn conclude(case: Case<'_>) -> Checked {
     checked
 }
 
-/// What a good answer says.
+/// Describes a good answer.
 fn good(answer: &Answer) -> String {
     let BmcNote { address, millis, millis_to_off, power, chassis_on, .. } = &answer.note;
     let off = millis_to_off.map(|to_off| format!("; {} s to Off when it was last measured", seconds(to_off)));
@@ -241,7 +241,7 @@ fn good(answer: &Answer) -> String {
     format!("{address} answered in {millis} ms and says {power}{but}{}", off.unwrap_or_default())
 }
 
-/// Milliseconds as seconds with one digit.
+/// Formats milliseconds as seconds with one digit.
 fn seconds(millis: u64) -> String {
     format!("{}.{}", millis / 1_000, millis % 1_000 / 100)
 }

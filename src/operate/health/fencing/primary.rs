@@ -1,4 +1,4 @@
-//! Whether the configured primary is the node that a split leaves.
+//! The check that a split leaves the configured primary running.
 
 use super::timing::{delay, prefers_the_promoted};
 use super::{About, Case, Level};

@@ -1,4 +1,4 @@
-//! Whether both fence devices are set up for one race: the same winner, the right BMCs, and one user on each.
+//! The check that both fence devices are configured for the same race: the same winner, the right BMCs, and one user on each.
 
 use super::{About, Answer, Case, Level};
 use crate::adapters::https::address::Address;
@@ -12,7 +12,7 @@ fn option<'a>(device: &'a FenceDevice, name: &str) -> Option<&'a str> {
     device.resource.parameters.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-/// Checks the devices that fence both nodes, and returns whether a race decides between the nodes, so that no delay has to.
+/// Checks the devices that fence both nodes. Returns whether a race decides between the nodes, so that no delay is needed.
 pub(super) fn decides(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -> bool {
     let races = devices.map(|(device, _)| option(device, "race_with").is_some());
     if races == [false; 2] {
@@ -30,7 +30,7 @@ pub(super) fn decides(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -
     have_flags(case, devices)
 }
 
-/// Whether a flag is proven on both BMCs, as far as they were asked: without one, waits decide.
+/// Returns whether both BMCs offer a flag, as far as they were asked. Without a flag, waits decide the race.
 fn have_flags(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) -> bool {
     let without = devices.into_iter().find_map(|(device, node)| {
         let is_its = |answer: &&Answer| answer.device == device.resource.id && answer.target == node;
@@ -78,7 +78,7 @@ fn preferred(case: &mut Case<'_>, devices: [(&FenceDevice, &str); 2]) {
     }
 }
 
-/// Checks that `race_with` is the BMC in the other device's `ip`: else each agent leaves marks where the other one reads none.
+/// Checks that `race_with` is the BMC in the other device's `ip`. Otherwise each agent leaves marks where the other one does not read.
 fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
     let own = option(device, "race_with").and_then(|text| text.split(',').next()).unwrap_or_default();
     let port = option(other, "ipport").and_then(|port| port.parse().ok()).unwrap_or(PORT);
@@ -95,7 +95,7 @@ fn other_bmc(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice) {
     case.add("race-address", Level::Warning, About::Cluster, text, Some(command));
 }
 
-/// Some BMCs show a user its own sessions only.
+/// Checks that both devices use one user on a BMC, because some BMCs show a user only its own sessions.
 fn one_user(case: &mut Case<'_>, device: &FenceDevice, other: &FenceDevice, node: &str) {
     let user = |device| option(device, "username").or_else(|| option(device, "login")).unwrap_or_default();
     let named = option(other, "race_with")

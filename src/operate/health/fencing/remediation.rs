@@ -1,4 +1,4 @@
-//! Whether another operator resets these nodes next to Pacemaker.
+//! The check that no other operator resets these nodes next to Pacemaker.
 
 use super::{About, Case, Level};
 use crate::adapters::openshift::remediation::{Kind, Remediation};
@@ -9,7 +9,7 @@ pub(super) fn check(case: &mut Case<'_>) {
     let remediations = match &case.asked.remediations {
         Fact::Known(remediations) => remediations,
         Fact::Unknown(why) => {
-            // The API that does not answer is reported once.
+            // The finding about BareMetalHosts already reports that the API does not answer.
             if !matches!(case.asked.attached_hosts, Fact::Unknown(_)) {
                 let text = format!("whether another operator resets these nodes is not known: {why}");
                 let command = Some("oc get nodehealthchecks,machinehealthchecks --all-namespaces".to_owned());
@@ -63,7 +63,7 @@ fn one(case: &mut Case<'_>, remediation: &Remediation) {
     case.add(id, level, about, text, Some(way_out(remediation)));
 }
 
-/// Returns the command that pauses a check, or deletes what it made.
+/// Returns the command that pauses a health check, or deletes the object of a remediation.
 fn way_out(remediation: &Remediation) -> String {
     let Remediation { kind, namespace, name, is_paused, .. } = remediation;
     let namespace = namespace.as_deref().unwrap_or("default");

@@ -5,12 +5,12 @@ use crate::adapters::openshift::remediation::Kind;
 use crate::adapters::pacemaker::seen::{Failure, Instance, Pacemaker};
 use crate::operate::cluster::{Etcd, Member};
 
-/// Two nodes, each fenced by the other one's device; all is well.
+/// Returns a healthy cluster of two nodes, each fenced by the other one's device.
 pub(crate) fn healthy() -> Cluster {
     serde_json::from_str(include_str!("../../../../tests/fixtures/fencing/healthy.json")).unwrap()
 }
 
-/// What both BMCs answer node1 then.
+/// Returns the answers of both BMCs to node1.
 pub(crate) fn asked() -> Asked {
     let answer = |number: u64, target: &str| Answer {
         device: format!("fence-{target}"),
@@ -54,7 +54,7 @@ fn configuration(cluster: &mut Cluster) -> &mut Configuration {
     known(&mut cluster.configuration)
 }
 
-/// The device that fences node2.
+/// Returns the device that fences node2.
 fn device(cluster: &mut Cluster) -> &mut FenceDevice {
     configuration(cluster).fence_devices.iter_mut().find(|device| device.resource.id == "fence-node2").unwrap()
 }
@@ -67,7 +67,7 @@ fn set(cluster: &mut Cluster, name: &str, value: &str) {
     device(cluster).resource.parameters.insert(name.to_owned(), value.to_owned());
 }
 
-/// Both nodes race, and nothing delays either.
+/// Lets both nodes race, without a delay.
 fn race(cluster: &mut Cluster) {
     for (device, own) in configuration(cluster).fence_devices.iter_mut().zip(["198.51.100.2", "198.51.100.1"]) {
         for (name, value) in [("race_with", own), ("race_preferred", "node1"), ("pcmk_delay_base", "0")] {
@@ -80,7 +80,7 @@ fn property(cluster: &mut Cluster, name: &str, value: &str) {
     configuration(cluster).properties.insert(name.to_owned(), value.to_owned());
 }
 
-/// What node2's BMC answers.
+/// Returns the answer of node2's BMC.
 fn answer(asked: &mut Asked) -> &mut Answer {
     &mut asked.answers[1]
 }
@@ -89,13 +89,13 @@ fn collected<'a>(cluster: &'a mut Cluster, node: &str) -> &'a mut crate::operate
     known(cluster.collected.get_mut(node).unwrap())
 }
 
-/// One object of this kind, about node2.
+/// Returns one object of this kind, about node2.
 fn remediations(kind: Kind, namespace: Option<&str>, name: &str, is_paused: bool) -> Fact<Vec<Remediation>> {
     let (namespace, nodes) = (namespace.map(str::to_owned), vec!["node2".to_owned()]);
     Fact::Known(vec![Remediation { kind, namespace, name: name.to_owned(), nodes, is_paused }])
 }
 
-/// What is planted, and the one finding that it has to come to, with what a script would do about it.
+/// A planted fault, and the one finding that it must cause.
 type Planted = (&'static str, Level, &'static str, fn(&mut Cluster, &mut Asked));
 
 #[rustfmt::skip]
@@ -237,7 +237,7 @@ const PLANTED: &[Planted] = &[
     ("not-known", Level::Unknown, "pcs cluster start", |cluster, _| cluster.configuration = Fact::Unknown("timed out".to_owned())),
 ];
 
-/// Where a fault is that two rules tell of, or that takes the ground from under others.
+/// Pairs of a finding and a second one that the same fault causes.
 const BESIDE: &[(&str, &str)] =
     &[("node-not-online", "not-collected"), ("pacemaker-stopped", "not-two-voters"), ("slow-off", "delays")];
 
@@ -267,7 +267,7 @@ fn each_planted_fault_is_found_with_what_mends_it_and_nothing_else_is() {
     }
 }
 
-/// Whatever answers at a BMC's address shows a certificate, and a UUID.
+/// Any server at a BMC's address can show a certificate and a UUID.
 #[test]
 fn what_was_only_seen_is_to_be_compared() {
     let (mut cluster, mut asked) = (healthy(), asked());
@@ -287,7 +287,7 @@ fn what_was_only_seen_is_to_be_compared() {
     assert_eq!(found.command, Some(format!("pcs stonith update fence-node2 system_uuid={theirs}")));
 }
 
-/// With a UUID that its BMC does not report, a device refuses every action.
+/// A device refuses every action if its UUID is not the one that its BMC reports.
 #[test]
 fn no_command_sets_a_uuid_that_the_bmc_does_not_show() {
     let mut cluster = healthy();
@@ -321,7 +321,7 @@ fn one_device_is_asked_about_alone() {
     assert_eq!(ids("fence-node1"), [""; 0]);
 }
 
-/// Its BMC is for the other node to reach. What that one told lately makes a failure seen from here a lesser one.
+/// The other node has to reach this BMC. A recent success of the other node makes a failure from here less serious.
 #[test]
 fn a_nodes_own_bmc_is_judged_by_who_would_have_to_fence_it() {
     let (mut cluster, mut asked) = (healthy(), asked());
@@ -350,7 +350,7 @@ fn what_was_not_measured_and_what_nobody_tells_is_no_fault() {
         collected.enabled.clear();
     }
     assert_eq!(check(&cluster, &asked, None).findings, []);
-    // Two delays that do not differ are a fault without any measurement.
+    // Two equal delays are a fault even without a measurement.
     set(&mut cluster, "pcmk_delay_base", "node1:10s;node2:10000ms");
     assert_eq!(check(&cluster, &asked, None).findings[0].id, "delays");
 }

@@ -1,8 +1,8 @@
-//! Which node a split leaves: delays, races, the primary.
+//! Tests of the settings that decide which node a split leaves: delays, races, the primary.
 
 use super::*;
 
-/// A delay that differs from the other one by the time to Off lets two nodes switch each other off.
+/// If two delays differ by no more than the time to Off, two nodes may switch each other off.
 #[test]
 fn the_least_delay_is_more_than_the_time_to_off_apart_from_the_other_one() {
     let (mut cluster, mut asked) = (healthy(), asked());
@@ -59,7 +59,7 @@ fn a_race_without_flags_needs_delays() {
     assert_eq!(found[2..], [("delays", update("fence-node1", "pcmk_delay_base=22s"))]);
     set(&mut cluster, "pcmk_delay_base", "30s");
     assert_eq!(ids(&cluster, &asked), races, "the delay decides");
-    // What was not asked is no fault.
+    // A flag that was not asked for is no fault.
     answer(&mut asked).flag = None;
     assert_eq!(ids(&cluster, &asked), []);
 }
