@@ -1,4 +1,4 @@
-//! Which of the collected notes about BMCs are of which fence device.
+//! The link between fence devices and the collected notes about BMCs.
 
 use crate::adapters::pacemaker::seen::FenceDevice;
 use crate::operate::cluster::Cluster;
@@ -7,25 +7,25 @@ use crate::records::bmc_note::{BmcNote, FencingNote};
 
 use super::view;
 
-/// The port that is not written behind an address.
+/// The port that an address without a port has.
 const HTTPS: &str = "443";
 
-/// The newest note of `device`'s BMC, and the node that looked.
+/// Returns the newest note about `device`'s BMC, and the node that asked it.
 pub fn checked<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<(&'a str, &'a BmcNote)> {
     notes(cluster, device).filter(|(_, note)| note.at > 0).max_by_key(|(_, note)| note.at)
 }
 
-/// Returns the newest action of the fence agent that was to switch off behind `device`'s BMC.
+/// Returns the newest attempt of the fence agent to switch a machine off through `device`'s BMC.
 pub(super) fn last_fencing<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a FencingNote> {
     notes(cluster, device).filter_map(|(_, note)| note.fencing.as_ref()).max_by_key(|fencing| fencing.began_at_millis)
 }
 
-/// When any node last logged in to `device`'s BMC.
+/// Returns the time of the last login to `device`'s BMC from any node.
 pub(super) fn last_success(cluster: &Cluster, device: &FenceDevice) -> Option<u64> {
     notes(cluster, device).filter_map(|(_, note)| note.last_success).max()
 }
 
-/// All notes of `device`'s BMC, each with the node that looked.
+/// Returns all notes about `device`'s BMC, each with the node that asked it.
 pub(super) fn notes<'a>(cluster: &'a Cluster, device: &FenceDevice) -> impl Iterator<Item = (&'a str, &'a BmcNote)> {
     let wanted = address(device);
     let systems = systems(device);
@@ -40,22 +40,22 @@ pub(super) fn notes<'a>(cluster: &'a Cluster, device: &FenceDevice) -> impl Iter
         .chain(own)
         .filter(|(_, note)| wanted.as_ref().is_some_and(|wanted| *wanted == note.address))
         .collect();
-    // Behind one address there may be several systems; a device that names none means the only one.
+    // One address may serve several systems. A device that names no system means the only one.
     let named =
         move |note: &BmcNote| systems.is_empty() || systems.iter().any(|system| is_same_system(system, &note.system));
     all.into_iter().filter(move |(_, note)| named(note))
 }
 
-/// The agents whose BMC this program can ask.
+/// Fence agents that speak Redfish, so that this program can ask their BMCs.
 const OURS: [&str; 2] = ["fence_redfish_rs", "fence_redfish"];
 
-/// Whether this program can ask a device's BMC.
+/// Returns whether this program can ask a device's BMC.
 pub fn is_ours(device: &FenceDevice) -> bool {
     let agent = device.resource.agent.rsplit(':').next().unwrap_or_default();
     OURS.contains(&agent)
 }
 
-/// Returns whether a BMC refused the user name or the password, by the fence agent's sentence.
+/// Returns whether a BMC refused the user name or the password, judged by the fence agent's sentence.
 pub(super) fn is_refused_login(why: &str) -> bool {
     ["unable to log in", "password"].iter().any(|words| why.contains(words))
 }
@@ -65,35 +65,35 @@ fn parameter<'a>(device: &'a FenceDevice, names: &[&str]) -> Option<&'a str> {
     names.iter().find_map(|name| parameters.get(*name)).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-/// A BMC's address as its notes have it.
+/// Returns a BMC's address in the form that its notes have.
 fn address(device: &FenceDevice) -> Option<String> {
     let ip = parameter(device, &["ip", "ipaddr"])?;
     let port = parameter(device, &["ipport"]).filter(|port| *port != HTTPS);
     Some(port.map_or_else(|| ip.to_owned(), |port| format!("{ip}:{port}")))
 }
 
-/// What the device calls its system, by path or by id.
+/// Returns the device's names for its system, each a path or an id.
 fn systems(device: &FenceDevice) -> Vec<String> {
     let named = parameter(device, &["systems_uri", "systems-uri"]).into_iter();
     named.map(str::to_owned).chain(device.plugs.values().cloned()).collect()
 }
 
-/// `/redfish/v1/Systems/1` and `1` are the same one.
+/// Returns whether both name the same system, as `/redfish/v1/Systems/1` and `1` do.
 fn is_same_system(ours: &str, noted: &str) -> bool {
     let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     last(ours) == last(noted)
 }
 
-/// What is wrong with a node's BMC as it was seen last, however well the device runs.
+/// A fault in the last answer of a node's BMC. The device may run well in spite of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stranger<'a> {
-    /// It names another machine than the node says it is.
+    /// The BMC reports another UUID than the node's own.
     OtherMachine { theirs: &'a str, ours: &'a str },
-    /// It says that a machine that lives is off.
+    /// The BMC reports that a running machine is off.
     SaysOff,
 }
 
-/// Whether the BMC behind `note` is really that of `target`.
+/// Returns the evidence that the BMC behind `note` is not that of `target`.
 pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote) -> Option<Stranger<'a>> {
     let ours = view::collected(cluster, target).and_then(|collected| collected.dmi_uuid.as_deref());
     if let (Some(theirs), Some(ours)) = (note.uuid.as_deref(), ours)
@@ -107,7 +107,7 @@ pub(super) fn stranger<'a>(cluster: &'a Cluster, target: &str, note: &'a BmcNote
     (off && ran_at(cluster, target, note.at)).then_some(Stranger::SaysOff)
 }
 
-/// Whether the machine ran at that time: something that was started there before runs there still.
+/// Returns whether the machine ran at that time: a resource that was started there earlier still runs there.
 fn ran_at(cluster: &Cluster, name: &str, at: u64) -> bool {
     let Some(pacemaker) = cluster.pacemaker.known().filter(|_| view::is_online(cluster, name)) else { return false };
     let mut histories = pacemaker.histories.iter().filter(|history| history.node == name);

@@ -1,4 +1,4 @@
-//! What `decide`'s rule about stopping a node needs to know, out of what is known of the cluster.
+//! The facts about the cluster on which `decide`'s rule about stopping a node depends.
 
 use super::view;
 use crate::adapters::pacemaker::attributes;
@@ -8,10 +8,10 @@ use crate::decide::evidence::{DataDir, PublishedState, ThirdVoter};
 use crate::decide::may_stop::{Care, Machine, Outlook, Voice};
 use crate::operate::cluster::{Cluster, Etcd};
 
-/// What Pacemaker calls a stop that is under way.
+/// Pacemaker's word for a stop in progress.
 const STOPPING: &str = "Stopping";
 
-/// How stopping `node` looks, for [`crate::decide::may_stop::may_stop`].
+/// Returns the facts about a stop of `node`, for [`crate::decide::may_stop::may_stop`].
 pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
     let peer = view::peer_of(cluster, node);
     let voice = |name: &str| view::etcd_fact(cluster, name).as_ref().map(voice);
@@ -26,13 +26,13 @@ pub fn outlook(cluster: &Cluster, node: &str) -> Outlook {
     }
 }
 
-/// Somebody's change of the members, as the cluster's property has it.
+/// Returns the change of the members that a cluster property announces.
 pub fn change_under_way(cluster: &Cluster) -> Option<String> {
     let properties = &cluster.configuration.known()?.properties;
     properties.get(attributes::MEMBER_CHANGE).filter(|change| !change.is_empty()).cloned()
 }
 
-/// The third member, outside of the pair, as the cluster's property has it.
+/// Returns the third voter outside of the pair, from the cluster property.
 pub fn third_voter(cluster: &Cluster) -> Option<ThirdVoter> {
     let properties = &cluster.configuration.known()?.properties;
     properties
@@ -41,7 +41,7 @@ pub fn third_voter(cluster: &Cluster) -> Option<ThirdVoter> {
         .map(|third_voter| ThirdVoter::parse(third_voter))
 }
 
-/// How many voters the agent of `node` has published that there are.
+/// Returns the number of voters that the agent of `node` has published.
 pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
     let record = cluster.configuration.known()?.transient.get(node)?.get(attributes::RECORD)?;
     match json::from_text::<PublishedState>(record).ok()?.disk {
@@ -50,14 +50,14 @@ pub fn voters_published(cluster: &Cluster, node: &str) -> Option<usize> {
     }
 }
 
-/// The same, for whoever makes that change.
+/// Removes the announced change of the members, for the command that makes that change itself.
 pub fn without_change(cluster: &mut Cluster) {
     if let Fact::Known(configuration) = &mut cluster.configuration {
         configuration.properties.remove(attributes::MEMBER_CHANGE);
     }
 }
 
-/// Whether the agent of `node` has published that it may run standalone.
+/// Returns whether the agent of `node` has published that it may run standalone.
 fn claims(cluster: &Cluster, node: &str) -> Fact<bool> {
     let configuration = match &cluster.configuration {
         Fact::Known(configuration) => configuration,
@@ -74,7 +74,7 @@ fn claims(cluster: &Cluster, node: &str) -> Fact<bool> {
     }
 }
 
-/// Of a machine that is off, nothing runs: that nobody answers is no doubt.
+/// Turns an unanswered question to a machine that is off into `Absent`, because no etcd runs there.
 fn reachable(cluster: &Cluster, name: &str, voice: Fact<Voice>) -> Fact<Voice> {
     match voice {
         Fact::Unknown(_) if view::is_down(cluster, name) => Fact::Absent,
@@ -99,7 +99,7 @@ fn care(cluster: &Cluster, pacemaker: &Pacemaker, node: &str, peer: Option<&str>
     }
 }
 
-/// Whether Pacemaker stops the resource on `node` now.
+/// Returns whether Pacemaker is stopping the resource on `node`.
 fn is_stopping(pacemaker: &Pacemaker, resource: &str, node: &str) -> bool {
     view::instance_on(pacemaker, resource, node).and_then(|instance| instance.pending.as_deref()) == Some(STOPPING)
 }
@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// Its etcd answers as a voter until its last moment.
+    /// The stopping etcd answers as a voter until its last moment.
     #[test]
     fn no_node_may_be_stopped_while_pacemaker_stops_the_other_ones_etcd() {
         let mut cluster = samples::read("healthy");

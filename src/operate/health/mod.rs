@@ -1,4 +1,5 @@
-//! What a [`Cluster`](crate::operate::cluster::Cluster) means: the verdict, and every problem with the command to type. Pure: facts in, words out.
+//! The assessment of a [`Cluster`](crate::operate::cluster::Cluster): the verdict, and every problem with its command. Pure: facts in,
+//! words out.
 
 mod bmc;
 pub mod conditions;
@@ -23,51 +24,51 @@ pub use problems::{IDS, primary, two_histories};
 pub use verdict::assess;
 pub(crate) use view::names;
 
-/// How the cluster is, as one word.
+/// The state of the cluster in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Two voters, and nothing that needs a human.
     Redundant,
-    /// Writes are taken; something is missing.
+    /// Writes are accepted, but something is missing.
     Degraded,
-    /// No writes.
+    /// Writes are not accepted.
     Down,
     #[default]
     Unknown,
 }
 
-/// How bad a problem is; the worst first.
+/// The rank of a problem, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// etcd takes no writes, or the next failure would stop them for good.
+    /// etcd accepts no writes, or the next failure would stop them for good.
     Critical,
     /// Redundancy is missing or at risk.
     Warning,
-    /// Good to know; nothing needs a human.
+    /// Good to know; no operator is needed.
     Notice,
 }
 
-/// Something that is not as it should be.
+/// A deviation from the healthy state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Stable, for scripts: `fence-device-failed`.
     pub id: &'static str,
     pub severity: Severity,
-    /// The node that it is about.
+    /// The node with the problem.
     pub node: Option<String>,
     /// One sentence, in the words of the recovery guide.
     pub text: String,
-    /// What to type, where something can be typed.
+    /// The command to type, if there is one.
     pub command: Option<String>,
 }
 
-/// All of it.
+/// The result of the assessment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Health {
     pub verdict: Verdict,
-    /// Since when two voters exist, or do not; `None` where nobody wrote it down.
+    /// The time since which two voters exist, or do not; `None` if it was not recorded.
     pub since: Option<u64>,
     /// Worst first.
     pub problems: Vec<Problem>,

@@ -1,5 +1,5 @@
-//! The object that OpenShift's etcd operator keeps of its cluster: kind `PacemakerCluster` of `etcd.openshift.io/v1`, named
-//! `cluster`. It is read back, too: a condition's time moves only when its status does, so the object before this one is asked.
+//! The object that OpenShift's etcd operator keeps of its cluster: kind `PacemakerCluster` of `etcd.openshift.io/v1`, named `cluster`.
+//! The previous object is an input, because a condition's time changes only with its status.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +7,12 @@ use super::conditions::{self, Conditions, DeviceConditions, NodeConditions, Reso
 use super::words::rfc3339;
 use crate::operate::cluster::Cluster;
 
-/// How many of each the object may have.
+/// Largest numbers of each that the object may have.
 const NODES: usize = 5;
 const ADDRESSES: usize = 8;
 const AGENTS: usize = 8;
 
-/// All of it.
+/// The object, of which only the status is filled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PacemakerCluster {
@@ -31,7 +31,7 @@ pub struct Metadata {
 #[serde(rename_all = "camelCase")]
 pub struct Status {
     pub conditions: Vec<Condition>,
-    /// In RFC 3339; it never goes back.
+    /// A time in RFC 3339; it never decreases.
     pub last_updated: String,
     pub nodes: Vec<Node>,
 }
@@ -88,23 +88,23 @@ pub struct FencingAgent {
     pub conditions: Vec<Condition>,
 }
 
-/// What the collector keeps of a look, as far as it matters here.
+/// The part of the collector's last observation that contains the object.
 #[derive(Deserialize)]
 struct Kept {
     pacemakercluster: PacemakerCluster,
 }
 
-/// The object in the collector's `/var/lib/tandem/status.json`; `None` where there is none that can be read.
+/// Reads the object from the collector's `/var/lib/tandem/status.json`; `None` if it cannot be read.
 pub fn kept(status: &[u8]) -> Option<PacemakerCluster> {
     serde_json::from_slice::<Kept>(status).ok().map(|kept| kept.pacemakercluster)
 }
 
-/// The object of `cluster`, after `previous`.
+/// Returns the object of `cluster`, as the successor of `previous`.
 pub fn of(cluster: &Cluster, previous: Option<&PacemakerCluster>) -> PacemakerCluster {
     render(&conditions::of(cluster), cluster.at, previous)
 }
 
-/// The object of `conditions`, which were found at `at`, after `previous`.
+/// Returns the object of `conditions`, which were observed at `at`, as the successor of `previous`.
 pub fn render(conditions: &Conditions, at: u64, previous: Option<&PacemakerCluster>) -> PacemakerCluster {
     let before = previous.map(|previous| &previous.status);
     let at = rfc3339(at);
@@ -133,13 +133,13 @@ pub fn render(conditions: &Conditions, at: u64, previous: Option<&PacemakerClust
     }
 }
 
-/// What is new in the object has this time.
+/// The time of the new object, which every changed condition gets.
 struct Written<'a> {
     at: &'a str,
 }
 
 impl Written<'_> {
-    /// A node of which no address is known, now or before, has no place in the object.
+    /// Returns a node, unless no address of it is known now or was known before.
     fn node(&self, node: &NodeConditions, name: String, before: Option<&Node>) -> Option<Node> {
         let address = |ip: &std::net::IpAddr| Address { kind: "InternalIP".to_owned(), address: ip.to_string() };
         let found: Vec<Address> = node.addresses.iter().take(ADDRESSES).map(address).collect();
@@ -178,7 +178,7 @@ impl Written<'_> {
         }
     }
 
-    /// One that is neither Redfish nor IPMI has no place in the object.
+    /// Returns a fence device, unless it is neither Redfish nor IPMI.
     fn agent(&self, device: &DeviceConditions, before: Option<&Node>) -> Option<FencingAgent> {
         let method = match device.method? {
             conditions::Method::Redfish => "Redfish",
@@ -214,7 +214,7 @@ impl Written<'_> {
     }
 }
 
-/// A node's name as Kubernetes takes it: small letters, digits, '-' and '.', with a letter or digit at both ends.
+/// Adapts a node's name to Kubernetes: small letters, digits, '-' and '.', with a letter or digit at both ends.
 fn node_name(name: &str) -> Option<String> {
     let lower = name.to_ascii_lowercase();
     let takes = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || "-.".contains(letter);

@@ -1,4 +1,4 @@
-//! Clusters in every state, as files: those in `tests/fixtures/cluster_written` were written by hand, a state each; those in
+//! Clusters in every state, as files. Those in `tests/fixtures/cluster_written` are written by hand, one for each state. Those in
 //! `tests/fixtures/cluster` were captured from real clusters.
 
 use std::path::PathBuf;
@@ -26,19 +26,19 @@ fn names(of: &str) -> Vec<String> {
     names
 }
 
-/// The cluster in the state `name`, as it was written.
+/// Reads the written cluster in the state `name`.
 pub(crate) fn read(name: &str) -> Cluster {
     parse(WRITTEN, name)
 }
 
-/// All that were written, by name.
+/// Reads all written clusters, with their names.
 pub(crate) fn all() -> Vec<(String, Cluster)> {
     let names = names(WRITTEN);
     assert!(names.len() > 40, "{names:?}");
     names.into_iter().map(|name| (name.clone(), read(&name))).collect()
 }
 
-/// All that were captured, by name.
+/// Reads all captured clusters, with their names.
 pub(crate) fn captured() -> Vec<(String, Cluster)> {
     names(CAPTURED).into_iter().map(|name| (name.clone(), parse(CAPTURED, &name))).collect()
 }

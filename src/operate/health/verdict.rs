@@ -1,4 +1,4 @@
-//! The verdict: one word for the cluster, and since when.
+//! The verdict in one word, and the time since which it holds.
 
 use super::{Health, Severity, Verdict, problems, view};
 use crate::adapters::pacemaker::attributes::REDUNDANCY;
@@ -6,7 +6,7 @@ use crate::decide::evidence::Redundancy;
 use crate::operate::cluster::Cluster;
 use crate::operate::health::view::ResourceSeen;
 
-/// What the cluster's state means.
+/// Assesses the cluster's state.
 pub fn assess(cluster: &Cluster) -> Health {
     let problems = problems::of(cluster);
     let is_known = |id: &str| !problems::is_unasked(id);
@@ -24,8 +24,8 @@ pub fn assess(cluster: &Cluster) -> Health {
     Health { verdict, since: since(cluster), problems }
 }
 
-/// Since when two voters exist, or do not. What was written down of another state than the one that is seen is of no use. A voter that
-/// was killed or restarted stays a voter in the record, so two of them count from the last start of either.
+/// Returns the time since which two voters exist, or do not. A record of the opposite state is ignored. A voter that was killed or
+/// restarted stays a voter in the record, so two voters count from the last start of either.
 fn since(cluster: &Cluster) -> Option<u64> {
     let written: Redundancy = cluster.configuration.known()?.properties.get(REDUNDANCY)?.parse().ok()?;
     let is_redundant = view::voters(cluster)? >= 2;
@@ -33,7 +33,7 @@ fn since(cluster: &Cluster) -> Option<u64> {
     (written.is_redundant == is_redundant).then_some(written.since.max(started))
 }
 
-/// Returns when the last start of an etcd was over, as far as Pacemaker remembers one.
+/// Returns the end of the last start of an etcd that Pacemaker remembers.
 fn last_start(cluster: &Cluster) -> Option<u64> {
     let seen = ResourceSeen::of(cluster)?;
     let etcd = seen.configuration.etcd.as_ref()?;
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// A kill, or a restart of both, leaves the record as it was.
+    /// A kill, or a restart of both nodes, leaves the record unchanged.
     #[test]
     fn since_begins_anew_with_each_start_of_a_voter() {
         let mut cluster = samples::read("healthy");
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(assess(&cluster).since, Some(1_795_190_000));
     }
 
-    /// Each source in turn hangs, or is gone: a healthy cluster that cannot be asked is not called healthy.
+    /// Each source in turn hangs or is missing. The verdict of a healthy cluster must then not be healthy.
     #[test]
     fn what_cannot_be_asked_is_never_healthy() {
         type Change = fn(&mut Cluster, String);
@@ -136,7 +136,7 @@ mod tests {
         etcd
     }
 
-    /// After a kill the leader keeps its name for some seconds; beside a third voter the other two may be a majority.
+    /// After a kill the leader keeps its role for some seconds. With a third voter, the other two may be a majority.
     #[test]
     fn a_leader_whose_only_peer_does_not_run_takes_no_writes() {
         let mut cluster = samples::read("healthy");
@@ -153,7 +153,7 @@ mod tests {
         assert_ne!(assess(&cluster).verdict, Verdict::Down);
     }
 
-    /// A node that returns is no voter yet, whether its etcd answers or not.
+    /// A node that returns does not vote yet, even if its etcd answers.
     #[test]
     fn a_sole_voter_that_serves_beside_a_silent_etcd_is_degraded() {
         let mut cluster = samples::read("healthy");

@@ -1,4 +1,4 @@
-//! Questions to a [`Cluster`] that more than one judgement asks. What is not known is `None`, never "no".
+//! Questions to a [`Cluster`] that several judgements share. An unknown answer is `None`, never "no".
 
 use crate::adapters::pacemaker::attributes;
 use crate::adapters::pacemaker::seen::{Configuration, FenceDevice, History, Instance, Node, Pacemaker, Resource};
@@ -6,10 +6,10 @@ use crate::base::{Fact, json};
 use crate::decide::evidence::RunningImage;
 use crate::operate::cluster::{Cluster, Collected, Etcd, Power};
 
-/// Alarms that end the writes.
+/// Alarms that make etcd refuse writes.
 const SILENCING: [&str; 2] = ["NOSPACE", "CORRUPT"];
 
-/// The configured nodes by name; where the CIB is not known, those that anything else names.
+/// Returns the configured nodes by name, or those that any other source names if the CIB is unknown.
 pub(crate) fn names(cluster: &Cluster) -> Vec<String> {
     if let Some(configuration) = cluster.configuration.known().filter(|known| !known.nodes.is_empty()) {
         return configuration.nodes.clone();
@@ -24,19 +24,19 @@ pub(crate) fn names(cluster: &Cluster) -> Vec<String> {
     names
 }
 
-/// The node that was asked, as sentences call it.
+/// Returns the observing node, as sentences call it.
 pub(crate) fn here(cluster: &Cluster) -> &str {
     if cluster.here.is_empty() { "this node" } else { &cluster.here }
 }
 
-/// The other node of two.
+/// Returns the other node, if there are two.
 pub(crate) fn peer_of(cluster: &Cluster, name: &str) -> Option<String> {
     let mut others = names(cluster).into_iter().filter(|other| other != name);
     let first = others.next()?;
     others.next().is_none().then_some(first)
 }
 
-/// The other node as sentences call it.
+/// Returns the other node, as sentences call it.
 pub(crate) fn peer_or_other(cluster: &Cluster, name: &str) -> String {
     peer_of(cluster, name).unwrap_or_else(|| "the other node".to_owned())
 }
@@ -45,23 +45,23 @@ pub(crate) fn node<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Node> {
     cluster.pacemaker.known()?.nodes.iter().find(|node| node.name == name)
 }
 
-/// Whether Pacemaker knows that the machine is off, or its cluster stopped: then nothing of it can be asked.
+/// Returns whether Pacemaker reports the machine as off or its cluster as stopped. Its programs cannot be asked then.
 pub(crate) fn is_down(cluster: &Cluster, name: &str) -> bool {
     cluster.pacemaker.known().is_some_and(|_| node(cluster, name).is_none_or(|node| !node.online && !node.unclean))
 }
 
-/// Whether Pacemaker may start anything, as far as it is known.
+/// Returns whether Pacemaker may start resources. Unknown counts as yes.
 pub(crate) fn may_start(cluster: &Cluster) -> bool {
     cluster.pacemaker.known().is_none_or(|known| known.has_quorum)
 }
 
-/// Whether the machine is in the membership.
+/// Returns whether the node is a member of the cluster now.
 pub(crate) fn is_online(cluster: &Cluster, name: &str) -> bool {
     node(cluster, name).is_some_and(|node| node.online)
 }
 
-/// Returns the nodes that are out of sight: each is off, cut off, or has its cluster stopped. A node that is being fenced is none of
-/// them, because the fence agent is at its BMC.
+/// Returns the nodes that are out of sight: each is off, cut off, or has its cluster stopped. A node that is being fenced is left out,
+/// because the fence agent is asking its BMC.
 pub(crate) fn out_of_sight(cluster: &Cluster) -> Vec<String> {
     let waits = cluster.quorum.known().is_some_and(|quorum| quorum.waits_for_all && !quorum.quorate);
     let pacemaker = cluster.pacemaker.known();
@@ -83,7 +83,7 @@ pub(crate) fn etcd<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Etcd> {
     cluster.etcd.get(name)?.known()
 }
 
-/// Its answer, or why there is none.
+/// Returns the answer of a node's etcd, or the reason why there is none.
 pub(crate) fn etcd_fact<'a>(cluster: &'a Cluster, name: &str) -> &'a Fact<Etcd> {
     cluster.etcd.get(name).unwrap_or(&Fact::NotAsked)
 }
@@ -96,30 +96,30 @@ pub(crate) fn leads(etcd: &Etcd) -> bool {
     etcd.leader.as_ref() == Some(&etcd.member_id)
 }
 
-/// Whether its alarms end the writes.
+/// Returns whether an alarm makes etcd refuse writes.
 pub(crate) fn is_silenced(etcd: &Etcd) -> bool {
     etcd.alarms.iter().any(|alarm| SILENCING.contains(&alarm.as_str()))
 }
 
-/// How many voters an etcd knows of.
+/// Returns the number of voters in an etcd's member list.
 pub(crate) fn voters_known_to(etcd: &Etcd) -> usize {
     etcd.members.iter().filter(|member| !member.learner).count()
 }
 
-/// The etcd whose word counts for the cluster: the one that leads, else one with a leader.
+/// Returns the etcd that speaks for the cluster: the leader, or else one that has a leader.
 pub(crate) fn leading(cluster: &Cluster) -> Option<(&String, &Etcd)> {
     let known = || cluster.etcd.iter().filter_map(|(name, etcd)| Some((name, etcd.known()?)));
     known().find(|(_, etcd)| leads(etcd)).or_else(|| known().find(|(_, etcd)| etcd.leader.is_some()))
 }
 
-/// How many entries a learner, or a voter, lacks of what the leader has.
+/// Returns the number of the leader's log entries that a member has not applied.
 pub(crate) fn lag(cluster: &Cluster, name: &str) -> Option<u64> {
     let (_, leader) = leading(cluster).filter(|(_, etcd)| leads(etcd))?;
     let own = etcd(cluster, name).filter(|own| own.cluster_id == leader.cluster_id)?;
     Some(leader.index.saturating_sub(own.applied.min(own.index)))
 }
 
-/// Whether writes are taken.
+/// Returns whether etcd accepts writes.
 pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
     let all: Vec<&Fact<Etcd>> = names(cluster).iter().map(|name| etcd_fact(cluster, name)).collect();
     let serves = |etcd: &&Etcd| etcd.reads == Fact::Known(());
@@ -129,7 +129,7 @@ pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
     if all.iter().filter_map(|fact| fact.known()).any(|etcd| serves(&etcd)) {
         return Some(true);
     }
-    // A node that lives and has quorum was not fenced: no peer went on without it, so its word counts for both.
+    // A living node with quorum was not fenced, so its peer does not run standalone. This node's answer therefore counts for both.
     let quorate = cluster.pacemaker.known().is_some_and(|known| known.has_quorum);
     if quorate && etcd(cluster, &cluster.here).is_some_and(|own| own.leader.is_none() && voters_known_to(own) > 1) {
         return Some(false);
@@ -142,8 +142,8 @@ pub(crate) fn writes(cluster: &Cluster) -> Option<bool> {
     (!all.is_empty() && names(cluster).iter().all(is_silent)).then_some(false)
 }
 
-/// Returns whether `etcd` is one of the pair's two voters and the other one does not run: a leader keeps its name for some seconds
-/// then, and no write is taken.
+/// Returns whether `etcd` is one of the pair's two voters and the other one does not run. Its leader keeps its role for some seconds,
+/// but no write is accepted.
 pub(crate) fn is_without_its_peer(cluster: &Cluster, etcd: &Etcd) -> bool {
     let stopped = names(cluster).iter().filter(|name| etcd_fact(cluster, name).is_absent()).count();
     let properties = cluster.configuration.known().map(|known| &known.properties);
@@ -152,8 +152,8 @@ pub(crate) fn is_without_its_peer(cluster: &Cluster, etcd: &Etcd) -> bool {
     names(cluster).len() == 2 && is_of_a_pair && stopped == 1 && etcd.reads != Fact::Known(())
 }
 
-/// How many voters are started, of the cluster that serves. A leader that a majority confirms has the list of today: where it is the
-/// only voter, a silent peer is none.
+/// Returns the number of started voters in the serving cluster. A leader that a majority confirms has the current member list: if it is
+/// the only voter, a silent peer is none.
 pub(crate) fn voters(cluster: &Cluster) -> Option<usize> {
     let names = names(cluster);
     let reference = leading(cluster).map(|(_, etcd)| etcd.cluster_id.as_str());
@@ -173,25 +173,25 @@ pub(crate) fn voters(cluster: &Cluster) -> Option<usize> {
     names.iter().map(is_voter).try_fold(0, |count, voter| Some(count + usize::from(voter?)))
 }
 
-/// The resource of our agent, as commands name it.
+/// Returns the id of the `podman-etcd` resource, for commands.
 pub(crate) fn etcd_id(cluster: &Cluster) -> String {
     let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     configured.map_or_else(|| "etcd".to_owned(), |etcd| etcd.id.clone())
 }
 
-/// The clone of that resource, which constraints name.
+/// Returns the id of its clone, for constraints.
 pub(crate) fn clone_id(cluster: &Cluster) -> String {
     let configured = cluster.configuration.known().and_then(|known| known.etcd.as_ref());
     configured.and_then(|etcd| etcd.clone.clone()).unwrap_or_else(|| etcd_id(cluster))
 }
 
-/// The image that a node's etcd runs from, as its agent published it.
+/// Returns the image that a node's etcd runs from, as its agent published it.
 pub(crate) fn running_image(cluster: &Cluster, name: &str) -> Option<RunningImage> {
     let published = cluster.configuration.known()?.transient.get(name)?;
     json::from_text(published.get(attributes::IMAGE)?).ok()
 }
 
-/// What a resource's instances and histories look like in Pacemaker's eyes, and its configuration beside them.
+/// The instances and histories in Pacemaker, together with the configuration.
 #[derive(Clone, Copy)]
 pub(crate) struct ResourceSeen<'a> {
     pub(crate) pacemaker: &'a Pacemaker,
@@ -208,25 +208,25 @@ impl<'a> ResourceSeen<'a> {
     }
 }
 
-/// The instance of a resource that is on a node.
+/// Returns the instance of a resource on a node.
 pub(crate) fn instance_on<'a>(pacemaker: &'a Pacemaker, resource: &str, node: &str) -> Option<&'a Instance> {
     let here = |instance: &&Instance| instance.id == resource && instance.nodes.iter().any(|name| name == node);
     pacemaker.resources.iter().find(here)
 }
 
-/// A device's own instance.
+/// Returns the instance of a fence device.
 pub(crate) fn instance_of<'a>(pacemaker: &'a Pacemaker, device: &FenceDevice) -> Option<&'a Instance> {
     pacemaker.resources.iter().find(|instance| instance.id == device.resource.id)
 }
 
-/// Whether Pacemaker leaves it alone because of a maintenance, which is told by itself.
+/// Returns whether the resource is in maintenance, which is a problem of its own.
 pub(crate) fn is_in_maintenance(cluster: &Cluster, instance: &Instance) -> bool {
     let in_maintenance = |name: &String| node(cluster, name).is_some_and(|node| node.maintenance);
     let whole = cluster.pacemaker.known().is_some_and(|known| known.maintenance);
     whole || instance.maintenance || instance.nodes.iter().any(in_maintenance)
 }
 
-/// Whether somebody disabled it.
+/// Returns whether an operator disabled the resource.
 pub(crate) fn is_disabled(resource: &Resource) -> bool {
     resource.meta.get("target-role").is_some_and(|role| role.eq_ignore_ascii_case("stopped"))
 }
@@ -237,7 +237,7 @@ pub(crate) fn disabled_etcd(cluster: &Cluster) -> Option<&str> {
     is_disabled(etcd).then_some(etcd.id.as_str())
 }
 
-/// Whether Pacemaker runs it, and well.
+/// Returns whether Pacemaker runs the instance without a failure.
 pub(crate) fn is_well(instance: &Instance) -> bool {
     instance.active && !instance.failed && !instance.blocked && !instance.nodes.is_empty()
 }

@@ -1,19 +1,19 @@
-//! Times, spans and sizes as people read them, and times as programs do.
+//! Times, spans and sizes in words for people, and times for programs.
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// The last second of the year 9999: RFC 3339 has no later one.
+/// The last second of the year 9999, which is the last one that RFC 3339 can express.
 const LAST: u64 = 253_402_300_799;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Seconds since 1970 as RFC 3339 has them: `2026-11-21T07:00:00Z`.
+/// Formats seconds since 1970 by RFC 3339: `2026-11-21T07:00:00Z`.
 pub(crate) fn rfc3339(seconds: u64) -> String {
     humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(seconds.min(LAST))).to_string()
 }
 
-/// A span in its largest unit: `40 s`, `12 min`, `5 h`, `3 days`.
+/// Formats a span in its largest unit: `40 s`, `12 min`, `5 h`, `3 days`.
 pub(crate) fn span(seconds: u64) -> String {
     match seconds {
         0..MINUTE => format!("{seconds} s"),
@@ -24,12 +24,12 @@ pub(crate) fn span(seconds: u64) -> String {
     }
 }
 
-/// How long ago something was. A clock that differs a little is no news.
+/// Formats the age of a time. A time in the future counts as now, because the clocks of two nodes differ a little.
 pub(crate) fn ago(now: u64, then: u64) -> String {
     format!("{} ago", span(now.saturating_sub(then)))
 }
 
-/// A size in its largest unit.
+/// Formats a size in its largest unit.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -47,7 +47,7 @@ pub(crate) fn size(bytes: u64) -> String {
     if whole < 10 { format!("{whole}.{} {unit}", rest / 100) } else { format!("{whole} {unit}") }
 }
 
-/// Milliseconds: `12 ms`, `1.4 s`.
+/// Formats milliseconds: `12 ms`, `1.4 s`.
 pub(crate) fn millis(millis: u64) -> String {
     if millis < 1000 { format!("{millis} ms") } else { format!("{}.{} s", millis / 1000, millis % 1000 / 100) }
 }

@@ -1,4 +1,4 @@
-//! A node's addresses, as far as OpenShift takes them: global ones, in the one form in which each is written.
+//! The addresses of a node that OpenShift accepts: global ones, each in its canonical form.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -6,7 +6,7 @@ use crate::adapters::pacemaker::attributes::NODE_IP;
 use crate::adapters::pacemaker::seen::Configuration;
 use crate::operate::cluster::{Cluster, Member};
 
-/// The one that etcd uses first; the others in the order in which they are found.
+/// Returns the addresses of a node. The first one is the one that etcd uses.
 pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<IpAddr> {
     let configuration = cluster.configuration.known();
     let mapped = configuration.and_then(|configuration| mapped(configuration, node));
@@ -26,8 +26,8 @@ pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<IpAddr> {
     found
 }
 
-/// The node's entry of the resource's `node_ip_map`, whose reader (`resource::params`) takes whole maps alone: a mistake in
-/// the other node's entry hides none of this one's.
+/// Returns the node's entry of `node_ip_map`. The agent's own reader (`resource::params`) accepts only whole maps, and a mistake in the
+/// other node's entry must not hide this one.
 fn mapped(configuration: &Configuration, node: &str) -> Option<IpAddr> {
     let map = configuration.etcd.as_ref()?.parameters.get("node_ip_map")?;
     map.split(';').find_map(|entry| {
@@ -40,7 +40,7 @@ fn of_member(member: &Member) -> impl Iterator<Item = IpAddr> {
     member.peer_urls.iter().filter_map(|url| host(url)?.parse().ok())
 }
 
-/// `https://[2001:db8::1]:2380` to `2001:db8::1`.
+/// Returns the host of a URL: `2001:db8::1` for `https://[2001:db8::1]:2380`.
 fn host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split('/').next()?;
@@ -50,12 +50,12 @@ fn host(url: &str) -> Option<&str> {
     }
 }
 
-/// An IPv4 address that is dressed as an IPv6 one is none of the latter.
+/// Converts an IPv4 address that is mapped into IPv6 back to IPv4.
 fn canonical(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// As Go's `IsGlobalUnicast` says it: private addresses are global, too.
+/// Returns whether an address is global, as Go's `IsGlobalUnicast` defines it: private addresses are global, too.
 fn is_global(address: IpAddr) -> bool {
     let is_local = match address {
         IpAddr::V4(address) => address.is_link_local() || address == Ipv4Addr::BROADCAST,

@@ -1,4 +1,4 @@
-//! The devices that fence a node.
+//! The conditions of the devices that fence a node.
 
 use super::resources::{of_absent, of_instance};
 use super::words::RESOURCE;
@@ -6,20 +6,20 @@ use super::{Condition, DeviceConditions, Method, Status, known, status, together
 use crate::adapters::pacemaker::seen::{Instance, Resource};
 use crate::operate::cluster::Cluster;
 
-/// Fence agents that speak IPMI; all of them are one program.
+/// Fence agents that speak IPMI. They are all one program.
 const IPMI: &[&str] =
     &["fence_ipmilan", "fence_ipmilanplus", "fence_idrac", "fence_ilo3", "fence_ilo4", "fence_ilo5", "fence_imm"];
 
-/// What fences a node, and whether it can.
+/// The devices that fence a node, and whether they can.
 pub(super) struct Fencing {
     pub(super) devices: Vec<DeviceConditions>,
-    /// One of them runs and has not failed.
+    /// True if a device runs and has not failed.
     pub(super) available: Status,
-    /// There is one, and all are healthy.
+    /// True if there is a device, and all are healthy.
     pub(super) healthy: Status,
 }
 
-/// A device as it is configured, or else as Pacemaker shows it.
+/// A device as the CIB configures it, or else as Pacemaker shows it.
 struct Device<'a> {
     id: &'a str,
     agent: &'a str,
@@ -37,7 +37,7 @@ pub(super) fn of(cluster: &Cluster, node: &str) -> Fencing {
     Fencing { devices: told.into_iter().map(|(device, _)| device).collect(), available, healthy }
 }
 
-/// The devices that fence `node`; `None` where neither the CIB nor Pacemaker could be asked.
+/// Returns the devices that fence `node`; `None` if neither the CIB nor Pacemaker could be asked.
 fn devices<'a>(cluster: &'a Cluster, node: &str) -> Option<Vec<Device<'a>>> {
     if let Some(configuration) = cluster.configuration.known() {
         let fits = |id: &str, targets: &[String]| match targets {
@@ -54,12 +54,12 @@ fn devices<'a>(cluster: &'a Cluster, node: &str) -> Option<Vec<Device<'a>>> {
     Some(ours.map(|instance| Device { id: &instance.id, agent: &instance.agent, configured: None }).collect())
 }
 
-/// The node that a device's id names where its configuration names none: `NODE_redfish`, as OpenShift's operator calls them.
+/// Returns the node in a device's id, for a device without a host list. OpenShift's operator names its devices `NODE_redfish`.
 fn named_by(id: &str) -> Option<&str> {
     id.rsplit_once('_').map(|(node, _)| node)
 }
 
-/// Its conditions, and whether it fences.
+/// Returns a device's conditions, and whether it can fence.
 fn of_device(cluster: &Cluster, device: &Device<'_>) -> (DeviceConditions, Status) {
     let conditions = known(cluster).map_or_else(
         || together(RESOURCE, &[Status::Unknown; 8]),
@@ -78,7 +78,7 @@ fn described(device: &Device<'_>, conditions: Vec<Condition>) -> DeviceCondition
     DeviceConditions { name: device.id.to_owned(), method: method(device), conditions }
 }
 
-/// By the agent's name, or else by the ending of the device's.
+/// Returns the method, from the name of the agent or else from the ending of the device's name.
 fn method(device: &Device<'_>) -> Option<Method> {
     let agent = device.agent.rsplit(':').next().unwrap_or_default();
     let ending = device.id.rsplit('_').next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The conditions that OpenShift's etcd operator keeps of a cluster: of the cluster, of each node, of the resources on it and
-//! of the devices that fence it. Pure; [`pacemaker_cluster`](super::pacemaker_cluster) makes its object of them.
+//! The conditions that OpenShift's etcd operator keeps: of the cluster, of each node, of the resources on it, and of the devices that
+//! fence it. The rules are pure. [`pacemaker_cluster`](super::pacemaker_cluster) makes its object of their results.
 //!
-//! A condition is true, false or unknown: what could not be asked is never true.
+//! A condition is true, false or unknown. One that could not be asked is never true.
 
 mod addresses;
 mod fencing;
@@ -17,10 +17,10 @@ use crate::adapters::pacemaker::seen::Node;
 use crate::base::Fact;
 use crate::operate::cluster::Cluster;
 
-/// How many nodes there have to be.
+/// Number of nodes of a healthy cluster.
 const EXPECTED_NODES: usize = 2;
 
-/// Whether something is so.
+/// The value of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Status {
     True,
@@ -29,7 +29,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// True where all are, false where one is false, else unknown.
+    /// Returns true if all parts are true, false if one is false, and else unknown.
     fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         parts.into_iter().fold(Self::True, |so_far, part| match (so_far, part) {
             (Self::False, _) | (_, Self::False) => Self::False,
@@ -38,7 +38,7 @@ impl Status {
         })
     }
 
-    /// True where one is, false where all are false, else unknown.
+    /// Returns true if one part is true, false if all are false, and else unknown.
     fn any(parts: impl IntoIterator<Item = Self>) -> Self {
         parts.into_iter().fold(Self::False, |so_far, part| match (so_far, part) {
             (Self::True, _) | (_, Self::True) => Self::True,
@@ -47,7 +47,7 @@ impl Status {
         })
     }
 
-    /// The value of a metric; an unknown one has none.
+    /// Returns the value of a metric. An unknown condition has none.
     pub fn value(self) -> Option<bool> {
         match self {
             Self::True => Some(true),
@@ -63,14 +63,14 @@ impl From<bool> for Status {
     }
 }
 
-/// One of them.
+/// One condition of a cluster, a node, a resource or a device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Condition {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub status: Status,
     pub reason: &'static str,
-    /// What it is made of, where it is not true; else empty.
+    /// The parts that are not true; empty if the condition is true.
     pub message: String,
 }
 
@@ -80,33 +80,33 @@ impl Condition {
     }
 }
 
-/// The one called `kind` among `conditions`.
+/// Returns the status of the condition `kind`.
 pub fn status(conditions: &[Condition], kind: &str) -> Status {
     conditions.iter().find(|condition| condition.kind == kind).map_or(Status::Unknown, |condition| condition.status)
 }
 
-/// All of them.
+/// The conditions of the cluster and of all its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Conditions {
     pub cluster: Vec<Condition>,
-    /// In the order of their names.
+    /// Sorted by name.
     pub nodes: Vec<NodeConditions>,
 }
 
-/// Those of a node.
+/// The conditions of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NodeConditions {
     pub name: String,
-    /// The one that etcd uses first.
+    /// The first address is the one that etcd uses.
     pub addresses: Vec<IpAddr>,
     pub conditions: Vec<Condition>,
-    /// The kubelet and etcd.
+    /// Those of the kubelet and of etcd.
     pub resources: Vec<ResourceConditions>,
-    /// The devices that fence it.
+    /// Those of the devices that fence the node.
     pub fencing: Vec<DeviceConditions>,
 }
 
-/// Those of a resource on a node.
+/// The conditions of a resource on a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ResourceConditions {
     /// `Kubelet` or `Etcd`.
@@ -119,16 +119,16 @@ pub struct ResourceConditions {
     pub last_failure: Option<u64>,
 }
 
-/// Those of a fence device.
+/// The conditions of a fence device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DeviceConditions {
     pub name: String,
-    /// `None` where it is neither Redfish nor IPMI.
+    /// `None` if it is neither Redfish nor IPMI.
     pub method: Option<Method>,
     pub conditions: Vec<Condition>,
 }
 
-/// How a device fences.
+/// The protocol of a fence device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Method {
     Redfish,
@@ -136,7 +136,7 @@ pub enum Method {
     Ipmi,
 }
 
-/// The conditions of `cluster`.
+/// Returns the conditions of `cluster`.
 pub fn of(cluster: &Cluster) -> Conditions {
     let names = names(cluster);
     let nodes: Vec<NodeConditions> = names.iter().flatten().map(|name| of_node(cluster, name)).collect();
@@ -155,12 +155,12 @@ pub fn of(cluster: &Cluster) -> Conditions {
     Conditions { cluster: conditions, nodes }
 }
 
-/// A condition for each word of a table.
+/// Returns a condition for each word of a table.
 fn together(table: &'static [Word], statuses: &[Status]) -> Vec<Condition> {
     table.iter().zip(statuses).map(|(word, status)| Condition::new(word, *status)).collect()
 }
 
-/// Names of what is not true.
+/// Names the conditions and parts that are not true.
 fn missing<'a>(conditions: &[Condition], parts: impl Iterator<Item = (&'a str, Status)>) -> String {
     let own = conditions.iter().map(|condition| -> (&'a str, Status) { (condition.kind, condition.status) });
     let not_true = own.chain(parts).filter(|(_, status)| *status != Status::True);
@@ -175,7 +175,7 @@ fn known(cluster: &Cluster) -> Option<&crate::adapters::pacemaker::seen::Pacemak
     cluster.pacemaker.known()
 }
 
-/// The configured nodes; where the CIB is not known, those that Pacemaker shows; `None` where neither is known.
+/// Returns the nodes in the CIB, or those that Pacemaker shows if the CIB is unknown; `None` if neither is known.
 fn names(cluster: &Cluster) -> Option<Vec<String>> {
     let mut names = match (&cluster.configuration, &cluster.pacemaker) {
         (Fact::Known(configuration), _) => configuration.nodes.clone(),
@@ -199,20 +199,20 @@ fn of_node(cluster: &Cluster, name: &str) -> NodeConditions {
     let healthy = Status::all(own.into_iter().chain([available]).chain(running));
     let statuses: Vec<Status> = [healthy].into_iter().chain(own).chain([available, all_healthy]).collect();
     let mut conditions = together(NODE, &statuses);
-    // A device that failed beside one that works keeps no node from being healthy.
+    // A failed device leaves the node healthy as long as another device works.
     let message = missing(&conditions[1..8], resources::running(&resources));
     conditions[0].message = message;
     let addresses = addresses::of(cluster, name);
     NodeConditions { name: name.to_owned(), addresses, conditions, resources, fencing: fencing.devices }
 }
 
-/// Online, InService, Active, Ready, Clean, Member.
+/// Returns the values of Online, InService, Active, Ready, Clean and Member.
 fn of_seen_node(node: &Node) -> [Status; 6] {
     let is_member = node.kind == "member";
     [node.online, !node.maintenance, !node.standby, !node.pending, !node.unclean, is_member].map(Status::from)
 }
 
-/// Of a configured node that Pacemaker does not show nothing else is said.
+/// Returns the values for a configured node that Pacemaker does not show: only Online and Member are false.
 fn of_missing_node() -> [Status; 6] {
     [false, true, true, true, true, false].map(Status::from)
 }

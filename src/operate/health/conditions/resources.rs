@@ -1,4 +1,4 @@
-//! The kubelet and etcd on a node.
+//! The conditions of the kubelet and of etcd on a node.
 
 use super::words::{NOT_CONFIGURED, RESOURCE};
 use super::{Condition, ResourceConditions, Status, known, missing, status, together};
@@ -9,10 +9,10 @@ use crate::operate::cluster::Cluster;
 const KUBELET: &str = "Kubelet";
 const ETCD: &str = "Etcd";
 
-/// One of the two, as a cluster has it.
+/// One of these two resources.
 struct Kind {
     name: &'static str,
-    /// What OpenShift's operator knows it by.
+    /// The ending of the agent's name, by which OpenShift's operator finds the resource.
     agent: &'static str,
     configured: fn(&Configuration) -> Option<&Resource>,
 }
@@ -26,7 +26,7 @@ pub(super) fn of(cluster: &Cluster, node: &str) -> Vec<ResourceConditions> {
     KINDS.iter().map(|kind| of_kind(cluster, node, kind)).collect()
 }
 
-/// Whether each runs, as a node's health asks it: a kubelet that the cluster does not have need not.
+/// Returns whether each resource runs, for a node's health. A kubelet counts only if the cluster has one.
 pub(super) fn running(resources: &[ResourceConditions]) -> impl Iterator<Item = (&'static str, Status)> {
     let there = resources.iter().filter(|resource| {
         let is_configured = resource.conditions.iter().all(|condition| condition.reason != NOT_CONFIGURED);
@@ -41,7 +41,7 @@ pub(super) fn running(resources: &[ResourceConditions]) -> impl Iterator<Item = 
 fn of_kind(cluster: &Cluster, node: &str, kind: &Kind) -> ResourceConditions {
     let configured = cluster.configuration.known().and_then(kind.configured);
     let seen = known(cluster);
-    // Pacemaker shows every resource, whether it runs or not.
+    // Pacemaker shows every resource, including stopped ones.
     let id = configured.map(|resource| resource.id.as_str()).or_else(|| {
         let is_one = |instance: &&Instance| instance.agent.ends_with(kind.agent) && !instance.orphaned;
         seen?.resources.iter().find(is_one).map(|instance| instance.id.as_str())
@@ -68,16 +68,16 @@ fn unknown(name: &'static str, is_not_configured: bool) -> ResourceConditions {
     ResourceConditions { name, conditions, fail_count, migration_threshold, last_start, last_stop, last_failure }
 }
 
-/// The instance on `node`, or else one that is nowhere: a clone has as many as there are nodes.
+/// Returns the instance on `node`, or else one that runs nowhere. A clone has as many instances as there are nodes.
 fn instance_on<'a>(seen: &'a Pacemaker, id: &str, node: &str) -> Option<&'a Instance> {
     let instances = || seen.resources.iter().filter(|instance| instance.id == id && !instance.orphaned);
     let here = instances().find(|instance| instance.nodes.iter().any(|other| other == node));
     here.or_else(|| instances().find(|instance| instance.nodes.is_empty()))
 }
 
-/// The conditions of an instance; one that is not on the node in question is neither active nor started there.
+/// Returns the conditions of an instance. If it is not on the node in question, it is neither active nor started there.
 pub(super) fn of_instance(seen: &Pacemaker, instance: &Instance, is_there: bool) -> Vec<Condition> {
-    // Older versions of crm_mon show only that it is not managed.
+    // Older versions of crm_mon show a resource in maintenance only as unmanaged.
     let is_in_maintenance = |node: &Node| node.maintenance && instance.nodes.contains(&node.name);
     let in_service = !(instance.maintenance || seen.maintenance || seen.nodes.iter().any(is_in_maintenance));
     let is_started = ["Started", "Promoted", "Unpromoted"].contains(&instance.role.as_str());
@@ -92,7 +92,7 @@ pub(super) fn of_instance(seen: &Pacemaker, instance: &Instance, is_there: bool)
     ])
 }
 
-/// Those of a resource of which Pacemaker shows no instance for a node, as it is configured.
+/// Returns the conditions of a resource without an instance for a node, from its configuration.
 pub(super) fn of_absent(cluster_in_maintenance: bool, configured: Option<&Resource>) -> Vec<Condition> {
     let meta = |name: &str| configured.and_then(|resource| resource.meta.get(name)).map(String::as_str);
     let in_service = !cluster_in_maintenance && meta("maintenance").and_then(yes_no::of_pacemaker) != Some(true);
@@ -101,8 +101,8 @@ pub(super) fn of_absent(cluster_in_maintenance: bool, configured: Option<&Resour
     all([in_service, managed, enabled, true, false, false, true])
 }
 
-/// InService, Managed, Enabled, Operational, Active, Started, Schedulable; maintenance alone makes nothing unhealthy, but
-/// Pacemaker manages nothing that is in maintenance.
+/// Returns InService, Managed, Enabled, Operational, Active, Started and Schedulable. Maintenance by itself makes nothing unhealthy, but
+/// Pacemaker manages nothing in maintenance.
 fn all(parts: [bool; 7]) -> Vec<Condition> {
     let parts = parts.map(Status::from);
     let mut statuses = vec![Status::all(parts[1..].iter().copied())];

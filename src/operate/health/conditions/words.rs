@@ -1,8 +1,8 @@
-//! Names of conditions, with the reason where one is true and where it is false: OpenShift's words.
+//! The names of conditions, with the reasons for true and for false, as OpenShift has them.
 
 use super::Status;
 
-/// A condition's words.
+/// A condition's name, and its two reasons.
 #[derive(Clone, Copy, Debug)]
 pub struct Word {
     pub kind: &'static str,
@@ -14,11 +14,11 @@ const fn word(kind: &'static str, if_true: &'static str, if_false: &'static str)
     Word { kind, if_true, if_false }
 }
 
-/// The reason of what could not be asked.
+/// The reason of a condition that could not be asked.
 pub const NOT_OBSERVED: &str = "NotObserved";
-/// The reason of what the cluster does not have.
+/// The reason of a condition if the cluster does not have its resource.
 pub const NOT_CONFIGURED: &str = "NotConfigured";
-/// Instead of too few nodes.
+/// The reason if there are too many nodes, instead of too few.
 pub const EXCESSIVE_NODES: &str = "ExcessiveNodes";
 
 impl Word {
@@ -31,14 +31,14 @@ impl Word {
     }
 }
 
-/// Of the cluster.
+/// The conditions of the cluster.
 pub const CLUSTER: &[Word] = &[
     word("Healthy", "ClusterHealthy", "ClusterUnhealthy"),
     word("InService", "InService", "InMaintenance"),
     word("NodeCountAsExpected", "AsExpected", "InsufficientNodes"),
 ];
 
-/// Of a node.
+/// The conditions of a node.
 pub const NODE: &[Word] = &[
     word("Healthy", "NodeHealthy", "NodeUnhealthy"),
     word("Online", "Online", "Offline"),
@@ -51,7 +51,7 @@ pub const NODE: &[Word] = &[
     word("FencingHealthy", "FencingHealthy", "FencingUnhealthy"),
 ];
 
-/// Of a resource, or of a fence device.
+/// The conditions of a resource and of a fence device.
 pub const RESOURCE: &[Word] = &[
     word("Healthy", "ResourceHealthy", "ResourceUnhealthy"),
     word("InService", "InService", "InMaintenance"),
