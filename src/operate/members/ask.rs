@@ -1,4 +1,4 @@
-//! A step of a change, as etcd is asked for it.
+//! The requests by which etcd carries out a step of a change.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::decide::evidence::MemberId;
 use crate::decide::members::MemberStep;
 use crate::operate::members::source::Source;
 
-/// Asks for `step`, for at most `limit`.
+/// Sends the request for `step`, and waits at most `limit`.
 pub(super) fn ask(step: &MemberStep, seen: &MembersSeen, source: &Source, limit: Duration) -> Result<(), Error> {
     let credentials = &source.credentials;
     let voter = |except| voter(seen, source, except);
@@ -17,13 +17,13 @@ pub(super) fn ask(step: &MemberStep, seen: &MembersSeen, source: &Source, limit:
         MemberStep::AddLearner(new) => blocking::add_learner(voter(None), credentials, &new.peer_url, limit),
         MemberStep::Promote(id) => blocking::promote_member(voter(None), credentials, *id, limit),
         MemberStep::Remove(id) => blocking::remove_member(voter(Some(*id)), credentials, *id, limit),
-        // Only the leader itself hands over.
+        // Only the leader itself can transfer leadership.
         MemberStep::MoveLeader { to } => blocking::move_leader(voter(None), credentials, *to, limit),
     }
 }
 
-/// The leader, or else another healthy voter, but not the one that goes.
+/// Returns the leader's endpoint, or else that of another healthy voter. The member that leaves is not asked.
 pub(super) fn voter<'a>(seen: &'a MembersSeen, source: &'a Source, except: Option<MemberId>) -> &'a Endpoint {
-    // Without a healthy voter no step is allowed.
+    // The rules allow no step without a healthy voter, so the fallback is not reached.
     look::voter(seen, except).unwrap_or(&source.endpoints[0])
 }

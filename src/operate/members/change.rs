@@ -1,4 +1,4 @@
-//! A change of the members, of whichever etcd it is.
+//! The entry to a change of the members, of a pair or of any other etcd.
 
 use super::outcome::Outcome;
 use super::{any_etcd, pair};
@@ -6,7 +6,7 @@ use crate::operate::failure::Failure;
 use crate::operate::members::order::{Order, Terms};
 use crate::operate::talk::Talk;
 
-/// Follows `order`. The agents change a pair's members, in Pacemaker's cluster; those of any other etcd change by its own commands.
+/// Carries out `order`. In a pair the agents change the members, with Pacemaker's cluster. In any other etcd its own API does.
 pub fn change(order: &Order, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let mut source = terms.target.source()?;
     if source.pair.is_some() {

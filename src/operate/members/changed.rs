@@ -1,4 +1,4 @@
-//! What a command that changes the members answers.
+//! The answer of a command that changed the members.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::decide::members::{Forbidden, Membership};
 
-/// How a change ended.
+/// The end of a change.
 #[derive(Debug, Serialize)]
 pub struct Changed {
     pub wish: &'static str,
@@ -15,9 +15,9 @@ pub struct Changed {
     pub rule: Option<&'static str>,
     pub because: Option<String>,
     pub instead: Option<String>,
-    /// What this call did.
+    /// The steps that this call carried out.
     pub made: Vec<String>,
-    /// What the new member's etcd is to be started with.
+    /// The environment with which the new member's etcd must be started.
     pub new_etcd: Option<BTreeMap<&'static str, String>>,
     pub voters: usize,
     pub healthy_voters: usize,
@@ -25,7 +25,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// It is done, after `seconds`.
+    /// Returns the answer of a finished change, after `seconds`.
     pub(super) fn done(
         wish: &'static str,
         node: &str,
@@ -48,7 +48,7 @@ impl Changed {
         }
     }
 
-    /// The same, ended by a rule.
+    /// Turns it into the answer of a change that a rule ended.
     #[must_use]
     pub fn forbidden(self, why: &Forbidden) -> Self {
         Self {

@@ -6,14 +6,14 @@ use super::look;
 use super::source::Target;
 use crate::operate::failure::Failure;
 
-/// Where the budget is, and which pods it counts.
+/// The namespace of the budget, and the label of the pods that it counts.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub namespace: String,
     pub selector: (String, String),
 }
 
-/// The budget.
+/// The budget, and the numbers that it follows from.
 #[derive(Debug, Serialize)]
 pub struct Guard {
     pub voters: usize,
@@ -21,7 +21,7 @@ pub struct Guard {
     pub manifest: Manifest,
 }
 
-/// The object, as the API takes it.
+/// The object in the API's format.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Manifest {
@@ -79,7 +79,7 @@ pub fn of(voters: usize, place: &Place) -> Result<Guard, Failure> {
 }
 
 impl Manifest {
-    /// Writes it as YAML. A name of Kubernetes' means the same there in double quotes as in JSON.
+    /// Formats the object as YAML. A quoted name means the same in YAML as in JSON.
     pub fn yaml(&self) -> String {
         let Metadata { name, namespace } = &self.metadata;
         let labels = self.spec.selector.match_labels.iter();

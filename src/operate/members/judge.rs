@@ -1,4 +1,4 @@
-//! What the rules say of a wish, and what its steps are. Pure: a look in, a plan out.
+//! The rules' answer to a wish, and the steps that fulfil it. Pure: an observation in, a plan out.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::decide::members::{
 };
 use crate::operate::failure::Failure;
 
-/// What somebody asks about.
+/// A wish that an operator asks about.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     Stop(String),
@@ -25,11 +25,11 @@ pub enum Wanted {
         new: Option<Newcomer>,
     },
     Add(Newcomer),
-    /// What a command has removed already.
+    /// A member that an earlier command has removed.
     Removed(String),
 }
 
-/// The answer.
+/// The answer to a wish.
 #[derive(Debug, Serialize)]
 pub struct Planned {
     pub wish: &'static str,
@@ -49,7 +49,7 @@ pub struct Planned {
     pub steps: Vec<PlannedStep>,
 }
 
-/// How the cluster is once the wish is fulfilled.
+/// The cluster after the wish is fulfilled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct After {
     voters: usize,
@@ -65,11 +65,11 @@ pub struct PlannedStep {
     pub done: bool,
 }
 
-/// Why no change has its lock, and what ends that.
+/// The reason why a change cannot take its lock; `FREE_SPACE` is the remedy.
 pub(super) const NO_SPACE: &str = "etcd raises the alarm NOSPACE, and takes no write, not even the lock of a change";
 pub(super) const FREE_SPACE: &str =
     "'etcdctl compact REVISION', 'etcdctl defrag --cluster' and 'etcdctl alarm disarm', then the same again";
-/// How many bytes of a database reach a new member in a second: a network of one gigabit.
+/// Bytes of a database that reach a new member in a second over a network of one gigabit.
 const BYTES_PER_SECOND: u64 = 100_000_000;
 
 impl After {
@@ -87,7 +87,7 @@ impl After {
     }
 }
 
-/// Judges `wanted`; `outlook` is how stopping its node looks to a pair.
+/// Judges `wanted`. `outlook` contains the facts of a pair about a stop of the node.
 pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> Result<Planned, Failure> {
     let turn = Turn { membership: &seen.membership, outlook };
     let (voters, healthy) = (seen.membership.voters().count(), seen.membership.healthy());
@@ -106,7 +106,7 @@ pub fn plan(wanted: &Wanted, seen: &MembersSeen, outlook: Option<&Outlook>) -> R
         Wanted::Replace { old, .. } => ("replace", old),
         Wanted::Add(new) => ("add", &new.name),
     };
-    // The lock of a change is a write, which the command would be refused.
+    // The command itself would be refused, because the lock of a change is a write.
     let takes_the_lock = !seen.membership.is_pair && !matches!(wanted, Wanted::Stop(_) | Wanted::Removed(_));
     let no_lock = forbidden.is_empty() && takes_the_lock && seen.no_space;
     Ok(Planned {
@@ -131,7 +131,7 @@ fn sentence(forbidden: &[Forbidden]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-/// How long the largest database that is known takes to reach a new member.
+/// Estimates the seconds in which the largest known database reaches a new member.
 fn seconds(seen: &MembersSeen) -> Option<u64> {
     let bytes = seen.details.values().filter_map(|detail| detail.db_bytes).max()?;
     Some(bytes.div_ceil(BYTES_PER_SECOND).max(1))
@@ -143,7 +143,7 @@ struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Nothing where it may be done now.
+    /// Returns the rules that forbid the wish now; none if it is allowed.
     fn forbidden(&self, wanted: &Wanted) -> Result<Vec<Forbidden>, Failure> {
         let wish = match wanted {
             Wanted::Stop(node) => return self.stop(node),
@@ -182,13 +182,14 @@ impl Turn<'_> {
         })
     }
 
-    /// Whether nobody votes but the two nodes of a pair.
+    /// Returns whether only the two nodes of a pair vote.
     fn is_the_pairs_own(&self) -> bool {
         let mut voters = self.membership.voters();
         self.membership.voters().count() <= 2 && voters.all(|voter| voter.node.is_some())
     }
 
-    /// In a pair the old node leaves before the new one joins: it is stopped, or it is gone and the other one serves alone.
+    /// Judges a replacement in a pair, in which the old node leaves before the new one joins. The old node is stopped, or it is gone and
+    /// the other node runs standalone.
     fn replace_in_pair(&self, old: &str) -> Result<Vec<Forbidden>, Failure> {
         if let Some(voter) = find(self.membership, old).filter(|member| !member.is_learner) {
             return match self.membership.removal_beside_third_voter(voter) {
@@ -213,7 +214,7 @@ impl Turn<'_> {
             (usize::from(voter.is_some()), usize::from(is_healthy))
         };
         match wanted {
-            // What Pacemaker stops leaves the membership first.
+            // A node that Pacemaker stops leaves the membership first.
             Wanted::Stop(node) if self.outlook.is_some() && self.is_the_pairs_own() => {
                 let (gone, was_healthy) = without(node);
                 After::of(voters - gone.min(voters.saturating_sub(1)), healthy - was_healthy)
@@ -230,7 +231,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether one voter carries everything until the copy is made.
+    /// Returns whether a single voter serves until the copy is made.
     fn copies_alone(&self, wanted: &Wanted) -> bool {
         let voters = self.membership.voters().count();
         match wanted {
@@ -286,7 +287,7 @@ impl Turn<'_> {
     }
 }
 
-/// A new member of which nothing was said.
+/// Returns a placeholder for a new member without a name and address.
 fn nobody_yet() -> Newcomer {
     Newcomer { name: "NEW".to_owned(), peer_url: String::new() }
 }
@@ -299,7 +300,7 @@ pub(super) fn find<'a>(membership: &'a Membership, name: &str) -> Option<&'a Mem
     membership.members.iter().find(|member| is_called(member, name))
 }
 
-/// Refuses a name that fits several members: etcd takes one name for two.
+/// Refuses a name that fits several members, because etcd allows two members with one name.
 pub(super) fn must_be_one(membership: &Membership, name: &str) -> Result<(), Failure> {
     let fitting: Vec<&Member> = membership.members.iter().filter(|member| is_called(member, name)).collect();
     if fitting.len() < 2 {
@@ -318,7 +319,7 @@ pub(super) fn called<'a>(membership: &'a Membership, name: &str) -> Result<&'a M
     })
 }
 
-/// How many voters there are to be where nobody said it: where an old one and its replacement vote both, one of them is too many.
+/// Returns the number of voters to reach, if the operator gave none. If an old member and its replacement both vote, one is too many.
 pub(super) fn wanted(membership: &Membership, old: Option<&Member>, new: &Newcomer) -> usize {
     let votes = |member: Option<&Member>| member.is_some_and(|member| !member.is_learner);
     let newcomer = membership.at(&new.peer_url).filter(|newcomer| old.is_some_and(|old| old.id != newcomer.id));
@@ -329,7 +330,7 @@ fn in_pair(names: &Names<'_>) -> Vec<PlannedStep> {
     OF_A_REPLACEMENT.into_iter().map(|it| step(it.words(names), it.who())).collect()
 }
 
-/// By its node, its name, its id, or where it is reached.
+/// Returns whether `name` is the member's node, name, id or peer URL.
 pub(super) fn is_called(member: &Member, name: &str) -> bool {
     let is_named = member.node.as_deref() == Some(name) || member.has_started() && member.name == name;
     is_named || format!("{:x}", member.id) == name || member.peer_urls.iter().any(|url| url == name)
@@ -381,7 +382,7 @@ pub(super) mod tests {
         assert!(called(&seen.membership, "etcd").is_err() && called(&seen.membership, "b").is_ok());
     }
 
-    /// A replacement that a rule forbids.
+    /// Returns the plan of a replacement that a rule forbids.
     pub(in super::super) fn forbidden() -> Planned {
         let membership = Membership::default();
         let turn = Turn { membership: &membership, outlook: None };

@@ -1,4 +1,5 @@
-//! One look at all members: each is asked by itself, in a time of its own, and what they say becomes the facts of the rules.
+//! One observation of all members. Each member is asked in parallel with a limit of its own, and the answers become the facts of the
+//! rules.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;
@@ -18,25 +19,25 @@ use crate::operate::health;
 use crate::operate::members::source::{Source, Target, endpoint};
 use crate::os::clock::Deadline;
 
-/// How long a healthy member has for its answer.
+/// Time for the answer of a healthy member.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How much longer an answer is waited for that comes from a thread.
+/// Additional time for an answer to come out of its thread.
 const AND_A_BIT: Duration = Duration::from_millis(500);
 
-/// All that a look found.
+/// Everything that one observation found.
 #[derive(Clone, Debug)]
 pub struct MembersSeen {
     pub cluster_id: u64,
-    /// Whose lock of a change was seen, by its key.
+    /// The key of the lock of a change, if one was found.
     pub lock: Option<String>,
     pub membership: Membership,
-    /// What the rules do not ask for, by member.
+    /// Facts about each member that the rules do not need.
     pub details: BTreeMap<MemberId, Detail>,
-    /// Whether an alarm keeps etcd from every write, and so from the lock of a change.
+    /// True if an alarm keeps etcd from every write, and so from the lock of a change.
     pub no_space: bool,
-    /// Why the Machines that the kubeconfig gives access to are not known.
+    /// The reason why the Machines are unknown, although the kubeconfig gives access to them.
     pub machines_unknown: Option<String>,
-    /// Why it is not known how many voters are wanted.
+    /// The reason why the wanted number of voters is unknown.
     pub wanted_unknown: Option<String>,
 }
 
@@ -45,14 +46,14 @@ pub struct Detail {
     pub client_urls: Vec<String>,
     pub index: Option<u64>,
     pub db_bytes: Option<u64>,
-    /// Whether the deletion of its Machine waits.
+    /// `Some(true)` if a hook delays the deletion of the member's Machine.
     pub is_protected: Option<bool>,
-    /// Where it answered.
+    /// The endpoint at which it answered.
     pub endpoint: Option<Endpoint>,
 }
 
 impl MembersSeen {
-    /// What the pair's cluster says of its members: whose change is under way, and who is outside of the pair.
+    /// Adds the facts in the pair's cluster properties: the change in progress, and the third voter.
     pub(super) fn beside(&mut self, cluster: &Cluster) {
         self.membership.change = self.membership.change.take().or_else(|| health::change_under_way(cluster));
         let Some(third_voter) = health::third_voter(cluster) else { return };
@@ -61,14 +62,14 @@ impl MembersSeen {
         self.membership.members.iter_mut().filter(is_it).for_each(|member| member.is_strange = false);
     }
 
-    /// A third voter is to be, or is.
+    /// Records that there is a third voter, or is to be one.
     pub(super) fn expect_third_voter(&mut self) {
         self.membership.third_voter = true;
         self.membership.wanted = 3;
     }
 }
 
-/// Where a healthy voter answered: the leader, or else another one, but not `except`.
+/// Returns the endpoint of a healthy voter: the leader's, or else another one's, but not that of `except`.
 pub(super) fn voter(seen: &MembersSeen, except: Option<MemberId>) -> Option<&Endpoint> {
     let endpoint = |voter: &Member| seen.details.get(&voter.id)?.endpoint.as_ref();
     let healthy = || seen.membership.voters().filter(|voter| voter.is_healthy() && Some(voter.id) != except);
@@ -76,7 +77,7 @@ pub(super) fn voter(seen: &MembersSeen, except: Option<MemberId>) -> Option<&End
     leader.or_else(|| healthy().find_map(endpoint))
 }
 
-/// Asks everybody.
+/// Observes all members.
 pub(super) fn look(source: &Source) -> Result<MembersSeen, Failure> {
     let typed = ask_all(&source.endpoints, &source.credentials);
     let reference = reference(&typed).map_err(|Failure(why)| match &source.pair {
@@ -93,7 +94,7 @@ pub(super) fn look(source: &Source) -> Result<MembersSeen, Failure> {
     Ok(seen)
 }
 
-/// Returns where the members may answer that have not, at all of their addresses: the first may be one that every member advertises.
+/// Returns all addresses of the members that have not answered. One address is not enough, because all members may advertise the same.
 pub(super) fn not_asked_yet(listed: &[Listed], typed: &[(Endpoint, Heard)]) -> Vec<Endpoint> {
     let known =
         |member: &Listed| typed.iter().any(|(_, heard)| said(heard).is_some_and(|said| said.member_id == member.id));
@@ -108,7 +109,7 @@ pub(super) fn not_asked_yet(listed: &[Listed], typed: &[(Endpoint, Heard)]) -> V
     endpoints
 }
 
-/// Asks all members, and the cluster of a pair for its properties.
+/// Observes all members, and the properties of a pair's cluster.
 pub fn of_target(target: &Target) -> Result<MembersSeen, Failure> {
     let mut source = target.source()?;
     let wanted_unknown = source.ask_how_many().err().map(|Failure(why)| why);
@@ -121,7 +122,7 @@ pub fn of_target(target: &Target) -> Result<MembersSeen, Failure> {
     Ok(seen)
 }
 
-/// Two looks, where a learner is there: whether it has caught up takes both.
+/// Observes twice if there is a learner, because its progress shows only in two observations.
 pub(super) fn look_twice(source: &Source) -> Result<MembersSeen, Failure> {
     let first = look(source)?;
     if first.membership.learners().next().is_none() {
@@ -135,7 +136,7 @@ pub(super) fn look_twice(source: &Source) -> Result<MembersSeen, Failure> {
     Ok(second)
 }
 
-/// Asks all at once; whoever hangs keeps nobody.
+/// Asks all endpoints in parallel. One that hangs does not delay the others.
 fn ask_all(endpoints: &[Endpoint], credentials: &Credentials) -> Vec<(Endpoint, Heard)> {
     let deadline = Deadline::after(PATIENCE + AND_A_BIT);
     let asked: Vec<_> = endpoints
@@ -154,7 +155,7 @@ fn ask_all(endpoints: &[Endpoint], credentials: &Credentials) -> Vec<(Endpoint, 
         .collect()
 }
 
-/// Whose list counts: that of who had a majority confirm a read, else anybody's.
+/// Returns the answer with the member list that counts: one with a confirmed read, else one with a leader, else any.
 fn reference(typed: &[(Endpoint, Heard)]) -> Result<Said, Failure> {
     let said = || typed.iter().filter_map(|(endpoint, heard)| Some((endpoint, said(heard)?)));
     if let Some((first, one)) = said().next()
@@ -185,7 +186,7 @@ fn said(heard: &Heard) -> Option<&Said> {
     }
 }
 
-/// Whether this is what `member` says, or what is heard where it should answer.
+/// Returns whether `heard` is the answer of `member`, or a failure at one of its addresses.
 fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
     match said(heard) {
         Some(said) => said.member_id == member.id,
@@ -193,7 +194,7 @@ fn is_of(member: &Listed, endpoint: &Endpoint, heard: &Heard) -> bool {
     }
 }
 
-/// What was heard, as the rules take it.
+/// Converts the answers into the facts of the rules.
 pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, Heard)]) -> MembersSeen {
     let list = reference.list.clone().unwrap_or_default();
     let of = |member: &Listed| {
@@ -254,19 +255,19 @@ pub(super) fn assemble(source: &Source, reference: &Said, answers: &[(Endpoint, 
     MembersSeen { cluster_id, lock, membership, details, no_space, machines_unknown: None, wanted_unknown: None }
 }
 
-/// Somebody's change; one's own keeps nobody.
+/// Returns the change of another command. The change of this command is no obstacle.
 fn others_change(source: &Source, reference: &Said) -> Option<String> {
     let lock = reference.change.as_ref()?;
     (source.own_lock.as_ref() != Some(&lock.key)).then(|| lock.holder.clone())
 }
 
-/// Who answers where `member` should.
+/// Returns the answer from an address of `member`, which may be another server's.
 fn at_its_place<'a>(member: &Listed, heard: &'a [(Endpoint, Heard)]) -> Option<&'a Heard> {
     let is_its = |endpoint: &Endpoint| member.client_urls.iter().any(|url| url.trim_end_matches('/') == endpoint.url);
     heard.iter().find(|(endpoint, _)| is_its(endpoint)).map(|(_, heard)| heard)
 }
 
-/// Whether two lists are one, in any order.
+/// Returns whether two lists contain the same members in the same roles, in any order.
 fn is_same(one: &[Listed], other: &[Listed]) -> bool {
     let sorted = |list: &[Listed]| {
         let mut all: Vec<(MemberId, bool)> = list.iter().map(|member| (member.id, member.is_learner)).collect();
@@ -298,7 +299,7 @@ fn health(listed: &Listed, heard: Option<&Heard>, reference: &Said) -> Health {
     }
 }
 
-/// What is known of the members' Machines.
+/// Adds the facts about the members' Machines.
 pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>) {
     let machines = match read {
         Ok(machines) => machines,
@@ -328,7 +329,7 @@ pub(super) fn of_machines(seen: &mut MembersSeen, read: Result<Machines, String>
     }
 }
 
-/// What a Machine may know a member's node by: its name, or its address.
+/// Returns the names by which a Machine may know a member's node: its name and its addresses.
 pub(super) fn machine_names(member: &Member) -> Vec<&str> {
     let named = member.node.as_deref().into_iter().chain(Some(member.name.as_str()).filter(|name| !name.is_empty()));
     named.chain(member.peer_urls.iter().filter_map(|url| host_of(url))).collect()

@@ -1,4 +1,4 @@
-//! The members of an etcd, of a pair or of any other, and the changes of them.
+//! The members of an etcd, of a pair or of any other, and their changes.
 
 mod any_etcd;
 mod ask;

@@ -1,4 +1,4 @@
-//! The change of the members that was asked for, and its terms.
+//! The change of the members that an operator asked for, and its terms.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::source::Target;
 use crate::decide::members::Newcomer;
 
-/// The change that was asked for.
+/// The change that the operator asked for.
 #[derive(Clone, Debug)]
 pub enum Order {
     Add {
@@ -22,7 +22,7 @@ pub enum Order {
         allow_fewer_voters: bool,
     },
     Replace {
-        /// `None` where the one that is under way is to go on.
+        /// `None` to continue the replacement in progress.
         old: Option<String>,
         new: Option<Newcomer>,
         fence: Vec<(String, String)>,
@@ -36,7 +36,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The member that is to go.
+    /// Returns the name of the member that is to leave.
     pub(super) fn old(&self) -> Option<&str> {
         match self {
             Self::Remove { node, .. } => Some(node),
@@ -46,13 +46,13 @@ impl Order {
     }
 }
 
-/// What every change takes.
+/// The terms of every change.
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub target: Target,
-    /// Nothing is changed, and the answer is a plan.
+    /// True for a plan that changes nothing.
     pub dry_run: bool,
-    /// How long the change waits for what passes by itself.
+    /// Time that the change waits for obstacles that pass by themselves.
     pub timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! What came of an order to change the members.
+//! The result of an order to change the members.
 
 use super::judge::Planned;
 use crate::operate::members::changed::Changed;
@@ -7,8 +7,8 @@ use crate::operate::members::changed::Changed;
 #[derive(Debug)]
 pub enum Outcome {
     Changed(Changed),
-    /// Nothing was changed: it was a dry run, or a rule forbids the change now.
+    /// The members are unchanged, because it was a dry run or a rule forbids the change now.
     Planned(Planned),
-    /// The order makes no sense for this etcd, for the reason given; nothing was done.
+    /// The order makes no sense for this etcd, for the given reason.
     Misused(&'static str),
 }

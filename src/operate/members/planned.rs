@@ -1,4 +1,4 @@
-//! Whether a change of the members may be made now, and its steps.
+//! The judgement of a change of the members without carrying it out.
 
 use super::judge::{self, Planned, Wanted};
 use super::look;
@@ -7,10 +7,10 @@ use crate::operate::failure::Failure;
 use crate::operate::health;
 use crate::operate::members::source::Target;
 
-/// Judges `wanted` by its own questions. It changes nothing.
+/// Observes the members and judges `wanted`. It changes nothing.
 pub fn planned(wanted: &Wanted, target: &Target) -> Result<Planned, Failure> {
     let mut source = target.source()?;
-    // Of a stop the number of voters that are wanted decides nothing.
+    // The wanted number of voters has no influence on a stop.
     if !matches!(wanted, Wanted::Stop(_)) {
         source.ask_how_many()?;
     }

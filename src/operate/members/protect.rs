@@ -1,4 +1,4 @@
-//! The hook that holds the deletion of a member's Machine up.
+//! The hook that delays the deletion of a member's Machine.
 
 use std::path::Path;
 
@@ -17,20 +17,20 @@ use crate::operate::talk::Talk;
 #[derive(Clone, Copy, Debug)]
 pub struct Whose<'a> {
     pub target: &'a Target,
-    /// One of them; `None` where every voter is meant.
+    /// One of the members; `None` for every voter.
     pub node: Option<&'a str>,
-    /// The API that has their Machines; `None` where the APIs are searched.
+    /// The API that has their Machines; `None` to search all APIs.
     pub api: Option<Api>,
 }
 
-/// What became of the hooks.
+/// The result of a command about hooks.
 #[derive(Debug, Serialize)]
 pub struct Protected {
     pub operator: bool,
     pub machines: Vec<Row>,
 }
 
-/// What became of one hook.
+/// The result for one hook.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub node: String,
@@ -38,12 +38,12 @@ pub struct Row {
 }
 
 impl Whose<'_> {
-    /// Puts the hooks on.
+    /// Sets the hooks.
     pub fn protect(&self) -> Result<Protected, Failure> {
         self.write(true, |_, _| Ok(()))
     }
 
-    /// Takes the hooks off.
+    /// Removes the hooks.
     pub fn unprotect(&self, talk: &dyn Talk) -> Result<Protected, Failure> {
         self.write(false, |node, member| may_go(talk, node, member))
     }
@@ -80,7 +80,7 @@ fn may_go(talk: &dyn Talk, node: &str, member: Option<&Member>) -> Result<(), Fa
     }
 }
 
-/// Those that were meant: the one by its name, which need not be a member any more, or all voters.
+/// Returns the named member, which may have left already, or all voters.
 fn named<'a>(node: Option<&str>, membership: &'a Membership) -> Vec<(String, Option<&'a Member>)> {
     let Some(node) = node else {
         return membership.voters().map(|voter| (voter.shown(), Some(voter))).collect();
@@ -88,7 +88,7 @@ fn named<'a>(node: Option<&str>, membership: &'a Membership) -> Vec<(String, Opt
     vec![(node.to_owned(), judge::find(membership, node))]
 }
 
-/// The hook of one member, as a part of its change; `None` where an operator keeps the hooks, and nothing is written.
+/// Writes the hook of one member as a part of its change. Returns `None` if an OpenShift operator keeps the hooks.
 pub(super) fn hook(kubeconfig: &Path, node: &str, names: &[&str], is_to_be: bool) -> Result<Option<Written>, Failure> {
     let read = Machines::read(kubeconfig, PATIENCE);
     let written =

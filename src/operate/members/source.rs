@@ -1,4 +1,4 @@
-//! Whom to ask: the resource of this node's pair, or the endpoints that were typed.
+//! The endpoints of an observation: those of this node's pair, or those that the operator typed.
 
 use std::path::PathBuf;
 
@@ -10,55 +10,55 @@ use crate::agent::resource::params::NodeIp;
 use crate::operate::failure::Failure;
 use crate::operate::node;
 
-/// The etcd that is meant, as it was typed.
+/// The etcd that the operator means.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// This node's pair.
     Pair {
-        /// The resource, where the cluster has several.
+        /// The resource, if the cluster has several.
         resource: Option<String>,
     },
     /// An etcd that is no pair.
     Endpoints {
-        /// Where its members serve clients.
+        /// The client URLs of its members.
         urls: Vec<String>,
         /// The CA of its certificates, a client certificate and its key.
         files: [Option<PathBuf>; 3],
-        /// How many voters it is to have.
+        /// The number of voters that it is to have.
         voters: Option<usize>,
         /// Access to the API that has its members' Machines.
         kubeconfig: Option<PathBuf>,
     },
 }
 
-/// Where a look begins.
+/// The start of an observation.
 #[derive(Debug)]
 pub struct Source {
     pub(super) endpoints: Vec<Endpoint>,
     pub(super) credentials: Credentials,
-    /// Of a pair: what the resource says.
+    /// The configuration of the resource; `None` for an etcd that is no pair.
     pub(super) pair: Option<Pair>,
-    /// What was typed.
+    /// The number of voters from the operator or the configuration.
     pub(super) wanted: Option<usize>,
     pub(super) promote_max_lag: u64,
-    /// Access to the API that has the machines' Machines.
+    /// Access to the API that has the members' Machines.
     pub(super) kubeconfig: Option<PathBuf>,
     /// The key of the lock that this command has taken.
     pub(super) own_lock: Option<String>,
 }
 
-/// What is known of a pair without asking.
+/// The facts about a pair that need no question.
 #[derive(Debug)]
 pub(super) struct Pair {
     /// Each node, and its peer URL.
     pub(super) nodes: Vec<(String, String)>,
 }
 
-/// As `promote_max_lag` of the resource agent has it.
+/// The default of the resource agent's `promote_max_lag`.
 const PROMOTE_MAX_LAG: u64 = 100;
 
 impl Target {
-    /// The resource that was typed.
+    /// Returns the resource that the operator typed.
     pub(super) fn resource(&self) -> Option<&str> {
         match self {
             Self::Pair { resource } => resource.as_deref(),
@@ -66,7 +66,7 @@ impl Target {
         }
     }
 
-    /// All that the agent of this node would know of the resource.
+    /// Returns the context of the resource, as the agent on this node has it.
     pub(super) fn context(&self) -> Result<Context, Failure> {
         node::context(self.resource())
     }
@@ -85,8 +85,8 @@ impl Target {
 }
 
 impl Source {
-    /// Takes the number of voters from the install config, where it was not typed and the kubeconfig leads to one. The error has
-    /// the reason, and what to type.
+    /// Takes the number of voters from the install config, if the operator gave none and the kubeconfig leads to one. The error contains
+    /// the reason, and the option to type.
     pub(super) fn ask_how_many(&mut self) -> Result<(), Failure> {
         let Some(kubeconfig) = self.kubeconfig.as_ref().filter(|_| self.wanted.is_none()) else { return Ok(()) };
         self.wanted = install_config::control_plane_replicas(kubeconfig, PATIENCE).map_err(|why| {
@@ -95,7 +95,7 @@ impl Source {
         Ok(())
     }
 
-    /// The pair that the agent of this node belongs to.
+    /// Returns the endpoints of the pair that the agent on this node belongs to.
     pub(super) fn of_pair(context: &Context) -> Self {
         let port = context.params.peer_port;
         let peer_url = |node: &NodeIp| context::endpoint(node.ip, port).url;
@@ -128,7 +128,7 @@ fn of_endpoints(urls: &[String], files: [Option<PathBuf>; 3], wanted: Option<usi
     Ok(Source { endpoints, credentials, pair, wanted, promote_max_lag: PROMOTE_MAX_LAG, kubeconfig, own_lock })
 }
 
-/// An endpoint, as a member's client URL or an operator has it.
+/// Parses an endpoint from a member's client URL or from an operator.
 pub(super) fn endpoint(url: &str) -> Result<Endpoint, Failure> {
     let url = url.trim_end_matches('/');
     let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));

@@ -2,38 +2,38 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A step.
+/// A step of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum PairStep {
-    /// The node that stays is healthy, there is room, the new BMC answers, and there is a copy of the data.
+    /// The node that stays is healthy, there is space, the new BMC answers, and a copy of the data exists.
     Check,
     /// The old node leaves the member list.
     Leave,
-    /// The old node runs nothing any more.
+    /// The old node runs no part of the cluster.
     Out,
-    /// Pacemaker forgets the old node.
+    /// Pacemaker has forgotten the old node.
     Forget,
     /// The new node can be fenced.
     Device,
-    /// `node_ip_map` has the nodes that are to be.
+    /// `node_ip_map` has the nodes of the future pair.
     Map,
-    /// The new machine has what a node has before Pacemaker begins.
+    /// The new machine has the files that a node needs before Pacemaker starts.
     Prepare,
     /// The new node is in Pacemaker's cluster.
     Add,
-    /// What OpenShift's API has of the old node is in files.
+    /// Files contain the old node's objects in OpenShift's API.
     Save,
-    /// The API has none of it any more.
+    /// The API has no object of the old node.
     Delete,
     /// The new machine has a Node, and OpenShift's operators bring it into the cluster.
     Node,
-    /// Its etcd votes.
+    /// The new node's etcd votes.
     Join,
-    /// Both have the same.
+    /// Both nodes have the same data, and can fence each other.
     Verify,
 }
 
-/// Those of a replacement, in their order.
+/// The steps of a replacement, in their order.
 pub(super) const OF_A_REPLACEMENT: [PairStep; 10] = [
     PairStep::Check,
     PairStep::Leave,
@@ -47,18 +47,18 @@ pub(super) const OF_A_REPLACEMENT: [PairStep; 10] = [
     PairStep::Verify,
 ];
 
-/// The nodes of a change; one that it has not is empty.
+/// The nodes of a change; empty where there is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names<'a> {
     pub(super) here: &'a str,
     pub(super) old: &'a str,
     pub(super) new: &'a str,
-    /// Whether a third voter votes, which keeps a majority with the node that stays.
+    /// True if there is a third voter, with which the node that stays keeps a majority.
     pub(super) third_voter: bool,
 }
 
 impl PairStep {
-    /// For whoever reads.
+    /// Describes the step for people.
     pub(super) fn words(self, names: &Names<'_>) -> String {
         let Names { here, old, new, third_voter } = names;
         match self {
@@ -89,7 +89,7 @@ impl PairStep {
         }
     }
 
-    /// Whose work it is.
+    /// Returns the program or person that carries out the step.
     pub(super) fn who(self) -> &'static str {
         match self {
             Self::Join => "agent",

@@ -1,4 +1,4 @@
-//! What is heard becomes the facts of the rules, and their answer a plan.
+//! Tests of the way from the members' answers to the facts of the rules, and to a plan.
 
 use super::judge::{Planned, Wanted, plan};
 use super::look::{self, MembersSeen, assemble};
@@ -33,7 +33,7 @@ fn a_pair_is_asked_by_its_own_rules() {
     assert_eq!((refused.allowed, refused.rule), (false, Some("M14")));
 }
 
-/// A stop of a pair's node is judged by `decide::may_stop` alone, and an answer that lacks a fact is not a no.
+/// Asserts that `decide::may_stop` alone judges a stop of a pair's node, and that an answer that lacks a fact is not a no.
 #[test]
 fn a_stop_in_a_pair_is_judged_by_its_own_rule() {
     use crate::decide::may_stop::{Answer, may_stop};
@@ -100,7 +100,7 @@ fn a_member_is_asked_at_all_of_its_addresses() {
     let asked: Vec<String> = look::not_asked_yet(&list, &typed).into_iter().map(|endpoint| endpoint.url).collect();
     let own = |id| listed(id).client_urls[0].clone();
     assert_eq!(asked, [everywhere.clone(), own(2), own(3)], "each address once, and no member that has answered");
-    // The first one answers at the address that all have.
+    // The first member answers at the address that all members advertise.
     let at_everywhere = look::not_asked_yet(&list, &typed).remove(0);
     let Heard::Said(first) = heard(1, &list).1 else { panic!("it has answered") };
     let answers = [heard(1, &list), (at_everywhere, Heard::Said(first)), heard(2, &list), heard(3, &list)];
@@ -130,7 +130,7 @@ fn a_member_is_found_by_any_of_its_names_and_another_is_told_who_there_is() {
     assert_eq!(unknown, "no member is called 'node7'; there are: node1, node2, node3");
 }
 
-/// The rules, with what a fake of the Kubernetes API says of Machines.
+/// The rules see Machines from a fake of the Kubernetes API.
 #[test]
 fn the_deletion_of_a_machine_is_told_and_keeps_its_learner_from_voting() {
     use crate::adapters::openshift::machines::{Api, Machines, fake_api::FakeApi};

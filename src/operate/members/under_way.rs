@@ -1,40 +1,40 @@
-//! The change of a pair's members that is under way, as the cluster property names it.
+//! The change of a pair's members in progress, as the cluster property describes it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::operate::cluster::Cluster;
 use crate::operate::health;
 
-/// A change, and since when this node's collector has seen it.
+/// A change, and the time at which this node's collector first saw it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UnderWay {
-    /// The property's words.
+    /// The text of the property.
     pub words: String,
     /// Seconds since 1970.
     pub since: u64,
 }
 
-/// What a change is, for programs.
+/// The parts of a change, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts<'a> {
-    /// `replace`, `add` or `remove`; `other` where the words are of another version.
+    /// `replace`, `add` or `remove`; `other` for a text of another version.
     pub kind: &'static str,
-    /// The node that goes; empty where none does.
+    /// The node that leaves; empty if there is none.
     pub old: &'a str,
-    /// The node that comes; empty where none does.
+    /// The node that joins; empty if there is none.
     pub new: &'a str,
 }
 
 impl UnderWay {
-    /// Returns the change that `cluster` shows. Its time is that of `before` while the words are the same.
+    /// Returns the change that `cluster` shows. It keeps the time of `before` while the text is the same.
     pub fn of(cluster: &Cluster, before: Option<&Self>) -> Option<Self> {
         let words = health::change_under_way(cluster)?;
         let since = before.filter(|before| before.words == words).map_or(cluster.at, |before| before.since);
         Some(Self { words, since })
     }
 
-    /// Takes the words apart.
+    /// Parses the text.
     pub fn parts(&self) -> Parts<'_> {
         let what = self.words.split_once(", ").map_or(self.words.as_str(), |(what, _)| what);
         if let Some((old, by)) = what.split_once(" is replaced by ") {
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(UnderWay::of(&with("", 160), Some(&first)), None);
     }
 
-    /// The words of `tandem member add --outside` and of its removal.
+    /// These are the texts of `tandem member add --outside` and of its removal.
     #[test]
     fn a_third_member_comes_and_goes_by_its_name() {
         for (words, kind, old, new) in [

@@ -1,4 +1,4 @@
-//! The lock of a change, for as long as the change takes: a thread keeps it, and it ends with the command.
+//! The lock of a change, held for as long as the change takes. A thread renews it, and it expires with the command.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,16 +11,16 @@ use crate::adapters::etcd::member_lock::Taken;
 use crate::operate::failure::Failure;
 use crate::os::clock::{self, Deadline};
 
-/// How long the lock of a command that was killed stays.
+/// Lifetime of the lock of a command that was killed, in seconds.
 pub(in crate::operate::members) const LEASE_S: i64 = 10;
-/// How long a renewal counts: what is left of the lease is more than a step may take.
+/// Time during which a renewal counts. The rest of the lease is longer than [`STEP`].
 const COUNTS: Duration = Duration::from_secs(5);
-/// How long a step may take.
+/// Longest time of a step.
 pub(super) const STEP: Duration = Duration::from_secs(4);
 const PAUSE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The lock; given back when it is dropped.
+/// The lock, which its drop releases.
 #[derive(Debug)]
 pub(in crate::operate::members) struct Held {
     pub(in crate::operate::members) key: String,
@@ -29,7 +29,7 @@ pub(in crate::operate::members) struct Held {
     credentials: Credentials,
 }
 
-/// What the thread and the command share.
+/// The state that the thread and the command share.
 #[derive(Debug)]
 struct Kept {
     endpoints: Mutex<Vec<Endpoint>>,
@@ -37,7 +37,7 @@ struct Kept {
     has_ended: AtomicBool,
 }
 
-/// Takes the lock by the first of `endpoints` that answers; else says who has it.
+/// Takes the lock through the first of `endpoints` that answers. Returns the holder's name if another command has it.
 pub(in crate::operate::members) fn take(
     endpoints: &[Endpoint],
     credentials: &Credentials,
@@ -62,12 +62,12 @@ pub(in crate::operate::members) fn take(
 }
 
 impl Held {
-    /// Whether it was renewed just now, so that it outlives a step.
+    /// Returns whether the last renewal is recent enough for the lock to outlive a step.
     pub(super) fn counts(&self) -> bool {
         !self.kept.until.lock().unwrap_or_else(PoisonError::into_inner).has_passed()
     }
 
-    /// Who can be asked to renew it from now on.
+    /// Sets the endpoints that the thread asks for the next renewals.
     pub(super) fn ask(&self, endpoints: Vec<Endpoint>) {
         if !endpoints.is_empty() {
             *self.kept.endpoints.lock().unwrap_or_else(PoisonError::into_inner) = endpoints;
@@ -88,7 +88,7 @@ impl Held {
 }
 
 impl Kept {
-    /// `None` where nobody answered.
+    /// Renews the lease. Returns `None` if no endpoint answered.
     fn renew(&self, lease: i64, credentials: &Credentials) -> Option<bool> {
         let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for endpoint in endpoints {
@@ -113,7 +113,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.kept.has_ended.store(true, Ordering::Release);
         let endpoints = self.kept.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Where nobody answers, it ends by itself.
+        // If no endpoint answers, the lease expires by itself.
         let _ = endpoints
             .iter()
             .find(|endpoint| blocking::revoke_lease(endpoint, &self.credentials, self.lease, PATIENCE).is_ok());

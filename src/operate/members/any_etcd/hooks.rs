@@ -1,4 +1,5 @@
-//! The hooks of the Machines that a change is about: on before a promotion, where others have one, and off once the member is gone.
+//! The hooks on the Machines of a change. A learner's Machine gets one before the promotion if others have one, and a removed member's
+//! Machine loses it.
 
 use super::super::look::{MembersSeen, machine_names};
 use super::super::protect;
@@ -8,23 +9,23 @@ use crate::decide::members::Member;
 use crate::operate::failure::Failure;
 use crate::operate::members::source::Source;
 
-/// How often a hook is put on that somebody else takes off: who does so means it.
+/// Number of times that a hook is set. If another client removes it as often, that client means it.
 const TRIES: usize = 3;
 
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
     put_on: usize,
-    /// Who was removed, and what a Machine knows him by.
+    /// The removed member with its shown name, and the names by which its Machine is found.
     leaves: Option<(MemberId, String, Vec<String>)>,
 }
 
 impl Hooks {
-    /// Whether it is worth another look that the learner's Machine has no hook.
+    /// Returns whether another observation is due, because the learner's Machine may still get its hook.
     pub(super) fn may_be_put_on(&self) -> bool {
         self.put_on < TRIES
     }
 
-    /// Puts it on; answers what was done.
+    /// Sets the hook. Returns a sentence if it was written.
     pub(super) fn before_promotion(&mut self, source: &Source, seen: &MembersSeen) -> Result<Option<String>, Failure> {
         let unprotected =
             |member: &&Member| seen.details.get(&member.id).is_some_and(|one| one.is_protected == Some(false));
@@ -34,13 +35,13 @@ impl Hooks {
             return Ok(None);
         };
         let written = protect::hook(kubeconfig, &learner.shown(), &machine_names(learner), true)?;
-        // An operator does it in its own time.
+        // An OpenShift operator sets the hook in its own time, so this is no try.
         self.put_on += usize::from(written.is_some());
         Ok((written == Some(Written::Yes))
             .then(|| format!("the deletion of {}'s Machine waits for it", learner.shown())))
     }
 
-    /// `id` is removed: its Machine has a hook as long as it is listed.
+    /// Remembers that `id` leaves. Its Machine keeps the hook until a majority no longer lists the member.
     pub(super) fn leaves(&mut self, id: MemberId, seen: &MembersSeen) {
         let is_protected = seen.details.get(&id).is_some_and(|detail| detail.is_protected == Some(true));
         let member = seen.membership.member(id).filter(|_| is_protected);
@@ -48,7 +49,7 @@ impl Hooks {
         self.leaves = member.map(|member| (id, member.shown(), names(member))).or(self.leaves.take());
     }
 
-    /// Takes it off once a majority says that he is gone; answers what was done. The change is done all the same.
+    /// Removes the hook once a majority confirms the removal. Returns a sentence on the result. A failure does not undo the change.
     pub(super) fn after_removal(&mut self, source: &Source, seen: &MembersSeen) -> Option<String> {
         let is_gone =
             |(id, ..): &mut (MemberId, _, _)| seen.membership.is_confirmed && seen.membership.member(*id).is_none();
@@ -79,7 +80,7 @@ mod tests {
     }
 
     impl World {
-        /// Three voters whose Machines have hooks, and a learner whose Machine has none.
+        /// Starts with three voters that have Machines with hooks, and a learner that has a Machine without one.
         fn new(has_operator: bool) -> Self {
             let (fake_api, dir) = (FakeApi::start(has_operator), tempfile::tempdir().unwrap());
             for id in 1..=4 {
@@ -135,7 +136,7 @@ mod tests {
             looks += 1;
         }
         assert_eq!((looks, world.fake_api.patches()), (TRIES, TRIES));
-        // One that is being deleted gets none, and is not promoted.
+        // A Machine that is being deleted gets no hook, and its learner no vote.
         let (world, mut hooks) = (World::new(false), Hooks::default());
         let seen = world.look();
         world.fake_api.delete(Api::Machine, "node4");
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(done.as_deref(), Some("node3's Machine may be deleted"));
         assert!(!world.is_protected("node3") && world.is_protected("node1"));
         assert_eq!(hooks.after_removal(&world.source, &seen), None, "once");
-        // Where the API does not answer then, it is told.
+        // A failing API is reported.
         let mut seen = world.look();
         hooks.leaves(seen.membership.members.remove(0).id, &world.look());
         world.fake_api.fail(9, "503 Service Unavailable");

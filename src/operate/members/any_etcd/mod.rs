@@ -1,4 +1,4 @@
-//! Changes of the members of an etcd that is no pair: look, ask the rules for the next step, take it, and look anew.
+//! Changes of the members of an etcd that is no pair. A loop observes the members, asks the rules for the next step, and carries it out.
 
 pub(super) mod held;
 mod hooks;
@@ -56,7 +56,7 @@ fn planned(meant: &Meant, membership: &Membership) -> Wanted {
     }
 }
 
-/// Fulfils the wish, as far as it goes until `deadline`.
+/// Fulfils the wish as far as possible until `deadline`.
 fn change(
     meant: &Meant,
     mut first: MembersSeen,
@@ -84,7 +84,7 @@ fn change(
     if first.no_space {
         return Err(Failure(format!("{}: {}", judge::NO_SPACE, judge::FREE_SPACE)));
     }
-    // Every step, and every word of an operator, is in the system's log.
+    // The system's log gets every step, and every confirmation by an operator.
     talk.log_to_syslog();
     let host = nix::unistd::gethostname().map_or_else(|_| "a host".to_owned(), |name| name.to_string_lossy().into());
     let process = std::process::id();
@@ -97,7 +97,7 @@ fn change(
             return Ok(changed(meant, &first, Vec::new(), deadline).forbidden(&why));
         }
     };
-    // Whoever was typed may be the one that goes.
+    // The typed endpoints may be those of the member that leaves.
     let mut known = source.endpoints.clone();
     known.extend(endpoints.into_iter().filter(|one| !source.endpoints.iter().any(|typed| typed.url == one.url)));
     let source = Source {
@@ -118,12 +118,12 @@ fn change(
     })
 }
 
-/// Without a majority nobody takes a lock either.
+/// Returns whether `why` also keeps the command from taking the lock, which needs a majority.
 fn keeps_from_the_lock(why: &Forbidden) -> bool {
     matches!(why, Forbidden::NoLeader { .. } | Forbidden::Unconfirmed)
 }
 
-/// The word that there may be fewer voters, where it takes one: whoever gave it is asked whether he means it.
+/// Returns the permission to have fewer voters, if the wish needs it. The operator has to confirm it.
 fn words(meant: &Meant, membership: &Membership, talk: &dyn Talk) -> Result<Words, Failure> {
     let none = Words::default();
     let Wish::Remove(id) = &meant.wish else { return Ok(none) };
@@ -148,12 +148,12 @@ fn changed(meant: &Meant, seen: &MembersSeen, made: Vec<String>, deadline: Deadl
     }
 }
 
-/// Where healthy voters answered, the leader first.
+/// Returns the endpoints at which healthy voters answered, the leader's first.
 fn endpoints(seen: &MembersSeen) -> Vec<Endpoint> {
     let mut voters: Vec<_> = seen.membership.voters().filter(|voter| voter.is_healthy()).collect();
     voters.sort_by_key(|voter| seen.membership.leader != Some(voter.id));
     voters.iter().filter_map(|voter| seen.details.get(&voter.id)?.endpoint.clone()).collect()
 }
 
-/// How often it looks.
+/// Time between two observations.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -1,11 +1,11 @@
-//! What a new member's etcd is to be started with.
+//! The environment with which the new member's etcd must be started.
 
 use std::collections::BTreeMap;
 
 use super::super::look::MembersSeen;
 use crate::decide::members::Newcomer;
 
-/// The variables that etcd reads. It is listed when it starts, so all of `ETCD_INITIAL_CLUSTER` has to be as it is in the list.
+/// Returns the variables that etcd reads. etcd compares all of `ETCD_INITIAL_CLUSTER` with the member list when it starts.
 pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &MembersSeen) -> BTreeMap<&'static str, String> {
     let others = seen.membership.members.iter().filter(|member| !member.peer_urls.contains(&new.peer_url));
     let mut cluster: Vec<String> =
@@ -25,7 +25,8 @@ pub(in crate::operate::members) fn variables(new: &Newcomer, seen: &MembersSeen)
     variables
 }
 
-/// Its own address, as the others' are made; without one etcd advertises a name of its own machine, where nobody finds it.
+/// Returns the client URL of the new member, in the form of the others' URLs. Without one etcd advertises its machine's own name, where
+/// no client may find it.
 fn client_url(new: &Newcomer, seen: &MembersSeen) -> Option<String> {
     let host = new.peer_url.rsplit_once(':')?.0.split_once("://")?.1;
     let mut known = seen.details.values().flat_map(|detail| &detail.client_urls);
@@ -34,11 +35,11 @@ fn client_url(new: &Newcomer, seen: &MembersSeen) -> Option<String> {
         Some((scheme, address.rsplit_once(':')?.1))
     })?;
     let url = format!("{scheme}://{host}:{port}");
-    // On one machine each has a port of its own.
+    // On one machine each member has a port of its own, which is unknown here.
     (!known.any(|other| *other == url)).then_some(url)
 }
 
-/// The same, as a file for `EnvironmentFile=` has it.
+/// Returns the variables in the form of an `EnvironmentFile=`.
 pub(in crate::operate::members) fn lines(variables: &BTreeMap<&'static str, String>) -> String {
     variables.iter().map(|(name, value)| format!("\n  {name}={value}")).collect::<Vec<_>>().concat()
 }

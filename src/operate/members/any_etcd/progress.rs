@@ -1,14 +1,14 @@
-//! What is told while a command waits: why, and how a learner comes along.
+//! The messages of a waiting command: the reason, and the progress of a learner.
 
 use std::time::Duration;
 
 use crate::decide::members::{Forbidden, Member, Membership};
 use crate::os::clock::Deadline;
 
-/// How often the same is told.
+/// Time after which an unchanged reason is repeated.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// What was told last.
+/// The state of the messages.
 #[derive(Debug, Default)]
 pub(in crate::operate::members) struct Progress {
     last: Option<Told>,
@@ -22,12 +22,12 @@ struct Told {
 }
 
 impl Progress {
-    /// Whether nothing was told yet.
+    /// Returns whether there was no message yet.
     pub(in crate::operate::members) fn is_silent(&self) -> bool {
         self.last.is_none()
     }
 
-    /// A line, where there is something new to say, or it was said long ago.
+    /// Returns a message if the reason has changed, or the last message is old.
     pub(in crate::operate::members) fn line(&mut self, why: &Forbidden, membership: &Membership) -> Option<String> {
         let lag = membership.learners().next().and_then(|learner: &Member| learner.lag);
         let why_now = match why {
@@ -44,7 +44,7 @@ impl Progress {
     }
 }
 
-/// How many entries are lacking, and how fast they become fewer.
+/// Returns the number of missing entries, and the rate at which it falls.
 fn rate(lag: u64, before: Option<(u64, Duration)>) -> String {
     if lag == 0 {
         return String::new();

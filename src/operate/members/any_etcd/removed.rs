@@ -1,4 +1,4 @@
-//! The last removed member, as a key in its etcd, so that a repeated command can be told from a mistyped name.
+//! The last removed member, as a key in its etcd. It distinguishes a repeated command from a mistyped name.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Removed {
     pub(super) id: MemberId,
-    /// All that it was called.
+    /// All names of the removed member.
     names: Vec<String>,
-    /// The peer URL of what replaces it; nothing where nothing does.
+    /// The peer URL of its replacement, if there is one.
     new: Option<String>,
 }
 
@@ -35,7 +35,7 @@ impl Removed {
         self.new.as_deref() == Some(peer_url)
     }
 
-    /// Before it is removed. A command that cannot write it down removes it all the same: it only cannot be typed again.
+    /// Stores the key before the removal. A failure does not stop the removal, but a repeated command will then be refused.
     pub(super) fn note(&self, endpoint: &Endpoint, credentials: &Credentials) {
         let text = serde_json::to_string(self).unwrap_or_default();
         if let Err(error) = blocking::note_removal(endpoint, credentials, &text, PATIENCE) {
@@ -43,7 +43,7 @@ impl Removed {
         }
     }
 
-    /// As the first of `endpoints` has it that answers; nothing, too, where it cannot be read.
+    /// Reads the key from the first of `endpoints` that answers. Returns `None` also if it is unreadable.
     pub(super) fn last(endpoints: &[Endpoint], credentials: &Credentials) -> Option<Self> {
         let read = |endpoint| blocking::last_removal(endpoint, credentials, PATIENCE).ok();
         serde_json::from_slice(&endpoints.iter().find_map(read)??).ok()

@@ -1,4 +1,4 @@
-//! What cannot be meant, and what a new etcd is told.
+//! Tests of orders that make no sense, and of the environment of a new etcd.
 
 use super::super::samples::{new_node, one_of_three_dead};
 use super::removed::Removed;
@@ -87,7 +87,7 @@ fn a_new_etcd_is_told_all_of_the_cluster() {
     assert!(new_etcd::lines(&variables).contains("\n  ETCD_NAME=node5"));
 }
 
-/// Its replacement was not listed yet when the command was cut off.
+/// The replacement was not listed yet when the first command was interrupted.
 #[test]
 fn who_was_removed_is_told_from_who_is_mistyped() {
     let mut seen = one_of_three_dead();

@@ -1,4 +1,4 @@
-//! Whom an order is about, once the members are known: what cannot be meant is told before anything is changed.
+//! The members that an order is about. An order that makes no sense is refused before anything is changed.
 
 use super::super::judge::{self, called};
 use super::removed::Removed;
@@ -17,10 +17,10 @@ pub(super) struct Meant {
     pub(super) allow_fewer: bool,
 }
 
-/// Why an order is not followed.
+/// The reason why an order is refused.
 #[derive(Debug)]
 pub(super) enum Wrong {
-    /// The arguments make no sense here, whatever the members are.
+    /// The arguments make no sense for this etcd, whatever its members are.
     Usage(&'static str),
     Members(Failure),
 }
@@ -31,7 +31,7 @@ impl From<Failure> for Wrong {
     }
 }
 
-/// `removed` is the member that a command removed last, where the one that is named is not listed.
+/// Translates an order. `removed` is the member that a command removed last, if the named member is not listed.
 pub(super) fn meant(order: &Order, membership: &Membership, removed: Option<&Removed>) -> Result<Meant, Wrong> {
     let plain = |word, node: &str, wish| Meant { word, node: node.to_owned(), wish, new: None, allow_fewer: false };
     Ok(match order {
@@ -81,7 +81,7 @@ fn replacement(
     let was_removed = removed.is_some_and(|removed| removed.is_called(old) && removed.is_replaced_by(&new.peer_url));
     let id = match found {
         Some(member) => Some(member.id),
-        // A call before this one removed it already.
+        // An earlier call has already removed it.
         None if arrived || was_removed => None,
         None => {
             let (why, url) = (called(membership, old).map_or_else(|why| why.0, Member::shown), &new.peer_url);
@@ -92,7 +92,7 @@ fn replacement(
     Ok(Meant { word: "replace", node: old.to_owned(), wish, new: Some(new.clone()), allow_fewer: false })
 }
 
-/// Whether nobody else has the newcomer's name or address; a half-made one of the same wish is no other.
+/// Fails if another member has the newcomer's name or address. A learner that an earlier call added for the same wish is accepted.
 fn is_free(new: &Newcomer, membership: &Membership, old: Option<&Member>) -> Result<(), Failure> {
     if endpoint(&new.peer_url).is_err() {
         return Err(Failure(format!(
@@ -113,7 +113,7 @@ fn is_free(new: &Newcomer, membership: &Membership, old: Option<&Member>) -> Res
     Ok(())
 }
 
-/// How many voters there are to be, where nobody said it.
+/// Returns the number of voters to reach, if the operator gave none.
 pub(super) fn wanted(membership: &Membership, meant: &Meant) -> usize {
     match &meant.wish {
         Wish::Replace { old: Some(old), new } => judge::wanted(membership, membership.member(*old), new),

@@ -1,4 +1,4 @@
-//! The loop: one look, one step, until nothing is left to do or a rule forbids the rest.
+//! The loop of observations and steps. It ends when the wish is fulfilled, or a rule forbids the rest.
 
 use std::time::Duration;
 
@@ -17,12 +17,13 @@ use crate::operate::members::source::Source;
 use crate::operate::talk::Talk;
 use crate::os::clock::{self, Deadline};
 
-/// For how long after a change members may look unhealthy: they follow a new leader, or have just started.
+/// Time after a change during which members may look unhealthy, because they follow a new leader or have just started.
 const SETTLES: Duration = Duration::from_secs(20);
-/// For how long etcd may refuse a step that the rules allow: it looks at connections that are young after a start.
+/// Time during which etcd may refuse a step that the rules allow. etcd also checks the age of its peers' connections, which are young
+/// after a start.
 const INSISTS: Duration = Duration::from_secs(30);
 
-/// How it ends.
+/// The end of a change.
 #[derive(Debug)]
 pub(super) enum End {
     Done,
@@ -36,7 +37,7 @@ pub(super) struct Work<'a> {
     lock: &'a Held,
     talk: &'a dyn Talk,
     deadline: Deadline,
-    /// The last look.
+    /// The last observation.
     pub(super) seen: MembersSeen,
     pub(super) made: Vec<String>,
     settling: Deadline,
@@ -82,7 +83,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Looks until something is seen; whoever hears nothing loses the lock soon.
+    /// Observes until an answer comes. Without answers this command soon loses the lock.
     fn look(&mut self) -> Result<(), Failure> {
         let mut seen = loop {
             match look::look(self.source) {
@@ -105,7 +106,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Something beside etcd.
+    /// Reports a step outside of etcd.
     fn did(&mut self, what: Option<String>) -> Result<(), Failure> {
         if let Some(what) = what {
             log::info!("{what}");
@@ -125,7 +126,7 @@ impl<'a> Work<'a> {
     }
 
     fn take(&mut self, step: &MemberStep, passed: Passed) -> Result<(), Failure> {
-        // The look has seen it in etcd; by the clock it has to outlive the step.
+        // The observation has found the lock in etcd. By the clock it must also outlive the step.
         if !self.lock.counts() {
             return Err(lost());
         }
@@ -188,13 +189,13 @@ fn lost() -> Failure {
     Failure("the lock of this change was lost before its next step: type the same again".to_owned())
 }
 
-/// What a change changes.
+/// Returns the part of a membership that a change changes.
 pub(in crate::operate::members) fn shape(membership: &Membership) -> (Option<MemberId>, Vec<(MemberId, bool, bool)>) {
     let of = |member: &Member| (member.id, member.is_learner, member.has_started());
     (membership.leader, membership.members.iter().map(of).collect())
 }
 
-/// Whether it may be no more than what follows a change.
+/// Returns whether `why` may only be a passing consequence of a change.
 pub(in crate::operate::members) fn settles(why: &Forbidden) -> bool {
     matches!(
         why,

@@ -1,4 +1,4 @@
-//! The room of each member's database: how large it is, how much of that is in use, and how large it may become.
+//! The space of each member's database: its size, the part in use, and the quota.
 
 mod reclaim;
 
@@ -19,19 +19,19 @@ use crate::decide::members::{Health, Member};
 use crate::operate::failure::Failure;
 use crate::operate::{health, node};
 
-/// The time for an answer about a database.
+/// Time for an answer about a database.
 const PATIENCE: Patience = Patience { state: Duration::from_secs(2), read: Duration::from_millis(1_500) };
-/// What a word of etcd's begins with where it names the member that an alarm is of, and the alarm.
+/// Prefix of the member's id in an error of etcd's status about an alarm; `ALARM` is that of the alarm.
 const OF_MEMBER: &str = "memberID:";
 const ALARM: &str = "alarm:";
-/// The alarm that a database is full.
+/// The alarm for a full database.
 const NO_SPACE: &str = "NOSPACE";
 
 /// The databases of all members.
 #[derive(Clone, Debug, Serialize)]
 pub struct Space {
     pub members: Vec<MemberSpace>,
-    /// Alarms that etcd raises of members that were removed.
+    /// Alarms of members that were removed.
     pub alarms_of_others: Vec<String>,
 }
 
@@ -40,19 +40,19 @@ pub struct Space {
 pub struct MemberSpace {
     /// Hexadecimal, as etcdctl shows it.
     pub id: String,
-    /// The node, or the member's name where it is no node's.
+    /// The node's name, or the member's if it has no node here.
     pub name: String,
     pub leader: bool,
     pub learner: bool,
     pub db_bytes: Option<u64>,
     pub in_use_bytes: Option<u64>,
-    /// `None` where it is not known.
+    /// `None` if unknown.
     pub quota_bytes: Option<u64>,
-    /// How much of its quota it has reached, in percent.
+    /// The used share of its quota, in percent.
     pub percent: Option<u64>,
     /// `NOSPACE`, `CORRUPT`.
     pub alarms: Vec<String>,
-    /// Why it is not known.
+    /// The reason why the database is unknown.
     pub why: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Space {
 
 fn row(member: &Member, leader: Option<MemberId>, status: &Fact<Status>, configured_quota: u64) -> MemberSpace {
     let known = status.known();
-    // The setting of the resource holds for the nodes' etcds alone.
+    // The setting of the resource applies only to the etcds of its nodes.
     let configured = member.node.is_some().then_some(configured_quota);
     let quota_bytes = known.and_then(|known| known.quota_bytes.or(configured)).filter(|quota| *quota > 0);
     let percent = known.zip(quota_bytes).map(|(known, quota)| known.db_bytes.saturating_mul(100) / quota);
@@ -115,7 +115,7 @@ fn row(member: &Member, leader: Option<MemberId>, status: &Fact<Status>, configu
     }
 }
 
-/// As people call it.
+/// Returns the name for people.
 fn name(member: &Member) -> &str {
     member.node.as_deref().unwrap_or(&member.name)
 }
@@ -140,7 +140,7 @@ fn ask(context: &Context, seen: &MembersSeen) -> Space {
     Space::of(&asked, settings::quota_bytes(&context.deployment.settings))
 }
 
-/// Where `member` answered.
+/// Returns the endpoint at which `member` answered.
 fn endpoint<'a>(seen: &'a MembersSeen, member: &Member) -> Option<&'a Endpoint> {
     seen.details.get(&member.id)?.endpoint.as_ref()
 }
@@ -159,18 +159,18 @@ fn why_not(member: &Member) -> String {
     }
 }
 
-/// The members of this node's resource. Their Machines have no part in it.
+/// Returns the endpoints of this node's resource, without a kubeconfig because Machines are of no interest here.
 fn source(context: &Context, own_lock: Option<&str>) -> Source {
     Source { kubeconfig: None, own_lock: own_lock.map(str::to_owned), ..Source::of_pair(context) }
 }
 
 #[cfg(test)]
 pub(crate) mod samples {
-    //! Databases as an answer shows them.
+    //! Sample databases for the tests of answers.
 
     use super::{MemberSpace, Space};
 
-    /// Two nodes, of which one has reached its quota.
+    /// Returns two nodes, one of which has reached its quota.
     pub(crate) fn full() -> Space {
         let member = |id: &str, name: &str, db_bytes: u64, alarms: &[&str]| MemberSpace {
             id: id.to_owned(),

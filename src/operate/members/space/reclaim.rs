@@ -1,5 +1,5 @@
-//! Makes room: compacts to the current revision, defragments one member after the other, and disarms NOSPACE. Each step looks anew
-//! at what is left to do, so that the same command continues what was cut off.
+//! Reclaims space: compacts to the current revision, defragments one member after the other, and disarms NOSPACE. Each step checks what
+//! is left to do, so that the same command continues after an interruption.
 
 use std::time::Duration;
 
@@ -22,34 +22,34 @@ use crate::operate::talk::Progress;
 use crate::os::clock::{self, Deadline};
 use crate::os::proc;
 
-/// How long a question, and a small change, may take.
+/// Time for a question and for a small change.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a member may take to delete what was compacted, and to write its database anew.
+/// Time for a member to delete what was compacted, and to rewrite its database.
 const WORK: Duration = Duration::from_secs(600);
-/// How long a member has to answer as a healthy one after that.
+/// Time for a member to answer as healthy after that.
 const RETURNS: Duration = Duration::from_secs(60);
-/// The pause between two questions, and how long what is in use must stay the same until it counts as deleted.
+/// Time between two questions. The size in use counts as final once it stays the same for so long.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long what was compacted may take to be deleted on the members that were not asked to compact.
+/// Time in which the other members must have deleted what was compacted. etcd waits only on the member that was asked to compact.
 const DELETES: Duration = Duration::from_secs(60);
-/// A database with fewer free bytes is as small as it gets: a share of it, in percent, and what every database has.
+/// Free space below which defragmenting is not worth it: a share of the database in percent, and the bytes that every database has free.
 const WORTH_IT: (u64, u64) = (5, 256 * 1024);
-/// How long the lock of a command that was killed stays at most, and a bit.
+/// Longest lifetime of a killed command's lock, with a margin.
 const OUTLASTS: Duration = Duration::from_secs(2 * held::LEASE_S.unsigned_abs());
-/// What is typed in the end, of a command that ended before.
+/// End of the messages of a command that stopped early.
 const AGAIN: &str = "type 'tandem space --reclaim' again";
 
-/// What was done.
+/// The work that was done.
 #[derive(Clone, Debug, Serialize)]
 pub struct Reclaimed {
-    /// Everything before this revision is gone.
+    /// etcd has deleted everything before this revision.
     pub compacted_to: i64,
     pub defragmented: Vec<Defragmented>,
-    /// How many alarms NOSPACE were disarmed.
+    /// Number of NOSPACE alarms that were disarmed.
     pub disarmed: usize,
 }
 
-/// A member with a database that was written anew.
+/// A member with a rewritten database.
 #[derive(Clone, Debug, Serialize)]
 pub struct Defragmented {
     pub name: String,
@@ -57,7 +57,7 @@ pub struct Defragmented {
     pub bytes_after: u64,
 }
 
-/// Makes room in the database of every member of this node's resource; answers the databases afterwards, too.
+/// Reclaims space in the database of every member of this node's resource. Returns also the databases after that.
 pub fn reclaim(resource: Option<&str>, progress: &dyn Progress) -> Result<(Reclaimed, Space), Failure> {
     node::must_be_root()?;
     let mut work = Work { context: node::context(resource)?, lock: None, progress };
@@ -78,7 +78,7 @@ impl Work<'_> {
         self.outlast_a_killed_one();
         let seen = self.look()?;
         let full = self.no_space(&seen)?;
-        // A full etcd takes no lock, of whatever command: no change of the members begins before the alarm is disarmed.
+        // A full etcd grants no lock to any command, so no change of the members can begin before the alarm is disarmed.
         if full.is_empty() {
             self.lock = Some(self.take_the_lock(&seen)?);
         }
@@ -95,7 +95,7 @@ impl Work<'_> {
         Ok((Reclaimed { compacted_to, defragmented, disarmed }, ask(&self.context, &seen)))
     }
 
-    /// Waits until the lock of this command ends, where it was killed on this node.
+    /// Waits for the lock of an earlier run of this command to expire, if that run was killed on this node.
     fn outlast_a_killed_one(&self) {
         let deadline = Deadline::after(OUTLASTS);
         let lives = |process| proc::name(process).is_some_and(|name| name == "tandem");
@@ -108,7 +108,7 @@ impl Work<'_> {
         }
     }
 
-    /// Looks at the members, and refuses where one of them may not pause.
+    /// Observes the members. Fails if one of them may not pause.
     fn look(&self) -> Result<MembersSeen, Failure> {
         let lock = self.lock.as_ref().map(|lock| lock.key.as_str());
         let mut seen = look::look(&source(&self.context, lock))?;
@@ -119,7 +119,7 @@ impl Work<'_> {
         }
     }
 
-    /// Returns the members that raise NOSPACE; refuses where any other alarm is raised.
+    /// Returns the members that raise NOSPACE. Fails if any other alarm is raised.
     fn no_space(&self, seen: &MembersSeen) -> Result<Vec<MemberId>, Failure> {
         let alarms = blocking::alarms(leader(seen)?, self.context.credentials(), PATIENCE)?;
         full(&alarms)
@@ -142,10 +142,10 @@ impl Work<'_> {
         Ok(revision)
     }
 
-    /// Defragments the member, where that makes it smaller, and waits until it answers as a healthy one.
+    /// Defragments the member if that makes it smaller, and waits until it is healthy again.
     fn defragment(&self, id: MemberId) -> Result<Option<Defragmented>, Failure> {
         let seen = self.look()?;
-        // A member that was removed meanwhile has nothing to be done.
+        // A member that was removed in the meantime needs nothing.
         let Some(member) = seen.membership.member(id) else { return Ok(None) };
         let Some(endpoint) = endpoint(&seen, member) else { return Err(Failure(unanswered(member))) };
         let (bytes_before, in_use) = self.settled(&seen, member)?;
@@ -162,7 +162,7 @@ impl Work<'_> {
         Ok(Some(Defragmented { name, bytes_before, bytes_after }))
     }
 
-    /// The database's size, and what is in use of it once no more is deleted.
+    /// Returns the database's size, and the size in use once it stays the same.
     fn settled(&self, seen: &MembersSeen, member: &Member) -> Result<(u64, u64), Failure> {
         let deadline = Deadline::after(DELETES);
         let mut before = None;
@@ -178,7 +178,7 @@ impl Work<'_> {
         }
     }
 
-    /// Waits until the member is healthy again; answers the size of its database.
+    /// Waits until the member is healthy again. Returns the size of its database.
     fn returns(&self, id: MemberId, name: &str) -> Result<u64, Failure> {
         let deadline = Deadline::after(RETURNS);
         let lock = self.lock.as_ref().map(|lock| lock.key.as_str());
@@ -199,7 +199,7 @@ impl Work<'_> {
         }
     }
 
-    /// Disarms NOSPACE where every database is below its quota, and has etcd take a write.
+    /// Disarms NOSPACE once every database is below its quota, and writes to etcd as a proof.
     fn disarm(&self, seen: &MembersSeen) -> Result<usize, Failure> {
         let full = self.no_space(seen)?;
         if full.is_empty() {
@@ -226,30 +226,30 @@ impl Work<'_> {
     }
 }
 
-/// How others name this command while it has the lock; the number of its process follows.
+/// Returns the name of this command as the lock's holder. The number of its process follows.
 fn holder(node: &str) -> String {
     format!("'tandem space --reclaim' on {node}, process ")
 }
 
-/// Returns whether `change` is of this command, typed on this node by a process that has ended.
+/// Returns whether `change` is the lock of this command, typed on this node by a process that has ended.
 fn was_killed(change: &str, here: &str, lives: impl Fn(i32) -> bool) -> bool {
     let process = change.strip_prefix(&holder(here)).and_then(|process| process.parse().ok());
     process.is_some_and(|process| !lives(process))
 }
 
-/// The members, the leader last: each pauses, and a leader's pause keeps every write.
+/// Returns the members, the leader last. A member pauses while it defragments, and the leader's pause stops every write.
 fn order(membership: &Membership) -> Vec<MemberId> {
     let mut all: Vec<MemberId> = membership.members.iter().map(|member| member.id).collect();
     all.sort_by_key(|id| membership.leader == Some(*id));
     all
 }
 
-/// Where the leader answered.
+/// Returns the leader's endpoint.
 fn leader(seen: &MembersSeen) -> Result<&Endpoint, Failure> {
     look::voter(seen, None).ok_or_else(|| Failure(no_leader()))
 }
 
-/// Why no member may pause now.
+/// Returns the reason why no member may pause now.
 fn hindrance(membership: &Membership) -> Option<String> {
     if let Some(change) = &membership.change {
         return Some(under_way(change));
@@ -282,7 +282,7 @@ fn unanswered(member: &Member) -> String {
     )
 }
 
-/// The members that are full, where no other alarm is raised.
+/// Returns the full members. Fails if any other alarm is raised.
 fn full(alarms: &[Alarm]) -> Result<Vec<MemberId>, Failure> {
     if alarms.iter().any(|alarm| alarm.kind == Kind::Other) {
         return Err(Failure(
@@ -294,7 +294,7 @@ fn full(alarms: &[Alarm]) -> Result<Vec<MemberId>, Failure> {
     Ok(alarms.iter().map(|alarm| alarm.member).collect())
 }
 
-/// Whether a database of `bytes` becomes smaller.
+/// Returns whether defragmenting makes a database of `bytes` smaller.
 fn is_worth_it(bytes: u64, in_use: u64) -> bool {
     let (percent, at_least) = WORTH_IT;
     bytes.saturating_sub(in_use) > at_least.max(bytes / 100 * percent)

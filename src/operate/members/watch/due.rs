@@ -8,20 +8,20 @@ use super::owners::Owners;
 use crate::adapters::openshift::machines::{Machine, Machines};
 use crate::operate::members::look::MembersSeen;
 
-/// The replacement.
+/// A replacement that is due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Due {
     /// The voter of the Machine that is being deleted.
     pub old: String,
     /// The node that runs without a member.
     pub new: String,
-    /// What replaces one by the other.
+    /// The command that replaces one by the other.
     pub command: String,
 }
 
-/// Returns each replacement that is due. One machine is named for one voter.
+/// Returns each replacement that is due. Each free machine is proposed for one voter only.
 pub(super) fn due(machines: &Machines, seen: &MembersSeen, owners: &Owners<'_>) -> Vec<Due> {
-    // Next to an etcd that is no pair the etcd operator replaces members by itself.
+    // The etcd operator replaces members by itself, except those of a pair.
     if machines.has_operator && !seen.membership.is_pair {
         return Vec::new();
     }
@@ -30,7 +30,7 @@ pub(super) fn due(machines: &Machines, seen: &MembersSeen, owners: &Owners<'_>) 
         machine.runs() && !machine.is_being_deleted() && owners.has_no_member(machine, &seen.membership)
     });
     let placed = free.filter_map(|machine| Some((machine.node()?, address(machine)?)));
-    // On OpenShift the new machine takes the name of the old one.
+    // On OpenShift the new machine takes over the old one's name.
     let command = |old: &str, new: &str, address: IpAddr| {
         let new = if machines.has_operator { String::new() } else { format!(" --new {new}={address}") };
         format!("tandem member replace {old}{new}")
@@ -48,7 +48,7 @@ fn address(machine: &Machine) -> Option<IpAddr> {
 }
 
 impl Due {
-    /// As people read it.
+    /// Describes the replacement for people.
     pub fn sentence(&self) -> String {
         let Self { old, new, command } = self;
         format!("the Machine of {old} is being deleted, and {new} runs without a member: type '{command}'")

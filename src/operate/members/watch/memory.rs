@@ -1,4 +1,4 @@
-//! What is remembered of the hooks from one observation to the next: how often another writer took each one off.
+//! The counts, from one observation to the next, of how often another client removed each hook.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::base::Fact;
 use crate::operate::failure::Failure;
 use crate::records::state_file;
 
-/// Where the collector keeps it, and `tandem member watch` unless another file is typed.
+/// Default path of the file, for the collector and for `tandem member watch`.
 pub const PATH: &str = "/var/lib/tandem/machine-hooks.json";
-/// A hook that was taken off so often is given up: its other writer means it.
+/// Number of removals after which a hook is given up, because the other client means it.
 const TRIES: u32 = 3;
 
-/// By the uid of a Machine.
+/// The counts by the Machine's uid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {
@@ -26,12 +26,12 @@ pub(super) struct Memory {
 #[serde(default)]
 pub(super) struct HookSeen {
     pub(super) is_on: bool,
-    /// How often it was gone although the Machine was not being deleted.
+    /// Number of times that it was missing although the Machine was not being deleted.
     pub(super) taken_off: u32,
 }
 
 impl Memory {
-    /// Reads the file; there is none before the first hook. What cannot be read is no memory without hooks.
+    /// Reads the file, which is missing before the first hook. An unreadable file is an error, because it may contain hooks.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         match state_file::read(path) {
             Fact::Known(memory) => Ok(memory),
@@ -47,18 +47,18 @@ impl Memory {
         state_file::write(path, self).map_err(|error| Failure(format!("cannot write {}: {error}", path.display())))
     }
 
-    /// Forgets the Machines that are no more.
+    /// Forgets the Machines that no longer exist.
     pub(super) fn forget_all_but(&mut self, machines: &Machines) {
         let is_there = |uid: &str| machines.all().iter().any(|machine| machine.uid() == Some(uid));
         self.machines.retain(|uid, _| is_there(uid));
     }
 
-    /// Takes in how the hook of a voter's Machine is now. Returns whether it is given up just now.
+    /// Records the current hook of a voter's Machine. Returns whether it is given up by this observation.
     pub(super) fn see(&mut self, machine: &Machine) -> bool {
         let Some(uid) = machine.uid() else { return false };
         let seen = self.machines.entry(uid.to_owned()).or_default();
         if machine.is_protected() {
-            // An operator has put it on again.
+            // An operator has set the hook again, so the count starts over.
             if seen.taken_off >= TRIES {
                 seen.taken_off = 0;
             }
@@ -70,13 +70,13 @@ impl Memory {
         was_taken_off && seen.taken_off == TRIES
     }
 
-    /// Returns whether the hook of this Machine is put on no more. One without a uid cannot be remembered.
+    /// Returns whether the hook of this Machine is no longer set. A Machine without a uid cannot be remembered.
     pub(super) fn gave_up(&self, machine: &Machine) -> bool {
         let Some(uid) = machine.uid() else { return true };
         self.machines.get(uid).is_some_and(|seen| seen.taken_off >= TRIES)
     }
 
-    /// Takes in that the hook was put on.
+    /// Records that the hook was set.
     pub(super) fn puts_on(&mut self, uid: &str) {
         self.machines.entry(uid.to_owned()).or_default().is_on = true;
     }

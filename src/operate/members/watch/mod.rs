@@ -1,5 +1,5 @@
-//! The hooks of the voters' Machines, kept from turn to turn: on while a voter is there, off once its Machine is being deleted and a
-//! majority confirms that its node has no member. Nothing is promoted, removed or deleted.
+//! Upkeep of the hooks on the voters' Machines, turn by turn. A voter's Machine has a hook until it is being deleted and a majority
+//! confirms that its node has no member. Nothing is promoted, removed or deleted.
 
 mod due;
 mod memory;
@@ -20,17 +20,17 @@ use crate::adapters::openshift::machines::Machines;
 use crate::agent::resource::context::Context;
 use crate::operate::failure::Failure;
 
-/// Keeps the hooks of the etcd that was typed, once.
+/// Does one turn for the etcd that the operator typed.
 pub fn of_target(target: &Target, path: &Path) -> Result<Kept, Failure> {
     once(target.source()?, path, true)
 }
 
-/// Keeps the hooks of the pair, once. With `writes` unset, only replacements that are due are found.
+/// Does one turn for the pair. With `writes` unset, it only finds replacements that are due.
 pub fn of_pair(context: &Context, path: &Path, writes: bool) -> Result<Kept, Failure> {
     once(Source::of_pair(context), path, writes)
 }
 
-/// Reads the Machines first and the members after them: see [`turn::turn`].
+/// Reads the Machines first and observes the members after them: [`turn::turn`] depends on that order.
 fn once(mut source: Source, path: &Path, writes: bool) -> Result<Kept, Failure> {
     let Some(kubeconfig) = source.kubeconfig.take() else {
         return Err(Failure("no API is known that makes Machines: name its '--kubeconfig FILE'".to_owned()));

@@ -1,11 +1,11 @@
-//! The Machine of each member, and the machines without one. A Machine has no member only where each member has another Machine.
+//! The Machine of each member, and the machines without a member. A machine has none only if each member has another Machine.
 
 use crate::adapters::openshift::machines::{Machine, Machines};
 use crate::decide::evidence::MemberId;
 use crate::decide::members::{Member, Membership};
 use crate::operate::members::look::{MembersSeen, machine_names};
 
-/// Each member's Machine, or the reason why it is not known.
+/// Each member's Machine, or the reason why it is unknown.
 #[derive(Debug)]
 pub(super) struct Owners<'a> {
     found: Vec<(MemberId, Result<Option<&'a Machine>, String>)>,
@@ -21,13 +21,13 @@ impl<'a> Owners<'a> {
         self.found.iter().find(|(id, _)| *id == member.id).and_then(|(_, found)| found.as_ref().ok().copied().flatten())
     }
 
-    /// Returns why Machines are not known.
+    /// Returns the reasons why Machines are unknown.
     pub(super) fn unknown(&self) -> impl Iterator<Item = &str> {
         self.found.iter().filter_map(|(_, found)| found.as_ref().err().map(String::as_str))
     }
 
-    /// Returns whether it is certain that no member runs on this machine: it says which node it is, no member has its name or an
-    /// address of it, and each member has a Machine of its own. A member without one might run here.
+    /// Returns whether it is certain that no member runs on this machine. The machine must name its node, no member may have its name or
+    /// address, and each member must have a Machine of its own. A member without one might run here.
     pub(super) fn has_no_member(&self, machine: &Machine, membership: &Membership) -> bool {
         let names: Vec<&str> = machine.node().into_iter().chain(machine.addresses()).collect();
         let is_named = |member: &Member| machine_names(member).iter().any(|name| names.contains(name));

@@ -1,4 +1,4 @@
-//! The hooks, kept against a fake of the API: a second writer, conflicts, an operator, and a majority that has not spoken.
+//! Tests of the hooks with a fake of the API: a second writer, conflicts, an operator, and a missing majority.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ struct World {
 }
 
 impl World {
-    /// Three voters and a learner, each with a Machine without a hook.
+    /// Starts with three voters and a learner, each with a Machine without a hook.
     fn new(api: Api, has_operator: bool) -> Self {
         let (fake_api, dir) = (FakeApi::start(has_operator), tempfile::tempdir().unwrap());
         for id in 1..=4 {
@@ -45,7 +45,7 @@ impl World {
         self.machines().of(&[node]).unwrap().unwrap().is_protected()
     }
 
-    /// A second writer takes every hook off the Machine of `node`.
+    /// Removes every hook from the Machine of `node`, as a second writer does.
     fn take_off(&self, api: Api, node: &str) {
         self.fake_api.change(api, node, |machine| {
             machine["metadata"]["annotations"] = json!({});
@@ -109,7 +109,7 @@ fn a_hook_that_another_writer_takes_off_three_times_is_given_up() {
         assert_eq!((world.turn(), world.is_protected("node2")), (Kept::default(), false), "it is told once");
     }
     assert_eq!(world.fake_api.patches(), 5);
-    // An operator puts it on again, which counts anew; so does another Machine.
+    // After an operator has set the hook again, the count starts over. It also does for another Machine.
     world.machines().write(&["node2"], None, true).unwrap();
     world.turn();
     world.take_off(Api::Machine, "node2");
@@ -144,7 +144,7 @@ fn a_write_that_fails_counts_against_no_other_writer() {
     assert_eq!(world.turn().put_on.len(), 3);
 }
 
-/// The majority's word is younger than the version of the Machine that it is about.
+/// The members are observed after the version of the Machine was read.
 #[test]
 fn a_hook_is_taken_off_the_version_that_was_read_and_no_later_one() {
     let mut world = World::new(Api::Machine, false);
@@ -156,7 +156,7 @@ fn a_hook_is_taken_off_the_version_that_was_read_and_no_later_one() {
     assert!(world.turn().taken_off.is_empty() && world.is_protected("node2"));
     assert_eq!(world.fake_api.patches(), patches + 1, "it is not tried again in this turn");
     assert_eq!(world.turn().taken_off, ["node2"]);
-    // Putting one on meets a conflict, and looks again.
+    // Setting a hook meets a conflict, and reads the Machine again.
     world.take_off(Api::Machine, "node1");
     world.fake_api.writes_before(1);
     assert_eq!(world.turn().put_on, ["node1"]);
@@ -167,7 +167,7 @@ fn a_machine_keeps_its_hook_while_a_member_without_a_machine_may_run_on_it() {
     let mut world = World::new(Api::Cluster, false);
     world.turn();
     world.fake_api.delete(Api::Cluster, "node2");
-    // The member has another name and address than its Machine has.
+    // The Machine has neither this member's name nor its address.
     let member = &mut world.seen.membership.members[1];
     "etcd-b".clone_into(&mut member.name);
     member.peer_urls = vec!["https://etcd-b.example.com:2380".to_owned()];
@@ -211,7 +211,7 @@ fn a_replacement_is_due_where_a_voters_machine_goes_and_another_runs_without_a_m
     assert_eq!(world.turn().due, [], "a worker replaces no member");
 }
 
-/// The etcd operator replaces members by itself, but not those of a pair; there the new machine takes the old one's name.
+/// The etcd operator replaces members by itself, but not those of a pair, where the new machine takes over the old one's name.
 #[test]
 fn next_to_an_operator_only_a_pairs_replacement_is_due() {
     let mut world = World::new(Api::Machine, true);

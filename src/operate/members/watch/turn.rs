@@ -1,4 +1,4 @@
-//! One turn: what was seen of the Machines and the members, and what follows for the hooks.
+//! One turn of the upkeep: from the Machines and the members to the changes of hooks.
 
 use std::path::Path;
 
@@ -11,24 +11,24 @@ use crate::adapters::openshift::machines::{Machine, Machines, Written};
 use crate::operate::failure::Failure;
 use crate::operate::members::look::{MembersSeen, machine_names};
 
-/// What a turn did and found.
+/// The results of a turn.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Kept {
-    /// Whether an etcd operator keeps the hooks, so that nothing was written.
+    /// True if an etcd operator keeps the hooks, so that nothing was written.
     pub operator: bool,
-    /// Nodes with a Machine that got the hook.
+    /// Nodes with a Machine that got its hook.
     pub put_on: Vec<String>,
-    /// Nodes with a Machine that lost it: the Machine is being deleted, and the node has no member.
+    /// Nodes with a Machine that lost its hook, because it is being deleted and the node has no member.
     pub taken_off: Vec<String>,
-    /// Nodes with a Machine that gets it no more from now on.
+    /// Nodes with a Machine that will no longer get a hook.
     pub given_up: Vec<String>,
     pub due: Vec<Due>,
-    /// What could not be done, in sentences.
+    /// The failures, in sentences.
     pub problems: Vec<String>,
 }
 
-/// Does one turn. `machines` were read before the members, so that a hook is taken off the version of a Machine that is older than
-/// the majority's word. With `writes` unset, only replacements that are due are found.
+/// Does one turn. `machines` must be older than `seen`, so that a hook is removed from a version of the Machine that the majority's
+/// answer covers. With `writes` unset, it only finds replacements that are due.
 pub(super) fn turn(machines: &mut Machines, seen: &MembersSeen, path: &Path, writes: bool) -> Result<Kept, Failure> {
     let mut kept = Kept { operator: machines.has_operator, ..Kept::default() };
     if !machines.is_of_use() {
@@ -63,7 +63,8 @@ pub(super) fn turn(machines: &mut Machines, seen: &MembersSeen, path: &Path, wri
             take_off(machines, machine, &mut kept);
         }
     }
-    // Where nothing can be written down, no hook is put on: a second writer would not be counted, and the fight be endless.
+    // Without a stored count no hook is set, because the removals of a second writer would not be counted, and both would write for
+    // ever.
     if memory != before || !lacking.is_empty() {
         memory.write(path)?;
     }
@@ -82,7 +83,7 @@ pub(super) fn turn(machines: &mut Machines, seen: &MembersSeen, path: &Path, wri
 }
 
 impl Kept {
-    /// Returns the sentence on a hook that is given up.
+    /// Returns the sentence about a hook that is given up.
     pub fn gave_up(node: &str) -> String {
         format!(
             "another writer took the hook off {node}'s Machine three times, and it is put on no more: end that, then type 'tandem member \
@@ -95,7 +96,7 @@ fn take_off(machines: &Machines, machine: &Machine, kept: &mut Kept) {
     let node = machine.node().unwrap_or_else(|| machine.name()).to_owned();
     match machines.take_off(machine) {
         Ok(true) => kept.taken_off.push(node),
-        // The next turn sees what the other client wrote.
+        // The next turn sees the other client's version.
         Ok(false) => {}
         Err(why) => kept.problems.push(format!("the hook of {node}'s Machine is not taken off: {why}")),
     }
