@@ -17,7 +17,7 @@ pub(super) enum PairStep {
     Device,
     /// `node_ip_map` has the nodes of the future pair.
     Map,
-    /// The new machine has the files that a node needs before Pacemaker starts.
+    /// The new machine has everything that a node needs before Pacemaker starts.
     Prepare,
     /// The new node is in Pacemaker's cluster.
     Add,
@@ -29,7 +29,7 @@ pub(super) enum PairStep {
     Node,
     /// The new node's etcd votes.
     Join,
-    /// Both nodes have the same data, and can fence each other.
+    /// Both nodes have the same data, and the new one can fence the other one.
     Verify,
 }
 

@@ -1,4 +1,4 @@
-//! The new node comes: it can be fenced, it has what a node has, it is in the cluster, and its etcd votes.
+//! The steps that add the new node: its fence device, its preparation, its place in the cluster, and its etcd's vote.
 
 use std::cell::RefCell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -82,7 +82,7 @@ impl Work {
         Ok(Took::Acted(primary.map_or_else(|| map.clone(), |primary| format!("{map} {primary}"))))
     }
 
-    /// 'tandem setup join' there lets this node do on it what a setup does.
+    /// Sets the new machine up. 'tandem setup join' there gives this node access for the same work as in a setup.
     pub(super) fn prepare(&mut self, look: &Look, talk: &dyn Talk) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let description = self.description(look)?;
@@ -111,8 +111,8 @@ impl Work {
         Ok(Took::Over(format!("{} has its certificates, etcd's image and pcsd", new.name)))
     }
 
-    /// Ties the new node's fence device to its machine, as a setup does: where the firmware there and the BMC, asked from here, report one
-    /// UUID. What only the BMC reports is that of whichever machine is behind the address.
+    /// Ties the new node's fence device to its machine, as a setup does. The firmware there and the BMC, asked from here, must report
+    /// the same UUID, because a BMC by itself proves only which machine is behind the address.
     fn tie(&self, look: &Look, new: &str, own: Option<&str>) -> Result<(), Failure> {
         let Some(device) = look.devices(new).into_iter().find(|device| is_ours(device)) else { return Ok(()) };
         if device.resource.parameters.contains_key("system_uuid") {
@@ -133,7 +133,8 @@ impl Work {
         self.typed(&["pcs", "stonith", "update", id, &format!("system_uuid={uuid}")])
     }
 
-    /// The options by which this node is fenced, with the password itself: the new machine has no file of it yet.
+    /// Returns the options by which this node is fenced. They contain the password itself, because the new machine has no password file
+    /// yet.
     fn device_of_here(&self, look: &Look) -> Result<Option<Secret>, Failure> {
         let here = &self.change.here.name;
         let Some(device) = look.devices(here).into_iter().next() else { return Ok(None) };
@@ -156,7 +157,7 @@ impl Work {
         Ok(Some(Secret(told)))
     }
 
-    /// The two nodes as a setup would have them described.
+    /// Describes the two nodes as the file for a setup does.
     fn description(&self, look: &Look) -> Result<Description, Failure> {
         let context = &look.context;
         let Source::Parameters { image, .. } = &context.params.source else {
@@ -196,7 +197,7 @@ impl Work {
         })
     }
 
-    /// Where the password of a node's BMC is; nowhere where it is in the CIB.
+    /// Returns the path of the password file of a node's BMC; empty if the password is in the CIB.
     fn password_file(&self, look: &Look, node: &str) -> PathBuf {
         let typed = self.change.fence.iter().find(|(name, _)| name == "password_file").map(|(_, file)| file.clone());
         let is_new = self.change.new.as_ref().is_some_and(|new| new.name == node);
@@ -205,8 +206,8 @@ impl Work {
         typed.filter(|_| is_new).or_else(of_device).map(PathBuf::from).unwrap_or_default()
     }
 
-    /// Corosync and Pacemaker get to know it, and start there. What was done already by a call that was cut off is done again, and
-    /// changes nothing.
+    /// Adds the node to Corosync and Pacemaker, and starts both there. After an interruption it repeats the finished parts, which then
+    /// change nothing.
     pub(super) fn add(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let new = self.new_node()?;
         let name = new.name.as_str();
@@ -220,12 +221,12 @@ impl Work {
             self.forget_in_memory(look)?;
             self.enter(&new)?;
         }
-        // The hosts that pcs knows are told to all nodes of a cluster: now the new one is among them.
+        // pcs sends its known hosts to all nodes of a cluster, and the new node is now one of them.
         if let Err(Failure(why)) = self.hosts() {
             self.progress.keep(&format!("warning: {why}"));
         }
         let _ = std::fs::remove_file(&self.token);
-        // Not with pcs' own waiting: it asks the new node, and fails while that has no copy of the CIB.
+        // pcs' own waiting is not used: it asks the new node, and fails while that has no copy of the CIB.
         for verb in ["enable", "start"] {
             self.typed(&["pcs", "cluster", verb, name]).map_err(goes_on)?;
         }
@@ -233,19 +234,19 @@ impl Work {
         Ok(Took::Acted(format!("{name} is in the cluster")))
     }
 
-    /// It is not started with that: whether it was is to be seen by itself.
+    /// Adds the node without starting it, because a later observation must show the start by itself.
     fn enter(&mut self, new: &Place) -> Result<(), Failure> {
         let mut words = ["pcs", "cluster", "node", "add", &new.name].map(str::to_owned).to_vec();
         words.extend(std::iter::once(&new.address).chain(&self.change.links).map(|address| format!("addr={address}")));
         let added = self.hosts().and_then(|()| self.typed(&words));
         let Err(why) = added else { return Ok(()) };
-        // What the new machine had may be gone: it is prepared anew.
+        // The new machine may have lost its preparation, so that step is repeated.
         self.change.takes_back(PairStep::Prepare);
         self.change.save()?;
         Err(goes_on(why))
     }
 
-    /// pcs gets access to both, by the token that both pcsds have accepted.
+    /// Gives pcs access to both nodes, with the token that both pcsds have accepted.
     fn hosts(&self) -> Result<(), Failure> {
         if !self.token.exists() {
             return Ok(());
@@ -258,10 +259,10 @@ impl Work {
         self.typed(&words)
     }
 
-    /// The agent's work.
+    /// Waits for the agent, which lets the new member join.
     pub(super) fn join(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let new = self.change.new.as_ref().map(|new| new.name.clone()).unwrap_or_default();
-        // What the old machine of that name was told, where the operator's jobs left it.
+        // The node may still have the standby of the old machine of that name, which OpenShift's jobs have not removed.
         if self.change.openshift.is_some() && seen.old == (Old::Online { standby: true }) {
             self.typed(&["pcs", "node", "unstandby", &new])?;
             return Ok(Took::Acted(format!("{new} is not in standby any more")));
@@ -272,8 +273,8 @@ impl Work {
         Ok(Took::Waits(self.joining(look, &new)))
     }
 
-    /// Where the other one's Machine has a hook that holds its deletion up, the new one's gets one before it votes; once, as who takes it
-    /// off means it.
+    /// Sets a hook on the new member's Machine before it votes, if the other voter's Machine has one. It does so once, because another
+    /// client that removes the hook means it.
     fn protected(&mut self, look: &Look, new: &str) -> Result<Option<String>, Failure> {
         let is_bare = |member: &&Member| member.machine == MachineState::Stays { is_protected: false };
         let uses_hooks = look.members.as_ref().is_ok_and(|seen| seen.membership.uses_hooks);
@@ -299,7 +300,7 @@ impl Work {
         format!("{new} lacks {lag} entries, and takes {rate} a second")
     }
 
-    /// What is wrong there, in the words of 'tandem status'.
+    /// Describes the problems of the cluster in the words of 'tandem status'.
     pub(super) fn problems(look: &Look) -> String {
         let all: Vec<String> = health::assess(&look.cluster).problems.into_iter().map(|problem| problem.text).collect();
         all.join("; ")
@@ -314,7 +315,7 @@ pub(super) fn goes_on(Failure(why): Failure) -> Failure {
     Failure(format!("{why}: put that right; 'tandem member replace' goes on"))
 }
 
-/// Returns what the certificate of etcd here has beyond the addresses of its own node: an address that follows the leader, say.
+/// Returns the further names in this node's etcd certificate, such as an address that follows the leader.
 fn further_names(own: impl Iterator<Item = IpAddr>, node: &str) -> Vec<String> {
     let local = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
     let own: Vec<String> = own.chain(local).map(|address| address.to_string()).collect();

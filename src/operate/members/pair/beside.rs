@@ -1,7 +1,7 @@
-//! The replacement of a node that is off, while a third voter lives: the one change of the pair that a third voter allows.
+//! The replacement of a dead node next to a third voter: the only change of the pair that a third voter allows.
 //!
 //! The node that stays and the third voter are two of three, and remove the dead member first (rules M5 and M6). Any other change of the
-//! pair would take a voter that lives from a majority of two.
+//! pair would take a living voter from the majority.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ use crate::operate::members::any_etcd::said;
 use crate::operate::members::ask::ask;
 use crate::operate::members::source::Source;
 
-/// As long as a step of etcd's may take.
+/// Time for one of etcd's steps.
 const STEP: Duration = Duration::from_secs(5);
 
-/// Refuses each change of the pair while there is a third voter, but a node's replacement.
+/// Refuses each change of the pair while there is a third voter, except the replacement of a node.
 pub(super) fn keeps(look: &Look, kind: Option<Kind>, is_openshift: bool) -> Result<(), Failure> {
     let may = kind.is_none_or(|kind| kind == Kind::Replace) && !is_openshift;
     match look.third_voter() {
@@ -37,7 +37,7 @@ fn waits(third_voter: &ThirdVoter) -> Failure {
     ))
 }
 
-/// Refuses to begin a replacement where the third voter does not vote, or the old node is not off.
+/// Refuses to begin a replacement if the third voter does not vote, or the old node is online.
 pub(super) fn may_begin(look: &Look, change: &Change) -> Result<(), Failure> {
     let Some(third_voter) = look.third_voter() else { return Ok(()) };
     let seen = look.members.as_ref().map_err(|Failure(why)| Failure(why.clone()))?;
@@ -69,7 +69,7 @@ fn runs(old: &str, third_voter: &ThirdVoter) -> Failure {
 }
 
 impl Work {
-    /// The node that stays and the third voter remove the dead member.
+    /// Removes the dead member by a majority of the node that stays and the third voter.
     pub(super) fn leave_beside(
         &mut self,
         look: &Look,
@@ -92,7 +92,7 @@ impl Work {
                 self.name_third_voter(look, third_voter)?;
                 let (step, source) = (MemberStep::Remove(voter.id), Source::of_pair(&look.context));
                 let what = said(&step, &members.membership);
-                // etcd may carry out a request late that it did not answer: the member list shows it.
+                // etcd may carry out a request late that it did not answer. The member list shows it then.
                 if let Err(error) = ask(&step, members, &source, STEP) {
                     return Ok(Took::Waits(format!("waits until etcd has removed {old}: {error}")));
                 }
@@ -102,8 +102,8 @@ impl Work {
         }
     }
 
-    /// Writes the third voter's id down before it is one of two voters. An agent with a stopped etcd knows the third voter from a peer by
-    /// that id alone.
+    /// Stores the third voter's id before it is one of two voters. An agent with a stopped etcd distinguishes the third voter from its
+    /// peer only by that id.
     fn name_third_voter(&self, look: &Look, third_voter: &ThirdVoter) -> Result<(), Failure> {
         let members = look.members.as_ref().map(|seen| seen.membership.members.as_slice()).unwrap_or_default();
         let is_it = |member: &&Member| member.is_third() && !member.is_learner;
@@ -116,7 +116,7 @@ impl Work {
     }
 }
 
-/// Waits for what passes by itself.
+/// Waits if the obstacle passes by itself, and fails otherwise.
 fn forbidden(why: &Forbidden) -> Result<Took, Failure> {
     if why.passes() {
         return Ok(Took::Waits(format!("{}: {why}", why.rule())));
@@ -124,7 +124,7 @@ fn forbidden(why: &Forbidden) -> Result<Took, Failure> {
     Err(Failure(format!("{}: {why}: {}; 'tandem member replace' goes on", why.rule(), why.instead())))
 }
 
-/// Returns why either node may not be stopped yet with three voters; `None` where it may.
+/// Returns the reason why one of the pair's two nodes may not be stopped yet; `None` if either may. The third voter counts.
 pub(super) fn lacks(look: &Look, nodes: [&String; 2]) -> Option<String> {
     let Ok(seen) = &look.members else { return Some("no member list could be read".to_owned()) };
     nodes.into_iter().find_map(|node| {
@@ -157,7 +157,7 @@ pub(super) mod tests {
         change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))
     }
 
-    /// node2 is off; node1 and a third voter live.
+    /// Returns a cluster in which node2 is off, while node1 and a third voter live.
     pub(in super::super) fn off() -> Cluster {
         let mut cluster = samples::read("peer-off");
         let guest = format!("node7=https://192.0.2.7:2380 {GUEST:x}");
@@ -218,7 +218,7 @@ pub(super) mod tests {
         let third_voter = look.third_voter().unwrap();
         let mut leave = |look: &Look, old| work.leave_beside(look, &PairSeen { old, ..pair() }, &third_voter);
         assert!(!look.seen(&replaced()).serves_alone);
-        // No etcd answers here: what is asked is the removal.
+        // No etcd answers here, so the step shows that it asked for the removal.
         let asked =
             |took: &Took| matches!(took, Took::Waits(what) if what.starts_with("waits until etcd has removed node2: "));
         assert!(asked(&leave(&look, Old::Stopped).unwrap()), "a late answer ends no command");
@@ -234,7 +234,7 @@ pub(super) mod tests {
         let waits =
             |took: &Took| matches!(took, Took::Waits(what) if what.starts_with("waits until node2 is seen to be down"));
         assert!(waits(&leave(&look, Old::Stopped).unwrap()));
-        // It is typed again once the member is gone: both of the others are a majority of two.
+        // The same command runs again after the removal. The two others are a majority of two.
         look.members.as_mut().unwrap().membership.members.remove(1);
         let seen = look.seen(&replaced());
         assert!(seen.serves_alone && !seen.old_serves);

@@ -1,4 +1,4 @@
-//! The change that is under way, in a file: what was asked for, and what was done. How far it is is looked at, and not read there.
+//! The file of the change in progress: the order, and the finished work. The progress itself is observed, and not read from the file.
 
 use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,21 +15,21 @@ use crate::os::clock;
 use crate::records::state_file;
 
 pub(super) const FILE: &str = "/var/lib/tandem/member-change.json";
-/// The same of the change before.
+/// The file of the last finished change.
 pub(super) const LAST: &str = "/var/lib/tandem/member-change-last.json";
-/// What was deleted from OpenShift's API, as it was.
+/// Directory of the objects that were deleted from OpenShift's API.
 pub(super) const SAVED: &str = "/var/lib/tandem/member-change-saved";
-/// Whoever works on it has this file locked.
+/// File that a running command keeps locked.
 const LOCK: &str = "/var/lib/tandem/member-change.lock";
 
-/// A node, and where its etcd is reached.
+/// A node with the address of its etcd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Place {
     pub(super) name: String,
     pub(super) address: IpAddr,
 }
 
-/// Which kind of change it is.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     Replace,
@@ -37,31 +37,31 @@ pub(super) enum Kind {
     Remove,
 }
 
-/// The file.
+/// The change in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Change {
     pub(super) kind: Kind,
-    /// The node on which it was typed, which stays.
+    /// The node on which the operator typed it. This node stays.
     pub(super) here: Place,
-    /// The node that goes.
+    /// The node that leaves.
     pub(super) old: Option<Place>,
-    /// The node that comes.
+    /// The node that joins.
     pub(super) new: Option<Place>,
-    /// Its addresses on Corosync's further links.
+    /// The new node's addresses on Corosync's further links.
     #[serde(default)]
     pub(super) links: Vec<IpAddr>,
-    /// Options of its fence device.
+    /// Options of the new node's fence device.
     pub(super) fence: Vec<(String, String)>,
-    /// Somebody has seen that the old machine is off.
+    /// True once the operator has confirmed that the old machine is off.
     pub(super) old_is_off: bool,
     pub(super) began: u64,
     pub(super) log: Vec<Entry>,
-    /// Where OpenShift's operators have a part in it: what was there of the old node.
+    /// The old node's objects on OpenShift, where the operators do part of the change.
     #[serde(default)]
     pub(super) openshift: Option<Replaced>,
 }
 
-/// Something that was done.
+/// A piece of finished work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) at: u64,
@@ -70,7 +70,7 @@ pub(super) struct Entry {
 }
 
 impl Change {
-    /// As the lock has it.
+    /// Returns the text of the lock.
     pub(super) fn words(&self) -> String {
         format!("{}, by {} since {}", self.what(), self.here.name, utc(self.began))
     }
@@ -84,7 +84,7 @@ impl Change {
         }
     }
 
-    /// What is done, in a few words.
+    /// Describes the change in a few words.
     pub(super) fn what(&self) -> String {
         let Names { old, new, .. } = self.names();
         match self.kind {
@@ -95,7 +95,7 @@ impl Change {
         }
     }
 
-    /// The command's word, and the node that it was typed with.
+    /// Returns the command's name, and the node that it was typed with.
     pub(super) fn wish(&self) -> (&'static str, &str) {
         match (self.kind, &self.old, &self.new) {
             (Kind::Replace, Some(old), _) => ("replace", &old.name),
@@ -109,30 +109,30 @@ impl Change {
         self.log.iter().any(|entry| entry.step == step)
     }
 
-    /// Whether the new machine takes the name of the old one.
+    /// Returns whether the new machine takes over the name of the old one.
     pub(super) fn keeps_name(&self) -> bool {
         matches!((&self.old, &self.new), (Some(old), Some(new)) if old.name == new.name)
     }
 
-    /// `node_ip_map` as it is to be.
+    /// Returns the nodes of the future `node_ip_map`.
     pub(super) fn nodes(&self) -> Vec<&Place> {
         std::iter::once(&self.here).chain(&self.new).collect()
     }
 
-    /// Returns the parameter `configured_primary` as it is to be, where the node that goes is the primary: the new one takes its place.
+    /// Returns the new parameter `configured_primary` if the old node is the primary. The new node replaces it.
     pub(super) fn configured_primary(&self, primary: Option<&str>) -> Option<String> {
         self.old.as_ref().filter(|old| Some(old.name.as_str()) == primary && !self.keeps_name())?;
         let new = self.new.as_ref().map(|new| new.name.as_str()).unwrap_or_default();
         Some(format!("configured_primary={new}"))
     }
 
-    /// Whether `other` asks for the same.
+    /// Returns whether `other` asks for the same change.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         (self.kind, &self.here, &self.old, &self.new, &self.links)
             == (other.kind, &other.here, &other.old, &other.new, &other.links)
     }
 
-    /// What was done once is done anew.
+    /// Removes a finished step from the log, so that it is repeated.
     pub(super) fn takes_back(&mut self, step: PairStep) {
         self.log.retain(|entry| entry.step != step);
     }
@@ -147,18 +147,18 @@ impl Change {
     }
 }
 
-/// The parameter `node_ip_map` with these nodes.
+/// Returns the parameter `node_ip_map` with these nodes.
 pub(super) fn node_ip_map(places: &[&Place]) -> String {
     let nodes: Vec<String> = places.iter().map(|place| format!("{}:{}", place.name, place.address)).collect();
     format!("node_ip_map={}", nodes.join(";"))
 }
 
-/// Ends the change: its file is renamed, and is from then on that of the last change.
+/// Ends the change by renaming its file to that of the last change.
 pub(super) fn close() -> Result<(), Failure> {
     std::fs::rename(FILE, LAST).map_err(|error| Failure(format!("{FILE} cannot be put aside: {error}")))
 }
 
-/// Opens the file that whoever works on a change has locked.
+/// Opens the file that a running command keeps locked.
 pub(super) fn open_lock() -> Result<std::fs::File, Failure> {
     std::fs::create_dir_all("/var/lib/tandem")?;
     Ok(open_private(Path::new(LOCK))?)
@@ -168,12 +168,12 @@ fn open_private(path: &Path) -> std::io::Result<std::fs::File> {
     std::fs::File::options().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// The change that is under way, if one is.
+/// Reads the change in progress; `None` if there is none.
 pub(super) fn read() -> Result<Option<Change>, Failure> {
     under_way(state_file::read(Path::new(FILE)))
 }
 
-/// What cannot be read is no change that is over.
+/// Fails if the file is unreadable, because its change may be unfinished.
 fn under_way(read: Fact<Change>) -> Result<Option<Change>, Failure> {
     match read {
         Fact::Known(change) => Ok(Some(change)),
@@ -184,7 +184,7 @@ fn under_way(read: Fact<Change>) -> Result<Option<Change>, Failure> {
     }
 }
 
-/// The change before; none, too, where its file cannot be read.
+/// Reads the last finished change; `None` also if its file is unreadable.
 pub(super) fn last() -> Option<Change> {
     state_file::read(Path::new(LAST)).known().cloned()
 }
@@ -206,7 +206,7 @@ mod tests {
         assert!(why.starts_with("it is damaged: move the file away"), "{why}");
     }
 
-    /// The metric takes the words apart.
+    /// The metric of a change parses this text.
     #[test]
     fn the_words_of_each_kind_name_the_nodes_for_programs_too() {
         let (node2, node3) = (|| Some(place("node2", 2)), || Some(place("node3", 3)));
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((one.has(PairStep::Check), one.has(PairStep::Prepare)), (true, false));
     }
 
-    /// Whoever may open it may lock it for good.
+    /// Every user that may open the file may keep it locked.
     #[test]
     fn the_lock_is_its_owners() {
         let dir = tempfile::tempdir().unwrap();

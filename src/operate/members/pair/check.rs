@@ -1,4 +1,4 @@
-//! Before anything is changed: there is room, the new machine's BMC answers, and there is a copy of the data.
+//! The checks before a change: there is space, the new machine's BMC answers, and a copy of the data exists.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::os::clock;
 use crate::os::dmi;
 use crate::os::uuid;
 
-/// Beside the copy itself.
+/// Space that must be free in addition to the copy, in bytes.
 const ROOM: u64 = 64 * 1024 * 1024;
-/// For a database of etcd's largest, on a slow disk.
+/// Time for a copy of etcd's largest database on a slow disk.
 const COPY: Duration = Duration::from_secs(600);
 
 impl Work {
@@ -40,7 +40,7 @@ impl Work {
         Ok(Took::Over(format!("{copy}{word}")))
     }
 
-    /// What the BMC of the new node says, by the options that were typed, or by those of its device.
+    /// Asks the BMC of the new node, with the options that were typed, or with those of its device.
     fn examined(&self, look: &Look, new: &str) -> Result<Examined, Failure> {
         if !self.change.fence.is_empty() {
             return Ok(examine::device(&self.fence_lines(), Some(new), None));
@@ -54,13 +54,13 @@ impl Work {
         Ok(examine::device(&lines, Some(new), device.plugs.get(new).map(String::as_str)))
     }
 
-    /// As the fence agent reads them; those of the fencer itself are not for it.
+    /// Returns the options in the fence agent's format, without those for Pacemaker's fencer.
     fn fence_lines(&self) -> Vec<u8> {
         let own = self.change.fence.iter().filter(|(name, _)| !name.starts_with("pcmk_"));
         own.map(|(name, value)| format!("{name}={value}\n")).collect::<Vec<_>>().concat().into_bytes()
     }
 
-    /// Who is said to be off must not show that it runs.
+    /// Fails if a node runs that the operator has declared off.
     fn must_not_run(&self, look: &Look, old: &str) -> Result<(), Failure> {
         let online = look.cluster.pacemaker.known().and_then(|known| known.nodes.iter().find(|node| node.name == old));
         let is_online = online.is_some_and(|node| node.online);
@@ -70,14 +70,14 @@ impl Work {
         }
     }
 
-    /// Reads the power state that the BMC of a node reports: a sign that it runs, and no proof that it is off.
+    /// Returns the power state that a node's BMC reports. On proves that it runs, but Off does not prove that it is off.
     fn power_of(&self, look: &Look, node: &str) -> Option<String> {
         let device = look.devices(node).into_iter().next()?;
         let lines = fence_options::read(&self.programs).ok()?.lines_of(&device.resource.id).ok()?;
         examine::device(&lines, Some(node), device.plugs.get(node).map(String::as_str)).note.power
     }
 
-    /// A copy of the data, where those of the agent are.
+    /// Takes a copy of the data into the directory of the agent's backups.
     fn copy(&self, look: &Look) -> Result<String, Failure> {
         let context = &look.context;
         let directory = &context.params.backup_location;
@@ -94,14 +94,14 @@ impl Work {
         let taken = blocking::snapshot(&context.own_endpoint, context.credentials(), &path, self.end.at_most(COPY));
         match taken {
             Ok(bytes) => Ok(format!("a snapshot of {} MB is {}", bytes.div_ceil(1 << 20), path.display())),
-            // An etcd without a leader has its data all the same, and goes on with it once its peer is known to be off.
+            // An etcd without a leader still has its data, and serves again once Pacemaker knows that its peer is off.
             Err(error) if self.change.old_is_off => Ok(format!("no snapshot, as etcd waits for its peer: {error}")),
             Err(error) => Err(Failure(format!("no snapshot could be taken: {error}"))),
         }
     }
 }
 
-/// What is wrong with the BMC of the node `new`, as `here` found it, whose own UUID is `own`.
+/// Returns the fault of the new node's BMC, as `here` found it. `own` is the UUID of `here`.
 fn fault(new: &str, here: &str, own: Option<&str>, seen: &Examined) -> Option<String> {
     if let Some(why) = &seen.note.failure {
         return Some(format!(
@@ -120,7 +120,7 @@ fn fault(new: &str, here: &str, own: Option<&str>, seen: &Examined) -> Option<St
     is_in_vain.then(|| format!("the account at the BMC of {new} may not reset the machine: give it a role that may"))
 }
 
-/// What shows that a node runs which is said to be off.
+/// Returns the evidence that a node runs although the operator has declared it off.
 fn runs(old: &str, is_online: bool, power: impl FnOnce() -> Option<String>) -> Option<String> {
     let how = if is_online {
         "Pacemaker has it online"

@@ -1,4 +1,4 @@
-//! The end of a change, in either way.
+//! The end of a change, finished or aborted.
 
 use super::change::{Change, node_ip_map};
 use super::facts::Look;
@@ -13,14 +13,14 @@ use crate::operate::setup::action::Action;
 use crate::operate::setup::apply;
 use crate::operate::talk::Talk;
 
-/// It is done: nobody is kept from another one.
+/// Ends the change, so that another one can begin.
 pub(super) fn close(programs: &Programs) -> Result<(), Failure> {
-    // The file last: a lock without it would be nobody's.
+    // The file goes last, because a lock without it would belong to no command.
     member_change::give_back(programs)?;
     change::close()
 }
 
-/// Takes back what can be taken back, and says what cannot.
+/// Undoes what can be undone, and lists what cannot.
 pub(super) fn abort(existing: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Changed, Failure> {
     let seen = look.seen(existing);
     may_be_taken_back(existing, &seen, look.third_voter().is_some(), terms, talk)?;
@@ -64,7 +64,7 @@ fn may_be_taken_back(
     Ok(())
 }
 
-/// Returns why a change cannot be taken back. A member that votes already stays. Beside a third voter no node is added to a pair of one.
+/// Returns the reason why a change cannot be undone: the new member votes, or a third voter keeps a forgotten node from coming back.
 fn too_late(existing: &Change, seen: &PairSeen, third_voter: bool) -> Option<String> {
     if third_voter && is_forgotten(existing, seen) {
         let (what, old) = (existing.what(), existing.names().old);
@@ -81,12 +81,12 @@ fn too_late(existing: &Change, seen: &PairSeen, third_voter: bool) -> Option<Str
     })
 }
 
-/// Asked where a node was to go.
+/// Returns whether Pacemaker has forgotten the old node. It is only asked for a change that removes one.
 fn is_forgotten(existing: &Change, seen: &PairSeen) -> bool {
     existing.has(PairStep::Forget) || seen.old == Old::Gone
 }
 
-/// What takes a change back, and what is told then.
+/// Returns the commands that undo a change, and a message about the rest.
 fn way_back(
     existing: &Change,
     seen: &PairSeen,
@@ -97,7 +97,7 @@ fn way_back(
     on_openshift.unwrap_or_else(|| (back(existing, seen, resource, devices), None))
 }
 
-/// What takes a change back, as it stands; `devices` fence the new node.
+/// Returns the commands that undo a change outside of OpenShift, from its present state. `devices` fence the new node.
 fn back(existing: &Change, seen: &PairSeen, resource: &str, devices: &[&str]) -> Vec<Vec<String>> {
     let mut all: Vec<Vec<&str>> = Vec::new();
     if let Some(new) = existing.new.as_ref().filter(|_| !existing.keeps_name()) {
@@ -143,13 +143,13 @@ mod tests {
         let votes = PairSeen { new_votes: true, ..pair() };
         assert!(too_late(&replaced, &votes, false).unwrap().contains("nothing can be taken back"));
         assert_eq!(too_late(&replaced, &pair(), false), None);
-        // The old machine votes still, under the name that both have.
+        // The old machine still votes, under the name that both machines have.
         let same = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
         assert_eq!(too_late(&same, &votes, false), None);
         assert!(too_late(&noted(same, &[PairStep::Node]), &votes, false).is_some(), "OpenShift's new machine");
     }
 
-    /// 'tandem member add', which brings a second node to a pair of one, is refused while there is a third member.
+    /// 'tandem member add' would bring a second node back, but is refused while there is a third member.
     #[test]
     fn with_a_third_voter_a_node_that_is_forgotten_is_not_brought_back() {
         let replaced = change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)));

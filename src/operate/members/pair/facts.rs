@@ -1,4 +1,4 @@
-//! One look at all that the steps of a change ask for.
+//! One observation of everything that the steps of a change need.
 
 use std::net::IpAddr;
 
@@ -20,24 +20,24 @@ use crate::operate::members::order::Terms;
 use crate::operate::members::source::Source;
 use crate::operate::setup::cluster::{Corosync, parse_corosync};
 
-/// What was found, as the rules and the steps take it.
+/// The result of an observation.
 pub(super) struct Look {
     pub(super) cluster: Cluster,
-    /// `None` where no member list could be read.
+    /// An error if no member list could be read.
     pub(super) members: Result<Members, Failure>,
     pub(super) context: Context,
     pub(super) corosync: Corosync,
     is_new_node: Option<bool>,
 }
 
-/// Corosync's configuration on this node.
+/// Reads Corosync's configuration on this node.
 fn corosync() -> Result<Corosync, Failure> {
     let text = conf::text().map_err(|error| Failure(format!("{} cannot be read: {error}", conf::PATH)))?;
     Ok(parse_corosync(&text))
 }
 
 impl Look {
-    /// Asks everybody; a change that is this one's own keeps nobody from anything.
+    /// Observes the cluster and the members. The command's `own` change is left out, because it is no obstacle for itself.
     pub(super) fn at_all(terms: &Terms, own: Option<&Change>) -> Result<Self, Failure> {
         let mut cluster = cluster::ask(terms.target.resource())?;
         let words = own.map(Change::words);
@@ -49,7 +49,7 @@ impl Look {
         if let Ok(seen) = &mut members {
             seen.beside(&cluster);
         }
-        // After Pacemaker was: a new machine is in its cluster later than it has a Node.
+        // This must follow the observation of Pacemaker, because a new machine has a Node before it joins the cluster.
         let is_new_node = own.and_then(|own| operators::is_new_node(own, &context));
         Ok(Self { cluster, members, context, corosync: corosync()?, is_new_node })
     }
@@ -96,7 +96,7 @@ impl Look {
         nodes.iter().any(|node| node.name == name && node.standby)
     }
 
-    /// The member of a node, as `node_ip_map` has it now.
+    /// Returns the member of a node, by the present `node_ip_map`.
     pub(super) fn member(&self, node: &str) -> Option<&Member> {
         let members = &self.members.as_ref().ok()?.membership.members;
         members.iter().find(|member| member.node.as_deref() == Some(node))
@@ -111,19 +111,19 @@ impl Look {
         nodes::devices(&self.cluster, node)
     }
 
-    /// The addresses of a node on Corosync's further links; a name is none that this command can give on.
+    /// Returns a node's addresses on Corosync's further links. Host names are left out, because this command passes only addresses on.
     pub(super) fn links(&self, node: &str) -> Vec<IpAddr> {
         let mut all: Vec<_> = self.corosync.node(node).map(|node| node.addresses.clone()).unwrap_or_default();
         all.sort_unstable();
         all.iter().skip(1).filter_map(|(_, address)| address.parse().ok()).collect()
     }
 
-    /// Whether each device of `node` runs, on `other` where it is kept from `node` itself.
+    /// Returns whether each device of `node` runs. A device that is banned from `node` must run on `other`.
     pub(super) fn is_fenced_from(&self, node: &str, other: &str) -> bool {
         nodes::is_fenced_from(&self.cluster, node, other)
     }
 
-    /// Why the device of `new` does not run.
+    /// Returns the reason why the device of `new` does not run.
     pub(super) fn device_failure(&self, new: &str) -> Option<String> {
         let ids: Vec<&str> = self.devices(new).iter().map(|device| device.resource.id.as_str()).collect();
         let failures = self.cluster.pacemaker.known().map(|known| known.failures.as_slice()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The old node goes: out of the member list, out of the cluster, out of the configuration.
+//! The steps that remove the old node: from the member list, the cluster and the configuration.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::adapters::pacemaker::{by_hand, exit_code};
 use crate::operate::failure::Failure;
 use crate::os::clock::Deadline;
 
-/// How long Pacemaker has for the fencing of a node that is lost.
+/// Time for Pacemaker to fence a lost node.
 const FENCING: Duration = Duration::from_secs(120);
-/// How long the fencer has where it is asked once more.
+/// Time for a second request to the fencer.
 const ONCE_MORE: Duration = Duration::from_secs(60);
 
 impl Work {
@@ -22,7 +22,8 @@ impl Work {
         self.change.old.as_ref().map(|old| old.name.clone()).unwrap_or_default()
     }
 
-    /// Pacemaker stops etcd there, whose agent leaves the member list first; or this node's agent goes on alone.
+    /// Puts the old node in standby, so that Pacemaker stops its etcd, and its agent leaves the member list before that. If the old node
+    /// is dead, it waits until this node runs standalone.
     pub(super) fn leave(&mut self, seen: &PairSeen) -> Result<Took, Failure> {
         let (old, here) = (self.old(), self.change.here.name.clone());
         match seen.old {
@@ -36,7 +37,7 @@ impl Work {
         }
     }
 
-    /// Pacemaker is stopped there: nothing of the cluster runs any more, and nobody has to fence it.
+    /// Stops Pacemaker on the old node. Nothing of the cluster runs there after that, and it needs no fencing.
     pub(super) fn out(&mut self, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.old();
         match seen.old {
@@ -54,7 +55,7 @@ impl Work {
         }
     }
 
-    /// Nothing is known of the node: the fencer proves that it is off, or the operator gives a word for it.
+    /// Handles a node in an unknown state. The fencer proves that it is off, or the operator has confirmed it.
     pub(super) fn unclean(&mut self) -> Result<Took, Failure> {
         let old = self.old();
         let by_word = self.change.old_is_off;
@@ -70,7 +71,7 @@ impl Work {
             }
             Lost::IsFenced => Ok(Took::Waits(format!("waits until {old} is fenced"))),
             Lost::IsOff => {
-                // Pacemaker has the same time again to take note of it.
+                // Pacemaker gets the same time again to notice it.
                 self.unclean = None;
                 Ok(Took::Acted(format!("the fencer has powered {old} off")))
             }
@@ -81,7 +82,7 @@ impl Work {
         }
     }
 
-    /// What Pacemaker and Corosync have of it, and what was configured for it alone.
+    /// Removes the old node from Pacemaker and Corosync, with the configuration that is only for it.
     pub(super) fn forget(&mut self, look: &Look) -> Result<Took, Failure> {
         let old = self.old();
         if look.seen(&self.change).old != Old::Gone {
@@ -100,7 +101,7 @@ impl Work {
         Ok(Took::Over(format!("{old} is forgotten")))
     }
 
-    /// The constraints that name it.
+    /// Returns the ids of the constraints that name the old node.
     fn constraints(&self, old: &str) -> Result<Vec<String>, Failure> {
         let output = self.programs.run("cibadmin", &["--query", "--scope", "constraints"], Duration::from_secs(30))?;
         match output.code {
@@ -114,16 +115,16 @@ impl Work {
     }
 }
 
-/// What is to be done about a node of which nothing is known.
+/// The decision about a node in an unknown state.
 ///
-/// No reading of a BMC is a proof here: some say Off for a host that they do not know. The fence agent's own plan has the rules for that,
-/// and the fencer runs it.
+/// A BMC's power state is no proof here, because some report Off for a host that they do not know. The fence agent's plan has the rules
+/// for that, and the fencer runs it.
 #[derive(Debug, PartialEq, Eq)]
 enum Lost {
     ByWord,
-    /// The fencer has its time.
+    /// Pacemaker is still given time to fence it.
     IsFenced,
-    /// The fencer has proven it.
+    /// The fencer has proven that it is off.
     IsOff,
     /// It may run, for this reason.
     MayRun(String),
@@ -139,7 +140,7 @@ fn lost(by_word: bool, had_its_time: bool, ask_the_fencer: impl FnOnce() -> Resu
     }
 }
 
-/// Whether a device of the old node goes with it: not one that fences others, too, nor the one of a new machine with its name.
+/// Returns whether a device is deleted with the old node. A device stays if it also fences other nodes, or a new machine with its name.
 fn goes(change: &Change, device: &FenceDevice) -> bool {
     let keeps = change.keeps_name() && change.fence.is_empty();
     let is_of_new = change.keeps_name()
@@ -225,10 +226,10 @@ mod tests {
         shared.targets.push("node1".to_owned());
         configuration.fence_devices.push(shared);
         assert_eq!(work.forget(&look).unwrap(), Took::Over("node2 is forgotten".to_owned()));
-        // Its place in Pacemaker's memory is looked after even where the machine that comes has the same name.
+        // Pacemaker's memory is checked even if the new machine has the same name.
         let in_memory = "crm_node --force --remove node9";
         assert_eq!(node1.typed(), ["pcs stonith delete fence-node2", "pcs constraint delete of-node2", in_memory]);
-        // Constraints that nobody could read may be there.
+        // The constraints must be read, because some may name the old node.
         for (script, forgets) in [("echo 'no connection' >&2; exit 102", false), ("exit 105", true)] {
             fake_program(node1.dir.path(), "cibadmin", script);
             assert_eq!(work.forget(&look).is_ok(), forgets, "{script}");

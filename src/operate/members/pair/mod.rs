@@ -1,6 +1,6 @@
-//! Changes of a pair's members: a node is replaced, added or removed by one command, typed on the node that stays.
+//! Changes of a pair's members. One command replaces, adds or removes a node, and is typed on the node that stays.
 //!
-//! [`plan`] has the steps, and is pure; [`work`] takes them. Whoever is killed anywhere is called again and goes on.
+//! [`plan`] chooses the steps and is pure. [`work`] carries them out. An interrupted command continues when it is typed again.
 
 mod arrive;
 mod beside;
@@ -61,7 +61,7 @@ pub(super) fn run(order: &Order, terms: &Terms, talk: &dyn Talk) -> Result<Outco
     }
 }
 
-/// What is to be done about a change.
+/// The meaning of an order for a change.
 #[derive(Debug, PartialEq, Eq)]
 enum Meant {
     WasDone(Change),
@@ -70,7 +70,7 @@ enum Meant {
     GoesOn(Change),
 }
 
-/// What was typed, beside the change that is under way, or the `last` one.
+/// Interprets an order together with the change in progress, or with the `last` one.
 fn meant(
     existing: Option<Change>,
     last: Option<Change>,
@@ -138,7 +138,7 @@ fn known<'a>(look: &'a Look, typed: &Typed) -> Known<'a> {
     }
 }
 
-/// A change that nobody has begun.
+/// Begins a new change.
 fn begin(change: &Change, look: &Look, allow_fewer: bool, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     let planned = planned(change, look, allow_fewer)?;
     if terms.dry_run || !planned.allowed {
@@ -149,7 +149,7 @@ fn begin(change: &Change, look: &Look, allow_fewer: bool, terms: &Terms, talk: &
     work(change, look, terms, talk)
 }
 
-/// Whether whoever typed it means it.
+/// Asks the operator to confirm the change.
 fn consents(change: &Change, allow_fewer: bool, talk: &dyn Talk) -> Result<(), Failure> {
     match &change.old {
         Some(old) if change.old_is_off => has_seen(&old.name, talk),
@@ -161,12 +161,12 @@ fn consents(change: &Change, allow_fewer: bool, talk: &dyn Talk) -> Result<(), F
     }
 }
 
-/// Whether somebody has seen that `name` is off.
+/// Asks the operator to confirm that `name` is off.
 fn has_seen(name: &str, talk: &dyn Talk) -> Result<(), Failure> {
     talk.name(&format!("{name} must be off, or both could write. Type {name} if you have seen that it is"), name)
 }
 
-/// What is about to happen, and how long one voter carries everything.
+/// Prints the steps, and the time for which one voter serves by itself.
 fn announce(change: &Change, planned: &Planned, look: &Look, talk: &dyn Talk) -> Result<(), Failure> {
     talk.tell(&format_args!("{}:", change.what()))?;
     for step in &planned.steps {
@@ -190,9 +190,9 @@ fn announce(change: &Change, planned: &Planned, look: &Look, talk: &dyn Talk) ->
     Ok(())
 }
 
-/// One that was begun, by a command that was cut off.
+/// Continues a change that an interrupted command began.
 fn go_on(existing: Change, look: &Look, typed: &Typed, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
-    // The names of the one that is under way are in use by it.
+    // The order is compared with the nodes before the change, because the change itself uses its new names.
     let asked = typed.kind.map(|_| known_before(&existing, look).change(typed)).transpose().map_err(Failure)?;
     wrong::under_way(&existing, asked.as_ref(), &look.context.me.name).map_err(Failure)?;
     if terms.dry_run {
@@ -205,7 +205,7 @@ fn go_on(existing: Change, look: &Look, typed: &Typed, terms: &Terms, talk: &dyn
     work(&change, look, terms, talk)
 }
 
-/// With the word that the old machine is off, where that was typed now; and whether it was.
+/// Adds the confirmation that the old machine is off, if it was typed now. Returns also whether it is new.
 fn with_word(mut existing: Change, typed: &Typed, talk: &dyn Talk) -> Result<(Change, bool), Failure> {
     let is_new = typed.old_is_off && !existing.old_is_off;
     if is_new && let Some(old) = &existing.old {
@@ -215,7 +215,7 @@ fn with_word(mut existing: Change, typed: &Typed, talk: &dyn Talk) -> Result<(Ch
     Ok((existing, is_new))
 }
 
-/// Takes the steps, unless somebody else has the lock.
+/// Carries out the steps, unless another command has the lock.
 fn work(change: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<Outcome, Failure> {
     Ok(Outcome::Changed(match Work::begin(change, terms, talk)? {
         Ok(work) => work.run(terms, talk)?,
@@ -223,7 +223,7 @@ fn work(change: &Change, look: &Look, terms: &Terms, talk: &dyn Talk) -> Result<
     }))
 }
 
-/// As it was before the change that is under way.
+/// Returns the state before the change in progress.
 fn known_before<'a>(existing: &Change, look: &'a Look) -> Known<'a> {
     let mut known = known(look, &Typed::default());
     known.map = std::iter::once(&existing.here).chain(&existing.old).cloned().collect();
@@ -232,7 +232,7 @@ fn known_before<'a>(existing: &Change, look: &'a Look) -> Known<'a> {
     known
 }
 
-/// What the rules say of it, and its steps.
+/// Returns the rules' judgement of a change, and its steps.
 fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, Failure> {
     let newcomer = |place: &Place| Newcomer {
         name: place.name.clone(),
@@ -251,13 +251,13 @@ fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, F
     let mut planned = match (change.kind, new) {
         (Kind::Replace, _) => judge::plan(&replace, &seen, outlook.as_ref())?,
         (Kind::Add, Some(new)) => {
-            // There is a place for it as soon as the map has it.
+            // The new node counts as wanted, because `node_ip_map` will have it.
             seen.membership.wanted = seen.membership.wanted.max(2);
             judge::plan(&Wanted::Add(new), &seen, None)?
         }
         _ if votes => {
             let remove = judge::plan(&Wanted::Remove { node, allow_fewer }, &seen, None)?;
-            // It goes as one goes that is stopped in good order.
+            // The node leaves like one that is stopped in good order.
             let stop = judge::plan(&replace, &seen, outlook.as_ref())?;
             if remove.allowed { Planned { wish: "remove", after: remove.after, ..stop } } else { remove }
         }
@@ -274,7 +274,8 @@ fn planned(change: &Change, look: &Look, allow_fewer: bool) -> Result<Planned, F
     Ok(planned)
 }
 
-/// That the old machine is off is a word for a pair whose survivor waits for it, and for no machine that is seen to run.
+/// Allows the change after the operator's confirmation, but only if the old machine is not seen to run. The surviving node waits for
+/// that confirmation.
 fn at_a_word(change: &Change, old: plan::Old, planned: Planned) -> Planned {
     let is_dead = matches!(old, plan::Old::Unclean | plan::Old::Stopped);
     if !change.old_is_off || !is_dead {
@@ -283,7 +284,7 @@ fn at_a_word(change: &Change, old: plan::Old, planned: Planned) -> Planned {
     Planned { allowed: true, rule: None, because: None, instead: None, ..planned }
 }
 
-/// How a change stands, as it is answered.
+/// Returns the answer about the present state of a change.
 fn changed(change: &Change, look: &Look, made: Vec<String>, seconds: u64) -> Changed {
     let (wish, node) = change.wish();
     let membership = look.members.as_ref().ok().map(|seen| &seen.membership);
@@ -305,7 +306,7 @@ mod tests {
         change(Kind::Replace, Some(place("node2", 2)), Some(place("node3", 3)))
     }
 
-    /// `tandem member replace node2`.
+    /// Returns the order of `tandem member replace node2`.
     fn again() -> Typed {
         Typed { kind: Some(Kind::Replace), old: Some("node2".to_owned()), ..Typed::default() }
     }
@@ -349,7 +350,7 @@ mod tests {
         assert!(why.ends_with("leave --new and --fence out"), "{why}");
     }
 
-    /// A script that says yes to everything has not seen a machine.
+    /// A script that answers yes to every question has not seen a machine.
     #[test]
     fn a_name_is_typed_where_something_may_be_lost() {
         let confirm = |node| Operator { confirm: Some(node), ..Operator::default() };
@@ -376,7 +377,7 @@ mod tests {
         assert_eq!(word(off.clone(), &again(), &wrong), Some((off, false)), "it stands");
     }
 
-    /// Whoever would go on is asked for a name, and types another: so a refusal is told from a question.
+    /// A command that continued would ask for a name and get another one, so this test distinguishes a refusal from a question.
     #[test]
     fn a_dry_run_and_what_a_rule_forbids_end_before_anybody_is_asked() {
         /// Returns whether the plan is allowed now.
@@ -397,7 +398,7 @@ mod tests {
         let asked = "nothing was done: 'node2' was not typed";
         assert_eq!(begins(&look, &wet), Err(asked.to_owned()));
         assert_eq!(begins(&look, &dry), Ok(true));
-        // In maintenance mode Pacemaker stops nothing.
+        // In maintenance mode Pacemaker stops no resource.
         let mut look = node1.look(samples::read("cluster-maintenance"));
         assert_eq!(begins(&look, &wet), Ok(false));
         assert!(!planned(&replaced(), &look, false).unwrap().allowed);

@@ -1,4 +1,4 @@
-//! What a look says of the nodes of a change, and of what fences them. Pure.
+//! The state of a change's nodes and of their fence devices in an observation. Pure.
 
 use super::change::Change;
 use super::plan::Old;
@@ -7,7 +7,7 @@ use crate::decide::members::{Member, Membership};
 use crate::operate::cluster::Cluster;
 use crate::operate::health;
 
-/// How the node that goes stands; who cannot be seen may run.
+/// Returns the state of the node that leaves. A node that cannot be observed may run.
 pub(super) fn old(cluster: &Cluster, name: &str) -> Old {
     let Some(pacemaker) = cluster.pacemaker.known() else { return Old::Unclean };
     if !health::names(cluster).iter().any(|known| known == name) {
@@ -20,7 +20,8 @@ pub(super) fn old(cluster: &Cluster, name: &str) -> Old {
     }
 }
 
-/// Whether `here` is the only voter of the pair, and a majority confirmed a read just now: of one, or of it and the third voter.
+/// Returns whether `here` is the only voter of the pair, and a majority has just confirmed a read. The majority is `here` itself, or
+/// `here` and the third voter.
 pub(super) fn serves_alone(membership: &Membership, here: &str) -> bool {
     let mut voters = membership.voters().filter(|voter| !(membership.third_voter && voter.is_third()));
     let is_here = |member: &Member| member.node.as_deref() == Some(here);
@@ -28,7 +29,7 @@ pub(super) fn serves_alone(membership: &Membership, here: &str) -> bool {
     first && voters.next().is_none() && membership.is_confirmed
 }
 
-/// Whether Pacemaker has etcd active on `node`.
+/// Returns whether Pacemaker reports etcd as active on `node`.
 pub(super) fn runs_etcd(cluster: &Cluster, etcd: &str, node: &str) -> bool {
     let mut instances = instances(cluster).iter().filter(|instance| instance.id == etcd && instance.active);
     instances.any(|instance| instance.nodes.iter().any(|on| on == node))
@@ -38,13 +39,13 @@ fn instances(cluster: &Cluster) -> &[Instance] {
     cluster.pacemaker.known().map(|known| known.resources.as_slice()).unwrap_or_default()
 }
 
-/// The devices that fence this node.
+/// Returns the devices that fence this node.
 pub(super) fn devices<'a>(cluster: &'a Cluster, node: &str) -> Vec<&'a FenceDevice> {
     let all = cluster.configuration.known().map(|known| known.fence_devices.as_slice()).unwrap_or_default();
     all.iter().filter(|device| device.targets.iter().any(|target| target == node)).collect()
 }
 
-/// Where Pacemaker has started it, and nothing is wrong with it.
+/// Returns the nodes on which Pacemaker runs the device without a failure.
 fn runs<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a [String]> {
     let is_well = |instance: &&Instance| {
         let is_started = instance.active && instance.role == "Started";
@@ -53,18 +54,18 @@ fn runs<'a>(cluster: &'a Cluster, device: &FenceDevice) -> Option<&'a [String]> 
     instances(cluster).iter().find(is_well).map(|instance| instance.nodes.as_slice())
 }
 
-/// Whether the new node has the device that was asked for, and Pacemaker runs it.
+/// Returns whether the new node has the wanted device, and Pacemaker runs it.
 pub(super) fn device_runs(cluster: &Cluster, change: &Change, new: &str) -> bool {
     let is_wanted = |device: &&FenceDevice| {
         let is_as_typed = |(name, value): &(String, String)| device.resource.parameters.get(name) == Some(value);
-        // One that was there before stays as it is; a new one is kept from the node that it fences.
+        // An existing device stays as it is. A new one must be banned from the node that it fences.
         let stays_away = change.fence.is_empty() || device.banned_from.iter().any(|node| node == new);
         stays_away && change.fence.iter().all(is_as_typed)
     };
     devices(cluster, new).into_iter().filter(is_wanted).any(|device| runs(cluster, device).is_some())
 }
 
-/// Whether each device of `node` runs, on `other` where it is kept from `node` itself.
+/// Returns whether each device of `node` runs. A device that is banned from `node` must run on `other`.
 pub(super) fn is_fenced_from(cluster: &Cluster, node: &str, other: &str) -> bool {
     devices(cluster, node).into_iter().all(|device| {
         let is_kept_away = device.banned_from.iter().any(|banned| banned == node);
@@ -89,7 +90,7 @@ mod tests {
         }
     }
 
-    /// A healthy pair in which the device of `of` is kept from `banned`, and another thing is changed.
+    /// Returns a healthy pair with one device banned from `banned`, after a further change.
     fn with_device(of: &str, banned: &[&str], change: fn(&mut Instance)) -> Cluster {
         let mut cluster = samples::read("healthy");
         let (pacemaker, configuration) = parts(&mut cluster);
@@ -100,7 +101,7 @@ mod tests {
         cluster
     }
 
-    /// Without it, the next loss of the node that stayed would be one that nobody can confirm.
+    /// Otherwise the next loss of the node that stayed could not be confirmed.
     #[test]
     fn the_node_that_stays_can_be_fenced_from_the_new_one() {
         let fenced = |banned: &[&str], change: fn(&mut Instance)| {

@@ -1,5 +1,5 @@
-//! A pair of OpenShift's: its operators forget the old node, fence and add the new one, and change the map. What they wait for is done
-//! here, through the API: the old machine's objects are saved and deleted. None is made.
+//! The steps of a pair on OpenShift, where the operators forget the old node, fence and add the new one, and change the map. The
+//! operators wait until the old machine's objects are gone, so these steps save and delete them through the API. They create none.
 
 use std::path::Path;
 
@@ -17,7 +17,8 @@ impl Work {
         ask(&api(old, &look.context)?)
     }
 
-    /// Before anything is changed: whether the API is of use, and knows whose objects are meant. One without an etcd is asked later.
+    /// Checks before a change that the API is usable, and finds the old node's objects. An API that lacks etcd, because the old node is
+    /// off, is checked later.
     pub(super) fn check_objects(&self, look: &Look) -> Result<(), Failure> {
         if self.change.kind != Kind::Replace {
             return Ok(());
@@ -29,10 +30,10 @@ impl Work {
         }
     }
 
-    /// While its kubelet says that it is ready, the machine of that name may be the new one.
+    /// Saves the old node's objects. It waits while the Node is ready, because a machine of that name that runs may be the new one.
     pub(super) fn save_objects(&mut self, look: &Look, seen: &PairSeen) -> Result<Took, Failure> {
         let old = self.change.old.as_ref().map(|old| old.name.clone()).unwrap_or_default();
-        // One that was lost stays out, too, where it comes back before it is replaced.
+        // A lost node must also stay out if it comes back before it is replaced.
         if seen.old == Old::Stopped && !look.is_standby(&old) {
             self.typed(&["pcs", "node", "standby", &old])?;
             return Ok(Took::Acted(format!("{old} is in standby, should its old machine come back")));
@@ -63,7 +64,7 @@ impl Work {
         }
     }
 
-    /// Somebody gives the new machine its objects.
+    /// Waits until the operator has created the new machine's objects, and its Node is ready.
     pub(super) fn new_machine(&mut self, look: &Look) -> Result<Took, Failure> {
         let replaced = self.change.openshift.clone().unwrap_or_default();
         let new = self.change.new.as_ref().map(|new| new.name.clone()).unwrap_or_default();
@@ -79,7 +80,7 @@ impl Work {
     }
 }
 
-/// Saves what there is, but for that of a machine that runs.
+/// Saves the existing objects, unless the machine runs.
 fn saved(api: &Api, directory: &Path) -> Result<Option<Replaced>, Trouble> {
     match api.node_is(&Replaced::default())? {
         NodeIs::New { ready: true } => Ok(None),
@@ -87,7 +88,7 @@ fn saved(api: &Api, directory: &Path) -> Result<Option<Replaced>, Trouble> {
     }
 }
 
-/// What is deleted next is written down first: whether something is new.
+/// Records in the change what is deleted next. Returns whether that is new.
 fn is_noted(change: &mut Change, replaced: Replaced) -> bool {
     let before = change.openshift.replace(replaced);
     before != change.openshift
@@ -124,7 +125,7 @@ mod tests {
         Change { openshift: Some(Replaced::default()), ..change(Kind::Replace, node2.clone(), node2) }
     }
 
-    /// node1 of a pair of OpenShift's, whose API is the fake.
+    /// Returns an observation on node1 of a pair on OpenShift that has the fake as its API.
     fn of_openshift(node1: &Node1) -> (FakeApi, Look) {
         let fake_api = FakeApi::start(true);
         fake_api.add_node("node1", "192.0.2.1");
@@ -158,7 +159,7 @@ mod tests {
         assert!(why.starts_with("OpenShift's API is of no use here"), "{why}");
     }
 
-    /// What of a machine that runs would be saved would be deleted, and it may be the new one.
+    /// Saved objects are deleted later, and those of a running machine may be the new one's.
     #[test]
     fn nothing_is_saved_of_a_machine_that_runs_and_an_old_one_that_comes_back_stays_out() {
         let node1 = Node1::new();

@@ -1,5 +1,5 @@
-//! What is between a change of an OpenShift pair and its API, before anything is done: what cannot be meant there, whose Node it is, and
-//! how a change is taken back.
+//! Rules of a change on OpenShift that need no step: orders that make no sense there, the owner of a Node's name, and the commands that
+//! undo a change.
 
 use super::change::{Change, Kind, Place, SAVED};
 use super::plan::{Old, PairSeen, PairStep};
@@ -7,7 +7,7 @@ use super::wrong::Typed;
 use crate::adapters::openshift::replaced::{Api, NodeIs, PATIENCE, Replaced, Trouble};
 use crate::agent::resource::context::Context;
 
-/// What cannot be meant where its operators do the rest.
+/// Refuses orders for work that OpenShift's operators do.
 pub(super) fn wrong(typed: &Typed) -> Result<(), String> {
     if typed.kind == Some(Kind::Add) {
         return Err("OpenShift's etcd operator adds nodes: 'oc apply' the BareMetalHost and the Machine of the new one; a node in \
@@ -28,7 +28,7 @@ pub(super) fn api(old: &Place, context: &Context) -> Result<Api, Trouble> {
     Api::of(&context.params.kubeconfig, &old.name, old.address.to_string(), PATIENCE)
 }
 
-/// Whether the old name is the new machine's; `None` where that is not the question, or nobody answers.
+/// Returns whether the old name belongs to the new machine; `None` if that is not in question, or the API does not answer.
 pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
     let (replaced, old) = (change.openshift.as_ref()?, change.old.as_ref()?);
     if !change.has(PairStep::Save) || change.has(PairStep::Node) {
@@ -38,8 +38,8 @@ pub(super) fn is_new_node(change: &Change, context: &Context) -> Option<bool> {
     Some(matches!(node, NodeIs::New { .. }))
 }
 
-/// What takes a change back, and what is told then. Nothing that was deleted is brought back: the operators would take it for a new
-/// machine's.
+/// Returns the commands that undo a change, and a message. Deleted objects are not restored, because the operators would take them for
+/// those of a new machine.
 pub(super) fn taken_back(change: &Change, seen: &PairSeen, replaced: &Replaced) -> (Vec<Vec<String>>, Option<String>) {
     let old = change.old.as_ref().map(|old| old.name.as_str()).unwrap_or_default();
     let mut typed = Vec::new();
@@ -90,8 +90,8 @@ mod tests {
         change.log.push(super::super::change::Entry { at: 0, step, what: String::new() });
     }
 
-    /// The old machine's etcd is stopped as long as the name is its own, and the new one's never: so the API is asked from the moment on
-    /// at which somebody may have made another Node, until that is written down.
+    /// The old machine's etcd must be stopped while the name is its own, and the new machine's never. The API is therefore asked from
+    /// the moment at which another Node may exist, until that Node is recorded.
     #[test]
     fn the_api_says_whose_the_name_is_once_the_old_node_may_be_gone() {
         let node1 = Node1::new();

@@ -1,7 +1,8 @@
-//! A third member, outside of the pair: an etcd on a machine that no agent starts or stops, for whoever leaves the pair for three.
+//! A third member outside of the pair: an etcd on a machine without an agent, for operators that extend the pair to three members.
 //!
-//! The cluster property `etcd_guest` comes before the member, so that no agent removes it as a stranger, and goes after it. The
-//! member's id is in the property before it may vote: by that alone an agent whose etcd is stopped tells a third voter from its peer.
+//! The cluster property `etcd_guest` is set before the member is added, so that no agent removes it as a stranger, and deleted after it.
+//! The property has the member's id before the member may vote. An agent with a stopped etcd needs it to distinguish a third voter from
+//! its peer.
 
 use std::fs::File;
 use std::time::Duration;
@@ -29,12 +30,12 @@ use crate::os::clock::{self, Deadline};
 use crate::os::ofd_lock;
 
 const PAUSE: Duration = Duration::from_secs(1);
-/// As long as a step of etcd's may take.
+/// Time for one of etcd's steps.
 const STEP: Duration = Duration::from_secs(5);
-/// For how long after a change members may look unhealthy, and etcd may refuse what the rules allow.
+/// Time after a change during which members may look unhealthy, and etcd may refuse steps that the rules allow.
 const SETTLES: Duration = Duration::from_secs(30);
 
-/// What is known of the pair and its third voter at one moment.
+/// The pair and its third voter in one observation.
 struct Look {
     cluster: Cluster,
     source: Source,
@@ -51,7 +52,7 @@ impl Look {
         Ok(Self { third_voter: health::third_voter(&cluster), cluster, source, seen })
     }
 
-    /// What somebody calls so, where it is a member at neither node, or was to be one.
+    /// Returns the member outside of the pair that `node` names, or the one that was to be added.
     fn called(&self, node: &str) -> Option<(ThirdVoter, Option<MemberId>)> {
         let listed = self.seen.membership.members.iter().find(|it| it.node.is_none() && judge::is_called(it, node));
         let named =
@@ -71,7 +72,7 @@ impl Look {
     }
 }
 
-/// Whether `node` is such a member, or was to be one, and so goes by [`remove`].
+/// Returns whether `node` names such a member or a planned one, which [`remove`] therefore handles.
 pub(super) fn is_meant(node: &str, terms: &Terms) -> bool {
     Look::at_all(terms).is_ok_and(|look| look.called(node).is_some())
 }
@@ -99,18 +100,18 @@ pub(super) fn remove(node: &str, terms: &Terms, talk: &dyn Talk) -> Result<Outco
         return judge::plan(&wanted, &look.seen, None).map(Outcome::Planned);
     }
     let words = format!("{} is removed, a third member", third_voter.name);
-    // What was begun and is not to be is taken back by this.
+    // A removal also undoes an unfinished addition of the same member.
     let before = adds(&third_voter.name, &third_voter.peer_url);
     let wish = Wish::Remove(id.unwrap_or_default());
     Work::begin(terms, talk, wish, &third_voter.name, &words, &before, look)?.run().map(Outcome::Changed)
 }
 
-/// The lock's words, the same for whoever is called again.
+/// Returns the text of the lock. It stays the same for a repeated command.
 fn adds(name: &str, url: &str) -> String {
     format!("{name} is added as a third member, at {url}")
 }
 
-/// Whether nobody else has the newcomer's name or address.
+/// Fails if a node of the pair or another third member has the newcomer's name or address.
 fn is_free(new: &Newcomer, look: &Look) -> Result<(), Failure> {
     endpoint(&new.peer_url)?;
     let nodes = look.source.pair.iter().flat_map(|pair| &pair.nodes);
@@ -139,12 +140,12 @@ struct Work<'a> {
     end: Deadline,
     settling: Deadline,
     progress: Progress,
-    /// Nobody else works on it from this node while this is open.
+    /// Keeps other commands on this node from the same work while it is open.
     _lock: File,
 }
 
 impl<'a> Work<'a> {
-    /// With the lock, which this wish may have from a call before, or takes over from the one `before` it.
+    /// Takes the lock. The wish may have it from an earlier call, or takes it over from the one `before` it.
     fn begin(
         terms: &'a Terms,
         talk: &'a dyn Talk,
@@ -186,7 +187,7 @@ impl<'a> Work<'a> {
 
     fn run(mut self) -> Result<Changed, Failure> {
         let why = self.all()?;
-        // Somebody else's lock stays his.
+        // The lock of another command is kept.
         if health::change_under_way(&self.look.cluster).as_ref() == Some(&self.own) {
             member_change::give_back(&self.programs)?;
         }
@@ -205,7 +206,7 @@ impl<'a> Work<'a> {
         Ok(changed)
     }
 
-    /// Nothing where the wish is fulfilled, else the rule that ends it.
+    /// Returns `None` if the wish is fulfilled, or else the rule that ends it.
     fn all(&mut self) -> Result<Option<Forbidden>, Failure> {
         loop {
             self.look()?;
@@ -255,7 +256,7 @@ impl<'a> Work<'a> {
         *change = change.take().filter(|change| *change != self.own);
         match self.wish {
             Wish::Add(_) => look.seen.expect_third_voter(),
-            // It may go although it is healthy: it is not wanted any more.
+            // The member may be removed although it is healthy, because it is no longer wanted.
             _ => look.seen.membership.wanted = 2,
         }
         self.look = look;
@@ -288,12 +289,12 @@ impl<'a> Work<'a> {
             Err(error) if self.settling.has_passed() && self.end.has_passed() => {
                 Err(Failure(format!("etcd does not do it ({what}): {error}")))
             }
-            // It looks at connections that are young after a start.
+            // etcd also checks the age of its peers' connections, which are young after a start.
             Err(_) => Ok(()),
         }
     }
 
-    /// Written down before the list has it: what is not named is a stranger to the agents.
+    /// Sets the property before the member list changes, because an unnamed member is a stranger to the agents.
     fn name_third_voter(&mut self, new: &Newcomer, id: Option<MemberId>) -> Result<(), Failure> {
         let third_voter = ThirdVoter { name: new.name.clone(), peer_url: new.peer_url.clone(), id };
         if self.look.third_voter.as_ref() != Some(&third_voter) {
@@ -302,7 +303,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Once the list is as it is to be, so is what the agents go by.
+    /// Brings the property in line with the finished member list. Returns whether the agents have published the number of voters.
     fn is_settled(&mut self) -> Result<bool, Failure> {
         let Wish::Add(new) = self.wish.clone() else {
             if self.look.third_voter.is_some() {

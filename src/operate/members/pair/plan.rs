@@ -1,52 +1,52 @@
-//! The steps of a change of a pair, and which of them is next. Pure: a look in, a step out.
+//! The steps of a change of a pair, and the choice of the next one. Pure: an observation in, a step out.
 //!
-//! Each is looked at first, so that a change which was cut off anywhere goes on where it stands. A new machine with the name of
-//! the old one cannot be told from it by a look: that the old one is forgotten is written down before the new one may come.
+//! The state of each step is observed first, so that an interrupted change continues from its present state. A new machine with the old
+//! one's name looks like the old one. The change therefore records that the old one is forgotten before the new one may come.
 
 use super::change::{Change, Kind};
 use crate::operate::members::step::OF_A_REPLACEMENT;
 pub(super) use crate::operate::members::step::PairStep;
 
-/// How the old node stands in Pacemaker's cluster.
+/// The state of the old node in Pacemaker's cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Old {
-    /// There is none of that name.
+    /// The cluster has no node of that name.
     Gone,
     Online {
         standby: bool,
     },
     /// Its Pacemaker was stopped, or it was fenced.
     Stopped,
-    /// Nobody knows what it does.
+    /// Its state is unknown.
     Unclean,
 }
 
-/// What a look found.
+/// The facts of an observation.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PairSeen {
     pub(super) old: Old,
-    /// This node is the only voter, and takes writes.
+    /// True if this node is the only voter, and accepts writes.
     pub(super) serves_alone: bool,
-    /// etcd runs on the old node, or may.
+    /// True if etcd runs on the old node, or may run there.
     pub(super) old_serves: bool,
-    /// The new node has a fence device, and Pacemaker runs it.
+    /// True if the new node has a fence device, and Pacemaker runs it.
     pub(super) device_runs: bool,
     pub(super) map_is_right: bool,
-    /// The new node is in Corosync's configuration, and whether it is online.
+    /// True if the new node is in Corosync's configuration; `new_is_online` if it has joined.
     pub(super) new_is_known: bool,
     pub(super) new_is_online: bool,
-    /// Its etcd votes and is healthy.
+    /// True if the new node's etcd votes and is healthy.
     pub(super) new_votes: bool,
-    /// Whether OpenShift's Node of that name is the new machine's; `None` where nobody knows.
+    /// `Some(true)` if OpenShift's Node of that name is the new machine's; `None` if unknown.
     pub(super) is_new_node: Option<bool>,
 }
 
-/// The steps of a change, in their order.
+/// Returns the steps of a change, in their order.
 pub(super) fn steps(change: &Change) -> &'static [PairStep] {
     use PairStep::{Add, Check, Delete, Device, Forget, Join, Leave, Map, Node, Out, Prepare, Save, Verify};
     match change.kind {
-        // What is between them is the work of its operators.
+        // OpenShift's operators do the steps that are left out.
         Kind::Replace if change.openshift.is_some() => &[Check, Leave, Out, Save, Delete, Node, Join, Verify],
         Kind::Remove if change.openshift.is_some() => &[Check, Leave, Out, Verify],
         Kind::Replace => &OF_A_REPLACEMENT,
@@ -55,13 +55,13 @@ pub(super) fn steps(change: &Change) -> &'static [PairStep] {
     }
 }
 
-/// The first that is not done; `None` where all are.
+/// Returns the first unfinished step; `None` if all are finished.
 pub(super) fn next(change: &Change, seen: &PairSeen) -> Option<PairStep> {
     steps(change).iter().copied().find(|step| !is_done(*step, change, seen))
 }
 
 fn is_done(step: PairStep, change: &Change, seen: &PairSeen) -> bool {
-    // On OpenShift the name means the new machine once its Node is there; while nobody can be asked, nothing is put out.
+    // On OpenShift the name means the new machine once its Node exists. While the API does not answer, no node is stopped.
     let is_new = change.has(PairStep::Node) || change.has(PairStep::Save) && seen.is_new_node != Some(false);
     let forgotten = change.has(PairStep::Forget) || is_new;
     match step {
@@ -98,7 +98,7 @@ pub(super) mod tests {
         change.log.extend(steps.iter().map(|step| Entry { at: 0, step: *step, what: String::new() }));
     }
 
-    /// A pair that nobody has touched; the new node is not there.
+    /// Returns a pair before any change, without the new node.
     pub(in super::super) fn pair() -> PairSeen {
         PairSeen {
             old: Old::Online { standby: false },
@@ -147,7 +147,7 @@ pub(super) mod tests {
         assert_eq!(next(&change, &seen), None);
     }
 
-    /// The new machine is online under the old one's name: without what is written down, it would be put out as the old one.
+    /// The new machine is online under the old one's name. Without the record, it would be removed as the old one.
     #[test]
     fn a_new_machine_with_the_old_name_is_not_taken_for_the_old_one() {
         let mut change = change(Kind::Replace, Some(place("node2", 2)), Some(place("node2", 2)));
@@ -207,8 +207,8 @@ pub(super) mod tests {
         assert_eq!(steps(&removed), [Check, Leave, Out, Verify], "the operator keeps the map of both");
     }
 
-    /// The new machine's etcd must not be stopped as the old one's, wherever the command was cut off; the old machine's that came
-    /// back has to be.
+    /// The new machine's etcd must never be stopped in place of the old one's, wherever the command was interrupted. An old machine that
+    /// came back must be stopped.
     #[test]
     fn on_openshift_whoever_is_online_is_the_old_machine_until_the_api_says_otherwise() {
         use PairStep::{Check, Delete, Join, Leave, Node, Out, Save};

@@ -1,4 +1,4 @@
-//! `tandem member promote` in a pair: the agent's own work, which is waited for.
+//! `tandem member promote` in a pair. It waits for the agent, which promotes by itself.
 
 use std::time::Duration;
 

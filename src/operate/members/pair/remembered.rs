@@ -1,10 +1,9 @@
-//! A node that is out of the cluster is out of Pacemaker's memory, too.
+//! Removal of a node from the memory of Pacemaker's daemons.
 //!
-//! `pcs cluster node remove` takes it out of Corosync's configuration and out of the CIB, and calls `crm_node --remove` for the
-//! memory of Pacemaker's daemons. That tool does not wait for the controller's answer, and its request is lost now and then (two to
-//! four in ten with Pacemaker 2.1.5): `crm_node --list` shows the node as lost still. With the next node that joins, the controller
-//! writes the old one into the CIB again; and where that has the old one's number, which is what pcs gives it, it takes the two for one,
-//! which gets online as neither.
+//! `pcs cluster node remove` removes a node from Corosync's configuration and the CIB, and calls `crm_node --remove` for the memory of
+//! Pacemaker's daemons. That tool does not wait for the controller's answer, and its request is sometimes lost (two to four in ten with
+//! Pacemaker 2.1.5). `crm_node --list` then still shows the node as lost. When the next node joins, the controller writes the old one
+//! into the CIB again. pcs gives the new node the old one's number, so the controller confuses the two, and neither gets online.
 
 use std::time::Duration;
 
@@ -16,16 +15,17 @@ use crate::adapters::pacemaker::{self, by_hand};
 use crate::operate::failure::Failure;
 use crate::os::clock;
 
-/// How often it is asked to forget.
+/// Largest number of requests.
 const TRIES: u32 = 20;
-/// A request that arrived is done by then.
+/// Time after which a request that arrived has been carried out.
 const SETTLES: Duration = Duration::from_millis(500);
 
 impl Work {
-    /// Before a new node joins, and once the old one is gone.
+    /// Removes every node from the memory that neither belongs to the cluster nor is about to join. It runs after the old node has gone,
+    /// and before a new one joins.
     pub(super) fn forget_in_memory(&self, look: &Look) -> Result<(), Failure> {
         let is_here = |name: &str| look.corosync.node(name).is_some();
-        // A new machine of the same name is the same node to Pacemaker.
+        // Pacemaker takes a new machine of the same name for the same node.
         let is_new = |name: &str| self.change.new.as_ref().is_some_and(|new| new.name == name);
         forget(&self.programs, |name| is_here(name) || is_new(name), SETTLES)
     }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::adapters::command::fake_program;
 
-    /// A controller that hears every `heard`th request to forget `node2`, and whatever it is asked.
+    /// Returns a controller that handles every `heard`th request to forget `node2`, and answers every question.
     fn controller(dir: &std::path::Path, heard: u32) -> Programs {
         let script = format!(
             "cd {}; case $1 in --list) echo '1 node1 member'; test -e forgotten || echo '2 node2 lost'; echo '3  lost';; \

@@ -1,4 +1,4 @@
-//! The end of a change: who votes, and that both have the same.
+//! The end of a change: the check of the voters, of the fencing, and that both nodes have the same data.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::failure::Failure;
 use crate::operate::health;
 
-/// A large database takes its time.
+/// Generous, because a large database takes its time.
 const HASH: Duration = Duration::from_secs(60);
-/// The new one may lack a moment.
+/// Number of comparisons, because the new node may lag for a moment.
 const TRIES: usize = 5;
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -73,7 +73,7 @@ fn compared(nodes: [&String; 2], (revision, [here, there]): (i64, [Hash; 2])) ->
     )))
 }
 
-/// Both at one revision, where their histories begin at one, too.
+/// Returns the hashes of both nodes at one revision. Their histories must begin at one revision, too.
 fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
     let Some(peer) = &context.peer_endpoint else { return Err(Failure("there is no second node".to_owned())) };
     let credentials = context.credentials();
@@ -90,7 +90,7 @@ fn hashes(context: &Context) -> Result<(i64, [Hash; 2]), Failure> {
     Err(Failure(format!("the data of both could not be compared: {last}: 'tandem member replace' tries again")))
 }
 
-/// Two hashes that can be compared.
+/// Returns two hashes that are comparable.
 fn both<E: std::fmt::Display>(here: Result<Hash, E>, there: Result<Hash, E>) -> Result<[Hash; 2], String> {
     match (here, there) {
         (Ok(here), Ok(there)) if can_be_compared(here, there) => Ok([here, there]),
@@ -99,7 +99,7 @@ fn both<E: std::fmt::Display>(here: Result<Hash, E>, there: Result<Hash, E>) -> 
     }
 }
 
-/// What is compacted elsewhere has another hash, and the same data.
+/// Returns whether two hashes are comparable. Data that was compacted at another revision is the same, but has another hash.
 fn can_be_compared(here: Hash, there: Hash) -> bool {
     here.compact_revision == there.compact_revision
 }
@@ -124,7 +124,7 @@ mod tests {
         matches!(verified, Ok(Took::Waits(why)) if why.starts_with(what))
     }
 
-    /// With everything well the data are asked for, and no etcd answers here.
+    /// Once everything is well, the step compares the data, but no etcd answers here.
     #[test]
     fn nothing_is_over_before_either_node_could_go_on_alone_and_be_fenced() {
         let well = verified(Some(2), samples::read("healthy"));
@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(may, [false, node == "node1"], "{sample}");
             assert!(waits(&verified(Some(2), cluster), either), "{sample}");
         }
-        // Of two that change places the other one is the one that could not.
+        // With node1 in standby instead, node2 is the one that may not be stopped.
         let mut cluster = samples::read("healthy");
         parts(&mut cluster).0.nodes.iter_mut().filter(|node| node.name == "node1").for_each(|node| node.standby = true);
         assert_eq!(may_stop(&health::outlook(&cluster, "node1")), Answer::Yes);

@@ -1,4 +1,4 @@
-//! The loop: look, take the next step, look again.
+//! The loop of a change: observe, carry out the next step, and observe again.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -27,40 +27,40 @@ use crate::os::ofd_lock;
 
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Took {
-    /// Something was done; it is looked at once more.
+    /// The step has acted. The next observation shows the effect.
     Acted(String),
-    /// The step is over, and cannot be seen later: it is written down.
+    /// The step is finished, which no later observation can show, so it is recorded.
     Over(String),
-    /// Somebody else is at it.
+    /// The step waits for another program or the operator.
     Waits(String),
 }
 
-/// A change at work.
+/// A change that this command works on.
 pub(super) struct Work {
     pub(super) change: Change,
     pub(super) programs: Programs,
     pub(super) progress: Box<dyn Progress>,
     pub(super) end: Deadline,
     pub(super) made: Vec<String>,
-    /// Since when the old node is unclean.
+    /// The limit for the fencing of the old node, once it was seen unclean.
     pub(super) unclean: Option<Deadline>,
-    /// A learner's index, when it was first seen.
+    /// A learner's first observed index, with its time.
     pub(super) copied: Option<(Deadline, u64)>,
-    /// The new node was started by this call.
+    /// True if this call has started the new node.
     pub(super) is_started: bool,
-    /// The new member's Machine got its hook by this call.
+    /// True if this call has set the hook on the new member's Machine.
     pub(super) is_protected: bool,
-    /// Where the token for both pcsds is.
+    /// The path of the token for both pcsds.
     pub(super) token: PathBuf,
-    /// Nobody else works on it while this is open.
+    /// Keeps other commands on this node from the same work while it is open.
     _lock: File,
 }
 
 impl Work {
-    /// With the lock, which a change that is this file's own has already.
+    /// Takes the lock, unless this file's own change has it already.
     pub(super) fn begin(change: &Change, terms: &Terms, talk: &dyn Talk) -> Result<Result<Self, Forbidden>, Failure> {
         let lock = change::open_lock()?;
         if !ofd_lock::try_take(&lock)? {
@@ -68,7 +68,7 @@ impl Work {
         }
         let programs = Programs::default();
         let is_new = change.log.is_empty();
-        // The file first: a lock without it would be nobody's.
+        // The file comes first, because a lock without it would belong to no command.
         change.save()?;
         if !member_change::take(&programs, &change.words())? {
             let look = cluster::ask(terms.target.resource())?;
@@ -184,7 +184,7 @@ impl Work {
         Ok(changed(&self.change, look, std::mem::take(&mut self.made), seconds))
     }
 
-    /// The member is gone, and so is what its Machine waited for; where its name is the new machine's, that has a hook of its own.
+    /// Removes the hook from the old member's Machine. If the new machine has the same name, the hook is its own and stays.
     fn unprotected(&self, look: &Look) -> Option<String> {
         let kubeconfig = &look.context.params.kubeconfig;
         let old = self.change.old.as_ref().filter(|_| !self.change.keeps_name() && kubeconfig.exists())?;
@@ -195,7 +195,7 @@ impl Work {
         }
     }
 
-    /// Types a command; its failure names it.
+    /// Runs a command. Its error contains the command.
     pub(super) fn typed<W: AsRef<str>>(&self, words: &[W]) -> Result<(), Failure> {
         let words: Vec<String> = words.iter().map(|word| word.as_ref().to_owned()).collect();
         self.act(&Action::Command(words))

@@ -1,4 +1,5 @@
-//! What was typed, against what there is: the change that is meant, or one sentence with what to type instead. Pure.
+//! The check of an order against the present nodes. It returns the change that is meant, or one sentence with what to type instead.
+//! Pure.
 
 use std::net::IpAddr;
 
@@ -7,25 +8,25 @@ use crate::decide::members::Newcomer;
 use crate::operate::members::step::PairStep;
 use crate::operate::setup::cluster::DELAYS;
 
-/// What there is.
+/// The present state, as far as an order depends on it.
 #[derive(Debug)]
 pub(super) struct Known<'a> {
     pub(super) here: &'a str,
-    /// `node_ip_map`.
+    /// The nodes of `node_ip_map`.
     pub(super) map: Vec<Place>,
     /// The nodes that Pacemaker knows.
     pub(super) nodes: Vec<String>,
-    /// The addresses of this node, and of the one that goes, on Corosync's further links.
+    /// This node's addresses on Corosync's further links; `links_of_old` has those of the node that leaves.
     pub(super) links: Vec<IpAddr>,
     pub(super) links_of_old: Vec<IpAddr>,
     /// The port that etcd's peers use.
     pub(super) peer_port: u16,
-    /// What the old device, or this node's, waits before it fences.
+    /// The fencing delay of the old node's device, or one that fits this node's.
     pub(super) delay: Option<String>,
     pub(super) now: u64,
 }
 
-/// What was typed, of a command that changes something.
+/// The arguments of a command that changes the members.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Typed {
     pub(super) kind: Option<Kind>,
@@ -40,7 +41,7 @@ const PASSWORDS: [&str; 2] = ["password", "passwd"];
 const DELAY: &str = "pcmk_delay_base";
 
 impl Known<'_> {
-    /// The change that is meant, where none is under way.
+    /// Returns the change that is meant. It is called only if no other change is in progress.
     pub(super) fn change(&self, typed: &Typed) -> Result<Change, String> {
         let Some(kind) = typed.kind else {
             return Err("no change is under way: type 'tandem member replace OLD'".to_owned());
@@ -77,7 +78,7 @@ impl Known<'_> {
         Ok(change)
     }
 
-    /// Whether `last` is what was typed, and is done: whoever types it again finds nobody of the old name.
+    /// Returns whether `last` is the order's change and is finished. A repeated command no longer finds a node of the old name.
     pub(super) fn was_done(&self, typed: &Typed, last: &Change) -> bool {
         let is_last = typed.kind == Some(last.kind) && last.has(PairStep::Verify);
         let is_old = typed.old.as_ref().is_some_and(|old| last.old.as_ref().is_some_and(|was| was.name == *old));
@@ -139,13 +140,13 @@ impl Known<'_> {
         Ok(new)
     }
 
-    /// Of `https://ADDRESS:PORT`, with the port that etcd's peers use here.
+    /// Returns the address of `https://ADDRESS:PORT`, if the port is that of etcd's peers here.
     fn address(&self, peer_url: &str) -> Option<IpAddr> {
         let address: std::net::SocketAddr = peer_url.strip_prefix("https://")?.parse().ok()?;
         (address.port() == self.peer_port).then_some(address.ip())
     }
 
-    /// pcs adds no node that lacks an address on one of the links, and says so only after the old one is gone.
+    /// Checks the links, because pcs adds no node without an address on each link, and fails only after the old node has gone.
     fn links(&self, typed: &Typed, old: Option<&Place>, new: Option<&Place>) -> Result<Vec<IpAddr>, String> {
         let Some(new) = new else { return Ok(Vec::new()) };
         let is_same_place = typed.links.is_empty() && old == Some(new);
@@ -189,7 +190,7 @@ impl Known<'_> {
     }
 }
 
-/// The delay of a new device: the old one's, or what differs enough from that of the node that stays.
+/// Returns the delay of a new device: the old one's, or one that differs enough from that of the node that stays.
 pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
     use crate::adapters::pacemaker::duration::millis;
     if let Some(old) = old {
@@ -199,7 +200,7 @@ pub(super) fn delay(old: Option<&str>, here: Option<&str>) -> String {
     DELAYS[usize::from(waits >= 5_000)].to_owned()
 }
 
-/// Whether what is under way goes on, on `here`; `asked` is what was typed anew.
+/// Fails unless the change in progress may continue on `here`. `asked` is the order that was typed now.
 pub(super) fn under_way(existing: &Change, asked: Option<&Change>, here: &str) -> Result<(), String> {
     let what = existing.what();
     if asked.is_some_and(|asked| !existing.is_same(asked)) {
@@ -303,7 +304,7 @@ mod tests {
         let left = Known { nodes: nodes(&["node1"]), ..known() };
         assert_eq!(add(&left, "node2", "192.0.2.2").unwrap().new, Some(place("node2", 2)));
         let remembered = Known { map: vec![place("node1", 1)], ..known() };
-        // Whoever replaces another is none of the two that the map has, whatever Pacemaker knows.
+        // A node that replaces another must be neither of the two in the map, whatever Pacemaker knows.
         let nobody = Known { nodes: Vec::new(), ..known() };
         let (kind, old) = (Some(Kind::Replace), Some("node2".to_owned()));
         let by_here = Typed { kind, old, new: Some(new("node1", "192.0.2.1")), fence: fence(), ..Typed::default() };
@@ -385,7 +386,7 @@ mod tests {
         let other = replace("node2", None, Vec::new()).unwrap();
         assert!(under_way(&one, Some(&other), "node1").unwrap_err().contains("node2 is replaced by node3"));
         assert!(under_way(&one, Some(&one.clone()), "node1").is_ok() && under_way(&one, None, "node1").is_ok());
-        // Its file was copied, or the node has another name now.
+        // The file was copied from another node, or this node was renamed.
         assert!(under_way(&one, None, "node2").unwrap_err().contains("by node1: type it there"));
         for other in [
             Change { kind: Kind::Remove, ..one.clone() },

@@ -1,4 +1,4 @@
-//! The steps with which a node comes, beside programs that stand in for pcs and Pacemaker's.
+//! Tests of the steps that add a node, with programs in the place of pcs and Pacemaker's tools.
 
 use super::super::change::{Change, Kind};
 use super::super::fake_node1::{Node1, parts};
@@ -29,7 +29,7 @@ fn a_device_that_does_not_work_is_told_and_one_that_stays_is_not_made_again() {
     assert!(why.starts_with("the fence device of node2 does not work: unable to log in"), "{why}");
     let took = work.device(&node1.look(samples::read("healthy"))).unwrap();
     assert!(waits(&took, "waits until the fence device of node2 has answered"), "{took:?}");
-    // Something else has the name that its device would have.
+    // Another resource has the name of the new device.
     let cib = "<cib><configuration><resources><primitive id=\"fence-node3\" class=\"ocf\" provider=\"heartbeat\" type=\"Dummy\"/>\
                </resources></configuration></cib>";
     let fence = vec![("ip".to_owned(), "192.0.2.103".to_owned())];
@@ -39,7 +39,7 @@ fn a_device_that_does_not_work_is_told_and_one_that_stays_is_not_made_again() {
     assert!(node1.typed().is_empty());
 }
 
-/// As a setup does: a UUID that only the BMC reports is that of whichever machine is behind the address.
+/// A setup does the same: a UUID that only the BMC reports proves nothing about the new machine.
 #[test]
 fn a_device_is_tied_to_the_machine_whose_firmware_and_bmc_report_one_uuid() {
     const OWN: &str = "4c4c4544-0033-3510-8054-b4c04f303158";
@@ -59,7 +59,7 @@ fn a_device_is_tied_to_the_machine_whose_firmware_and_bmc_report_one_uuid() {
     assert!(node1.typed().is_empty(), "nothing is pinned that was not compared");
 }
 
-/// Whoever has the token does what he wants with both pcsds.
+/// The token gives full access to both pcsds.
 #[test]
 fn a_node_is_added_once_and_the_token_is_gone_then() {
     let node1 = Node1::new();
@@ -98,7 +98,7 @@ fn what_the_old_machine_was_told_is_taken_off_the_new_one_on_openshift_alone() {
     }
 }
 
-/// Where hooks are used, the new member's Machine has one before it votes: and whoever takes that off means it.
+/// The new member's Machine gets its hook before it votes, but only once, because another client that removes it means it.
 #[test]
 fn a_machine_gets_its_hook_once_where_others_have_one() {
     let node1 = Node1::new();
@@ -133,7 +133,7 @@ fn a_machine_gets_its_hook_once_where_others_have_one() {
     assert_eq!(fake_api.patches(), 1);
 }
 
-/// The new machine reaches the BMC of the node that stays with what this node has in a file.
+/// The new machine has no password file of the BMC that fences the node that stays.
 #[test]
 fn the_new_machine_is_told_the_password_itself_and_which_plug_is_meant() {
     let node1 = Node1::new();

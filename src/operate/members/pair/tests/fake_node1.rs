@@ -1,5 +1,5 @@
-//! What the steps of a change take, for their tests: node1 of a pair, a look at that pair, and programs that stand in for Pacemaker's
-//! and pcs and write down how they were called. No etcd and no BMC answers.
+//! The fakes for tests of a change's steps: node1 of a pair, an observation of that pair, and programs in the place of Pacemaker's tools
+//! and pcs that record their calls. No etcd and no BMC answers.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ const PARAMETERS: [(&str, &str); 4] = [
     ("cert_file", "/nonexistent/etcd.crt"),
     ("key_file", "/nonexistent/etcd.key"),
 ];
-/// Questions, which change nothing.
+/// Calls that only ask, and change nothing.
 const ASKS: [&str; 2] = ["cibadmin --query", "crm_node --list"];
 
 pub(super) struct Node1 {
@@ -44,7 +44,7 @@ impl Node1 {
         path
     }
 
-    /// `cib` is what the CIB's manager answers. Pacemaker remembers node3 and node9, until it is asked to forget that.
+    /// Returns the programs. `cib` is the answer of `cibadmin`. Pacemaker remembers node3 and node9 until it is asked to forget them.
     fn programs(&self, cib: &str) -> Programs {
         let cib = self.file("cib", cib);
         let remembers = "case $1 in --list) echo '1 node1 member'; for id in 3 9; do test -e forgotten-node$id || echo $id node$id \
@@ -68,7 +68,7 @@ impl Node1 {
         Work::of_test(change, self.programs(cib), self.dir.path().join("token"))
     }
 
-    /// What was called since the last time, but for questions.
+    /// Returns the calls since the last time, without those that only ask.
     pub(super) fn typed(&self) -> Vec<String> {
         let path = self.dir.path().join("typed");
         let text = fs::read_to_string(&path).unwrap_or_default();
@@ -76,7 +76,7 @@ impl Node1 {
         text.lines().filter(|line| !ASKS.iter().any(|asks| line.starts_with(asks))).map(str::to_owned).collect()
     }
 
-    /// A pair of which both vote, as Pacemaker has it in `cluster`; Corosync knows node1 and node2.
+    /// Returns a pair of two voters, with Pacemaker's state in `cluster`. Corosync knows node1 and node2.
     pub(super) fn look(&self, cluster: Cluster) -> Look {
         let mut context = Context::of_test(self.dir.path(), &PARAMETERS);
         let nobody = crate::os::test_port::listener().local_addr().unwrap();
@@ -91,7 +91,7 @@ impl Node1 {
     }
 }
 
-/// Two healthy voters.
+/// Returns two healthy voters.
 pub(super) fn seen() -> MembersSeen {
     let voter = |id: u64| Member {
         id,
@@ -121,7 +121,7 @@ pub(super) fn seen() -> MembersSeen {
     }
 }
 
-/// What is known of a cluster.
+/// Returns the known state and configuration of a cluster.
 pub(super) fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuration) {
     match (&mut cluster.pacemaker, &mut cluster.configuration) {
         (Fact::Known(pacemaker), Fact::Known(configuration)) => (pacemaker, configuration),
@@ -129,10 +129,10 @@ pub(super) fn parts(cluster: &mut Cluster) -> (&mut Pacemaker, &mut Configuratio
     }
 }
 
-/// An operator that gave leave beforehand.
+/// An operator that confirmed in advance.
 pub(super) const YES: Operator = Operator { yes: true, confirm: None };
 
-/// What every change takes.
+/// Returns the terms of every change.
 pub(super) fn terms() -> Terms {
     let target = Target::Pair { resource: None };
     Terms { target, dry_run: false, timeout: Duration::from_secs(1800) }
