@@ -1,4 +1,4 @@
-//! What the collector observes on its timer, and its last observation on disk.
+//! The observations that the collector makes on its timer, and the last one on disk.
 
 pub mod machines;
 pub mod openshift;

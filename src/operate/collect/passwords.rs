@@ -14,8 +14,8 @@ use crate::fence::renewal::{self, Asks, Settled};
 use crate::operate::cluster::Cluster;
 use crate::operate::health::fencing::is_ours;
 
-/// For each password file with two lines, asks the BMC which one is valid. The questions are rate-limited, so that no account is
-/// locked.
+/// Asks the BMC which line of a password file is valid, for each file with two lines. The questions are rate-limited, so that no account
+/// is locked.
 pub fn settle(programs: &Programs, cluster: &Cluster) {
     let Fact::Known(configuration) = &cluster.configuration else { return };
     let staged = configuration.fence_devices.iter().filter(|device| is_ours(device)).filter_map(two_lines);
