@@ -70,7 +70,7 @@ pub struct Condition {
     pub kind: &'static str,
     pub status: Status,
     pub reason: &'static str,
-    /// The parts that are not true; empty if the condition is true.
+    /// The parts that keep it from being true; empty if it is true, or has no parts.
     pub message: String,
 }
 

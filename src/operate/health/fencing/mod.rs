@@ -73,7 +73,7 @@ pub struct Answer {
     pub locked: bool,
     /// The flag by which the agents see each other on this BMC; `None` if it was not asked for.
     pub flag: Option<Flag>,
-    /// True if the device's options contradict each other, so that no BMC was asked.
+    /// True if the device's options are invalid, so that no BMC was asked.
     pub misconfigured: bool,
 }
 

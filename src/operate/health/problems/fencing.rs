@@ -284,7 +284,7 @@ mod tests {
         found.problems.into_iter().map(|problem| problem.id).collect()
     }
 
-    /// If the options do not fit, Pacemaker keeps only a word, and the agent asks no BMC, so no note contains the reason.
+    /// If the options are invalid, Pacemaker keeps only a word, and the agent asks no BMC, so no note contains the reason.
     #[test]
     fn a_failure_without_a_reason_leads_to_the_check_that_has_it() {
         let typed = |failed_at: u64| {

@@ -4,8 +4,8 @@ use crate::base::shell::command;
 use crate::operate::cluster::{Cluster, Power};
 use crate::operate::health::view;
 
-/// Returns the command that brings `name` back, or that shows why it is away. `pcs cluster start` only fits a node that left in good
-/// order, unless its BMC reports Off. No other node would receive it.
+/// Returns the command that brings `name` back, or that shows why it is away. `pcs cluster start` is only for a node that left in good
+/// order, and only if its BMC does not report Off. Any other node may not receive it.
 pub(in crate::operate::health) fn way_back(cluster: &Cluster, name: &str) -> String {
     let has_left = view::is_down(cluster, name);
     match view::power(cluster, name) {
