@@ -76,7 +76,7 @@ fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Cluster 
     }
 }
 
-/// Returns whether Corosync or Pacemaker has just started. Their processes show it: they are started by systemd, by `pcs` or by hand.
+/// Returns whether Corosync or Pacemaker has just started. The age of their processes shows it, whatever has started them.
 fn is_starting() -> bool {
     proc::youngest(&["corosync", "pacemakerd"]).is_some_and(|age| age < STARTS)
 }
