@@ -112,7 +112,7 @@ impl Work {
     }
 
     /// Ties the new node's fence device to its machine, as a setup does. The firmware there and the BMC, asked from here, must report
-    /// the same UUID, because a BMC by itself proves only which machine is behind the address.
+    /// the same UUID. The BMC's report is not enough, because another machine may be behind the address.
     fn tie(&self, look: &Look, new: &str, own: Option<&str>) -> Result<(), Failure> {
         let Some(device) = look.devices(new).into_iter().find(|device| is_ours(device)) else { return Ok(()) };
         if device.resource.parameters.contains_key("system_uuid") {
@@ -234,7 +234,7 @@ impl Work {
         Ok(Took::Acted(format!("{name} is in the cluster")))
     }
 
-    /// Adds the node without starting it, because a later observation must show the start by itself.
+    /// Adds the node without starting it. A repeated command then sees whether only the start is missing.
     fn enter(&mut self, new: &Place) -> Result<(), Failure> {
         let mut words = ["pcs", "cluster", "node", "add", &new.name].map(str::to_owned).to_vec();
         words.extend(std::iter::once(&new.address).chain(&self.change.links).map(|address| format!("addr={address}")));

@@ -12,7 +12,7 @@ use crate::decide::may_stop::{Answer, may_stop};
 use crate::operate::failure::Failure;
 use crate::operate::health;
 
-/// Generous, because a large database takes its time.
+/// Time for the hash of a large database.
 const HASH: Duration = Duration::from_secs(60);
 /// Number of comparisons, because the new node may lag for a moment.
 const TRIES: usize = 5;

@@ -21,7 +21,7 @@ pub(super) struct Known<'a> {
     pub(super) links_of_old: Vec<IpAddr>,
     /// The port that etcd's peers use.
     pub(super) peer_port: u16,
-    /// The fencing delay of the old node's device, or one that fits this node's.
+    /// The fencing delay of the old node's device, or one that differs enough from that of this node's.
     pub(super) delay: Option<String>,
     pub(super) now: u64,
 }
@@ -41,7 +41,7 @@ const PASSWORDS: [&str; 2] = ["password", "passwd"];
 const DELAY: &str = "pcmk_delay_base";
 
 impl Known<'_> {
-    /// Returns the change that is meant. It is called only if no other change is in progress.
+    /// Returns the change that is meant, as if no other one were in progress.
     pub(super) fn change(&self, typed: &Typed) -> Result<Change, String> {
         let Some(kind) = typed.kind else {
             return Err("no change is under way: type 'tandem member replace OLD'".to_owned());
