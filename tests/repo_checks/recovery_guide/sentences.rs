@@ -57,6 +57,7 @@ const SOURCES: &[&str] = &[
     "src/operate/gather",
     "src/operate/health/passwords.rs",
     "src/operate/health/problems",
+    "src/operate/lone_boot/act.rs",
     "src/operate/members",
     "src/operate/node.rs",
     "src/operate/setup",
