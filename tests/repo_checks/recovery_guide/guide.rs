@@ -43,7 +43,7 @@ pub(crate) fn entries() -> Vec<Entry> {
 }
 
 fn says_that_nothing_is_to_be_done(cell: &str) -> bool {
-    ["nothing", "what it says", "look REASON up"].iter().any(|words| cell.trim().starts_with(words))
+    ["nothing", "what it prints", "look REASON up"].iter().any(|words| cell.trim().starts_with(words))
 }
 
 /// Returns the texts between backquotes.
