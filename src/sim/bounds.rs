@@ -1,79 +1,82 @@
-//! How far a search goes, and which rarer things can happen in it.
+//! The bounds of a search: the numbers of faults and writes, and the rarer things that can happen.
 
-/// How far a search goes.
+/// The bounds of a search.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on the command line")]
 pub struct Bounds {
     pub faults: u8,
     pub writes: u8,
-    /// Whether an etcd that lost its leader gives no answer, as from 3.5 on.
+    /// Lets an etcd that lost its leader give no answer, as from 3.5 on.
     pub silent_without_leader: bool,
-    /// Whether operators act: standby, shutdown, and the confirmed recovery.
+    /// Lets operators act: standby, shutdown, and the confirmed recovery.
     pub operators: bool,
-    /// Whether a search begins with two blank nodes, too.
+    /// Adds two blank nodes to the initial states.
     pub blank: bool,
-    /// Whether a power cut may take a machine's disk with it.
+    /// Lets a power cut take a machine's disk with it.
     pub disks: bool,
-    /// Whether an operator lets a node that boots alone act (`pcs quorum unblock`); that costs no fault.
+    /// Lets an operator unblock a node that boots alone (`pcs quorum unblock`); that costs no fault.
     pub unblocks: bool,
-    /// Whether fencing may take longer than the agent's patience with a silent etcd.
+    /// Lets fencing take longer than the agent waits for a silent etcd.
     pub slow_fencing: bool,
-    /// Whether steps of the other node can come between any two effects, and not only faults: no atomic steps.
+    /// Lets steps of the other node, and not only faults, come between any two effects: no atomic steps.
     pub fine: bool,
-    /// Whether Pacemaker and Corosync may end on a node while its etcd runs, and start again in the same boot.
+    /// Lets Pacemaker and Corosync end on a node while its etcd runs, and start again in the same boot.
     pub stacks: bool,
-    /// Whether a start of etcd can outlive its agent.
+    /// Lets a start of etcd outlive its agent.
     pub launches: bool,
-    /// Whether a power cut may leave data that looks whole and from which no etcd starts.
+    /// Lets a power cut leave data that looks whole but from which etcd cannot start.
     pub damage: bool,
-    /// Whether the disk of a node's data may be missing after a power cut, and be mounted later.
+    /// Lets the disk of a node's data be missing after a power cut, and be mounted later.
     pub unmounts: bool,
-    /// Whether a sole voter acknowledges a write before it is on its disk, as etcd did before 3.5.5 and 3.4.21.
+    /// Lets a sole voter acknowledge a write before it is on disk, as etcd did before 3.5.5 and 3.4.21.
     pub acks_before_sync: bool,
-    /// After how many failed starts, beyond those that are in vain, Pacemaker starts no more; 0 is never.
+    /// The number of failed starts, beyond those in vain, after which Pacemaker starts no more; 0 is no limit.
     pub threshold: u8,
-    /// Whether dead variables are kept ([`super::reduce::dead_variables`]): more states, and the same verdict.
+    /// Keeps dead variables ([`super::reduce::dead_variables`]): more states, and the same verdict.
     pub keeps_dead: bool,
-    /// Whether forks are counted and not ranked: more states, and one more invariant ([`super::model::agent::check`]).
+    /// Counts forks instead of ranking them: more states, and one more invariant ([`super::model::agent::check`]).
     pub counts_forks: bool,
-    /// Whether Pacemaker runs a promotable clone, whose instances it promotes and demotes.
+    /// Has Pacemaker run a promotable clone, and promote and demote its instances.
     pub promotable: bool,
-    /// Whether a search begins with two histories, too, and an operator chooses between histories (`etcd_primary`).
+    /// Adds two histories to the initial states, and lets an operator choose between histories (`etcd_primary`).
     pub chooses: bool,
-    /// Lets an operator, or a program for the operator, choose whose data counts (`force_new_cluster`).
+    /// Lets an operator, or a program for the operator, choose the data that counts (`force_new_cluster`).
     pub tells: bool,
-    /// Whether an operator has Pacemaker forget a node that is gone (`pcs cluster node remove`).
+    /// Lets an operator have Pacemaker forget a node that is gone (`pcs cluster node remove`).
     pub forgets: bool,
-    /// Whether another controller, or an operator, promotes a learner.
+    /// Lets another controller, or an operator, promote a learner.
     pub others_promote: bool,
-    /// Whether a person removes the voter that follows, with `etcdctl`.
+    /// Lets an operator remove the voter that follows, with `etcdctl`.
     pub others_remove: bool,
-    /// Whether survivors continue without a restart (`recovery=standin`).
+    /// Lets survivors continue without a restart (`recovery=standin`).
     pub vote_proxies: bool,
-    /// Whether there is a third voter, outside of the pair (`etcd_guest`), which may be lost and come back.
+    /// Adds a third voter outside of the pair (`etcd_guest`), which may be lost and come back.
     pub third_voter: bool,
-    /// Whether disks are put back and copied, and positions count: logs are not folded, forks are counted, and a search begins with a
-    /// history in which the second voter joined the first.
+    /// Lets disks be put back and copied, and has positions count. Logs are not folded, forks are counted, and a search
+    /// begins with a history in which the second voter joined the first.
     pub puts_back: bool,
-    /// How many terms begin behind the first one in a log; with 0, leaders begin none. Only where disks are put back.
+    /// The number of terms that may begin after the first one in a log; with 0, a leader begins no term. Only with
+    /// `puts_back`.
     pub terms: u8,
-    /// Whether a look may not find something out: the CIB, the note, the data, the container, either etcd; and whether Pacemaker may
-    /// erase a node's record from the CIB.
+    /// Lets an observation miss a fact (the CIB, the note, the data, the container, either etcd), and Pacemaker erase a
+    /// node's record from the CIB.
     pub hides: bool,
-    /// Whether users may lose a node. A decision of Tandem's depends on that only where a node is to lead.
+    /// Lets users lose a node. Only with a primary does a decision of Tandem depend on that.
     pub cuts_users: bool,
-    /// Whether the two etcds alone may lose each other. A decision of Tandem's depends on that only where a node is to lead.
+    /// Lets the two etcds lose each other while the nodes do not. Only with a primary does a decision of Tandem depend
+    /// on that.
     pub parts_etcd: bool,
     /// The node that is to lead (`configured_primary`).
     pub primary: Option<u8>,
-    /// Whether that node's history continues where two meet (`two_histories=primary`), and the nodes' parameters may differ in that.
+    /// Keeps the primary's history where two meet (`two_histories=primary`), and lets the nodes' parameters differ in
+    /// that.
     pub two_histories: bool,
-    /// Whether a node that boots without its peer asks the peer's BMC (`lone_boot=sole_voter`).
+    /// Has a node that boots without its peer ask the peer's BMC (`lone_boot=sole_voter`).
     pub lone_boot: bool,
 }
 
 impl Bounds {
-    /// The bounds of a search without options: two voters, one write at a time, and an operator.
+    /// Returns the bounds of a search without options: two voters, one write at a time, and an operator.
     pub fn of_search(faults: u8) -> Self {
         Self {
             faults,
@@ -112,12 +115,12 @@ impl Bounds {
         }
     }
 
-    /// Returns whether rules read the nodes' names: in which order two blank nodes begin, and which one is to lead.
+    /// Returns whether rules read the nodes' names: the order in which two blank nodes begin, or the primary.
     pub fn names_nodes(&self) -> bool {
         self.blank || self.primary.is_some()
     }
 
-    /// Returns bounds that no scenario reaches, because it has all that happens.
+    /// Returns bounds that allow all that a scenario can contain.
     pub fn for_scenarios() -> Self {
         Self {
             faults: u8::MAX,

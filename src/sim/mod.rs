@@ -1,23 +1,24 @@
-//! The model and its checker: two machines, their two etcd members and Pacemaker, in which [`crate::decide`] is called exactly
-//! as the agent calls it. `docs/design/model.md` says what is abstracted, what counts as a fault, and how far searches went.
+//! The model and its checker. The model contains two machines, their two etcd members and Pacemaker, and calls
+//! [`crate::decide`] exactly as the agent does. `docs/design/model.md` lists what is abstracted, what counts as a
+//! fault, and how far searches went.
 //!
-//! - [`model`]: one state is a [`world::World`], two machines with power, boot memory, durable note, data dir and etcd, one
-//!   replica of the CIB each, the network between them, and the agent's action on each. Etcd, Pacemaker and the agent are
-//!   what changes it.
-//! - [`moves`]: the smallest things that can happen: one look and its decision, one effect of a plan, one entry that is
-//!   replicated, one machine that loses power. [`scenario`] reads an order of them that is written down.
-//! - [`search`]: [`check`] takes every order of them, over shards of the states; [`explore`] takes random ones.
+//! - [`model`]: the state, a [`world::World`], and how etcd, Pacemaker and the agent change it. A state has two
+//!   machines with power, boot memory, durable note, data dir, etcd, a replica of the CIB and the agent's action, and
+//!   the network between them.
+//! - [`moves`]: the smallest things that can happen: an observation with its decision, an effect of a plan, an entry
+//!   that is replicated, a machine that loses power. [`scenario`] reads an order of moves from a file.
+//! - [`search`]: [`check`] takes the moves in every order, on several threads; [`explore`] takes them in random orders.
 //! - [`store`]: states and decisions by the million: packed, hashed, and with numbers in place of large values.
-//! - [`reduce`]: why there are not more states: dead-variable reduction, symmetry reduction, atomic steps.
-//! - [`told`]: a run as a story or a page, for people.
-//! - [`compare`]: the same faults under other ways to run two members.
-//! - [`members`]: a model of its own, of an etcd of up to five voters whose members two tools change.
+//! - [`reduce`]: keeps the number of states small: dead-variable reduction, symmetry reduction, atomic steps.
+//! - [`report`]: prints a run as a story or a page, for people.
+//! - [`compare`]: plays the same faults under other ways to run two members.
+//! - [`members`]: a separate model of an etcd of up to five voters whose members two tools change.
 //! - [`fencing`]: a network of fencing agents in simulated time, with the real core on each machine.
 //! - [`race`]: the race of two fence agents, with the real rules on each node.
-//! - [`mutant`]: rules broken on purpose: a checker that does not catch them proves nothing.
+//! - [`mutant`]: rules broken on purpose. A checker that does not catch them proves nothing.
 //! - [`process`]: `tandem-sim`, the program that runs all of this; `command_line` has its subcommands.
 //!
-//! [`Sim`] is what all of them share.
+//! All of them share a [`Sim`].
 
 mod bounds;
 mod command_line;
@@ -52,12 +53,12 @@ use store::decided;
 use store::intern::{self, Interner};
 use strategy::Strategy;
 
-/// What a search shares: the tables behind the numbers of its states, and the decisions that it has taken.
+/// The tables behind the numbers in states, and the decisions taken so far. The threads of a search share them.
 #[derive(Clone, Debug)]
 pub struct Sim {
     pub bounds: Bounds,
     pub mutant: Mutant,
-    /// Who decides; another than the real core is not held to the invariants, but measured.
+    /// The algorithm that decides. The invariants are asserted only for the real core; the others are only measured.
     pub strategy: Strategy,
     pub logs: Logs,
     pub records: Interner<Option<PublishedState>>,
@@ -66,18 +67,18 @@ pub struct Sim {
     pub progresses: Interner<Progress>,
     pub todos: Interner<Todo>,
     pub plans: steps::Plans,
-    /// The reasons of all decisions: what a search has reached.
+    /// The reasons of all decisions. Tests of coverage read them.
     pub said: Interner<Option<Reason>>,
     pub decided: decided::Decided,
     pub renamings: Interner<rename::Renaming>,
-    /// By renaming and table, and then by number: what it is under other names.
+    /// The numbers under other names: the first index is the renaming and the table, the second the number.
     pub renamed: Vec<Vec<Option<intern::Id>>>,
-    /// By table and number: what is asked of it again and again.
+    /// Properties of interned values that the reductions read often, by table and number.
     pub known: [Vec<Option<known::Known>>; rename::TABLES],
 }
 
 impl Sim {
-    /// An empty one.
+    /// Creates the tables without values.
     pub fn new(bounds: Bounds, mutant: Mutant) -> Self {
         let mut sim = Self {
             bounds,
@@ -96,14 +97,14 @@ impl Sim {
             renamed: Vec::new(),
             known: Default::default(),
         };
-        // Number 0 says that there is none; an empty note or memory is something else.
+        // Number 0 means "none". An empty note or memory is a value, so it gets a number of its own.
         sim.notes.reserve_default();
         sim.memories.reserve_default();
         sim.add_plans();
         sim
     }
 
-    /// Learns the numbers that other threads have given.
+    /// Reads the numbers that other threads have assigned.
     fn catch_up(&mut self) {
         self.logs.catch_up();
         self.records.catch_up();
@@ -115,18 +116,17 @@ impl Sim {
         self.add_plans();
     }
 
-    /// Whether the invariants are asserted.
+    /// Returns whether the invariants are asserted.
     pub fn judges(&self) -> bool {
         self.strategy == Strategy::Tandem
     }
 }
 
-/// Something that must never happen.
+/// A broken invariant, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation(pub String);
 
 impl Violation {
-    /// It, in words.
     pub fn new(what: String) -> Self {
         Self(what)
     }

@@ -1,80 +1,81 @@
-//! Deliberately broken rules. Each changes what the core sees, or the plan that it returns, from the outside: the core
-//! itself has no switch. A checker that finds nothing wrong with them proves nothing.
+//! Deliberately broken rules. Each changes what the core sees, or the plan that it returns, from the outside, because
+//! the core itself has no switch. A checker that finds nothing wrong with them proves nothing.
 //!
-//! For each rule that was once found to be missing: the mutant that takes it away, or why the model cannot show that it is
-//! missing and the test in `decide::tests` that fails without it.
+//! The table lists the rules that were once found missing. Each row has the mutant that breaks the rule. Without a
+//! mutant, it has the reason why the model cannot show the fault, and the test in `decide::tests` that fails without
+//! the rule.
 //!
-//! | rule | mutant, or why there is none, and the test |
+//! | rule | mutant, or the reason why there is none, and the test |
 //! |---|---|
 //! | a node that asked to shut down is not down while its etcd runs | `expected-counts-as-down` |
-//! | of two histories neither starts by itself | `split-not-refused`; beside one whose start has failed `active-peers-history-ignored`; of two forks of one rank `greater-name-is-newer` |
-//! | no history is backed up for another that nobody chose | `history-beside-given-up` |
-//! | a history that lost is kept for ever | every backup of the model is kept: `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` |
-//! | a node whose peer was given up by name is not asked for a choice | where an operator made two histories no way back is asked for: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` writes it down, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` reads it |
+//! | of two histories neither starts by itself | `split-not-refused`; next to a peer with a failed start `active-peers-history-ignored`; of two forks of one rank `greater-name-is-newer` |
+//! | no history is backed up for another that no operator chose | `history-beside-given-up` |
+//! | a history that lost is kept | every backup of the model is kept: `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` |
+//! | a node is not asked for a choice if its peer was given up by name | the search asks for no way back where an operator made two histories: `an_announcement_at_an_operators_word_does_not_revive_a_memory_without_its_claim` covers the write, `r1_a_history_that_the_serving_peer_does_not_know_is_not_moved_aside` the read |
 //! | the memory of this boot counts only together with its claim | `proof-outlives-its-claim` |
-//! | and is kept where a look does not find the claim | `unseen-claim-forgotten` |
-//! | data that ends before what was reached with it does not start | `reached-ignored` |
-//! | nor does data that ends before this boot's last stop | it takes four faults to lose a write by it: the scenario `rolled-back-within-one-boot`, and `data_that_ends_before_the_last_stop_of_this_boot_was_put_back` |
-//! | nor is anything forced from data that ends before what the stopped peer has | the search that loses a write by it takes ten minutes: the scenarios `put-back-behind-a-dead-follower`, `put-back-behind-a-dead-leader`, `a_voter_whose_peer_has_more_as_committed_does_not_run_standalone` |
-//! | an operator's word passes over no node that is on, unless it names that | `bmc-not-asked` |
+//! | and is kept where an observation does not find the claim | `unseen-claim-forgotten` |
+//! | data that ends before the position it had reached does not start | `reached-ignored` |
+//! | nor does data that ends before this boot's last stop | losing a write by it takes four faults: the scenario `rolled-back-within-one-boot`, and `data_that_ends_before_the_last_stop_of_this_boot_was_put_back` |
+//! | nor is anything forced from data that ends before the stopped peer's | the search that loses a write by it takes ten minutes: the scenarios `put-back-behind-a-dead-follower`, `put-back-behind-a-dead-leader`, `a_voter_whose_peer_has_more_as_committed_does_not_run_standalone` |
+//! | an operator's confirmation overrides no node that is on, unless it names that node | `bmc-not-asked` |
 //! | an etcd of another cluster at the peer's address is not joined | `stranger-believed` |
 //! | a mount point without its disk is no blank data dir | `mount-not-checked` |
 //! | failures never add up to a ban | `failures-add-up` |
-//! | what a killed agent began is waited for | `launch-ignored` |
-//! | and ended, where it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |
-//! | `force_new_cluster` gives up nothing that is known | `told-beside-a-known-fork` |
-//! | and is taken back by two voters | the rule above refuses whatever it would lead to: `a_stale_wish_to_force_is_taken_back_and_gives_nothing_up` |
-//! | data that etcd never starts from is given up where nobody needs it | `failed-starts-ignored` |
-//! | and where somebody may, it is not | searched with two faults and `--damage`, and nothing is lost by it there: `data_that_may_hold_what_nobody_else_has_is_never_given_up` |
-//! | each breakdown counts once | one start of the model stands for all: `each_breakdown_of_a_plain_start_counts_once` |
+//! | the agent waits for what a killed agent began | `launch-ignored` |
+//! | and ends it if it lasts too long | a launch of the model comes to its end: `a_stop_and_a_start_end_what_takes_too_long_and_nobody_else_does` |
+//! | `force_new_cluster` gives up no known data | `told-beside-a-known-fork` |
+//! | and two voters take it back | the rule above refuses anything that it would lead to: `a_stale_wish_to_force_is_taken_back_and_gives_nothing_up` |
+//! | data from which etcd never starts is given up if no node needs it | `failed-starts-ignored` |
+//! | and is kept if a node may need it | searched with two faults and `--damage`, and nothing is lost by it there: `data_that_may_hold_what_nobody_else_has_is_never_given_up` |
+//! | each breakdown counts once | one start of the model represents all: `each_breakdown_of_a_plain_start_counts_once` |
 //! | a confirmation about other data is deleted | `outdated-word-stands` |
 //! | before a force the CIB is read again, after a write of our own | `last-word-not-awaited` |
 //! | no cluster is bootstrapped while the etcd of the peer listens | `bootstrap-beside-a-listener` |
-//! | nobody waits for a vote that is gone | `vote-that-is-gone-awaited` |
+//! | no agent waits for a vote that is gone | `vote-that-is-gone-awaited` |
 //! | a fork that was never made keeps no sole voter from starting | `fork-never-made-counts` |
-//! | a new voter claims and remembers in one action | every machine of the model boots again, and one that is back without its data, or behind, proves as much: `a_new_voter_claims_and_remembers_in_one_action` |
-//! | and only once it holds what its leader held | a promotion of the model is applied as it is committed, so the leader acknowledges nothing alone: `a_new_voter_remembers_only_once_it_has_what_its_leader_had` |
-//! | two voters publish one lineage | searched with two faults, and nothing but how many states there are differs: `a_voter_of_two_publishes_the_lineage_that_was_settled` |
+//! | a new voter claims and remembers in one action | every machine of the model boots again, and one that returns without its data, or behind, proves as much: `a_new_voter_claims_and_remembers_in_one_action` |
+//! | and only once it has all that its leader had | a promotion of the model is applied as it is committed, so the leader acknowledges nothing as the only voter: `a_new_voter_remembers_only_once_it_has_what_its_leader_had` |
+//! | two voters publish one lineage | searched with two faults, and only the number of states differs: `a_voter_of_two_publishes_the_lineage_that_was_settled` |
 //! | a start fails late once many have failed | time is abstracted: `a_refusal_paces_itself_once_the_first_quick_tries_are_used_up`, `a_start_whose_effects_fail_paces_itself_as_a_refusal_does` |
-//! | a promotion asks again | one that fails is begun again, and that costs nothing in the model: `a_voter_that_is_slow_to_answer_is_promoted_all_the_same` |
+//! | a promotion asks again | a promotion that fails is begun again, which costs nothing in the model: `a_voter_that_is_slow_to_answer_is_promoted_all_the_same` |
 //! | no force begins without the time to finish it | effects take no time: `going_on_alone_begins_only_with_the_time_to_end_it`, `podman_is_not_called_for_a_force_that_would_be_cut_short` |
 //! | three and more voters are plain Raft | `third-voter-overlooked` |
-//! | what was announced before the third one's promotion was seen is called off | `called-off-for-three-counts` |
+//! | an announcement that precedes the third voter's promotion is called off | `called-off-for-three-counts` |
 //! | a removal from among three counts once it is committed | no removal of the model's third voter is left uncommitted: `a_removal_from_among_three_voters_counts_once_it_is_committed` in `tests/data_dir` |
-//! | and so are a node and the third voter | no disk is lost beside the model's third voter, so three vote: `a_node_and_the_third_voter_are_plain_raft` |
-//! | what a majority acknowledged without a node, that node's memory does not prove | nobody removes the model's third voter: `what_three_acknowledged_is_no_proof_for_two` |
-//! | a majority does not serve what was gone on from without it | nobody is forced beside the model's third voter: `old_data_does_not_serve_with_a_third_vote` |
+//! | a node and the third voter are plain Raft, too | no disk is lost with the model's third voter, so three vote: `a_node_and_the_third_voter_are_plain_raft` |
+//! | a node's memory does not prove what a majority acknowledged without the node | no operator removes the model's third voter: `what_three_acknowledged_is_no_proof_for_two` |
+//! | a majority does not serve a history that continued without it | no node is forced with the model's third voter: `old_data_does_not_serve_with_a_third_vote` |
 //! | the third voter is no stranger, and gives way to the peer | the model's third voter votes: `the_third_voter_is_no_stranger_and_gives_way_to_a_peer_that_returns` |
-//! | a node whose Machine is being deleted is not promoted | the model has no OpenShift: `a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody` |
-//! | a peer that says that it is alone may have gone on (`standalone_node`) | both nodes of the model record their forks besides: `a_peer_of_another_kind_that_said_it_is_alone_may_have_gone_on` |
-//! | a peer that is gone is listed at once | it is listed when it comes back as well: `a_peer_that_is_confirmed_to_be_gone_is_listed_at_once` |
+//! | a node is not promoted while its Machine is being deleted | the model has no OpenShift: `a_learner_whose_machine_is_being_deleted_is_promoted_by_nobody` |
+//! | a peer may have continued if it reported that it runs standalone (`standalone_node`) | both nodes of the model record their forks as well: `a_peer_of_another_kind_that_said_it_is_alone_may_have_gone_on` |
+//! | a peer that is gone is listed at once | the model lists it when it comes back as well: `a_peer_that_is_confirmed_to_be_gone_is_listed_at_once` |
 //! | an etcd that refuses this agent lives | no etcd of the model has auth: `an_etcd_that_serves_and_refuses_this_agent_lives_and_names_the_user` |
-//! | a fork that only the peer's record tells of is kept | `peers-fork-not-kept` |
+//! | a fork that only the peer's record contains is kept | `peers-fork-not-kept` |
 //! | a sole voter waits for the record of a peer that is online | `silent-peer-not-awaited` |
-//! | so does a voter of two | what it would force without that record is refused by the forks in the CIB and by its own note: `r2_both_start_from_their_records` |
+//! | so does a voter of two | the forks in the CIB and the voter's own note refuse what it would force without that record: `r2_both_start_from_their_records` |
 //! | a vote proxy votes only in the term that was seen before the announcement | `term-not-looked-at` |
 //! | and only after it, once it came back | `stand-in-before-announcement`, `last-word-not-awaited` |
-//! | and for a peer that is confirmed off | `lost-counts-as-down`, `expected-counts-as-down`; one whose machine is there: `nobody_votes_for_a_peer_whose_machine_is_there` |
-//! | and beside exactly one other voter | the model has two nodes: `whoever_breaks_a_precondition_restarts_etcd_and_says_why`, and `etcd::peer` looks itself |
-//! | and what was announced is not taken back while a vote proxy's leader has no follower | `abandoned-leader-believed` |
-//! | and where no promotion is unsettled | the model copies whole logs, so a new voter has what its leader had: `what_this_boot_does_not_prove_is_restarted` |
-//! | `force_new_cluster` is no word against a peer that says it is the sole voter | found by random runs, and too long for a search: `force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter` |
-//! | where only etcd's network parts, a node yields without a claim | `yields-and-keeps-its-claim` |
+//! | and for a peer that is confirmed off | `lost-counts-as-down`, `expected-counts-as-down`; for a peer with a running machine: `nobody_votes_for_a_peer_whose_machine_is_there` |
+//! | and next to exactly one other voter | the model has two nodes: `whoever_breaks_a_precondition_restarts_etcd_and_says_why`, and `etcd::peer` checks it as well |
+//! | and the announcement is not taken back while a vote proxy's leader has no follower | `abandoned-leader-believed` |
+//! | and only if no promotion is unsettled | the model copies whole logs, so a new voter has all that its leader had: `what_this_boot_does_not_prove_is_restarted` |
+//! | `force_new_cluster` does not override a peer that reports that it is the sole voter | found by random runs, and too long for a search: `force_new_cluster_is_no_word_against_a_peer_that_says_it_is_the_sole_voter` |
+//! | if only etcd's network parts, a node yields without a claim | `yields-and-keeps-its-claim` |
 //! | and to a primary that is there | `yields-to-a-peer-unseen` |
-//! | the lead goes back to a voter alone, | `learner-is-to-lead` |
-//! | which lacks nothing, | `laggard-is-to-lead` |
+//! | leadership goes back only to a voter | `learner-is-to-lead` |
+//! | that lacks nothing | `laggard-is-to-lead` |
 //! | and was well for the delay | `led-before-the-delay` |
 //! | and it does go back | `lead-never-given-back` |
 //! | two records that agree keep a history for a parameter, a voter's, and give none up that serves | `one-sides-word-counts`, `learners-history-kept`, `serving-history-given-up` |
 //! | nor keep one that is known to be old | both refuse then: `a_parameter_keeps_no_history_that_is_known_to_be_old` |
-//! | two voters' data boots no node alone, | `two-voters-data-boots-alone` |
-//! | nor does a learner's, | `learners-data-boots-alone` |
+//! | two voters' data boots no node alone | `two-voters-data-boots-alone` |
+//! | nor does a learner's | `learners-data-boots-alone` |
 //! | nor does a node with a peer that is not Off | `on-is-off`, `silence-is-off` |
 //! | by its own BMC | `anothers-off-counts` |
-//! | when it is held off | `one-look-is-enough` |
-//! | nor data that lacks what the CIB knows of | `known-fork-ignored`, `redundant-ignored` |
-//! | nor data with a removal of the peer that is in one log alone | `uncommitted-removal-counts` |
-//! | nor data of a release that acknowledges first | with such a release a sole voter loses writes without it: `what_breaks_one_rule_alone_is_refused_by_that_rule` |
+//! | at the moment when it is held off | `one-look-is-enough` |
+//! | nor data that lacks what the CIB shows | `known-fork-ignored`, `redundant-ignored` |
+//! | nor data with a removal of the peer that only one log has | `uncommitted-removal-counts` |
+//! | nor data of a release that acknowledges before it syncs | with such a release a sole voter loses writes without it: `what_breaks_one_rule_alone_is_refused_by_that_rule` |
 //! | nothing is forced from a database ahead of its log | the model has logs only: `nothing_is_announced_or_forced_from_a_database_ahead_of_its_log` |
 
 mod bent;
@@ -97,7 +98,7 @@ use crate::decide::reason::{Reason, ReasonStep, Refusal, Rule, Wait};
 use crate::decide::{self, Request};
 
 impl Mutant {
-    /// Changes what the core sees.
+    /// Changes the evidence before the core sees it.
     pub fn blind(self, evidence: &mut Evidence, progress: &Progress) {
         match self {
             Self::ProofSurvivesReboot => {
@@ -106,7 +107,7 @@ impl Mutant {
             }
             _ if evidence.lone_boot.is_some() => lone_boot::blind(self, evidence),
             Self::ProofOutlivesItsClaim => forge_claim(evidence),
-            // Only a disk that is not mounted leaves the data unknown where nothing is hidden.
+            // With nothing hidden, only a disk that is not mounted leaves the data unknown.
             Self::MountNotChecked if matches!(evidence.disk, Fact::Unknown(_)) => {
                 evidence.disk = Fact::Known(DataDir::Blank);
             }
@@ -124,7 +125,7 @@ impl Mutant {
             Self::LearnerCountsAsVoter => bend_history(evidence, |history| !history.has_left),
             Self::DepartedCountsAsVoter => {
                 bend_history(evidence, |history| history.has_left);
-                // Its own note would hold it back, too.
+                // The node's own note would hold it back, too.
                 if let Fact::Known(note) = &mut evidence.note {
                     note.left_at = None;
                 }
@@ -258,7 +259,7 @@ fn run_otherwise(plan: &mut Plan, instead: &RunMode, which: impl Fn(&RunMode) ->
     }
 }
 
-/// A sole voter beside an active peer that claims nothing, and that recorded no more forks, starts.
+/// Returns whether the plan starts a sole voter next to an active peer that claims nothing and recorded no more forks.
 fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Progress, plan: &Plan) -> bool {
     let Some(cib) = evidence.cib.known() else { return false };
     let is_active = cib.peer_node == PeerNode::Online && cib.peer_agent == PeerAgent::Active;
@@ -269,7 +270,7 @@ fn is_beside_an_active_peer(request: Request, evidence: &Evidence, progress: &Pr
     decides && plan.effects.is_empty() && is_active && claims_nothing && !serves && is_newest && has_one_voter(evidence)
 }
 
-/// A sole voter starts though a fork is recorded that it does not know.
+/// Returns whether the plan starts a sole voter that does not know a recorded fork.
 fn starts_beside_a_fork(request: Request, evidence: &Evidence, plan: &Plan) -> bool {
     let is_plain = plan.effects.contains(&Effect::RunContainer(RunMode::Normally));
     request == Request::Start && is_plain && has_one_voter(evidence) && evidence.was_left_behind()
@@ -290,7 +291,7 @@ fn run_plainly(evidence: &Evidence) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(RunMode::Normally)], 100, progress, because)
 }
 
-/// A confirmation about other data decides until a start whose etcd has a leader deletes it.
+/// Lets a confirmation about other data decide, until a start that finds a leader deletes it.
 fn with_an_outdated_word(request: Request, evidence: &Evidence, progress: &Progress, mut plan: Plan) -> Plan {
     if plan.because == Reason::Step(ReasonStep::TakeBackOutdatedConfirmation) {
         return decide::decide(request, &Evidence { confirmation: Fact::Absent, ..evidence.clone() }, progress).plan;

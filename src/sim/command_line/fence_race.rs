@@ -1,4 +1,4 @@
-//! `tandem-sim race`.
+//! The subcommand `tandem-sim race`.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

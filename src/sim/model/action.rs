@@ -1,4 +1,4 @@
-//! An action of the agent, as a state has it.
+//! The agent's action in a state.
 
 use crate::decide::Request;
 use crate::decide::evidence::{Moment, Operation};
@@ -14,16 +14,16 @@ pub struct Action {
     pub plan: Option<(Id, u8)>,
 }
 
-/// The notify variables; sets of nodes are bits.
+/// The notify variables. Sets of nodes are bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Vars {
-    /// Whether there are any: a recurring monitor has none.
+    /// True if Pacemaker passed variables: a recurring monitor has none.
     pub given: bool,
     pub moment: Moment,
     pub operation: Operation,
     pub active: u8,
     pub start: u8,
     pub stop: u8,
-    /// Whether starts have been in vain so often that Pacemaker's count of them says so.
+    /// True if Pacemaker's count of starts in vain has reached the limit.
     pub in_vain: bool,
 }

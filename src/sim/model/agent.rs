@@ -1,5 +1,5 @@
-//! The agent in the model: rounds as `agent::rounds` has them, with [`decide::decide`] itself in the middle. One move is
-//! one look with its decision, or one effect, so that a crash can come between any two of them.
+//! The agent in the model: rounds as `agent::rounds` has them, around the real [`decide::decide`]. One move is one
+//! observation with its decision, or one effect, so that a crash can come between any two of them.
 
 use super::log::THIRD_VOTER;
 use super::members::Reply;
@@ -17,13 +17,13 @@ use crate::sim::store::decided::{Number, Plans, UNDECIDED};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// What is decided in a view at each moment up to `last`: numbers of [`Todo`]s.
+/// Decides a view at each moment up to `last`. Returns numbers of [`Todo`]s.
 fn decide(sim: &mut Sim, view: &View, last: usize) -> Plans {
     let place = sim.decided.place(view);
     decide_there(sim, view, place, last)
 }
 
-/// The same, where it is known where the plans of the view are.
+/// Does the same with the known place of the view's plans.
 fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans {
     let mut plans = *sim.decided.at(place);
     if plans[last] != UNDECIDED {
@@ -41,7 +41,7 @@ fn decide_there(sim: &mut Sim, view: &View, place: usize, last: usize) -> Plans 
     plans
 }
 
-/// One decision, with its reason.
+/// Takes one decision. Returns it with its reason.
 pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Plan, Todo) {
     let (elapsed_ms, since_ms) = when.of(view.request);
     let progress = Progress { since_ms, ..progress.clone() };
@@ -55,7 +55,7 @@ pub fn decide_at(sim: &Sim, view: &View, progress: &Progress, when: When) -> (Pl
         (true, false) => canonical(effect),
         (true, true) => canonical_with_positions(effect),
     };
-    // Right before a force, a note that would differ by its position only is not written again.
+    // Right before a force, a note that would differ only by its position is not written again.
     let forces = plan.because == Reason::Step(ReasonStep::AdvanceAndForce);
     let is_news =
         |effect: &Effect| !matches!(effect, Effect::WriteNote(note) if forces && note == sim.notes.get(view.note));
@@ -81,7 +81,7 @@ fn canonical(effect: &Effect) -> Effect {
             Effect::WriteNote(note)
         }
         Effect::Remember(memory) => {
-            // Of tries in vain only the pause after each is in the model.
+            // Of tries in vain, the model has only the pause after each.
             let hand_over = memory.hand_over.map(|due| HandOver { tries: 0, ..due });
             Effect::Remember(BootState { ended_at: None, hand_over, ..memory })
         }
@@ -91,7 +91,7 @@ fn canonical(effect: &Effect) -> Effect {
     }
 }
 
-/// Where disks are put back, records keep their positions, and durable state the name of its data.
+/// With disks that are put back, keeps the positions of records, and the name of its data in durable state.
 fn canonical_with_positions(effect: &Effect) -> Effect {
     match (canonical(effect), effect) {
         (Effect::PublishRecord(_), Effect::PublishRecord(record)) => Effect::PublishRecord(record.clone()),
@@ -105,7 +105,8 @@ fn canonical_with_positions(effect: &Effect) -> Effect {
     }
 }
 
-/// The model's searches have no pause between two rounds, and end an action that fails at any of them.
+/// Maps a failure that is tried again to one that fails in time: the model has no pause between two rounds, and may end
+/// a failing action at any of them.
 fn canonical_failure(on_failure: OnFailure) -> OnFailure {
     match on_failure {
         OnFailure::TryOn => OnFailure::FailInTime,
@@ -113,8 +114,8 @@ fn canonical_failure(on_failure: OnFailure) -> OnFailure {
     }
 }
 
-/// Later decisions read only the kind of the mode in which etcd was started. A record that is restored is there at the next look, so
-/// none is restored in vain.
+/// Leaves out what later decisions do not read. Of the mode in which etcd was started, they read only the kind. A
+/// restored record is there at the next observation, so no restore is in vain.
 fn canonical_progress(progress: Progress) -> Progress {
     let phase = match progress.phase {
         Phase::Started(RunMode::JoinAsLearner { .. }) => {
@@ -132,7 +133,7 @@ fn canonical_record(mut record: PublishedState) -> PublishedState {
     record
 }
 
-/// One round: a look and its decision. False if it changes nothing.
+/// Runs one round: an observation and its decision. Returns false if it changes nothing.
 pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return Ok(false) };
     let view = view::look(sim, world, n, action);
@@ -140,8 +141,8 @@ pub fn round(sim: &mut Sim, world: &mut World, n: usize, moment: usize) -> Resul
     carry_out(sim, world, n, action, plan.into())
 }
 
-/// The moments at which the next decision of `n` differs from those at earlier moments, each with the number of its
-/// [`Todo`]. Later moments count only if time may pass (see [`may_wait`]).
+/// Returns the moments at which the next decision of `n` differs from those at earlier moments, each with the number of
+/// its [`Todo`]. Later moments count only if time may pass (see [`may_wait`]).
 pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (usize, Id)> + use<> {
     let action = world.nodes[n].action.filter(|action| action.plan.is_none());
     let mut plans = [UNDECIDED; MOMENTS.len()];
@@ -160,8 +161,8 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
     (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment].into()))
 }
 
-/// Whether time may pass for an agent that waits: etcd and Pacemaker's membership have come to rest, nobody is being
-/// fenced (unless fencing is slow), and the agent of the `other` node waits, too.
+/// Returns whether time may pass for an agent that waits. Etcd and Pacemaker's membership must have come to rest, no
+/// node may be waiting to be fenced (unless fencing is slow), and the agent of the `other` node must wait, too.
 pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
     let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(|by| pacemaker::may_fence(world, by));
     !awaits_fencing
@@ -170,7 +171,7 @@ pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
         && is_waiting(sim, world, other)
 }
 
-/// True if the action of `n` would change nothing now.
+/// Returns whether the action of `n` would change nothing now.
 fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     let Some(action) = world.nodes[n].action else { return true };
     if action.plan.is_some() {
@@ -181,13 +182,13 @@ fn is_waiting(sim: &mut Sim, world: &World, n: usize) -> bool {
     is_no_news(sim, action, plan.into())
 }
 
-/// True if a plan has no effect and leaves the action's progress as it is: the next round would be the same.
+/// Returns whether a plan has no effect and keeps the action's progress, so that the next round would be the same.
 fn is_no_news(sim: &Sim, action: Action, plan: Id) -> bool {
     let plan = sim.plans.get(plan);
     plan.steps.is_empty() && plan.then == Then::Again(action.progress)
 }
 
-/// Begins what was decided.
+/// Begins a decided plan.
 pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id) -> Result<bool, Violation> {
     let steps = sim.plans.get(plan);
     pacemaker::hear(world, n);
@@ -207,8 +208,8 @@ pub fn carry_out(sim: &Sim, world: &mut World, n: usize, action: Action, plan: I
     Ok(true)
 }
 
-/// Asserts that backing data up, or forcing a new cluster, is safe when it is decided, whatever happens before the
-/// effect.
+/// Asserts that a backup of the data, or a force of a new cluster, is safe when it is decided, whatever happens before
+/// the effect.
 fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) -> Result<(), Violation> {
     let (me, peer) = (&world.nodes[n], &world.nodes[1 - n]);
     if plan.moves_aside && !peer.etcd.is_led() {
@@ -221,7 +222,7 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     if plan.hands_over && action.request == Request::Monitor {
         leading::check(sim, world, n)?;
     }
-    // An etcd that runs tells of what it has applied: that it was promoted may be in its log alone.
+    // A running etcd reports what it has applied. Its promotion may still be only in its log.
     let told = if me.etcd.is_on() { me.data.applied(&sim.logs) } else { me.data.newest(&sim.logs) };
     if told.conf.votes(THIRD_VOTER) {
         check_beside_a_third_voter(n, action.request, plan)?;
@@ -240,8 +241,9 @@ fn check_plan(sim: &Sim, world: &World, n: usize, action: Action, plan: &Steps) 
     Ok(())
 }
 
-/// Asserts that who serves as one of two voters, and has claimed so, does not forget it for what a look did not find out, nor does a stop
-/// that is half of a restart: once its peer is lost it could not go on.
+/// Asserts that a voter of two keeps its memory while it serves and has claimed, although an observation missed a fact.
+/// The same holds for a stop that is half of a restart. Without that memory the voter could not continue once its peer
+/// is lost.
 fn check_memory(
     sim: &Sim,
     world: &World,
@@ -256,7 +258,7 @@ fn check_memory(
         Request::Stop => blind == Blind::Cib && is_restart,
         _ => me.etcd.is_led(),
     };
-    // Who was the only voter, or one of three, has to prove anew what it holds.
+    // A sole voter, or one of three, has to prove its data anew.
     let is_one_of_two = |voter: &RunningVoter| !voter.sole && !voter.among_many;
     let is_it = |voter: &RunningVoter| is_one_of_two(voter) && voter.member_id == u64::from(me.data.mid);
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
@@ -276,8 +278,8 @@ fn check_memory(
     Ok(())
 }
 
-/// Asserts that a third voter's majority is left alone: nobody is forced or voted for, and no etcd is stopped but where Pacemaker
-/// stops it.
+/// Asserts that a third voter's majority is left alone: no node forces a new cluster or votes for its peer, and only
+/// Pacemaker stops an etcd.
 fn check_beside_a_third_voter(n: usize, request: Request, plan: &Steps) -> Result<(), Violation> {
     let stops =
         matches!(request, Request::Monitor | Request::Notify) && plan.steps.contains(&EffectStep::StopContainer);
@@ -290,13 +292,13 @@ fn check_beside_a_third_voter(n: usize, request: Request, plan: &Steps) -> Resul
     Err(Violation::new(format!("{} {what} beside a third voter", NAMES[n])))
 }
 
-/// Whether the next effect of a plan can happen.
+/// Returns whether the next effect of a plan can happen.
 pub fn may_act(sim: &Sim, world: &World, n: usize) -> bool {
     let Some((plan, done)) = world.nodes[n].action.and_then(|action| action.plan) else { return false };
     sim.plans.step(plan, done).is_some_and(|step| !step.is_awaited(sim, world, n))
 }
 
-/// The next effect of a plan. `gives_up` says whether a failure ends the action or only the round.
+/// Performs the next effect of a plan. With `gives_up`, a failure ends the action instead of only the round.
 pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Result<bool, Violation> {
     let Some(action) = world.nodes[n].action else { return Ok(false) };
     let Some((plan, done)) = action.plan else { return Ok(false) };
@@ -330,7 +332,7 @@ pub fn effect(sim: &mut Sim, world: &mut World, n: usize, gives_up: bool) -> Res
     Ok(true)
 }
 
-/// Ends the round at the effect that failed. The decision may say that the action is answered then.
+/// Ends the round at the effect that failed. The decision may name an answer of the action for that case.
 fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_up: bool) -> Result<(), Violation> {
     if let OnFailure::Answer(exit) = sim.plans.get(plan).on_failure {
         return answer(sim, world, n, exit);
@@ -342,7 +344,7 @@ fn fail(sim: &Sim, world: &mut World, n: usize, action: Action, plan: Id, gives_
     Ok(())
 }
 
-/// The action of `n` is answered, and Pacemaker counts a start that failed.
+/// Answers the action of `n`. Pacemaker counts a start that failed.
 pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
     let is_start = world.nodes[n].action.is_some_and(|action| action.request == Request::Start);
     if is_start && exit != Exit::Success && sim.bounds.threshold > 0 {
@@ -352,7 +354,7 @@ pub fn answer(sim: &Sim, world: &mut World, n: usize, exit: Exit) -> Result<(), 
     pacemaker::answered(world, n, exit)
 }
 
-/// What follows the effects. False if the next round would be the same.
+/// Performs what follows the effects. Returns false if the next round would be the same.
 fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Violation> {
     match then {
         Then::Exit(exit) => answer(sim, world, n, exit).map(|()| true),
@@ -366,9 +368,10 @@ fn finish(sim: &Sim, world: &mut World, n: usize, then: Then) -> Result<bool, Vi
     }
 }
 
-/// Asserts that the forks are bounded by the faults: a node that has announced a new cluster and has not forced it yet announces no
-/// further one, and it takes a fault to make a node announce one. Each counts twice at most, as an agent with a silent etcd cannot
-/// know that the last one was not carried out. Only with `--count-forks`, as ranks do not tell how many there were.
+/// Asserts that the forks are bounded by the faults. A node that has announced a new cluster and not forced it yet
+/// announces no further one, and only a fault makes a node announce one. Each counts at most twice, because an agent
+/// with a silent etcd cannot know that the last one was not carried out. Only with `--count-forks`, because ranks are
+/// no counts.
 fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     let spent = sim.bounds.faults - world.faults;
     let forks = |node: &Node| sim.notes.get(node.note).lineage.forks.max(node.cib.most_forks().0.into());
@@ -379,7 +382,7 @@ fn check_forks(sim: &Sim, world: &World) -> Result<(), Violation> {
     Ok(())
 }
 
-/// The invariants that hold in every state.
+/// Asserts the invariants that hold in every state.
 pub fn check(sim: &Sim, world: &World) -> Result<(), Violation> {
     check_forks(sim, world)?;
     if world.nodes.iter().all(|node| node.etcd == Run::Leader) {
@@ -411,7 +414,7 @@ mod tests {
     use crate::sim::model::initial_states;
     use crate::sim::mutant::Mutant;
 
-    /// One that was announced in vain may be above the faults, and each may be counted twice.
+    /// One fork that was announced in vain may exceed the faults, and each may be counted twice.
     #[test]
     fn more_forks_than_faults_are_a_violation_where_they_are_counted() {
         let judged = |counts_forks: bool, forks: u8| {

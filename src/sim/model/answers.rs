@@ -1,4 +1,4 @@
-//! What comes of asking an etcd of the model, and that as evidence.
+//! The answers of an etcd of the model, and their form as evidence.
 
 use super::log::{self, CLUSTER, Conf, Mid};
 use super::world::{Cib, CibReached, NAMES, Node, Run, World};
@@ -7,19 +7,19 @@ use crate::decide::evidence::{Etcd, Leaderless, LogPosition, Member, NodeAddress
 use crate::sim::Sim;
 use crate::sim::store::intern::Id;
 
-/// What an etcd tells without a leader.
+/// The answer of an etcd without a leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::sim) struct Told {
     pub(in crate::sim) mid: Mid,
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
-    /// Where positions count.
+    /// Always 0 unless positions count.
     pub(in crate::sim) applied: u8,
     pub(in crate::sim) term: u8,
     pub(in crate::sim) term_has_moved: bool,
 }
 
-/// What comes of asking an etcd.
+/// The outcome of asking an etcd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::sim) enum Heard {
     NotAsked,
@@ -28,7 +28,7 @@ pub(in crate::sim) enum Heard {
     Etcd { mid: Mid, cluster: u8, leader: Mid, term: u8, index: u8, is_learner: bool, conf: Conf },
 }
 
-/// How far etcd has reached, where positions count. All data of the model is of one cluster then.
+/// Returns the position that etcd has reached, if positions count. All data of the model is of one cluster then.
 pub(super) fn reached(sim: &Sim, published: CibReached) -> Fact<Reached> {
     let CibReached { forks, term, index, is_redundant } = published;
     match (sim.bounds.puts_back, index) {
@@ -48,7 +48,7 @@ pub(super) fn answer(sim: &Sim, world: &World, whose: usize) -> Heard {
     let leader = match node.etcd {
         Run::Off => return Heard::Refused,
         Run::Fresh => return Heard::Silent,
-        // From etcd 3.5 on the member list is asked of the leader, and without one there is no answer.
+        // From etcd 3.5 on, only a leader answers the request for the member list.
         Run::Leaderless if sim.bounds.silent_without_leader => return Heard::Silent,
         Run::Leaderless => 0,
         Run::Leader => node.data.mid,
@@ -73,7 +73,7 @@ fn peer_is_gone(cib: &Cib, me: usize) -> bool {
     cib.machine[1 - me].is_beyond_asking(cib.agent[1 - me])
 }
 
-/// Returns what the peer of `me` answers, where it is asked.
+/// Returns the answer of the peer of `me`, if the agent asks it.
 pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     match world.etcds_meet() && world.nodes[1 - me].on {
         _ if peer_is_gone(&world.nodes[me].cib, me) => Heard::NotAsked,
@@ -82,20 +82,20 @@ pub(super) fn across(sim: &Sim, world: &World, me: usize) -> Heard {
     }
 }
 
-/// Returns what the etcd of `me` answers without a leader, where it is asked.
+/// Returns the answer of the leaderless etcd of `me`, if the agent asks it.
 pub(super) fn told_without_a_leader(sim: &Sim, world: &World, me: usize) -> Option<Told> {
     let Node { cib, memory, led, .. } = &world.nodes[me];
     let is_asked = peer_is_gone(cib, me) || remembers_a_voter(sim, *memory);
     is_asked.then(|| told(sim, world, me, *led)).flatten()
 }
 
-/// Returns whether etcd ran as a voter in this boot. Its agent asks it without a leader, too, and asks the attribute manager for a record that
-/// is missing in the CIB.
+/// Returns whether etcd ran as a voter in this boot. If so, the agent also asks it without a leader, and asks the
+/// attribute manager for a record that is missing in the CIB.
 pub(super) fn remembers_a_voter(sim: &Sim, memory: Id) -> bool {
     sim.memories.get(memory).voter.is_some()
 }
 
-/// An etcd that has never had a leader answers nobody.
+/// Returns the answer of an etcd that has lost its leader. One that has never had a leader does not answer.
 fn told(sim: &Sim, world: &World, me: usize, has_been_led: bool) -> Option<Told> {
     let Node { data, etcd, action, .. } = world.nodes[me];
     let conf = data.applied(&sim.logs).conf;
@@ -146,7 +146,7 @@ fn members(conf: Conf) -> Vec<Member> {
     mids(conf.voters | conf.learners).map(member).collect()
 }
 
-/// Returns an etcd of another cluster that serves at the peer's address, as one voter, and has taken `me` for its learner.
+/// Returns an etcd of another cluster that serves at the peer's address as the only voter, with `me` as its learner.
 pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
     let learner =
         Member { id: STRANGER - 1, name: String::new(), peer_urls: vec![me.peer_url.clone()], is_learner: true };
@@ -165,11 +165,11 @@ pub(super) fn stranger(me: &NodeAddress, peer: &NodeAddress) -> Etcd {
     }
 }
 
-/// An id that no member of the model has.
+/// A member id that does not occur in the model.
 const STRANGER: u64 = 0xfe;
 pub(in crate::sim) const STRANGERS_CLUSTER: u64 = 0xfe;
 
-/// Where terms do not count, only whether one has moved is known.
+/// Converts an answer to evidence. Without terms, only a change of the term is known.
 pub(super) fn leaderless(told: Told) -> Leaderless {
     Leaderless {
         cluster_id: told.cluster.into(),
@@ -181,14 +181,14 @@ pub(super) fn leaderless(told: Told) -> Leaderless {
     }
 }
 
-/// One that a vote proxy is tested with.
+/// A release with which a vote proxy is tested.
 const RELEASE: Version = Version { minor: 6, patch: 0 };
 
 pub(super) fn peer_url(node: usize) -> String {
     format!("https://{}:2380", NAMES[node])
 }
 
-/// What the third voter is called.
+/// The name of the third voter.
 pub(super) const THIRD_VOTER_NAME: &str = "guest";
 
 pub(super) fn third_voter_url() -> String {

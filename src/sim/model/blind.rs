@@ -1,6 +1,6 @@
-//! What an agent may fail to find out.
+//! The facts that an agent may fail to observe.
 
-/// What the next look of an agent does not find out; each is a fault.
+/// The fact that the agent's next observation misses. Each is a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Blind {
     #[default]
@@ -16,7 +16,7 @@ pub enum Blind {
 }
 
 impl Blind {
-    /// Each of them, but that nothing is hidden.
+    /// All facts that can be hidden.
     pub const ALL: [Self; 7] =
         [Self::Cib, Self::Note, Self::Disk, Self::Container, Self::OwnEtcd, Self::PeerEtcd, Self::Stranger];
 }

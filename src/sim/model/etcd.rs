@@ -10,7 +10,7 @@ use super::reach;
 use super::world::{Run, Word, World};
 use crate::sim::Sim;
 
-/// Applies what follows at once: members lose a leader that is gone, and logs are folded.
+/// Applies the immediate consequences: members lose a leader that is gone, and logs are folded.
 pub fn settle(sim: &mut Sim, world: &mut World) {
     for n in 0..2 {
         if std::mem::take(&mut world.nodes[n].torn) && sim.bounds.acks_before_sync {
@@ -49,7 +49,7 @@ pub fn settle(sim: &mut Sim, world: &mut World) {
     }
 }
 
-/// True if both are voters of one cluster that has a leader.
+/// Returns whether both are voters of one cluster that has a leader.
 fn are_one_history(sim: &Sim, world: &World) -> bool {
     let Some(leader) = leader(world) else { return false };
     let [leads, follows] = [&world.nodes[leader], &world.nodes[1 - leader]];
@@ -58,7 +58,7 @@ fn are_one_history(sim: &Sim, world: &World) -> bool {
         && leads.data.applied(&sim.logs).conf.votes(follows.data.mid)
 }
 
-/// A sole voter of some releases acknowledges a write before it is on disk: a power cut takes the last one.
+/// Takes the last write of a sole voter at a power cut, because some releases acknowledge a write before it is on disk.
 fn tear(sim: &mut Sim, world: &mut World, n: usize) {
     let data = world.nodes[n].data;
     let was_sole = data.applied(&sim.logs).conf.has_one_voter();
@@ -73,13 +73,14 @@ fn is_followed(world: &World, leader: usize, conf: Conf) -> bool {
     world.etcds_meet() && other.etcd == Run::Follower && conf.votes(other.data.mid)
 }
 
-/// Whether the third voter votes there, and acknowledges what it is sent. It has no log of its own here: a leader that it follows has
-/// committed at once what it takes, and whoever it votes for has what was committed ([`what_the_third_voter_knows`]).
+/// Returns whether the third voter votes there and acknowledges entries. It has no log of its own here. A leader that
+/// it follows has committed each entry that it takes. A candidate that it votes for has all committed entries
+/// ([`what_the_third_voter_knows`]).
 pub(in crate::sim) fn has_the_third_voter(world: &World, conf: Conf) -> bool {
     world.third_voter && conf.votes(THIRD_VOTER)
 }
 
-/// The third voter comes back, and has the leader's log soon.
+/// Brings the third voter back. It has the leader's log soon.
 pub(in crate::sim) fn third_voter_is_back(sim: &Sim, world: &mut World) -> bool {
     let is_news =
         !std::mem::replace(&mut world.third_voter, true) && (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER));
@@ -93,8 +94,8 @@ fn newest(sim: &Sim, world: &World, n: usize) -> Conf {
     world.nodes[n].data.newest(&sim.logs).conf
 }
 
-/// The committed part of the other node's log, where `n` lacks some of it. Of three voters two have what is committed: what `n` has
-/// not, the third voter has, and gives it to `n` before it votes for it.
+/// Returns the committed part of the other node's log if `n` lacks some of it. Two of three voters have each committed
+/// entry, so the third voter has what `n` lacks, and sends it to `n` before it votes for it.
 fn what_the_third_voter_knows(sim: &Sim, world: &World, n: usize) -> Option<Vec<Entry>> {
     let (me, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
     let committed = &other.entries(&sim.logs)[..usize::from(other.commit)];
@@ -106,17 +107,17 @@ pub(in crate::sim) fn applied(sim: &Sim, world: &World, n: usize) -> Conf {
     world.nodes[n].data.applied(&sim.logs).conf
 }
 
-/// The node that leads, if one does.
+/// Returns the node that leads, if there is one.
 pub fn leader(world: &World) -> Option<usize> {
     (0..2).find(|n| world.nodes[*n].etcd == Run::Leader)
 }
 
-/// True if there is a leader whose cluster has a learner on one of the nodes.
+/// Returns whether there is a leader, and its cluster has a learner on one of the nodes.
 pub fn has_learner(sim: &Sim, world: &World) -> bool {
     leader(world).is_some_and(|n| applied(sim, world, n).learners & !bit(THIRD_VOTER) != 0)
 }
 
-/// True if etcd has something to do that takes less time than any wait of the agent.
+/// Returns whether etcd has something to do that takes less time than any wait of the agent.
 pub fn is_busy(sim: &Sim, world: &World) -> bool {
     may_replicate(sim, world)
         || may_learn(sim, world)
@@ -124,14 +125,14 @@ pub fn is_busy(sim: &Sim, world: &World) -> bool {
         || (0..2).any(|n| may_be_elected(sim, world, n) || may_leave(sim, world, n))
 }
 
-/// Whether entries are on their way between two etcds, or to a disk: all that takes less time than anything else.
+/// Returns whether entries are on their way between two etcds or to a disk, which takes less time than anything else.
 pub fn is_passing(sim: &Sim, world: &World) -> bool {
     may_replicate(sim, world)
         || may_learn(sim, world)
         || (0..2).any(|n| may_persist(sim, world, n) || may_leave(sim, world, n))
 }
 
-/// A client's write reaches the leader; where there are two, clients are on both sides.
+/// Appends a client's write at the leader. With two leaders, clients on both sides write.
 pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     let Some(number) = (0..sim.bounds.writes).find(|number| world.writes & (1 << number) == 0) else { return false };
     let is_even = world.writes.count_ones() & 1 == 0;
@@ -143,7 +144,7 @@ pub fn write(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
-/// Takes a write out of both logs if each holds it in its folded part, where it cannot be lost.
+/// Removes a write from both logs if each has it in its folded part, where it cannot be lost.
 pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     let is_loose = |n: usize| world.nodes[n].data.entries(&sim.logs).contains(&Entry::Write(number));
     if is_loose(0) || is_loose(1) {
@@ -163,7 +164,7 @@ pub fn forget_write(sim: &mut Sim, world: &mut World, number: u8) -> bool {
     true
 }
 
-/// The leader takes an entry; a sole voter commits it at once.
+/// Appends an entry at the leader. A sole voter commits it at once.
 pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: Entry) {
     world.nodes[n].data.append(&mut sim.logs, entry);
     changed(world, n);
@@ -173,30 +174,30 @@ pub(in crate::sim) fn append(sim: &mut Sim, world: &mut World, n: usize, entry: 
     }
 }
 
-/// A confirmation is about the data as it was when it was given.
+/// Marks a confirmation as outdated, because it is about the data as it was when it was given.
 fn changed(world: &mut World, n: usize) {
     if let Word::Given { accept_loss, node_is_on: _ } = world.nodes[n].word {
         world.nodes[n].word = Word::Outdated { accept_loss };
     }
 }
 
-/// The leader commits what it has, and its clients hear of it.
+/// Commits all entries of the leader, and acknowledges them to its clients.
 fn commit_all(sim: &Sim, world: &mut World, n: usize) {
     let data = &mut world.nodes[n].data;
     data.commit = data.len(&sim.logs);
     if data.newest(&sim.logs).conf.votes(THIRD_VOTER) {
-        // Whoever ends here, the third voter has it: see `what_the_third_voter_knows`.
+        // If a node ends here, the third voter has the entries: see `what_the_third_voter_knows`.
         data.durable = data.commit;
     }
     world.acked |= data.applied(&sim.logs).writes;
 }
 
-/// Whether `shorter`'s log is the beginning of `longer`'s.
+/// Returns whether `shorter`'s log is the beginning of `longer`'s.
 fn is_prefix(sim: &Sim, shorter: Data, longer: Data) -> bool {
     shorter.log == longer.log || longer.entries(&sim.logs).starts_with(shorter.entries(&sim.logs))
 }
 
-/// Whether the leader has something for the other member.
+/// Returns whether the leader has something for the other member.
 fn may_replicate(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world) else { return false };
     let (leads, other) = (&world.nodes[n].data, &world.nodes[1 - n].data);
@@ -207,17 +208,17 @@ fn may_replicate(sim: &Sim, world: &World) -> bool {
     let is_current = world.nodes[1 - n].etcd == Run::Follower
         && leads.log == other.log
         && (leads.commit == leads.len(&sim.logs) || !conf.votes(other.mid));
-    // What a former leader alone has may have to give way: with a third voter, and to a leader of a later term.
+    // Entries that only a former leader has may have to give way: with a third voter, and to a leader of a later term.
     let may_differ = has_had_a_third_voter(sim, world) || other.term(&sim.logs) < leads.term(&sim.logs);
     conf.lists(other.mid) && !is_current && (may_differ || is_prefix(sim, *other, *leads))
 }
 
-/// Whether the third voter votes by either log: only then may each log have entries of its own.
+/// Returns whether the third voter votes by either log. Only then may each log have entries of its own.
 fn has_had_a_third_voter(sim: &Sim, world: &World) -> bool {
     (0..2).any(|n| newest(sim, world, n).votes(THIRD_VOTER))
 }
 
-/// The leader's entries reach the other member, which joins it or goes on following it.
+/// Sends the leader's entries to the other member, which joins the leader or continues to follow it.
 pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     let Some(n) = leader(world).filter(|_| may_replicate(sim, world)) else { return false };
     let conf = applied(sim, world, n);
@@ -241,13 +242,13 @@ pub fn replicate(sim: &mut Sim, world: &mut World) -> bool {
     true
 }
 
-/// How far the follower of `leader` knows the log to be committed once it has heard of it.
+/// Returns the commit index of the follower of `leader` once the leader has sent it.
 fn heard(sim: &Sim, world: &World, leader: usize) -> u8 {
     let follower = &world.nodes[1 - leader].data;
     world.nodes[leader].data.commit.min(follower.len(&sim.logs)).max(follower.commit)
 }
 
-/// Whether the follower has not heard how far its leader has committed, or not written it down.
+/// Returns whether the follower has not received its leader's commit index, or not written it to disk.
 fn may_learn(sim: &Sim, world: &World) -> bool {
     let Some(n) = leader(world).filter(|n| world.nodes[1 - n].etcd == Run::Follower) else { return false };
     let (follower, known) = (&world.nodes[1 - n].data, heard(sim, world, n));
@@ -257,24 +258,24 @@ fn may_learn(sim: &Sim, world: &World) -> bool {
     follower.commit != known || follower.durable != known
 }
 
-/// The follower hears how far its leader has committed.
+/// Sends the leader's commit index to the follower.
 pub fn learn(sim: &Sim, world: &mut World) -> bool {
     let Some(n) = leader(world).filter(|_| may_learn(sim, world)) else { return false };
     let known = heard(sim, world, n);
     let follower = &mut world.nodes[1 - n].data;
     (follower.commit, follower.durable) = (known, known);
-    // By then the leader has written it down, too.
+    // In the meantime the leader has written it to disk, too.
     world.nodes[n].data.durable = world.nodes[n].data.commit;
     true
 }
 
-/// Whether a sole voter has not written down how far its log is committed.
+/// Returns whether a sole voter has not written its commit index to disk.
 fn may_persist(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     node.etcd == Run::Leader && node.data.durable < node.data.commit && applied(sim, world, n).has_one_voter()
 }
 
-/// A sole voter's knowledge of what is committed reaches its disk with a later record.
+/// Writes a sole voter's commit index to its disk, as a later record does.
 pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
     let may = may_persist(sim, world, n);
     let data = &mut world.nodes[n].data;
@@ -282,7 +283,7 @@ pub fn persist(sim: &Sim, world: &mut World, n: usize) -> bool {
     may
 }
 
-/// Whether `n` would win an election.
+/// Returns whether `n` would win an election.
 fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
     let me = &world.nodes[n];
     if !matches!(me.etcd, Run::Fresh | Run::Leaderless) {
@@ -295,8 +296,9 @@ fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
             || gets_the_third_voters_vote(world, n, conf))
 }
 
-/// The members that elect `n`: those that it has applied. A third voter that knows its promotion to be committed leads with the vote of a
-/// member that has that only in its log, and tells it; here that member leads in its place.
+/// Returns the members that elect `n`: those that `n` has applied. A third voter that knows its promotion to be
+/// committed would lead with the vote of a member that has the promotion only in its log, and would send it the commit
+/// index. In the model that member leads in its place.
 fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
     let is_known = (0..2).any(|n| applied(sim, world, n).votes(THIRD_VOTER));
     let newest = newest(sim, world, n);
@@ -305,7 +307,8 @@ fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
 
 fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
     let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
-    // Of two logs with entries of their own the one is newer that has what was committed; between two voters, by a vote proxy's vote.
+    // Of two logs with entries of their own, the one with the committed entries is newer. Between two voters, such logs
+    // come from a vote proxy's vote.
     let lacks = || world.acked & other.data.newest(&sim.logs).writes & !me.data.newest(&sim.logs).writes;
     let has_more =
         || if conf.votes(THIRD_VOTER) { what_the_third_voter_knows(sim, world, n).is_none() } else { lacks() == 0 };
@@ -321,12 +324,13 @@ fn gets_the_peers_vote(sim: &Sim, world: &World, n: usize, conf: Conf) -> bool {
         }
 }
 
-/// It follows a leader that has its vote, and gives it to nobody else.
+/// Returns whether `n` gets the third voter's vote. The third voter follows a leader that has its vote, and votes for
+/// no other.
 fn gets_the_third_voters_vote(world: &World, n: usize, conf: Conf) -> bool {
     has_the_third_voter(world, conf) && world.nodes[1 - n].etcd != Run::Leader
 }
 
-/// `n` asks for votes, and gets what it needs.
+/// Elects `n` if it gets the votes that it needs.
 pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     if !may_be_elected(sim, world, n) {
         return false;
@@ -354,23 +358,24 @@ pub fn elect(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// A new leader's first entry is of its own term. Once as many terms have begun as the search counts, a new leader appends none.
+/// Appends the first entry of a new leader's term. A new leader appends none once the log has as many terms as the
+/// search counts.
 pub(super) fn begin_term(sim: &mut Sim, world: &mut World, n: usize) {
     if world.nodes[n].data.newest(&sim.logs).terms < sim.bounds.terms {
         append(sim, world, n, Entry::Elected);
     }
 }
 
-/// The confirmation of `n` takes effect. Acknowledged writes that only the other node holds are given up, as the
-/// confirmation said; those that `n` itself `held` are not, whichever node leads later. In the other direction writes
-/// are given up only if the other node starts before it could learn of the confirmation.
+/// Applies the confirmation of `n`. Acknowledged writes that only the other node holds count as given up, as the
+/// confirmation states. The writes that `n` itself `held` do not, whichever node leads later. In the other direction
+/// writes are given up only if the other node starts before it could learn of the confirmation.
 fn give_up(sim: &Sim, world: &mut World, n: usize, held: u8) {
-    // What was on a disk that is lost, no data has any more.
+    // No data has the writes of a disk that is lost.
     let others = if sim.bounds.disks { u8::MAX } else { world.nodes[1 - n].data.newest(&sim.logs).writes };
     world.given_up |= world.acked & others & !held;
 }
 
-/// True if both nodes hold a voter's data, and neither lists the other's member as one of its own cluster.
+/// Returns whether both nodes hold a voter's data, and neither lists the other's member as one of its own cluster.
 pub fn have_parted(sim: &Sim, world: &World) -> bool {
     let [one, other] = world.nodes.map(|node| node.data);
     let votes = |data: Data| !data.is_blank() && data.newest(&sim.logs).conf.votes(data.mid);
@@ -379,13 +384,13 @@ pub fn have_parted(sim: &Sim, world: &World) -> bool {
     votes(one) && votes(other) && !lists(one, other) && !lists(other, one)
 }
 
-/// Whether a member that runs was removed and hears of it.
+/// Returns whether a running member was removed and learns of it.
 fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
     let (me, other) = (&world.nodes[n], &world.nodes[1 - n]);
     if !me.etcd.is_on() {
         return false;
     }
-    // It asks those whom it knows as members.
+    // An etcd asks only the members that it knows.
     let is_told = || {
         world.etcds_meet()
             && other.etcd == Run::Leader
@@ -397,7 +402,7 @@ fn may_leave(sim: &Sim, world: &World, n: usize) -> bool {
     knows || is_told()
 }
 
-/// A member that was removed, and hears of it, ends.
+/// Ends a member that was removed and learns of it.
 pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
     let may = may_leave(sim, world, n);
     if may {
@@ -406,7 +411,7 @@ pub fn leave(sim: &Sim, world: &mut World, n: usize) -> bool {
     may
 }
 
-/// The process ends in good order.
+/// Ends the process in good order.
 pub fn stop(world: &mut World, n: usize) {
     let node = &mut world.nodes[n];
     if node.etcd.is_on() {
@@ -415,7 +420,7 @@ pub fn stop(world: &mut World, n: usize) {
     }
 }
 
-/// The process ends at once: what it had not written down is lost.
+/// Kills the process. All that it had not written to disk is lost.
 pub fn kill(world: &mut World, n: usize) {
     let node = &mut world.nodes[n];
     if node.etcd.is_on() {

@@ -1,4 +1,4 @@
-//! The initial states of a search, and what counts as a good state to end in.
+//! The initial states of a search, and the good states to which a way must lead back.
 
 use super::answers::mids as mids_of;
 use super::log::{CLUSTER, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
@@ -11,19 +11,19 @@ use crate::decide::evidence::{
 use crate::sim::Sim;
 use crate::sim::reduce::symmetry::rename::{self, Renaming};
 
-/// Where a run begins.
+/// The initial state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
     /// Two voters; node1 leads.
     Voters,
-    /// The same, and node2 leads: the mirror image, so a search takes both for one.
+    /// The same with node2 as the leader. It is the mirror image, so a search counts both as one state.
     SecondLeads,
     Blank,
     /// Two histories, each of a voter that ran standalone.
     Parted,
-    /// The same, but node1's data is a learner's, and node2's a voter's of which it knows nothing.
+    /// Two histories, but node1's data is a learner's, and node2's belongs to a voter that node1's data does not list.
     PartedLearner,
-    /// Two histories, of which node2 serves its own, and node1 is off.
+    /// Two histories. Node2 serves its own, and node1 is off.
     PartedServing,
     /// Two voters and the third voter; node1 leads, or node2.
     ThirdVoter,
@@ -31,13 +31,13 @@ pub enum Beginning {
     /// Two voters, and the promotion of the third voter in the log of node1, which leads, or of node2.
     ThirdVoterPromoted,
     ThirdVoterPromotedSecondLeads,
-    /// Two voters, the second of which joined the first, and positions that count.
+    /// Two voters, of which the second joined the first, with positions that count.
     Joined,
     JoinedSecondLeads,
 }
 
 impl Beginning {
-    /// Each of them.
+    /// All of them.
     pub const ALL: [Self; 12] = [
         Self::Voters,
         Self::SecondLeads,
@@ -53,7 +53,7 @@ impl Beginning {
         Self::JoinedSecondLeads,
     ];
 
-    /// The first line of a scenario.
+    /// Returns the first line of a scenario.
     pub fn text(self) -> &'static str {
         match self {
             Self::Voters => "begin with two voters",
@@ -71,7 +71,7 @@ impl Beginning {
         }
     }
 
-    /// The state.
+    /// Builds the state.
     pub fn world(self, sim: &mut Sim) -> World {
         match self {
             Self::Voters => healthy(sim),
@@ -100,12 +100,12 @@ impl Beginning {
     }
 }
 
-/// Two voters with a leader, and Pacemaker at rest.
+/// Builds two voters with a leader, and Pacemaker at rest.
 pub fn healthy(sim: &mut Sim) -> World {
     voting(sim, &[first_mid(0), first_mid(1)], 0)
 }
 
-/// The same with its history in the log: node1 was the only voter once, and node2 joined it.
+/// Builds the same state with its history in the log: node1 was the only voter once, and node2 joined it.
 pub fn joined(sim: &mut Sim) -> World {
     (sim.bounds.puts_back, sim.bounds.counts_forks) = (true, true);
     let mut world = healthy(sim);
@@ -125,19 +125,19 @@ pub fn joined(sim: &mut Sim) -> World {
     world
 }
 
-/// The same with a third voter, outside of the pair.
+/// Builds the same state with a third voter, outside of the pair.
 pub fn with_third_voter(sim: &mut Sim) -> World {
     World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1), THIRD_VOTER], 0) }
 }
 
-/// Two voters whose leader has just been asked to make the third voter the third one.
+/// Builds two voters. The leader has just been asked to promote the third member.
 pub fn promoting_the_third_voter(sim: &mut Sim) -> World {
     let mut world = World { third_voter: true, ..voting(sim, &[first_mid(0), first_mid(1)], bit(THIRD_VOTER)) };
     world.nodes[0].data.append(&mut sim.logs, Entry::Promote(THIRD_VOTER));
     world
 }
 
-/// `mids` vote, first those of the two nodes, and `learners` learn.
+/// Builds a state in which `mids` vote and `learners` learn. The first two of `mids` are those of the nodes.
 fn voting(sim: &mut Sim, mids: &[Mid], learners: u16) -> World {
     let voters = mids.iter().fold(0, |voters, mid| voters | bit(*mid));
     let among_many = mids.len() > 2;
@@ -187,8 +187,7 @@ fn history(member_id: u64, voters: &[Mid], learners: u16) -> History {
     }
 }
 
-/// Two machines that have booted. An operator had let each of them run standalone, so that each holds a write of its
-/// own.
+/// Builds two machines that have booted. An operator had let each run standalone, so each holds a write of its own.
 pub fn parted(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b11, writes: 0b11, words: 0b11, ..blank(sim) };
     for (n, name) in NAMES.into_iter().enumerate() {
@@ -205,7 +204,8 @@ pub fn parted(sim: &mut Sim) -> World {
     world
 }
 
-/// The same, but node1 was about to join another voter than node2, which has a second voter that is gone.
+/// Builds the same state, but node1 was about to join another voter than node2, and node2 has a second voter that is
+/// gone.
 pub fn parted_learner(sim: &mut Sim) -> World {
     let mut world = World { acked: HISTORY | 0b10, writes: 0b10, ..parted(sim) };
     let [first, second] = [first_mid(0), first_mid(1)];
@@ -220,9 +220,9 @@ pub fn parted_learner(sim: &mut Sim) -> World {
     world
 }
 
-/// The same, but node2 serves its history, and node1 is off.
+/// Builds the same state, but node2 serves its history, and node1 is off.
 pub fn parted_serving(sim: &mut Sim) -> World {
-    // What node1 alone holds was given up when node2 went its own way.
+    // The write that only node1 holds was given up when node2 made a history of its own.
     let mut world = World { given_up: 0b01, ..parted(sim) };
     let mid = first_mid(1);
     let (cluster_id, member_id) = (u64::from(CLUSTER), u64::from(mid));
@@ -243,21 +243,23 @@ pub fn parted_serving(sim: &mut Sim) -> World {
     world
 }
 
-/// Two machines that have booted and hold no data.
+/// Builds two machines that have booted and hold no data.
 pub fn blank(sim: &Sim) -> World {
     World { faults: sim.bounds.faults, ..World::BLANK }
 }
 
-/// True if the search asks for no way back to two voters: a human made two histories, or has to choose between them.
+/// Returns whether the search asks for no way back to two voters, because an operator made two histories or has to
+/// choose one.
 pub fn needs_a_human(sim: &Sim, world: &World) -> bool {
-    // While the etcds are parted, only the network's return helps two nodes of which neither proves anything.
+    // While the etcds are parted and neither node has a proof, only the network's return helps.
     let is_stuck = world.etcd_parted && !leading::may_go_on(sim, world);
     let have_parted = (sim.bounds.chooses || sim.bounds.two_histories) && etcd::have_parted(sim, world);
     let waits_for_a_word = (world.has_been_overridden() || have_parted) && !leading::keeps_a_history(sim, world);
     is_stuck || world.tampered || waits_for_a_word
 }
 
-/// True for a state to which a way must lead back: where the etcds do not reach each other, one leads. Elsewhere both nodes run voters with the same log, and none of them starts, stops
+/// Returns whether a state is good: a way must lead back to such a state from every other one. While the etcds do not
+/// reach each other, one has to lead. Otherwise both nodes run voters with the same log, and none of them starts, stops
 /// or has failed.
 pub fn is_good(sim: &Sim, world: &World) -> bool {
     let conf = |n: usize| world.nodes[n].data.applied(&sim.logs).conf;

@@ -1,13 +1,13 @@
-//! Which of two histories the parameters keep.
+//! The choice of the parameters between two histories.
 
-/// Which of two histories a node's parameters keep.
+/// The history that a node's parameters keep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KeptHistory {
-    /// The primary's continues: what both nodes are configured with.
+    /// The primary's history continues. Both nodes are configured with this.
     #[default]
     Primarys,
     /// An operator chooses.
     Neither,
-    /// They name the other node as the primary.
+    /// The parameters name the other node as the primary.
     Others,
 }

@@ -1,4 +1,4 @@
-//! The node that is to lead, where there is one: what has to hold when leadership moves to it, and the delay before that.
+//! The primary, if one is configured: the conditions under which leadership moves to it, and the delay before that.
 
 use super::world::{Action, KeptHistory, NAMES, Run, Stack, Wanted, World};
 use super::{etcd, pacemaker};
@@ -22,18 +22,18 @@ pub(super) fn check(sim: &Sim, world: &World, n: usize) -> Result<(), Violation>
     Err(Violation::new(format!("{} is to lead in the place of {}, and {what}", NAMES[1 - n], NAMES[n])))
 }
 
-/// Returns whether a memory has a beginning from which an agent counts: of a hand-over that is due, or of a time without a leader.
+/// Returns whether a memory has the beginning of a delay: of a hand-over that is due, or of a time without a leader.
 pub(in crate::sim) fn counts(memory: &BootState) -> bool {
     memory.hand_over.is_some() || memory.leaderless_since_s.is_some()
 }
 
-/// The delay of the hand-over that the memory of `n` has comes to its end; false where none is counted.
+/// Ends the delay that the memory of `n` has begun. Returns false if it has begun none.
 pub(in crate::sim) fn end_delay(sim: &Sim, world: &mut World, n: usize) -> bool {
     let is_counted = counts(sim.memories.get(world.nodes[n].memory));
     is_counted && !std::mem::replace(&mut world.delay_over[n], true)
 }
 
-/// Keeps a memory. A hand-over that it has, and the one before had not, has a delay of its own.
+/// Stores a memory. A hand-over that differs from the last memory's begins a delay of its own.
 pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     let before = std::mem::replace(&mut world.nodes[n].memory, memory);
     let [before, after] = [before, memory].map(|memory| sim.memories.get(memory));
@@ -41,13 +41,14 @@ pub(super) fn remember(sim: &Sim, world: &mut World, n: usize, memory: Id) {
     world.delay_over[n] &= is_the_same;
 }
 
-/// Hands leadership to the peer; false where that fails. The next try waits for a delay of its own.
+/// Hands leadership to the peer. Returns false if that fails. The next try waits for a delay of its own.
 pub(super) fn hand_over(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     world.delay_over[n] = false;
     etcd::hand_over(sim, world, n)
 }
 
-/// Returns what an agent knows of the node that is to lead. Each delay is over at any time, by a move of its own, and each try is the first.
+/// Returns the facts about the primary that an agent knows. Each delay ends at any time, by a move of its own, and each
+/// try is the first.
 pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool, kept: KeptHistory) -> Option<Leading> {
     let configured = sim.bounds.primary?;
     let primary = if kept == KeptHistory::Others { 1 - configured } else { configured };
@@ -65,13 +66,14 @@ pub(super) fn known(sim: &Sim, memory: Id, delay_over: bool, kept: KeptHistory) 
     })
 }
 
-/// Returns what the CIB has of whether the peer leads: that it does not. The attribute may be of before, so it always may be wrong.
+/// Returns the CIB's fact whether the peer leads, which is always "no". The attribute may be out of date, so it may
+/// always be wrong.
 pub(super) fn peer_leads(sim: &Sim) -> Option<bool> {
     sim.bounds.primary.filter(|_| sim.bounds.parts_etcd).map(|_| false)
 }
 
-/// Returns whether the parameters, once they agree, lead two histories to one: the primary's is of a voter and counts as many forks as any, and the
-/// other one does not serve.
+/// Returns whether the parameters, once they agree, keep one of two histories. For that the primary's must be a voter's
+/// and count as many forks as any, and the other one must not serve.
 pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
     let Some(primary) = sim.bounds.primary.filter(|_| sim.bounds.two_histories).map(usize::from) else { return false };
     let forks = |n: usize| sim.notes.get(world.nodes[n].note).lineage.forks;
@@ -83,20 +85,21 @@ pub(super) fn keeps_a_history(sim: &Sim, world: &World) -> bool {
         && sim.memories.get(other.memory).voter.is_none()
 }
 
-/// Returns the node that both nodes' parameters name at the beginning, where they keep its history.
+/// Returns the node that both nodes' parameters name at the beginning, if they keep its history.
 pub(super) fn preferred(sim: &Sim) -> Option<String> {
     let primary = sim.bounds.primary.filter(|_| sim.bounds.two_histories)?;
     Some(NAMES[usize::from(primary)].to_owned())
 }
 
-/// The parameters of `n` change, as far as its agent knows; an action that is under way keeps those that it began with.
+/// Changes the parameters of `n` that its agent gets. An action that is under way keeps those that it began with.
 pub(in crate::sim) fn keep(sim: &Sim, world: &mut World, n: usize, kept: KeptHistory) -> bool {
     let can = sim.bounds.two_histories && world.nodes[n].action.is_none();
     can && std::mem::replace(&mut world.kept[n], kept) != kept
 }
 
-/// Takes note of what `n` gives up as it announces that it runs standalone: at a person's word, or because the parameters of both nodes keep its
-/// history. Both records name `n` then, and the other node does not serve.
+/// Records the history that `n` gives up when it announces that it runs standalone. `n` does so at an operator's
+/// command, or because both nodes' parameters keep its history. In the second case both records name `n`, and the other
+/// node does not serve.
 pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: bool) {
     if world.is_told_to_go_on(n, was_left_behind) {
         world.override_by_word(n);
@@ -113,13 +116,13 @@ pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: 
     }
 }
 
-/// Returns whether users reach this node and the peer, where an agent asks.
+/// Returns whether users reach this node and the peer, if an agent asks.
 pub(super) fn reach(sim: &Sim, lost: [bool; 2]) -> Option<Box<Reach>> {
     let [own, peer] = lost.map(|is_lost| Fact::Known(!is_lost));
     sim.bounds.primary.map(|_| Box::new(Reach { own, peer }))
 }
 
-/// Asserts that a voter gives its claim up only for a primary that is there, as its CIB has it.
+/// Asserts that a voter gives its claim up only for a primary that its CIB shows as active.
 pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let cib = &world.nodes[n].cib;
     let is_primary = sim.bounds.primary.map(usize::from) == Some(1 - n);
@@ -130,7 +133,7 @@ pub(super) fn check_yields(sim: &Sim, world: &World, n: usize) -> Result<(), Vio
     Err(Violation::new(format!("{} is to give its claim up for {}, which is not seen", NAMES[n], NAMES[1 - n])))
 }
 
-/// Asserts that a node that yields has given its claim up: in its memory, and where its peer sees it.
+/// Asserts that a node that yields has given its claim up, in its memory and in its replica of the CIB.
 pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Violation> {
     let me = &world.nodes[n];
     let claims = sim.records.get(me.cib.record[n]).as_ref().is_some_and(|record| record.claims);
@@ -140,8 +143,9 @@ pub(super) fn check_yielded(sim: &Sim, world: &World, n: usize) -> Result<(), Vi
     Ok(())
 }
 
-/// Returns whether the primary proves in this boot that it may run standalone, so that writes return while the two etcds do not reach each
-/// other. A sole voter's memory of before its peer's promotion proves it only where etcd answers without a leader.
+/// Returns whether the primary proves in this boot that it may run standalone, so that writes return while the two
+/// etcds do not reach each other. A sole voter's memory from before its peer's promotion proves that only if etcd
+/// answers without a leader.
 pub(super) fn may_go_on(sim: &Sim, world: &World) -> bool {
     let Some(n) = sim.bounds.primary.map(usize::from) else { return false };
     let me = &world.nodes[n];
@@ -152,7 +156,7 @@ pub(super) fn may_go_on(sim: &Sim, world: &World) -> bool {
     is_well && claims && remembers && me.etcd.is_on() && me.action.is_none_or(acts)
 }
 
-/// Returns whether the node leads that is to, where one is.
+/// Returns whether the primary leads, if one is configured.
 pub(super) fn is_as_wanted(sim: &Sim, world: &World) -> bool {
     sim.bounds.primary.is_none_or(|primary| world.nodes[usize::from(primary)].etcd == Run::Leader)
 }

@@ -1,32 +1,32 @@
-//! etcd's log in the model: a list of entries, of which every prefix says which writes it holds and who its members
-//! are. A prefix that both nodes hold as committed is folded into one entry, so that histories stay short.
+//! etcd's log in the model: a list of entries, of which every prefix yields its writes and its members. A prefix that
+//! both nodes hold as committed is folded into one entry, so that histories stay short.
 
 use crate::sim::store::intern::{Id, Interner};
 
-/// A member id: 1 to 7 lie on the first node, 9 to 15 on the second, 8 is the third voter's; 0 is nobody.
+/// A member id. The first node has 1 to 7, the second 9 to 15, the third voter 8; 0 is no member.
 pub type Mid = u8;
 
-/// The cluster of which two voters are at the beginning.
+/// The cluster of the two voters in the initial states.
 pub const CLUSTER: u8 = 0xc1;
 /// The third voter, on neither node.
 pub const THIRD_VOTER: Mid = 8;
 
-/// The node that a member lies on; the third voter lies on neither.
+/// Returns the node of a member. The third voter is on neither.
 pub fn node_of(mid: Mid) -> usize {
     if mid == THIRD_VOTER { 2 } else { usize::from(mid >> 3) }
 }
 
-/// The first member id of a node, which a bootstrap gives it.
+/// Returns the first member id of a node, which a bootstrap assigns.
 pub fn first_mid(node: usize) -> Mid {
     if node == 0 { 1 } else { 9 }
 }
 
-/// A member as a bit of a set.
+/// Returns a member as a bit of a set.
 pub fn bit(mid: Mid) -> u16 {
     1 << mid
 }
 
-/// Who belongs to a cluster; bits are member ids.
+/// The members of a cluster. Bits are member ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Conf {
     pub voters: u16,
@@ -35,26 +35,26 @@ pub struct Conf {
 }
 
 impl Conf {
-    /// Whether `mid` votes.
+    /// Returns whether `mid` votes.
     pub fn votes(self, mid: Mid) -> bool {
         self.voters & bit(mid) != 0
     }
 
-    /// Whether `mid` is listed at all.
+    /// Returns whether `mid` is a voter or a learner.
     pub fn lists(self, mid: Mid) -> bool {
         (self.voters | self.learners) & bit(mid) != 0
     }
 
-    /// Whether there is one voter only.
+    /// Returns whether there is only one voter.
     pub fn has_one_voter(self) -> bool {
         self.voters.is_power_of_two()
     }
 }
 
-/// One entry.
+/// An entry of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Entry {
-    /// Everything up to here: which writes, and which members.
+    /// The sum of all entries up to here: their writes and members.
     Base {
         writes: u8,
         conf: Conf,
@@ -64,20 +64,19 @@ pub enum Entry {
     Started(Mid),
     Promote(Mid),
     Remove(Mid),
-    /// The first entry of a leader, which begins a term; only where terms count.
+    /// The first entry of a leader, which begins a term. Only if terms count.
     Elected,
 }
 
-/// What the entries of a prefix add up to.
+/// The sum of the entries of a prefix.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     pub writes: u8,
     pub conf: Conf,
-    /// How many terms began in it.
+    /// The number of terms that began in the prefix.
     pub terms: u8,
 }
 
-/// Adds up entries.
 fn sum(entries: &[Entry]) -> Sum {
     entries.iter().fold(Sum::default(), |mut sum, entry| {
         let conf = &mut sum.conf;
@@ -101,13 +100,13 @@ fn sum(entries: &[Entry]) -> Sum {
     })
 }
 
-/// Every log, and what each of its prefixes amounts to: nearly every move asks that of both nodes.
+/// All logs, with the sum of each prefix. Nearly every move reads the sums of both nodes.
 #[derive(Clone, Debug)]
 pub struct Logs {
     entries: Interner<Vec<Entry>>,
-    /// The prefixes' sums, of one log after the other, each from the empty prefix to the whole log.
+    /// The sums of the prefixes, log by log, each from the empty prefix to the whole log.
     sums: Vec<Sum>,
-    /// Where each log's sums begin, and where the next one's will.
+    /// The index of each log's first sum, and the index for the next log's.
     starts: Vec<usize>,
 }
 
@@ -121,14 +120,14 @@ impl Default for Logs {
 }
 
 impl Logs {
-    /// The number of a log.
+    /// Returns the number of a log.
     pub fn id(&mut self, entries: Vec<Entry>) -> Id {
         let id = self.entries.id(entries);
         self.add_up();
         id
     }
 
-    /// The entries of a log.
+    /// Returns the entries of a log.
     pub fn get(&self, id: Id) -> &[Entry] {
         self.entries.get(id)
     }
@@ -144,7 +143,7 @@ impl Logs {
         self.add_up();
     }
 
-    /// What the prefixes of a log amount to, by their length.
+    /// Returns the sums of a log's prefixes, by their length.
     fn sums(&self, id: Id) -> &[Sum] {
         let id = id as usize;
         &self.sums[self.starts[id]..self.starts[id + 1]]
@@ -162,50 +161,50 @@ impl Logs {
 /// A node's data dir.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Data {
-    /// 0 where the data dir is blank.
+    /// The id of the member, or 0 if the data dir is blank.
     pub mid: Mid,
     pub cluster: u8,
     pub log: Id,
-    /// How many entries this member knows to be committed, and how many of them it has written down as that: the
-    /// difference is lost with its process.
+    /// The number of entries that this member knows to be committed (`commit`), and the part of it that is on disk
+    /// (`durable`). The difference is lost with the process.
     pub commit: u8,
     pub durable: u8,
-    /// How many entries were folded away: a search leaves that out.
+    /// The number of entries that were folded. A search leaves it out.
     pub folded: u16,
 }
 
 impl Data {
-    /// Whether there is anything.
+    /// Returns whether the data dir is blank.
     pub fn is_blank(self) -> bool {
         self.mid == 0
     }
 
-    /// Its entries.
+    /// Returns the entries.
     pub fn entries(self, logs: &Logs) -> &[Entry] {
         if self.is_blank() { &[] } else { logs.get(self.log) }
     }
 
-    /// What it knows to be committed: the membership that its etcd acts by.
+    /// Returns the sum of the entries that the member knows to be committed. Its etcd acts by that membership.
     pub fn applied(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log)[usize::from(self.commit)] }
     }
 
-    /// All of its entries: what reading the data dir offline shows.
+    /// Returns the sum of all entries, which a tool reads from the data dir offline.
     pub fn newest(self, logs: &Logs) -> Sum {
         if self.is_blank() { Sum::default() } else { logs.sums(self.log).last().copied().unwrap_or_default() }
     }
 
-    /// The term of its last entry.
+    /// Returns the term of the last entry.
     pub fn term(self, logs: &Logs) -> u8 {
         1 + self.newest(logs).terms
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub fn len(self, logs: &Logs) -> u8 {
         u8::try_from(self.entries(logs).len()).unwrap_or(u8::MAX)
     }
 
-    /// Adds an entry; with it goes to disk what was known to be committed before.
+    /// Appends an entry. The record that goes to disk has the commit index from before.
     pub fn append(&mut self, logs: &mut Logs, entry: Entry) {
         let mut entries = self.entries(logs).to_vec();
         entries.push(entry);
@@ -214,8 +213,9 @@ impl Data {
     }
 }
 
-/// Folds entries that are durably committed, and that nothing tells apart any more, into one: those that both nodes
-/// hold, and all of them on a node that does not list the other node's member, as the two logs are never compared again.
+/// Folds durably committed entries into one, if their differences no longer count. These are the entries that both
+/// nodes hold. They are also all entries of a node that does not list the other node's member, because the two logs are
+/// never compared again.
 pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     if a.durable < 2 && b.durable < 2 {
         return;
@@ -239,8 +239,8 @@ pub fn fold(logs: &mut Logs, a: &mut Data, b: &mut Data) {
     }
 }
 
-/// True if `mid` is not a member after the durable entries of `data`, and no later entry adds it. Ids are never given
-/// twice, so it never becomes one.
+/// Returns whether `mid` is not a member after the durable entries of `data`, and no later entry adds it. It never
+/// becomes one, because ids are never assigned twice.
 fn is_stranger(logs: &Logs, data: Data, mid: Mid) -> bool {
     let count = usize::from(data.durable);
     let is_listed = logs.sums(data.log)[count].conf.lists(mid);

@@ -1,7 +1,8 @@
 //! A node that boots without its peer, and the process there that asks the peer's BMC (`tandem lone-boot`).
 //!
-//! Each observation is one decision of the real core, and what it decides is done later, so that anything may happen in between. For how long the
-//! peer is off does not matter: a row of answers Off is long enough at any time, and a peer that is switched on ends it.
+//! Each observation is one decision of the real core. The decided effect happens later, so that anything may come in
+//! between. The time for which the peer is off is abstracted: a row of answers Off is long enough at any time, unless
+//! the peer is switched on.
 
 use super::pacemaker;
 use super::view;
@@ -13,7 +14,7 @@ use crate::decide::{self, Effect, Plan, Progress, Reason, Request};
 use crate::sim::mutant::Mutant;
 use crate::sim::{Sim, Violation};
 
-/// Returns what the power of the peer of `n` is, as its BMC reports it.
+/// Returns the power of the peer of `n`, as the peer's BMC reports it.
 fn power(world: &World, n: usize) -> Power {
     match (world.bmc[1 - n], world.nodes[1 - n].on) {
         (Bmc::Silent, _) => Power::Silent { why: "no answer".to_owned() },
@@ -29,7 +30,7 @@ fn uuid(n: usize) -> String {
     format!("uuid of {}", NAMES[n])
 }
 
-/// Returns what the process on `n` finds out.
+/// Returns the facts that the process on `n` observes.
 fn facts(sim: &Sim, world: &World, n: usize) -> LoneBoot {
     let me = &world.nodes[n];
     let [newest, applied] = [me.data.newest(&sim.logs).conf, me.data.applied(&sim.logs).conf];
@@ -58,7 +59,7 @@ fn facts(sim: &Sim, world: &World, n: usize) -> LoneBoot {
     }
 }
 
-/// Returns what is known on `n`, as the broken rule has it.
+/// Returns the evidence on `n`, changed by the mutant.
 fn evidence(sim: &Sim, world: &World, n: usize) -> Evidence {
     let action = Action { request: Request::LoneBoot, notify: Vars::default(), progress: 0, plan: None };
     let mut evidence = view::evidence(sim, &view::look(sim, world, n, action), 0);
@@ -66,7 +67,7 @@ fn evidence(sim: &Sim, world: &World, n: usize) -> Evidence {
     evidence.data_in_use = Fact::Known(me.etcd.is_on());
     evidence.lone_boot = Some(Box::new(facts(sim, world, n)));
     if let Fact::Known(cib) = &mut evidence.cib {
-        // The ids that were published last are those of the data, unless the disk is a copy of the other node's.
+        // The published ids are those of the data, unless the disk is a copy of the other node's.
         let is_own = super::log::node_of(me.data.mid) == n;
         cib.own_identity = (me.cib.recorded[n] && is_own)
             .then(|| Identity { cluster_id: me.data.cluster.into(), member_id: me.data.mid.into() });
@@ -79,13 +80,13 @@ fn plan(sim: &Sim, world: &World, n: usize) -> Plan {
     decide::decide(Request::LoneBoot, &evidence(sim, world, n), &Progress::default()).plan
 }
 
-/// Whether the process runs: it ends once there is quorum, and Pacemaker's end ends it.
+/// Returns whether the process runs. It ends once there is quorum, or when Pacemaker ends.
 fn runs(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     sim.bounds.lone_boot && node.on && node.stack == Stack::Up && !node.quorum
 }
 
-/// The peer of `n` has been off for as long as the parameter asks; false where nothing waits for that.
+/// Ends the time for which the peer of `n` must have been off. Returns false if the process does not wait for that.
 pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bool {
     let waits = |plan: &Plan| matches!(plan.because, Reason::LoneBoot { step: LoneBootStep::Waits { .. }, .. });
     let is_over = runs(sim, world, n) && world.lone[n] == Lone::Looks && waits(&plan(sim, world, n));
@@ -95,7 +96,7 @@ pub(in crate::sim) fn off_for_long(sim: &Sim, world: &mut World, n: usize) -> bo
     is_over
 }
 
-/// The process on `n` looks, and decides.
+/// Has the process on `n` observe and decide.
 pub(in crate::sim) fn look(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     if !runs(sim, world, n) || is_pending(world.lone[n]) {
         return false;
@@ -103,7 +104,7 @@ pub(in crate::sim) fn look(sim: &mut Sim, world: &mut World, n: usize) -> bool {
     let Plan { effects, because, .. } = plan(sim, world, n);
     sim.said.id(Some(because));
     let next = match effects.first() {
-        // No decision of the model reads the announcement but the next one of this process.
+        // Only the next decision of this process reads the announcement.
         Some(Effect::AnnounceLoneBoot(_)) => Lone::Announced,
         Some(Effect::HoldPeerOff(_)) => Lone::Holds,
         Some(Effect::CancelWaitForAll) => Lone::Ends,
@@ -116,7 +117,7 @@ fn is_pending(lone: Lone) -> bool {
     matches!(lone, Lone::Holds | Lone::Ends)
 }
 
-/// What was decided on `n` is done.
+/// Performs the decided effect on `n`.
 pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if !runs(sim, world, n) {
         return Ok(false);
@@ -129,7 +130,8 @@ pub(in crate::sim) fn act(sim: &Sim, world: &mut World, n: usize) -> Result<bool
     Ok(true)
 }
 
-/// The effect asks the BMC once more. A peer that was switched on meanwhile is not switched off, and the count begins anew.
+/// Asks the BMC once more, and holds the peer off. A peer that was switched on meanwhile is not switched off, and the
+/// count begins again.
 fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let bmc = evidence(sim, world, n).lone_boot.and_then(|lone_boot| lone_boot.peer_bmc.known().cloned());
     let is_off = |bmc: PeerBmc| matches!(bmc.power, Power::Off { .. }) && bmc.found == bmc.by_device;
@@ -145,8 +147,9 @@ fn hold_off(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Asserts that the data of a node that gets quorum alone has all that was acknowledged. Where a word makes a history of its own on the other
-/// node, and this one could not learn of it, the two meet later.
+/// Lets a node have quorum without its peer, and asserts that its data has all acknowledged writes. An exception is a
+/// confirmation that makes a history on the other node, of which this node could not learn: the two histories meet
+/// later.
 fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let missing = world.acked & !world.given_up & !world.nodes[n].data.newest(&sim.logs).writes;
     let is_unheard = world.unheard & (1 << n) != 0;
@@ -158,15 +161,15 @@ fn end_the_wait(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation>
     Ok(())
 }
 
-/// Ends the row of answers Off, where the next one would be another: a machine takes longer to do anything than these questions are apart.
-/// What was decided is still done, unless the machine or its Pacemaker is gone.
+/// Ends the row of answers Off if the next answer would differ, because a machine takes longer to act than these
+/// questions are apart. A decided effect still happens, unless the machine or its Pacemaker is gone.
 pub(in crate::sim) fn settle(sim: &Sim, world: &mut World) {
     if !sim.bounds.lone_boot {
         return;
     }
     for n in 0..2 {
         let is_off = world.bmc[1 - n] == Bmc::Honest && !world.nodes[1 - n].on;
-        // Power that a broken rule takes for Off ends no row either.
+        // Power that a mutant reports as Off does not end the row either.
         let is_believed = is_taken_for_off(sim, world, n);
         if !runs(sim, world, n) || !is_off && !is_believed && !is_pending(world.lone[n]) {
             world.lone[n] = Lone::Looks;
@@ -183,7 +186,7 @@ fn is_taken_for_off(sim: &Sim, world: &World, n: usize) -> bool {
     }
 }
 
-/// Writes what the leader finds about two voters.
+/// Writes to the CIB whether the leader finds two voters.
 pub(super) fn say(cib: &mut Cib, is_redundant: bool) {
     cib.said = if is_redundant { Said::Redundant } else { Said::Alone };
 }

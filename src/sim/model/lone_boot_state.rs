@@ -1,36 +1,37 @@
-//! What a lone boot adds to the world: how BMCs answer, how far the process of a node is, and what the CIB has about two voters.
+//! The part of the world that a lone boot adds: the answers of BMCs, the progress of the process on each node, and the
+//! CIB's property about two voters.
 
 use crate::base::Fact;
 use crate::decide::evidence::Redundancy;
 
-/// How the BMC of a machine answers.
+/// The answer of a machine's BMC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Bmc {
-    /// As its machine is.
+    /// The BMC reports the power of its machine.
     #[default]
     Honest,
     Silent,
-    /// At its address answers the BMC of another machine, which is off.
+    /// The BMC of another machine, which is off, answers at the address.
     Anothers,
 }
 
-/// How far the lone boot of a node is.
+/// The progress of a node's lone boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Lone {
-    /// It looks.
+    /// The process observes.
     #[default]
     Looks,
     /// The peer has been off for long enough.
     OffForLong,
     Announced,
-    /// It was decided to hold the peer off.
+    /// The process has decided to hold the peer off.
     Holds,
     HeldOff,
-    /// It was decided that Corosync waits no longer.
+    /// The process has decided that Corosync waits no longer.
     Ends,
 }
 
-/// What the CIB has about two voters (`etcd_redundancy`). Only with `--lone-boot`.
+/// The CIB's property about two voters (`etcd_redundancy`). Only with `--lone-boot`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Said {
     #[default]
@@ -40,7 +41,7 @@ pub enum Said {
 }
 
 impl Said {
-    /// Returns the fact that an agent finds.
+    /// Returns the fact that an agent observes.
     pub(super) fn fact(self, is_asked: bool) -> Fact<Redundancy> {
         match (is_asked, self) {
             (false, _) => Fact::NotAsked,

@@ -1,26 +1,26 @@
-//! What an agent asks of etcd: changes of the membership.
+//! The agent's requests to etcd for changes of the membership.
 
 use super::etcd;
 use super::log::{self, Conf, Entry, Mid, bit};
 use super::world::{Run, World};
 use crate::sim::Sim;
 
-/// What a request to change the membership comes to.
+/// The outcome of a request to change the membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply {
     Done,
-    /// Heard, and not committed yet.
+    /// The leader has the request, and has not committed it yet.
     NotYet,
     Failed,
 }
 
-/// The leader that the etcd of node `via` passes a request on to, where `from` can ask it.
+/// Returns the leader to which the etcd of node `via` forwards a request, if `from` can ask it.
 fn asked_leader(world: &World, via: usize, from: usize) -> Option<usize> {
     let reachable = via == from || (world.etcds_meet() && world.nodes[via].on);
     etcd::leader(world).filter(|_| reachable && world.nodes[via].etcd.is_led())
 }
 
-/// Whether `entry` is done where `conf` are the members.
+/// Returns whether `entry` is done in the membership `conf`.
 fn is_done(entry: Entry, conf: Conf) -> bool {
     match entry {
         Entry::Remove(mid) => !conf.lists(mid),
@@ -30,13 +30,13 @@ fn is_done(entry: Entry, conf: Conf) -> bool {
     }
 }
 
-/// Whether a change was asked for and is not committed yet, so that asking again changes nothing.
+/// Returns whether a requested change is not committed yet, so that asking again changes nothing.
 pub fn is_awaited(sim: &Sim, world: &World, via: usize, from: usize, entry: Entry) -> bool {
     let Some(data) = asked_leader(world, via, from).map(|leader| world.nodes[leader].data) else { return false };
     !is_done(entry, data.applied(&sim.logs).conf) && is_done(entry, data.newest(&sim.logs).conf)
 }
 
-/// Asks the etcd of node `via` to change the membership, where that is not awaited already.
+/// Asks the etcd of node `via` to change the membership, unless the same change is awaited already.
 pub fn change(sim: &mut Sim, world: &mut World, via: usize, from: usize, entry: Entry) -> Reply {
     let Some(leader) = asked_leader(world, via, from) else { return Reply::Failed };
     let data = world.nodes[leader].data;
@@ -63,7 +63,8 @@ fn names(conf: Conf, node: usize) -> bool {
     (1..16).any(|mid| conf.lists(mid) && log::node_of(mid) == node)
 }
 
-/// etcd's own rule is 90 % of the leader's index; here it is all of it or not.
+/// Returns whether the learner has caught up. etcd requires 90 % of the leader's index; the model requires all or
+/// fails.
 fn is_caught_up(world: &World, leader: usize, conf: Conf, mid: Mid) -> bool {
     let learner = &world.nodes[1 - leader];
     conf.learners & bit(mid) != 0 && learner.data.mid == mid && learner.etcd == Run::Follower

@@ -1,4 +1,4 @@
-//! The ids of members: which are unused, and as short as the model has them.
+//! Member ids: unused ones, and their short form in the model.
 
 use super::log::{Entry, Mid, bit};
 use super::world::World;
@@ -10,8 +10,8 @@ pub(super) fn small(id: u64) -> u8 {
     u8::try_from(id).unwrap_or(u8::MAX)
 }
 
-/// A member id that nothing in the world remembers: etcd never gives one twice, and ids that are forgotten everywhere
-/// are as good as new.
+/// Returns a member id that nothing in the world remembers. etcd assigns no id twice, but an id that is forgotten
+/// everywhere is as good as new.
 pub(super) fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
     let mut used = 0_u16;
     let mut note = |mid: Mid| used |= bit(mid & 15);
@@ -47,7 +47,7 @@ pub(super) fn unused_mid(sim: &Sim, world: &World, node: usize) -> Mid {
     (first..first + 7).find(|mid| used & bit(*mid) == 0).unwrap_or(first + 6)
 }
 
-/// The members that durable state names.
+/// Returns the members that durable state names.
 fn mids_of_note(note: &DurableState) -> impl Iterator<Item = Mid> {
     let named = [note.without, note.of.as_ref().map(|of| of.member_id)];
     named.into_iter().flatten().map(small)

@@ -1,4 +1,4 @@
-//! The two machines and what runs on them, as a state and what changes it.
+//! The state of the two machines and what runs on them, and the changes of that state.
 
 mod action;
 pub mod agent;

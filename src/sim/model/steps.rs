@@ -1,4 +1,5 @@
-//! The effects of plans with the numbers of what they write: what is decided once is performed millions of times.
+//! The effects of plans, with the numbers of the values that they write. A decision is taken once and performed
+//! millions of times.
 
 use std::sync::Arc;
 
@@ -19,13 +20,13 @@ use crate::sim::mutant::Mutant;
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// A plan without its reason: what is still to be done.
+/// A plan without its reason: the work that is left.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Todo {
     pub effects: Arc<[Effect]>,
     pub next: Next,
     pub on_failure: OnFailure,
-    /// Whether a monitor fails because this node yields to the primary.
+    /// True if a monitor fails because this node yields to the primary.
     pub yields: bool,
 }
 
@@ -40,35 +41,34 @@ impl Default for Todo {
     }
 }
 
-/// Every plan, by the number of its [`Todo`].
+/// All plans, by the number of their [`Todo`].
 #[derive(Clone, Debug, Default)]
 pub struct Plans(Vec<Steps>);
 
-/// A plan.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is something of its own that a plan does")]
 pub struct Steps {
     pub steps: Vec<EffectStep>,
     pub then: Then,
     pub on_failure: OnFailure,
-    /// Whether it backs data up, and whether it forces a new cluster.
+    /// True if the plan backs data up (`moves_aside`), or forces a new cluster (`forces`).
     pub moves_aside: bool,
     pub forces: bool,
-    /// Whether a vote proxy votes.
+    /// True if a vote proxy votes.
     pub stands_in: bool,
-    /// Whether leadership moves, and whether the node yields to the primary.
+    /// True if leadership moves (`hands_over`), or the node yields to the primary (`yields`).
     pub hands_over: bool,
     pub yields: bool,
 }
 
-/// What follows the effects: the action's answer, or another round with this progress.
+/// The continuation after the effects: the action's answer, or another round with this progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     Exit(Exit),
     Again(Id),
 }
 
-/// One effect.
+/// An effect of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EffectStep {
     Publish {
@@ -88,7 +88,7 @@ pub enum EffectStep {
     ConsumeConfirmation,
     SetScore(bool),
     ForgetPrimary,
-    /// Publishes how far etcd has reached.
+    /// Publishes the position that etcd has reached.
     SetReached(CibReached),
     SetRedundancy(bool),
     /// Takes back the request to force a new cluster.
@@ -97,67 +97,68 @@ pub enum EffectStep {
     AdvanceCommit,
     MoveDataAside,
     RunContainer(Mode),
-    /// The vote proxy casts the other voter's vote, and acknowledges what the leader sends it until the next step is done.
+    /// Has the vote proxy cast the other voter's vote. It acknowledges the leader's entries until the next step is
+    /// done.
     VoteProxyVotes,
-    /// It has the leader remove that voter.
+    /// Has the leader remove the voter that the proxy voted for.
     VoteProxyRemoves,
     SettleConfig,
     /// Lowers Pacemaker's count of failed starts, so that it bans no node.
     ForgetFailures,
-    /// Ends what a killed agent left behind that still starts etcd.
+    /// Ends the process of a killed agent that still starts etcd.
     EndLaunch,
     MoveLeader,
     Remove(Mid, Via),
     Promote(Mid, Via),
-    /// The member is to lie on this node.
+    /// Adds a learner on this node.
     AddLearner(usize, Via),
-    /// Informs people, or keeps the disk from filling; no decision of the model depends on it.
+    /// Informs people, or keeps the disk from filling. No decision of the model depends on it.
     ForPeople {
         is_for_show: bool,
     },
 }
 
 impl Plans {
-    /// The plan of a number.
+    /// Returns the plan of a number.
     pub fn get(&self, plan: Id) -> &Steps {
         &self.0[plan as usize]
     }
 
-    /// What comes after the first `done` effects of a plan.
+    /// Returns the effect that follows the first `done` effects of a plan.
     pub fn step(&self, plan: Id, done: u8) -> Option<EffectStep> {
         self.get(plan).steps.get(usize::from(done)).copied()
     }
 }
 
 impl Sim {
-    /// Whether an action waits for the moment in which a vote proxy may vote, or is about to.
+    /// Returns whether an action waits for the moment in which a vote proxy may vote, or is about to.
     pub(in crate::sim) fn stands_in(&self, action: Action) -> bool {
         let waits = |progress: Id| matches!(self.progresses.get(progress).phase, Phase::VoteProxy { .. });
         let then = action.plan.map(|(plan, _)| self.plans.get(plan).then);
         waits(action.progress) || matches!(then, Some(Then::Again(progress)) if waits(progress))
     }
 
-    /// Whether a vote proxy has voted for `n`, and goes on to acknowledge what it is sent.
+    /// Returns whether a vote proxy has voted for `n`, and still acknowledges entries.
     pub(in crate::sim) fn is_stood_in_for(&self, world: &World, n: usize) -> bool {
         let next = world.nodes[n].action.and_then(|action| action.plan);
         next.and_then(|(plan, done)| self.plans.step(plan, done)) == Some(EffectStep::VoteProxyRemoves)
     }
 
-    /// The number of a plan.
+    /// Returns the number of a plan.
     pub(in crate::sim) fn plan(&mut self, todo: Todo) -> Id {
         let id = self.todos.id(todo);
         self.add_plans();
         id
     }
 
-    /// Adds the plans that got their numbers from others, too.
+    /// Adds the plans that got their numbers from other threads, too.
     pub(in crate::sim) fn add_plans(&mut self) {
         for id in self.plans.0.len()..self.todos.len() {
             let todo = self.todos.get(Id::try_from(id).unwrap_or(Id::MAX)).clone();
             let mut steps: Vec<EffectStep> = Vec::new();
             for effect in todo.effects.iter() {
                 steps.push(EffectStep::of(self, effect));
-                // One effect, and it can end in its middle.
+                // It is one effect that can end in its middle.
                 steps.extend(matches!(effect, Effect::VoteProxy(_)).then_some(EffectStep::VoteProxyRemoves));
             }
             let then = match todo.next {
@@ -247,8 +248,8 @@ impl EffectStep {
         }
     }
 
-    /// Whether it is done together with the effect before it: no decision and no invariant of the other node depends on
-    /// it.
+    /// Returns whether the effect is performed together with the one before it, because no decision and no invariant of
+    /// the other node depends on it.
     pub fn is_for_show(self) -> bool {
         matches!(
             self,
@@ -260,17 +261,18 @@ impl EffectStep {
         )
     }
 
-    /// Whether the next step belongs to the same effect.
+    /// Returns whether the next step belongs to the same effect.
     pub fn is_the_first_of_two(self) -> bool {
         self == Self::VoteProxyVotes
     }
 
-    /// Whether it is a vote proxy's, which may give up at any moment; what follows then is what follows its effect.
+    /// Returns whether the step is a vote proxy's. A vote proxy may give up at any moment, and the plan continues as
+    /// after its effect.
     pub fn is_of_a_vote_proxy(self) -> bool {
         matches!(self, Self::VoteProxyVotes | Self::VoteProxyRemoves)
     }
 
-    /// Whether it can fail, or have to be awaited.
+    /// Returns whether the effect can fail, or may have to be awaited.
     pub fn may_fail(self) -> bool {
         matches!(
             self,
@@ -285,7 +287,7 @@ impl EffectStep {
         )
     }
 
-    /// Whether it was begun before and is not done yet, so that trying again changes nothing.
+    /// Returns whether the effect has begun and is not done yet, so that trying again changes nothing.
     pub fn is_awaited(self, sim: &Sim, world: &World, n: usize) -> bool {
         // A record with a nonce is awaited until the CIB returns it, which happens only once the membership has
         // changed.
@@ -296,7 +298,7 @@ impl EffectStep {
         change.is_some_and(|(entry, via)| members::is_awaited(sim, world, asked(n, via), n, entry))
     }
 
-    /// The change of the membership that it asks for, and by which etcd.
+    /// Returns the change of the membership that the effect asks for, and the etcd that it asks.
     fn change(self, sim: &Sim, world: &World) -> Option<(Entry, Via)> {
         match self {
             Self::Remove(mid, via) => Some((Entry::Remove(mid), via)),
@@ -306,7 +308,7 @@ impl EffectStep {
         }
     }
 
-    /// Performs it on `n`.
+    /// Performs the effect on `n`.
     pub fn perform(self, sim: &mut Sim, world: &mut World, n: usize) -> Result<Reply, Violation> {
         if self.is_awaited(sim, world, n) {
             return Ok(Reply::NotYet);
@@ -328,7 +330,7 @@ impl EffectStep {
             Self::WriteNote { note, announces } => {
                 let own = &sim.notes.get(world.nodes[n].note).lineage;
                 let was_left_behind = view::was_left_behind(&world.nodes[n].cib, n, own);
-                // Below the mount point of a disk that is not mounted nothing lasts.
+                // A file below the mount point of an unmounted disk does not last.
                 if world.nodes[n].damage != Damage::NotMounted {
                     world.nodes[n].note = note;
                 }
@@ -353,9 +355,9 @@ impl EffectStep {
             }
             Self::MoveDataAside => move_aside(sim, world, n)?,
             Self::RunContainer(mode) => {
-                // What was on its way before is replaced.
+                // The new start replaces one that was under way.
                 world.nodes[n].launching = None;
-                // Without assertions etcd just ends.
+                // Without assertions etcd ends.
                 etcd::run(sim, world, n, mode)
                     .or_else(|violation| if sim.judges() { Err(violation) } else { Ok(()) })?;
             }
@@ -376,22 +378,23 @@ impl EffectStep {
     }
 }
 
-/// The node whose etcd is asked.
+/// Returns the node that runs the asked etcd.
 fn asked(n: usize, via: Via) -> usize {
     if via == Via::Own { n } else { 1 - n }
 }
 
-/// Asserts that acknowledged writes in data that is backed up are in the peer's data, too, or were given up by an
-/// operator.
+/// Asserts that acknowledged writes in data that is backed up are also in the peer's data, unless an operator gave them
+/// up.
 fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let here = world.nodes[n].data.newest(&sim.logs).writes;
     let there = world.nodes[1 - n].data.newest(&sim.logs).writes;
-    // Where disks are lost or put back, the other node's may be so behind this decision. A backup is kept, and what serves without it is wrong.
+    // If disks are lost or put back, the other node's disk may lack the writes because of that, and not because of this
+    // decision. The backup remains, and the invariant about lost writes judges the node that serves without them.
     let is_lost = world.acked & here & !there & !world.given_up != 0;
     if sim.judges() && !sim.bounds.puts_back && !sim.bounds.disks && is_lost {
         return Err(Violation::new(format!("{}: the only copy of an acknowledged write is backed up", NAMES[n])));
     }
-    // If the peer started before it could learn of this history, the writes here count as given up; that is no choice
+    // If the peer started before it could learn of this history, the writes here count as given up. That is no choice
     // between the two.
     let is_a_history_beside = world.words == 1 << n && world.acked & here & !there != 0;
     if sim.judges() && is_a_history_beside {
@@ -404,7 +407,7 @@ fn move_aside(sim: &Sim, world: &mut World, n: usize) -> Result<(), Violation> {
         return Err(Violation::new(format!("{}: the disk of data that is backed up is not mounted", NAMES[n])));
     }
     (world.nodes[n].data, world.nodes[n].damage) = (Data::default(), Damage::None);
-    // Writes that were only here are kept as a backup, and one history is left.
+    // The backup keeps the writes that were only here, and one history is left.
     world.settle_histories();
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! Exchanges the two nodes in a state, for symmetry reduction. Whatever is taken apart here names every field, so that
-//! a new one does not compile until somebody has decided whether it names a node.
+//! Exchanges the two nodes in a state, for symmetry reduction. Each pattern names every field. A new field does not
+//! compile until its author has decided whether it names a node.
 
 use super::log::Data;
 use super::world::{Action, Cib, Newer, Node, Vars, World};
 
-/// Exchanges all names of nodes and members in `node` but those in its interned values.
+/// Exchanges all names of nodes and members in `node`, except in its interned values.
 pub(in crate::sim) fn swap_names(node: &mut Node) {
     let Node {
         data,
@@ -71,7 +71,7 @@ fn swapped_set(nodes: u8) -> u8 {
     (nodes & 1) << 1 | (nodes >> 1)
 }
 
-/// Exchanges the nodes in what is between them.
+/// Exchanges the nodes in the rest of the world.
 pub(in crate::sim) fn swap_between(world: &mut World) {
     let World {
         lagging,

@@ -3,14 +3,14 @@
 use crate::agent::resource::actions;
 use crate::decide::Request;
 
-/// A moment of an action at which a decision is taken.
+/// A moment of an action at which the model takes a decision.
 #[derive(Clone, Copy, Debug)]
 pub struct When {
-    /// As a scenario has it.
+    /// The name of the moment in a scenario.
     pub name: &'static str,
-    /// How long the action lasts by then; less where it has less time.
+    /// The time since the action began, unless the action has less time.
     pub elapsed_ms: u64,
-    /// Whether its phase has just begun, instead of having lasted as long as the action.
+    /// True if the phase of the action has just begun, instead of having lasted as long as the action.
     is_new_phase: bool,
 }
 
@@ -19,20 +19,20 @@ impl When {
         Self { name, elapsed_ms, is_new_phase }
     }
 
-    /// How long the action lasts by then, and since when its phase does.
+    /// Returns the time since the action began, and the time at which its phase began.
     pub fn of(self, request: Request) -> (u64, u64) {
         let elapsed_ms = self.elapsed_ms.min(budget_ms(request) - LAST_MS);
         (elapsed_ms, if self.is_new_phase { elapsed_ms } else { 0 })
     }
 }
 
-/// How long before the end of its time an action decides last.
+/// The time between an action's last decision and the end of its time.
 const LAST_MS: u64 = 1_000;
-/// More than any action has.
+/// A time that is longer than any action's.
 const END_MS: u64 = 3_600_000;
 
-/// At once, after each wait that the core has, and at the end; the late ones also with a phase that has just begun. A
-/// test checks that every wait of the core ends between two of these moments.
+/// The moments at once, after each wait of the core, and at the end. The late ones exist also with a phase that has
+/// just begun. A test checks that every wait of the core ends between two of these moments.
 pub const MOMENTS: [When; 7] = [
     When::new("", 0, false),
     When::new("a little later", 6_000, false),
@@ -43,7 +43,7 @@ pub const MOMENTS: [When; 7] = [
     When::new("at the end, in a new phase", END_MS, true),
 ];
 
-/// The time that an action has where nobody sets another, without what the agent keeps for its answer.
+/// Returns the advertised time of an action, without the part that the agent keeps for its answer.
 pub fn budget_ms(request: Request) -> u64 {
     let budget = actions::budget(actions::advertised_timeout(request), std::time::Duration::ZERO);
     u64::try_from(budget.as_millis()).unwrap_or(u64::MAX)
@@ -64,7 +64,7 @@ mod tests {
         }
     }
 
-    /// Also with a phase that has just begun: no wait of that phase is over then, but the action's time is.
+    /// In a phase that has just begun, no wait of the phase is over at the end of the action's time.
     #[test]
     fn the_last_moments_are_at_the_end_of_an_actions_time() {
         for request in [Request::Start, Request::Stop, Request::Monitor, Request::Notify, Request::Promote] {

@@ -1,5 +1,5 @@
-//! What one node sees, as the agent's own [`Evidence`]. A [`View`] holds the same facts without strings, so that equal
-//! situations are decided once.
+//! The facts that one node observes, as the agent's own [`Evidence`]. A [`View`] holds the same facts without strings,
+//! so that equal situations are decided once.
 
 pub(in crate::sim) use super::answers::{Heard, Told};
 use super::answers::{
@@ -22,10 +22,10 @@ use crate::sim::store::intern::Id;
 
 /// The promotion score that an agent sets.
 const SCORE: u32 = 1000;
-/// The boot that runs, in the evidence. Another boot's memory is never found, as no reboot leaves it.
+/// The running boot, in the evidence. Another boot's memory is never found, because no reboot leaves it.
 pub const THIS_BOOT: &str = "this boot";
 
-/// Everything that a decision on one node can depend on.
+/// All facts on which a decision on one node can depend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that an agent sees")]
 pub struct View {
@@ -36,13 +36,13 @@ pub struct View {
     pub(in crate::sim) cib: Cib,
     pub(in crate::sim) runs: bool,
     pub(in crate::sim) forces: bool,
-    /// Whether a start of etcd that outlived its agent is on its way.
+    /// True if a start of etcd that outlived its agent is under way.
     pub(in crate::sim) launching: bool,
-    /// Whether Pacemaker has counted as many failures as the agent takes back.
+    /// True if Pacemaker has counted a failed start, which the agent takes back.
     pub(in crate::sim) has_failures: bool,
-    /// Whether etcd has failed to start from the data as often as is tried quickly.
+    /// True if etcd has failed to start from the data in all quick tries.
     pub(in crate::sim) breaks_down: bool,
-    /// Whether the disk that holds the data, and the durable state with it, is not mounted.
+    /// True if the disk that holds the data, and the durable state with it, is not mounted.
     pub(in crate::sim) is_not_mounted: bool,
     pub(in crate::sim) disk: Option<Disk>,
     pub(in crate::sim) note: Id,
@@ -51,16 +51,17 @@ pub struct View {
     pub(in crate::sim) own: Heard,
     pub(in crate::sim) peer: Heard,
     pub(in crate::sim) blind: Blind,
-    /// Whether the record that is missing in the CIB is only erased.
+    /// True if the record that is missing in the CIB is only erased.
     pub(in crate::sim) keeps_record: bool,
-    /// What etcd tells without a leader, where it is asked for that.
+    /// The answer of an etcd without a leader, if the agent asks for it.
     pub(in crate::sim) leaderless: Option<Told>,
-    /// What a detector of partitions reports, for strategies that have one.
+    /// The report of a partition detector, for strategies that have one.
     pub(in crate::sim) links: Links,
-    /// Whether the delay is over of a hand-over that this boot remembers, and whether users have lost this node, and the peer.
+    /// True if the delay of a hand-over that this boot remembers is over (`delay_over`), or if users have lost this
+    /// node and the peer (`reach`).
     pub(in crate::sim) delay_over: bool,
     pub(in crate::sim) reach: [bool; 2],
-    /// Which of two histories the parameters keep.
+    /// The history that the parameters keep.
     pub(in crate::sim) kept: KeptHistory,
 }
 
@@ -71,17 +72,17 @@ pub(in crate::sim) struct Disk {
     pub(in crate::sim) cluster: u8,
     pub(in crate::sim) conf: Conf,
     pub(in crate::sim) has_left: bool,
-    /// Whether there are entries above the commit index.
+    /// True if there are entries above the commit index.
     pub(in crate::sim) has_tail: bool,
-    /// The length of the log, for strategies that read it. The real core reads it where positions count, and the commit index with it.
-    /// Of the last entry.
+    /// The term and index of the last entry, for strategies that read them. The real core reads them if positions
+    /// count, and the commit index with them.
     pub(in crate::sim) term: u8,
     pub(in crate::sim) index: u16,
     pub(in crate::sim) commit: u8,
 }
 
-/// Looks at everything at once. Fields that an agent does not see are named, too: a new one does not compile until
-/// somebody has decided about it.
+/// Observes everything at once. Fields that an agent does not observe are named, too. A new field does not compile
+/// until its author has decided about it.
 #[expect(clippy::too_many_lines, reason = "each field is named")]
 pub fn look(sim: &Sim, world: &World, me: usize, Action { request, notify, progress, plan: _ }: Action) -> View {
     let World {
@@ -165,7 +166,7 @@ fn without_record(mut cib: Cib, me: usize) -> Cib {
     cib
 }
 
-/// Drops what Pacemaker says about this node itself, as [`cib`] does not report it.
+/// Drops the CIB's state of this node itself, because [`cib`] does not report it.
 fn of_the_other(cib: Cib, me: usize) -> Cib {
     let Cib { mut machine, mut agent, mut recorded, mut score, .. } = cib;
     (machine[me], agent[me]) = (machine[1 - me], agent[1 - me]);
@@ -194,7 +195,7 @@ fn disk(sim: &Sim, world: &World, me: usize) -> Disk {
     }
 }
 
-/// The agent's evidence of a view, `elapsed_ms` into the action.
+/// Returns the agent's evidence of a view, `elapsed_ms` into the action.
 pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
     let (me, peer) = (usize::from(view.me), 1 - usize::from(view.me));
     let stored = |id: Id| id != 0;
@@ -237,7 +238,7 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
         recovery: if sim.bounds.vote_proxies { Recovery::VoteProxy } else { Recovery::Restart },
         leading: leading::known(sim, view.memory, view.delay_over, view.kept).map(Box::new),
         lone_boot: None,
-        // The model's machines are quick.
+        // The model's machines are fast.
         pace: evidence::Pace::default(),
         nonce: nonce(sim, view),
     };
@@ -245,16 +246,17 @@ pub fn evidence(sim: &Sim, view: &View, elapsed_ms: u64) -> Evidence {
     evidence
 }
 
-/// As many as are enough, and none of the words that they ended with.
+/// Returns a sufficient number of failed starts, without their log lines.
 fn failed_starts() -> FailedStarts {
     FailedStarts { count: u64::MAX, ..FailedStarts::default() }
 }
 
-/// Takes out of the evidence what its look did not find out.
+/// Removes the fact that the observation missed.
 fn hide(evidence: &mut Evidence, blind: Blind) {
     let why = || "it was not found out".to_owned();
     match blind {
-        // That takes seconds, and the peer, which is asked after that, has taken more meanwhile than our etcd had when it was asked.
+        // A time-out of the CIB takes seconds. The agent asks the peer after it, so the peer has appended more than our
+        // etcd had when the agent asked it.
         Blind::Cib => {
             evidence.cib = Fact::Unknown(why());
             if let Fact::Known(own) = &mut evidence.own_etcd {
@@ -273,7 +275,7 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
             evidence.own_etcd = Fact::Unknown(why());
             evidence.own_leaderless = Fact::Unknown(why());
         }
-        // Whether a process holds the data is found out without podman. If none does, the data is read.
+        // The agent finds out without podman whether a process holds the data. If none does, it reads the data.
         Blind::Container => {
             let runs = evidence.container_may_run();
             evidence.container = Fact::Unknown(why());
@@ -282,7 +284,7 @@ fn hide(evidence: &mut Evidence, blind: Blind) {
     }
 }
 
-/// A nonce that differs from the one in the own record. Only the node itself writes that record.
+/// Returns a nonce that differs from the one in the own record. Only the node itself writes that record.
 fn nonce(sim: &Sim, view: &View) -> u64 {
     let published = view.cib.record[usize::from(view.me)];
     let published =
@@ -309,7 +311,7 @@ fn notify(vars: Vars) -> Notify {
     }
 }
 
-/// The ids that are published are those of the member that runs, once there are any.
+/// Returns the published ids: those of the running member, once it has published any.
 fn identity(own: Heard) -> Option<Identity> {
     match own {
         Heard::Etcd { mid, cluster, .. } => Some(Identity { cluster_id: cluster.into(), member_id: mid.into() }),
@@ -320,7 +322,7 @@ fn identity(own: Heard) -> Option<Identity> {
 fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     let (cib, peer) = (&view.cib, 1 - me);
     let record = |node: usize| (cib.record[node] != 0).then(|| sim.records.get(cib.record[node]).clone()).flatten();
-    // Records are kept without positions. One rule reads a position: it asks whether the own record is up to date.
+    // Records are kept without positions. One rule reads a position: whether the own record is up to date.
     let mut own_record = record(me);
     if let Some(DataDir::Present(history)) = own_record.as_mut().map(|record| &mut record.disk)
         && sim.judges()
@@ -364,14 +366,14 @@ fn cib(sim: &Sim, view: &View, me: usize) -> evidence::Cib {
     }
 }
 
-/// The attribute that names the learner is for people and for the shell agent: it is set as soon as the learner is
-/// listed.
+/// Returns the node in the attribute that names the learner. The attribute is for people and for the shell agent, so it
+/// is set as soon as the learner is listed.
 fn listed_learner(own: Heard) -> Option<NodeName> {
     let Heard::Etcd { conf, .. } = own else { return None };
     mids(conf.learners).find_map(|mid| NAMES.get(log::node_of(mid))).map(|name| (*name).to_owned())
 }
 
-/// The cluster property, which stays.
+/// Returns the third voter of the cluster property, which does not change.
 fn third_voter() -> ThirdVoter {
     ThirdVoter { name: THIRD_VOTER_NAME.to_owned(), peer_url: third_voter_url(), id: Some(log::THIRD_VOTER.into()) }
 }
@@ -380,7 +382,8 @@ fn name(node: u8) -> NodeName {
     NAMES[usize::from(node)].to_owned()
 }
 
-/// True if a CIB knows of a fork that is missing in `own`, the lineage of node `me`: see [`Evidence::was_left_behind`].
+/// Returns whether a CIB has a fork that is missing in `own`, the lineage of node `me`: see
+/// [`Evidence::was_left_behind`].
 pub(in crate::sim) fn was_left_behind(cib: &Cib, me: usize, own: &Lineage) -> bool {
     let peer = recorded_lineage(cib.lineage[1 - me]);
     lineage(cib.most_forks()).is_beyond(own) || peer.is_some_and(|peer| peer.is_beyond(own))
@@ -390,14 +393,14 @@ fn lineage((forks, by): (u8, u8)) -> Lineage {
     Lineage { forks: forks.into(), by: if by == 0 { String::new() } else { name(by - 1) } }
 }
 
-/// What a node's attribute says, where it has one.
+/// Returns the lineage in a node's attribute, if it has one.
 fn recorded_lineage(forks: (u8, u8)) -> Option<Lineage> {
     (forks != (0, 0)).then(|| lineage(forks))
 }
 
-/// The core uses terms and indices for two things: how far a learner is behind, and whether a confirmation is about
-/// this data, which [`Word`] says. So the only position that a data dir shows is whether entries lie above its commit
-/// index.
+/// Returns the evidence of a data dir. The core uses terms and indices for two things. One is the distance of a
+/// learner. The other is whether a confirmation is about this data, which [`Word`] contains. So the only position that
+/// a data dir shows is whether entries lie above its commit index.
 fn data_dir(disk: &Disk) -> DataDir {
     if disk.mid == 0 {
         return DataDir::Blank;

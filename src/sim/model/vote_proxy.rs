@@ -1,12 +1,12 @@
-//! A vote proxy in the model: what its vote, its removal of the dead member, and its end make of etcd.
+//! A vote proxy in the model: the consequences of its vote, its removal of the dead member, and its end.
 
 use super::etcd::{append, applied, begin_term};
 use super::log::{Entry, THIRD_VOTER};
 use super::world::{Run, World};
 use crate::sim::Sim;
 
-/// A vote proxy gives `n` the vote that it lacks. What the leader sends from then on is acknowledged: all of its log is committed. It gives
-/// up where a promotion is in that log which nobody knows to be committed.
+/// Gives `n` the vote that it lacks. The proxy acknowledges all that the leader sends, so all of the leader's log is
+/// committed. It gives up if that log has a promotion that no node knows to be committed.
 pub(super) fn vote(sim: &mut Sim, world: &mut World, n: usize) {
     let hides_a_voter =
         world.nodes[n].data.newest(&sim.logs).conf.votes(THIRD_VOTER) && !applied(sim, world, n).votes(THIRD_VOTER);
@@ -16,12 +16,12 @@ pub(super) fn vote(sim: &mut Sim, world: &mut World, n: usize) {
     }
 }
 
-/// The vote proxy ends: a leader that it elected has no follower, and notices that later.
+/// Ends the vote proxy. A leader that it elected has no follower, and notices that later.
 pub(in crate::sim) fn leave_to_itself(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].lingers |= sim.is_stood_in_for(world, n) && world.nodes[n].etcd == Run::Leader;
 }
 
-/// It has the leader remove the voter in whose place it is; nothing where the leader is none any more.
+/// Has the leader remove the voter that the proxy replaces. Does nothing if the leader has stepped down.
 pub(super) fn remove_the_dead(sim: &mut Sim, world: &mut World, n: usize) {
     let (mid, conf) = (world.nodes[n].data.mid, applied(sim, world, n));
     let dead = (1..16).find(|other| *other != mid && conf.votes(*other));

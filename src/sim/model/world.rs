@@ -1,5 +1,5 @@
-//! The state of the two machines and of Pacemaker between them. It is small and has no strings: large values are kept in
-//! tables ([`crate::sim::store::intern`]), and their numbers here.
+//! The state of the two machines and of Pacemaker between them. It is small and has no strings: it contains the numbers
+//! of large values, and tables ([`crate::sim::store::intern`]) contain the values.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,23 +11,23 @@ pub use super::lone_boot_state::{Bmc, Lone, Said};
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::store::intern::Id;
 
-/// The two machines' names.
+/// The names of the two machines.
 pub const NAMES: [&str; 2] = ["node1", "node2"];
-/// The bit of everything that was written before, which both nodes hold.
+/// The bit of all earlier writes, which both nodes hold.
 pub const HISTORY: u8 = 0x80;
 
-/// Both machines and what is between them.
+/// Both machines, and the rest of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct World {
     pub nodes: [Node; 2],
     /// The cluster network. Fencing has its own.
     pub link: bool,
-    /// Whether the two Pacemakers are one membership, as far as they know.
+    /// True if the two Pacemakers are one membership, as far as they know.
     pub joined: bool,
-    /// The node whose replica of the CIB stands still.
+    /// The node with a replica of the CIB that lags.
     pub lagging: Option<u8>,
-    /// Whose CIB was written last while they were apart.
+    /// The node that wrote its CIB last while the two were apart.
     pub newer: Newer,
     /// Ghost variables, which no decision reads: writes that a client saw acknowledged, and those that an operator gave
     /// up by name.
@@ -35,31 +35,32 @@ pub struct World {
     pub given_up: u8,
     /// Ghost, one bit per node: a confirmation on this node made a second history, or announced one.
     pub words: u8,
-    /// Ghost, one bit per node: its peer has such a confirmation, and since then its own agent has not decided on a
-    /// look at the peer's record.
+    /// Ghost, one bit per node: its peer has such a confirmation, and since then this node's agent has not decided with
+    /// the peer's record.
     pub unheard: u8,
-    /// Which writes were begun, and how many faults are left.
+    /// The writes that were begun (`writes`), and the number of faults that are left (`faults`).
     pub writes: u8,
     pub faults: u8,
-    /// Ghost: a disk was put back or copied, and a human may have to choose.
+    /// Ghost: a disk was put back or copied, and an operator may have to choose.
     pub tampered: bool,
-    /// Whether the third voter's etcd runs and reaches whoever runs; always false where there is none.
+    /// True if the third voter's etcd runs and reaches the running nodes. Always false without a third voter.
     pub third_voter: bool,
-    /// Which machines users do not reach. Where the two reach each other, users reach each by the other.
+    /// True for each machine that users do not reach. If the two reach each other, users reach each through the other.
     pub lost_to_users: [bool; 2],
-    /// Whether the delay is over of the hand-over that a node's memory has, or the patience with a leader that is gone.
+    /// True for each node with a delay that is over: that of the hand-over in its memory, or the patience with a lost
+    /// leader.
     pub delay_over: [bool; 2],
-    /// Whether the two etcds do not reach each other, nor an agent its peer's, while Pacemaker does.
+    /// True if the two etcds do not reach each other, nor an agent its peer's etcd, while Pacemaker does.
     pub etcd_parted: bool,
-    /// Which history each node's parameters keep, where one node is to lead.
+    /// The history that each node's parameters keep, if there is a primary.
     pub kept: [KeptHistory; 2],
-    /// How each machine's BMC answers, and how far each node's lone boot is.
+    /// The answer of each machine's BMC (`bmc`), and the progress of each node's lone boot (`lone`).
     pub bmc: [Bmc; 2],
     pub lone: [Lone; 2],
 }
 
 impl World {
-    /// Two machines that have booted and hold no data, and no fault is left.
+    /// Two machines that have booted and hold no data, with no fault left.
     pub const BLANK: Self = Self {
         nodes: [Node {
             on: true,
@@ -121,38 +122,38 @@ impl World {
 }
 
 impl World {
-    /// Whether the two machines' etcds reach each other.
+    /// Returns whether the two machines' etcds reach each other.
     pub fn etcds_meet(&self) -> bool {
         self.link && !self.etcd_parted
     }
 
-    /// True if people made two histories, or left none: a human has to choose then.
+    /// Returns whether operators made two histories, or left none, so that an operator has to choose.
     pub fn has_been_overridden(&self) -> bool {
         self.words != 0
     }
 
-    /// True if an operator, or a program in their place, said that node `n` is to run without its peer, by a
-    /// confirmation or by `force_new_cluster`. The attribute does not name the writes that are given up, so it counts
-    /// only if the CIB knows of no fork that `n` has missed.
+    /// Returns whether an operator, or a program in their place, has node `n` run without its peer, by a confirmation
+    /// or by `force_new_cluster`. The attribute does not name the writes that are given up. So it counts only if the
+    /// CIB has no fork that `n` has missed.
     pub fn is_told_to_go_on(&self, n: usize, was_left_behind: bool) -> bool {
         let Node { word, cib: Cib { told, .. }, .. } = self.nodes[n];
         word != Word::None || (told[n] && !told[1 - n] && !was_left_behind)
     }
 
-    /// A confirmation lets node `n` run without its peer.
+    /// Records that a confirmation lets node `n` run without its peer.
     pub fn override_by_word(&mut self, n: usize) {
         self.words |= 1 << n;
         self.unheard |= 1 << (1 - n);
     }
 
-    /// There is one history again.
+    /// Records that there is one history again.
     pub fn settle_histories(&mut self) {
         (self.words, self.unheard) = (0, 0);
     }
 }
 
-/// Hashes only the fields that nearly every move changes, which is enough to tell the few successors of one state
-/// apart. The fields that are left out are named: a new one does not compile until somebody has decided about it.
+/// Hashes only the fields that nearly every move changes, which is enough to distinguish the few successors of one
+/// state. The other fields are named. A new field does not compile until its author has decided about it.
 impl Hash for World {
     #[expect(clippy::too_many_lines, reason = "each field is named")]
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -233,7 +234,7 @@ impl Hash for World {
     }
 }
 
-/// Which of two CIBs wins when they meet.
+/// The CIB that wins when two meet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Newer {
     #[default]
@@ -242,74 +243,76 @@ pub enum Newer {
     Diverged,
 }
 
-/// One machine.
+/// A machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about a machine")]
 pub struct Node {
     pub on: bool,
-    /// Whether Pacemaker may act here: it has seen its peer since it booted, or an operator said so.
+    /// True if Pacemaker may act here: it has seen its peer since it booted, or an operator unblocked it.
     pub quorum: bool,
     pub cib: Cib,
     pub data: Data,
     pub etcd: Run,
-    /// Whether etcd's configuration file still says "force".
+    /// True if etcd's configuration file still has "force".
     pub forces: bool,
-    /// Numbers of the durable note and of this boot's memory; 0 is none.
+    /// The numbers of the durable note and of this boot's memory. 0 is none.
     pub note: Id,
     pub memory: Id,
     pub word: Word,
     pub action: Option<Action>,
-    /// The last operation failed: Pacemaker stops the instance and starts it again.
+    /// True if the last operation failed: Pacemaker stops the instance and starts it again.
     pub failed: bool,
-    /// A stop failed: Pacemaker fences the machine.
+    /// True if a stop failed: Pacemaker fences the machine.
     pub unclean: bool,
     pub wanted: Wanted,
-    /// Its peer has heard that it is to shut down: when it is gone, Pacemaker expected that.
+    /// True if the peer knows that this node is to shut down: Pacemaker there expects it to leave.
     pub asked: bool,
     pub stack: Stack,
     /// A start of etcd that outlived its agent.
     pub launching: Option<Mode>,
-    /// What it acknowledged last was not on its disk when the power was cut.
+    /// True if the last acknowledged write was not on disk when the power was cut.
     pub torn: bool,
-    /// How many failed starts Pacemaker has counted, or [`BANNED`].
+    /// The number of failed starts that Pacemaker has counted, or [`BANNED`].
     pub failures: u8,
     pub damage: Damage,
-    /// Whether Pacemaker has promoted the instance.
+    /// True if Pacemaker has promoted the instance.
     pub promoted: bool,
     pub blind: Blind,
-    /// Whether its etcd has had a leader since its agent has published that it runs standalone and waits for that to come back;
-    /// a real etcd has another term then.
+    /// True if etcd has had a leader since its agent published that it runs standalone, while the agent waits for the
+    /// CIB to return that record. A real etcd has another term then.
     pub led: bool,
-    /// Whether its etcd leads by a vote proxy's vote that was given up since: it acknowledges nothing, and has not noticed yet.
+    /// True if etcd leads by the vote of a vote proxy that has given up since. It acknowledges nothing, and has not
+    /// noticed yet.
     pub lingers: bool,
-    /// Whether Pacemaker has erased its record from the CIB. Its attribute manager has it still, and here its own replica.
+    /// True if Pacemaker has erased this node's record from the CIB. The attribute manager still has it, and in the
+    /// model the node's own replica.
     pub erased: bool,
 }
 
 impl Node {
-    /// Whether its agent has decided and not done yet what it decided.
+    /// Returns whether the agent has decided and not performed all effects yet.
     pub fn has_plan(&self) -> bool {
         self.action.is_some_and(|action| action.plan.is_some())
     }
 }
 
-/// Pacemaker has counted as many failed starts as it takes, and starts no more here until somebody cleans up.
+/// The number of failed starts after which Pacemaker starts no more on a node until an operator cleans up.
 pub const BANNED: u8 = 3;
 
-/// State of a node's data after a power cut.
+/// The state of a node's data after a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Damage {
     #[default]
     None,
-    /// No etcd starts from it.
+    /// etcd cannot start from the data.
     Hidden,
-    /// None has, as often as is tried quickly, and that is written down beside it.
+    /// All quick tries to start from the data have failed, and the count next to the data has that.
     Counted,
     /// The data is whole, and its disk is not mounted.
     NotMounted,
 }
 
-/// What the administrator wants of a node.
+/// The state in which the operator wants a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wanted {
     #[default]
@@ -318,12 +321,12 @@ pub enum Wanted {
     Shutdown,
 }
 
-/// Pacemaker and Corosync on a machine.
+/// The state of Pacemaker and Corosync on a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Stack {
     #[default]
     Up,
-    /// Ended in good order, in maintenance: what it managed runs on, and nobody is fenced for that.
+    /// Ended in good order, in maintenance. Their resources run on, and Pacemaker fences no node for it.
     Ended,
     Killed,
 }
@@ -333,18 +336,19 @@ pub enum Stack {
 pub enum Word {
     #[default]
     None,
-    /// About the data as it is. `node_is_on`: no BMC has reported the other node as off, as Pacemaker knew better or the operator named it.
+    /// A confirmation about the data as it is. With `node_is_on`, no BMC has reported the other node as off, because
+    /// Pacemaker knew better or the operator named the node.
     Given { accept_loss: bool, node_is_on: bool },
-    /// About data that has changed since.
+    /// A confirmation about data that has changed since.
     Outdated { accept_loss: bool },
 }
 
-/// etcd's process.
+/// The state of etcd's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Run {
     #[default]
     Off,
-    /// Runs and never had a leader: it answers nobody.
+    /// Runs and never had a leader, so it does not answer.
     Fresh,
     /// Had a leader and has none.
     Leaderless,
@@ -353,38 +357,38 @@ pub enum Run {
 }
 
 impl Run {
-    /// Whether the process lives.
+    /// Returns whether the process runs.
     pub fn is_on(self) -> bool {
         self != Self::Off
     }
 
-    /// Whether it has a leader.
+    /// Returns whether etcd has a leader.
     pub fn is_led(self) -> bool {
         matches!(self, Self::Follower | Self::Leader)
     }
 }
 
-/// How etcd is started.
+/// The mode in which etcd is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mode {
     Normally,
     Bootstrap,
-    /// As the only voter of a new cluster.
+    /// Starts as the only voter of a new cluster.
     Force,
-    /// As a learner of a cluster that is said to have so many members.
+    /// Starts as a learner of a cluster. The configuration names this number of members.
     Join {
         members: usize,
     },
 }
 
-/// How far etcd has reached, as the leader published it last. The later of two is the greater one.
+/// The position that etcd has reached, as the leader published it last. The later of two compares greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CibReached {
     pub forks: u8,
     pub term: u8,
-    /// 0 where it was never published.
+    /// 0 before the first publication.
     pub index: u8,
-    /// Whether there were two voters.
+    /// True if there were two voters.
     pub is_redundant: bool,
 }
 
@@ -392,23 +396,23 @@ impl CibReached {
     pub const NEVER: Self = Self { forks: 0, term: 0, index: 0, is_redundant: false };
 }
 
-/// One node's replica of the CIB.
+/// A node's replica of the CIB.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct Cib {
     pub machine: [PeerNode; 2],
     pub agent: [PeerAgent; 2],
-    /// Numbers of the records; 0 is none.
+    /// The numbers of the records. 0 is none.
     pub record: [Id; 2],
     pub standalone: Option<u8>,
-    /// How many forks each node has recorded for good and, as 1 or 2, by whom the last one; (0, 0) is none.
+    /// The number of forks that each node has recorded, and the node that made the last one, as 1 or 2. (0, 0) is none.
     pub lineage: [(u8, u8); 2],
-    /// Whether a node has ever published its member's ids.
+    /// True if the node has published its member's ids.
     pub recorded: [bool; 2],
-    /// Which node may be promoted, by the score that its agent sets.
+    /// True if the node may be promoted, by the score that its agent sets.
     pub score: [bool; 2],
-    /// `force_new_cluster`: on which node an operator, or a program for him, said that its data counts.
+    /// `force_new_cluster`: true if an operator, or a program for the operator, has set it for this node's data.
     pub told: [bool; 2],
-    /// `etcd_primary`: the node whose data an operator chose after the histories had split.
+    /// `etcd_primary`: the node that an operator chose after the histories had split. Its data counts.
     pub primary: Option<u8>,
     /// `etcd_reached`. Only with `--put-back`.
     pub reached: CibReached,
@@ -417,14 +421,14 @@ pub struct Cib {
 }
 
 impl Cib {
-    /// The most forks that any node has recorded.
+    /// Returns the most forks that any node has recorded.
     pub fn most_forks(&self) -> (u8, u8) {
         let [one, other] = self.lineage;
         one.max(other)
     }
 }
 
-/// By hand, as it is faster: derived code compares arrays in a loop.
+/// Written by hand because it is faster: derived code compares arrays in a loop.
 impl PartialEq for Cib {
     fn eq(&self, other: &Self) -> bool {
         let fields = |cib: &Self| {

@@ -5,7 +5,7 @@ use super::forged::{bend_cib, bend_history};
 use crate::base::Fact;
 use crate::decide::evidence::{DataDir, Evidence, LoneBoot, PeerBmc, Power, Redundancy};
 
-/// Changes what a node finds that boots without its peer.
+/// Changes the evidence of a node that boots without its peer.
 pub(super) fn blind(mutant: Mutant, evidence: &mut Evidence) {
     match mutant {
         Mutant::TwoVotersDataBootsAlone => {
@@ -37,12 +37,12 @@ pub(super) fn blind(mutant: Mutant, evidence: &mut Evidence) {
             let own = evidence.own_lineage().unwrap_or_default();
             bend_cib(evidence, |cib| (cib.lineage, cib.peer_lineage) = (own, None));
         }
-        // Data that is older than the property mostly ends before the position that was published, too.
+        // Data that is older than the property mostly ends before the published position, too.
         Mutant::RedundantIgnored => {
             overlook_redundancy(evidence);
             bend_cib(evidence, |cib| cib.reached = Fact::Absent);
         }
-        // The CIB has two voters while only one log has otherwise.
+        // The CIB shows two voters while only one log has the removal.
         Mutant::UncommittedRemovalCounts => {
             overlook_redundancy(evidence);
             ask(evidence, |asked| asked.voters_are_committed = Fact::Known(true));

@@ -1,6 +1,6 @@
-//! Every broken rule, and its name.
+//! The names of all broken rules.
 
-/// A rule that is broken.
+/// A broken rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mutant {
     #[default]
@@ -74,7 +74,7 @@ pub enum Mutant {
     UncommittedRemovalCounts,
 }
 
-/// Every broken rule, by the name that `--mutant` takes.
+/// All broken rules, with the names that `--mutant` takes.
 pub const ALL: [(&str, Mutant); 67] = [
     ("commit-index-not-advanced", Mutant::CommitIndexNotAdvanced),
     ("lost-counts-as-down", Mutant::LostCountsAsDown),

@@ -1,4 +1,4 @@
-//! How an etcd of the model is started: as it is, as a new cluster, forced, or as one that joins.
+//! The starts of an etcd in the model: as it is, as a new cluster, forced, or as a member that joins.
 
 use super::{applied, changed, give_up, leader, newest, stop};
 use crate::sim::model::log::{self, Conf, Data, Entry, Mid, THIRD_VOTER, bit, first_mid};
@@ -8,7 +8,7 @@ use crate::sim::{Sim, Violation};
 /// Runs etcd on a node.
 pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: Mode) -> Result<(), Violation> {
     if world.nodes[n].etcd.is_on() {
-        // `podman run --replace` ends what ran.
+        // `podman run --replace` stops the running container.
         stop(world, n);
     }
     world.nodes[n].forces = mode == Mode::Force;
@@ -17,7 +17,7 @@ pub fn run(sim: &mut Sim, world: &mut World, n: usize, mode: Mode) -> Result<(),
     }
     if world.nodes[n].damage != Damage::None {
         if mode == Mode::Normally {
-            // As time is abstracted, one plain start stands for as many as are tried quickly.
+            // Time is abstracted, so one plain start represents all quick tries.
             world.nodes[n].damage = Damage::Counted;
         }
         return Ok(());
@@ -57,7 +57,7 @@ fn bootstrap(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation
     Ok(())
 }
 
-/// Drops what is above the commit index, and makes this member the only one.
+/// Drops the entries above the commit index, and makes this member the only one.
 fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     let name = NAMES[n];
     let mut data = world.nodes[n].data;
@@ -82,7 +82,7 @@ fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     data.durable = data.commit;
     world.nodes[n].data = data;
     world.nodes[n].etcd = Run::Fresh;
-    // A node with a confirmation has announced this fork before.
+    // A node with a confirmation has announced this fork already.
     if world.nodes[n].word != Word::None || world.words & (1 << n) != 0 {
         give_up(sim, world, n, held);
         world.override_by_word(n);
@@ -91,7 +91,7 @@ fn force(sim: &mut Sim, world: &mut World, n: usize) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Takes the place that the peer's cluster has for this node; without one, etcd ends at once.
+/// Joins as the learner that the peer's cluster lists for this node. Without such a learner, etcd ends at once.
 fn join(sim: &Sim, world: &mut World, n: usize, named: usize) -> Result<(), Violation> {
     if !world.nodes[n].data.is_blank() {
         return Err(Violation::new(format!("{}: etcd joins with data in its data dir", NAMES[n])));

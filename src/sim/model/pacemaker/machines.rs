@@ -1,16 +1,16 @@
-//! Machines lose power and boot; Pacemaker ends and comes back.
+//! Machines that lose power and boot, and a Pacemaker that ends and comes back.
 
 use super::membership::{are_together, is_up, part};
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::etcd;
 use crate::sim::model::world::{Blind, Cib, Node, Run, Stack, Wanted, Word, World};
 
-/// Power fails on `n`, or fencing cuts it.
+/// Cuts the power of `n`, by a failure or by fencing.
 pub fn power_off(world: &mut World, n: usize) {
     let leads = world.nodes[n].etcd == Run::Leader;
     let is_torn = leads && world.nodes[n].data.durable < world.nodes[n].data.commit;
     etcd::kill(world, n);
-    // What the other one missed is known here until now.
+    // Until here, a replica that lagged is known to have missed the other's writes.
     part(world);
     let Node {
         on,
@@ -48,7 +48,7 @@ pub fn power_off(world: &mut World, n: usize) {
     forget_status(cib);
 }
 
-/// What a CIB does not keep when Pacemaker ends.
+/// Clears the parts of a CIB that do not survive the end of Pacemaker.
 fn forget_status(cib: &mut Cib) {
     let Cib {
         machine,
@@ -69,7 +69,7 @@ fn forget_status(cib: &mut Cib) {
     *record = [0; 2];
 }
 
-/// What a CIB keeps of a node that is removed from the cluster: nothing that carries its name.
+/// Clears everything in a CIB that carries the name of a node that is removed from the cluster.
 pub fn forget_node(cib: &mut Cib, n: usize) {
     let Cib { machine, agent, record, score, told, standalone: _, lineage, recorded, primary: _, reached: _, said: _ } =
         cib;
@@ -77,7 +77,7 @@ pub fn forget_node(cib: &mut Cib, n: usize) {
     (score[n], told[n], recorded[n], lineage[n]) = (false, false, false, (0, 0));
 }
 
-/// A machine starts.
+/// Boots a machine.
 pub fn boot(world: &mut World, n: usize) -> bool {
     let node = &mut world.nodes[n];
     if node.on {
@@ -88,15 +88,15 @@ pub fn boot(world: &mut World, n: usize) -> bool {
     true
 }
 
-/// Pacemaker starts, and knows nothing of this boot yet.
+/// Starts Pacemaker, which knows nothing of this boot yet.
 fn come_up(node: &mut Node, n: usize) {
     node.stack = Stack::Up;
     (node.wanted, node.asked) = (Wanted::Running, false);
     node.cib.machine[n] = PeerNode::Online;
 }
 
-/// Pacemaker and Corosync end on a node, and etcd does not: in maintenance, so that its peer is informed and fences nobody, or
-/// killed, so that the membership misses it.
+/// Ends Pacemaker and Corosync on a node while etcd runs on. In maintenance the peer is informed and fences nothing. If
+/// they are killed, the node is missing from the membership.
 pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     let node = &world.nodes[n];
     let is_at_work = node.action.is_some() || node.unclean || node.wanted == Wanted::Shutdown;
@@ -118,7 +118,7 @@ pub fn end_stack(world: &mut World, n: usize, stack: Stack) -> bool {
     true
 }
 
-/// They come back in the same boot.
+/// Starts Pacemaker and Corosync again in the same boot.
 pub fn stack_is_back(world: &mut World, n: usize) -> bool {
     let node = &mut world.nodes[n];
     let is_back = node.on && node.stack != Stack::Up;

@@ -1,9 +1,9 @@
-//! Who is a member, and each node's replica of the CIB.
+//! The membership, and each node's replica of the CIB.
 
 use crate::decide::evidence::{PeerAgent, PeerNode};
 use crate::sim::model::world::{Cib, Newer, Stack, Wanted, World};
 
-/// Writes to the CIB from node `n`: both replicas get it, unless they are apart or one stands still.
+/// Writes to the CIB from node `n`. Both replicas get the change, unless they are apart or one lags.
 pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     let together = are_together(world);
     for other in 0..2 {
@@ -21,32 +21,32 @@ pub fn write(world: &mut World, n: usize, change: impl Fn(&mut Cib)) {
     }
 }
 
-/// True if nothing that is written is applied yet. Corosync delivers to all members or to none: from the loss of a
-/// member until the membership without it, not even the writer sees its own write.
+/// Returns whether writes are not applied yet. Corosync delivers to all members or to none. From the loss of a member
+/// until the membership without it, even the writer does not see its own write.
 pub fn holds_writes_back(world: &World) -> bool {
     world.joined && !are_together(world)
 }
 
-/// The CIB that Pacemaker's scheduler acts on in the membership of `n`: the replica that does not stand still.
+/// Returns the CIB on which Pacemaker's scheduler acts in the membership of `n`: the replica that does not lag.
 pub(super) fn scheduler_cib(world: &World, n: usize) -> &Cib {
     let stands_still = world.joined && world.lagging.map(usize::from) == Some(n);
     if stands_still { &world.nodes[1 - n].cib } else { &world.nodes[n].cib }
 }
 
-/// Whether Pacemaker runs on a node.
+/// Returns whether Pacemaker runs on a node.
 pub fn is_up(world: &World, n: usize) -> bool {
     world.nodes[n].on && world.nodes[n].stack == Stack::Up
 }
 
-/// True if what one node writes reaches the other. A membership may not have noticed yet that it does not, or that a
-/// machine has rebooted.
+/// Returns whether the writes of one node reach the other. A membership may not have noticed yet that they do not, or
+/// that a machine has rebooted.
 pub fn are_together(world: &World) -> bool {
     let is_fresh = |n: usize| world.nodes[n].cib.machine[1 - n] == PeerNode::NeverSeen;
     world.joined && world.link && (0..2).all(|n| is_up(world, n) && !is_fresh(n))
 }
 
-/// The controller of a machine that stood still, or was cut off for a moment, took the other one for lost, and now both are together
-/// again: it erases the record of `n` from the CIB. The attribute manager of `n` goes on with what it has.
+/// Erases the record of `n` from the CIB. The controller of the other machine does so after it stood still, or was cut
+/// off for a moment, because it took `n` for lost. The attribute manager of `n` keeps its values.
 pub fn erase(world: &mut World, n: usize) -> bool {
     let can =
         are_together(world) && world.lagging.is_none() && world.nodes[n].cib.record[n] != 0 && !world.nodes[n].erased;
@@ -57,7 +57,7 @@ pub fn erase(world: &mut World, n: usize) -> bool {
     can
 }
 
-/// The attribute manager of `n` writes again what it has.
+/// Has the attribute manager of `n` write its values again.
 pub fn restore(world: &mut World, n: usize) {
     let was_erased = std::mem::take(&mut world.nodes[n].erased);
     if was_erased {
@@ -66,8 +66,8 @@ pub fn restore(world: &mut World, n: usize) {
     }
 }
 
-/// The two replicas part. One that stood still has missed what the other one has, except the results of its own
-/// operations: each machine keeps these, and Pacemaker asks for them when the membership changes.
+/// Parts the two replicas. One that lagged lacks the other's changes, except the results of its own operations: each
+/// machine keeps these, and Pacemaker asks for them when the membership changes.
 pub fn part(world: &mut World) {
     if let Some(n) = world.lagging.take() {
         world.newer = Newer::Of(1 - n);
@@ -86,8 +86,8 @@ pub(super) fn set_agent(world: &mut World, n: usize, agent: PeerAgent) {
     }
 }
 
-/// The membership notices that the other node is gone. A node that had asked to shut down is expected to be gone, even
-/// if its resources still run: only the last operation of its agent tells.
+/// Has the membership notice that the other node is gone. If the node had asked to shut down, Pacemaker expected that,
+/// even if its resources still run. Then only the last operation of its agent shows whether they stopped.
 pub fn notice(world: &mut World) -> bool {
     if !holds_writes_back(world) {
         return false;
@@ -103,14 +103,15 @@ pub fn notice(world: &mut World) -> bool {
     true
 }
 
-/// An agent that decides on a look at its peer's record knows of the history that a confirmation made there.
+/// Marks that `n` knows of the history that a confirmation made on its peer, because its agent decides with its peer's
+/// record.
 pub fn hear(world: &mut World, n: usize) {
     if world.joined && world.nodes[n].cib.record[1 - n] != 0 {
         world.unheard &= !(1 << n);
     }
 }
 
-/// Two Pacemakers meet: the newer CIB counts, and each brings its own operations and attributes.
+/// Joins two Pacemakers. The newer CIB counts, and each brings its own operations and attributes.
 pub fn meet(world: &mut World, winner: usize) -> bool {
     // A leader without a follower steps down before two Pacemakers have joined.
     if world.nodes.iter().any(|node| node.lingers) {
@@ -131,7 +132,7 @@ pub fn meet(world: &mut World, winner: usize) -> bool {
         cib.record[n] = world.nodes[n].cib.record[n];
         (cib.score[n], cib.told[n]) = (world.nodes[n].cib.score[n], world.nodes[n].cib.told[n]);
         world.nodes[n].quorum = true;
-        // Whoever is the attribute managers' writer then writes all that they have.
+        // The writer among the attribute managers then writes all values that they have.
         world.nodes[n].erased = false;
     }
     world.nodes[0].cib = cib;
@@ -144,7 +145,7 @@ pub fn meet(world: &mut World, winner: usize) -> bool {
     true
 }
 
-/// Whether what outlives Pacemaker's end is the same in both CIBs.
+/// Returns whether the parts of the CIB that survive Pacemaker's end are the same on both nodes.
 pub fn are_lasting_parts_equal(world: &World) -> bool {
     let lasting = |cib: Cib| {
         let Cib {
@@ -165,8 +166,8 @@ pub fn are_lasting_parts_equal(world: &World) -> bool {
     lasting(world.nodes[0].cib) == lasting(world.nodes[1].cib)
 }
 
-/// The network is back. Where nobody had noticed that it was cut, what was written meanwhile arrives: Corosync sends again
-/// what a member of the same membership has missed.
+/// Repairs the network. If neither node had noticed the cut, earlier writes arrive now, because Corosync resends what a
+/// member of the same membership has missed.
 pub fn heal(world: &mut World) -> bool {
     let was_cut = !std::mem::replace(&mut world.link, true);
     let [one, other] = world.nodes.map(|node| node.cib);
@@ -190,7 +191,7 @@ pub fn heal(world: &mut World) -> bool {
     was_cut
 }
 
-/// The replica that stood still catches up.
+/// Brings the replica that lagged up to date.
 pub fn catch_up(world: &mut World) -> bool {
     let Some(n) = world.lagging.map(usize::from) else { return false };
     world.nodes[n].cib = world.nodes[1 - n].cib;

@@ -1,4 +1,4 @@
-//! Pacemaker in the model: who is a member, the CIB and its replicas, fencing, and which action runs when.
+//! Pacemaker in the model: the membership, the CIB and its replicas, fencing, and the schedule of actions.
 
 mod fencing;
 mod machines;

@@ -1,4 +1,4 @@
-//! Which action runs when, and what Pacemaker makes of its answer.
+//! The schedule of actions, and the use that Pacemaker makes of their answers.
 
 use super::fencing::{confirmed_down, is_confirmed_down};
 use super::machines::power_off;
@@ -8,31 +8,31 @@ use crate::decide::{Exit, Request};
 use crate::sim::Violation;
 use crate::sim::model::world::{Action, BANNED, Cib, NAMES, Node, Vars, Wanted, World};
 
-/// What may begin on a node.
+/// The actions that may begin on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Begin {
     Probe,
-    /// In a transition that starts both, or only this node.
+    /// A start in a transition that starts both nodes, or only this one.
     Start {
         both: bool,
     },
     Monitor,
-    /// As half of a restart, or for good; alone, or both at once.
+    /// A stop as half of a restart or for good, of one node or of both at once.
     Stop {
         restart: bool,
         both: bool,
     },
-    /// As half of a restart, after starts in vain.
+    /// A stop as half of a restart, after starts in vain.
     StopInVain,
     BeforeStart,
     AfterStart,
     AfterStop,
-    /// Of a promotable clone's instance.
+    /// Actions of a promotable clone's instance.
     Promote,
     Demote,
 }
 
-/// Every beginning there is.
+/// All actions that may begin.
 pub const BEGINNINGS: [Begin; 14] = [
     Begin::Probe,
     Begin::Start { both: true },
@@ -50,7 +50,7 @@ pub const BEGINNINGS: [Begin; 14] = [
     Begin::Demote,
 ];
 
-/// Begins an action where Pacemaker would; false where it would not.
+/// Begins an action if Pacemaker would. Returns whether it did.
 pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> bool {
     let may = may_begin(world, n, what, has_learner);
     if may {
@@ -60,7 +60,7 @@ pub fn begin(world: &mut World, n: usize, what: Begin, has_learner: bool) -> boo
     may
 }
 
-/// Whether Pacemaker would begin it.
+/// Returns whether Pacemaker would begin an action.
 pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> bool {
     let node = &world.nodes[n];
     if !is_up(world, n) || !node.quorum || node.unclean || node.action.is_some() || !is_schedulable(world, n) {
@@ -70,7 +70,7 @@ pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> boo
     let (mine, theirs) = (cib.agent[n], cib.agent[1 - n]);
     let is_active = mine == PeerAgent::Active;
     let notifies = is_active && !node.failed;
-    // A promoted instance is demoted before anything else.
+    // A promoted instance is demoted before any other action.
     let may_stop = is_active && !node.promoted;
     match what {
         Begin::Probe => mine == PeerAgent::NoHistory,
@@ -83,7 +83,7 @@ pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> boo
         }
         Begin::StopInVain => may_stop && is_wanted(node) && node.failed,
         Begin::BeforeStart => notifies && world.joined && matches!(theirs, PeerAgent::Stopped | PeerAgent::Starting),
-        // Without a learner this notification does what a monitor does.
+        // Without a learner, this notification has the effect of a monitor.
         Begin::AfterStart => notifies && world.joined && theirs == PeerAgent::Active && has_learner,
         Begin::AfterStop => notifies && (is_confirmed_down(cib, 1 - n) || theirs == PeerAgent::Stopped),
         Begin::Promote => notifies && !node.promoted && cib.score[n] && is_wanted(node),
@@ -94,12 +94,13 @@ pub fn may_begin(world: &World, n: usize, what: Begin, has_learner: bool) -> boo
     }
 }
 
-/// A node that is alone fences the peer that it has not seen in this boot before it runs anything.
+/// Returns whether Pacemaker runs actions on `n`. Without its peer in the membership, a node first fences the peer that
+/// it has not seen in this boot.
 fn is_schedulable(world: &World, n: usize) -> bool {
     world.joined || !matches!(world.nodes[n].cib.machine[1 - n], PeerNode::NeverSeen)
 }
 
-/// Whether an instance is to run there.
+/// Returns whether an instance is to run on the node.
 fn is_wanted(node: &Node) -> bool {
     node.wanted == Wanted::Running && node.failures != BANNED
 }
@@ -117,7 +118,7 @@ fn may_start(world: &World, n: usize, cib: &Cib) -> bool {
 
 fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
     let (me, peer) = (1_u8 << n, 1_u8 << (1 - n));
-    // No rule asks whether this node itself is active.
+    // No rule reads whether this node itself is active.
     let active = if cib.agent[1 - n] == PeerAgent::Active { peer } else { 0 };
     let both = |both: bool| if both { me | peer } else { me };
     let vars = Vars { given: true, active, ..Vars::default() };
@@ -125,7 +126,7 @@ fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
     let (request, notify) = match what {
         Begin::Probe => (Request::Probe, Vars::default()),
         Begin::Monitor => (Request::Monitor, Vars::default()),
-        // No decision reads the variables of these.
+        // No decision reads the notify variables of these actions.
         Begin::Promote => (Request::Promote, Vars::default()),
         Begin::Demote => (Request::Demote, Vars::default()),
         Begin::Start { both: b } => (Request::Start, Vars { start: both(b), ..vars }),
@@ -145,7 +146,7 @@ fn enter(world: &mut World, n: usize, what: Begin, cib: &Cib) {
     world.nodes[n].action = Some(Action { request, notify, progress: 0, plan: None });
 }
 
-/// An action of `n` is answered.
+/// Applies the answer of the action of `n`.
 pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation> {
     let Some(action) = world.nodes[n].action.take() else { return Ok(()) };
     let is_well = matches!(exit, Exit::Success | Exit::Promoted);
@@ -167,9 +168,9 @@ pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation
             set_agent(world, n, PeerAgent::Active);
             (world.nodes[n].failed, world.nodes[n].promoted) = (!is_well, exit == Exit::Promoted);
         }
-        // Nobody changes parameters in the model.
+        // No parameter changes in the model.
         Request::Notify | Request::Reload | Request::LoneBoot => {}
-        // A promotion that failed may have taken place all the same.
+        // A promotion that failed may still have taken place.
         Request::Promote => (world.nodes[n].promoted, world.nodes[n].failed) = (true, !is_well),
         Request::Demote => {
             world.nodes[n].promoted = false;
@@ -180,18 +181,18 @@ pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation
     Ok(())
 }
 
-/// A machine is to shut down: Pacemaker there tells the others first.
+/// Begins the shutdown of a machine. Pacemaker there first informs the other node.
 pub fn ask_to_shut_down(world: &mut World, n: usize) {
     world.nodes[n].asked = are_together(world);
     shut_down(world, n);
 }
 
-/// A machine that is to shut down does so once its agent has stopped: its peer takes that as confirmed.
+/// Shuts a machine down once its agent has stopped etcd. Its peer counts that as confirmed.
 fn shut_down(world: &mut World, n: usize) {
     let node = &world.nodes[n];
     let is_stopped = match scheduler_cib(world, n).agent[n] {
         PeerAgent::Stopped => true,
-        // Pacemaker probes what runs before it stops anything.
+        // Pacemaker probes the resource before it stops anything.
         PeerAgent::NoHistory => !node.etcd.is_on(),
         PeerAgent::Active | PeerAgent::Starting | PeerAgent::Stopping => false,
     };
