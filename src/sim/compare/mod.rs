@@ -1,4 +1,4 @@
-//! Tandem beside other ways to run two members.
+//! Tandem, compared with other ways to run two members.
 
 pub mod strategy;
 pub mod timeline;

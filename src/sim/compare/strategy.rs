@@ -1,5 +1,5 @@
-//! Other ways to run two members, each as a function with the shape of [`decide::decide`], so that they live in the same
-//! world: the same Pacemaker, the same etcd, the same faults. What joining a living cluster takes is the same for all of
+//! Other ways to run two members. Each is a function with the shape of [`decide::decide`], so that all run in the same
+//! world: the same Pacemaker, the same etcd, the same faults. Joining a live cluster takes the same steps for all of
 //! them, and is left to the real core.
 
 use crate::base::Fact;
@@ -14,31 +14,31 @@ use crate::sim::model::reach::Links;
 pub enum Strategy {
     #[default]
     Tandem,
-    /// Two members of etcd without help: one that is alone waits.
+    /// Two members of etcd without help: a member without its peer waits.
     PlainRaft,
-    /// The rules of the agent written in shell, as published: the node that has the higher index forces a new cluster from it,
-    /// with what etcd itself knows to be committed. Each node's index is a sample of up to 10 s ago, and the two nodes do
-    /// not sample at once: under writes the second node's is the older one here.
+    /// The rules of the published shell agent. The node with the higher index forces a new cluster from its data, with
+    /// the entries that etcd itself knows to be committed. Each node's index is a sample that is up to 10 s old, and
+    /// the two nodes do not sample at once. In the model, the second node's sample is the older one under writes.
     ShellAgent,
-    /// A controller with a configured primary. A node that does not see the other one continues at once. When they meet again the
-    /// primary's data wins, and the primary gets leadership back.
+    /// A controller with a configured primary. A node that does not see the other one continues at once. When they meet
+    /// again, the primary's data wins, and the primary gets leadership back.
     ActiveActive,
-    /// The same, where one node is to lead at a time: the secondary waits where its detector reports a partition. A node that knows
-    /// that its own links are cut waits, too.
+    /// The same with one leading node at a time: the secondary waits while its detector reports a partition. A node
+    /// that knows that its own links are cut waits, too.
     ActivePassive(Detector),
 }
 
-/// What reports to a controller whether the network has parted.
+/// The detector that reports partitions to a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Detector {
     Right,
-    /// Takes a partition for a failure of the peer. A node knows its own links.
+    /// Reports a partition as a failure of the peer. A node knows its own links.
     Wrong,
-    /// There is none: a silent peer has failed.
+    /// No detector: a silent peer counts as failed.
     Off,
 }
 
-/// Each with its name in the table, and what it does.
+/// All strategies, each with its name in the table and a description.
 pub const ALL: [(Strategy, &str, &str); 7] = [
     (Strategy::PlainRaft, "plain Raft", "two members of etcd without help: one that is alone waits"),
     (
@@ -71,12 +71,12 @@ pub const ALL: [(Strategy, &str, &str); 7] = [
 
 /// The configured primary.
 const PRIMARY: &str = "node1";
-/// How many writes came between the two nodes' samples.
+/// The number of writes between the two nodes' samples.
 const SAMPLE_IS_OLDER_BY: u64 = 5;
 
 impl Strategy {
-    /// Returns whether Pacemaker runs the members: it fences lost nodes, and a node that boots alone waits for the other one. The
-    /// older controllers take silent nodes for dead, and etcd by itself does not care.
+    /// Returns whether Pacemaker runs the members, so that it fences lost nodes, and a node that boots waits for the
+    /// other one. The controllers count silent nodes as dead, and etcd by itself ignores them.
     pub fn has_pacemaker(self) -> bool {
         matches!(self, Self::ShellAgent | Self::Tandem)
     }
@@ -85,7 +85,7 @@ impl Strategy {
         matches!(self, Self::ActiveActive | Self::ActivePassive(_))
     }
 
-    /// One round's decision. `links` is what a right detector reports on this node.
+    /// Decides one round. `links` is the report of a correct detector on this node.
     pub fn decide(self, request: Request, evidence: &Evidence, progress: &Progress, links: Links) -> Decision {
         if self == Self::Tandem {
             return decide::decide(request, evidence, progress);
@@ -127,7 +127,7 @@ impl Strategy {
         }
     }
 
-    /// A voter's data, and no cluster that serves.
+    /// Starts from a voter's data while no cluster serves.
     fn begin(self, evidence: &Evidence, own_index: u64, links: Links) -> Plan {
         let Some(cib) = evidence.cib.known() else { return exit(Exit::Retriable) };
         let peer_is_gone = cib.peer_node != PeerNode::Online;
@@ -143,7 +143,7 @@ impl Strategy {
                     Some(std::cmp::Ordering::Greater) => claim(evidence),
                     Some(std::cmp::Ordering::Equal) => run(RunMode::Normally),
                     None if cib.peer_agent == PeerAgent::Active => exit(Exit::Retriable),
-                    // Its own index is no older than the one it saw last.
+                    // The node's own index is no older than the peer's last one that it read.
                     None if confirmed || !evidence.was_left_behind() => claim(evidence),
                     Some(std::cmp::Ordering::Less) | None => exit(Exit::Retriable),
                 }
@@ -153,7 +153,8 @@ impl Strategy {
         }
     }
 
-    /// Returns whether a controller without data begins a cluster: the primary does, and a node alone does in its place.
+    /// Returns whether a controller without data begins a cluster. The primary does, and so does a node without its
+    /// peer.
     fn may_bootstrap(self, evidence: &Evidence, links: Links) -> bool {
         let is_blank = evidence.published_state().is_some_and(|record| record.disk == DataDir::Blank);
         let is_alone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
@@ -198,7 +199,7 @@ impl Strategy {
         }
     }
 
-    /// Whether a member that lost its leader is to be restarted alone.
+    /// Returns whether a member that lost its leader is to be restarted as the only one.
     fn claims(self, evidence: &Evidence, links: Links) -> bool {
         let is_gone = evidence.cib.known().is_some_and(|cib| cib.peer_node != PeerNode::Online);
         let has_served = evidence.boot_state().is_some_and(|memory| memory.voter.is_some());
@@ -210,13 +211,13 @@ impl Strategy {
     }
 }
 
-/// Returns whether both nodes lead, each the only voter of a cluster of its own.
+/// Returns whether both nodes lead, each as the only voter of a cluster of its own.
 fn are_two_histories(evidence: &Evidence) -> bool {
     let leads_alone = |etcd: &Etcd| etcd.leads() && etcd.has_one_voter();
     evidence.own_etcd.known().is_some_and(leads_alone) && evidence.peer_etcd.known().is_some_and(leads_alone)
 }
 
-/// Of two histories the primary's stays: the secondary ends its etcd and begins anew.
+/// Ends the secondary's etcd and discards its data: of two histories the primary's stays.
 fn give_way(evidence: &Evidence) -> Plan {
     if evidence.me.name == PRIMARY {
         return exit(Exit::Success);
@@ -235,7 +236,7 @@ fn own_is_led(evidence: &Evidence) -> bool {
     evidence.own_etcd.known().is_some_and(|etcd| etcd.leader.is_some())
 }
 
-/// How many voters its data names, if it is one of them.
+/// Returns the number of voters in a member's data, or 0 if the member is not one of them.
 fn voters(disk: &DataDir) -> usize {
     match disk {
         DataDir::Present(history) if !history.has_left && history.voters.contains(&history.member_id) => {
@@ -245,7 +246,7 @@ fn voters(disk: &DataDir) -> usize {
     }
 }
 
-/// The index as the shell agent has it.
+/// Returns the index that the shell agent has sampled.
 fn sample(node: &str, disk: &DataDir) -> u64 {
     match disk {
         DataDir::Present(history) if node == PRIMARY => history.last_index,
@@ -263,19 +264,19 @@ fn run(mode: RunMode) -> Plan {
     Plan::then_look(vec![Effect::RunContainer(mode)], 100, progress, Reason::NothingToDo)
 }
 
-/// The shell agent claims first, and continues once it sees that the claim is its own.
+/// Claims first. The shell agent continues once it sees that the claim is its own.
 fn claim(evidence: &Evidence) -> Plan {
     let effects = vec![Effect::SetStandalone(Some(evidence.me.name.clone()))];
     Plan::then_look(effects, 100, Progress::enter(Phase::Announced, 0), Reason::NothingToDo)
 }
 
-/// What etcd itself makes of the data: entries that it does not know to be committed are dropped. That it continued is
-/// recorded, and the indices in the CIB show it.
+/// Forces a new cluster as etcd itself does: entries that it does not know to be committed are dropped. Records the
+/// fork, because the indices in the CIB show that the node continued.
 fn force(evidence: &Evidence) -> Plan {
     force_with(evidence, Vec::new())
 }
 
-/// The same, but for what a controller of its own keeps: a Raft leader that is elected keeps its log to the end.
+/// Forces a new cluster with the whole log, as an elected Raft leader keeps it.
 fn force_all(evidence: &Evidence) -> Plan {
     force_with(evidence, vec![Effect::AdvanceCommit])
 }

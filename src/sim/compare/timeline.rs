@@ -1,5 +1,5 @@
-//! Virtual time: every move takes as long as on ordinary machines, faults come when a script says so, and the move that
-//! is due first happens. That is one run of many: it measures, while the search proves.
+//! Virtual time. Every move takes as long as on ordinary machines, faults come when a script has them, and the move
+//! that is due first happens. That is one run of many: it measures, while the search proves.
 
 use std::collections::HashMap;
 
@@ -14,19 +14,19 @@ use crate::sim::reduce::symmetry::canonical;
 use crate::sim::report::story;
 use crate::sim::{Bounds, Sim};
 
-/// A run that is to be measured.
+/// A run that is measured.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub name: &'static str,
-    /// Whether both nodes are blank at first, and off.
+    /// True if both nodes are blank and off at first.
     pub is_new: bool,
-    /// Milliseconds, and what happens then.
+    /// The events, each with its time in milliseconds.
     pub events: Vec<(u64, Move)>,
-    /// Whether clients write all the time; else only at an event that asks for it.
+    /// True if clients write all the time. Otherwise they write only at an event that asks for it.
     pub clients: bool,
 }
 
-/// One thing that happened.
+/// An event of a run.
 #[derive(Clone, Debug)]
 pub struct TimelineStep {
     pub at_ms: u64,
@@ -35,30 +35,30 @@ pub struct TimelineStep {
     pub world: World,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     pub acknowledged: u32,
     pub lost: u32,
     pub without_writes_ms: u64,
-    /// Most simultaneous writers.
+    /// The most simultaneous writers.
     pub writers: usize,
     pub fences: u32,
     pub manual: u32,
-    /// Whether writes are taken at the end.
+    /// True if a node takes writes at the end.
     pub serves: bool,
     /// The node that leads at the end.
     pub leader: Option<usize>,
 }
 
-/// How long a run is watched, and when an operator comes to look, in seconds.
+/// The length of a run (`END_S`), and the time at which an operator checks the cluster (`OPERATOR_S`), in seconds.
 const END_S: u64 = 300;
 const OPERATOR_S: u64 = 240;
-/// When things fail: 50 ms after a client began a write.
+/// The time of the first fault: 50 ms after a client began a write.
 const FAULT_MS: u64 = 20_050;
 
-/// The runs of the comparison. The first node leads, and what fails does so just after a write was acknowledged, when
-/// the follower has not heard of that yet.
+/// Returns the runs of the comparison. The first node leads. Faults come just after a write was acknowledged, before
+/// the follower has the commit index.
 pub fn scripts() -> Vec<Script> {
     let script = |name, events: &[(u64, Move)]| Script { name, is_new: false, events: events.to_vec(), clients: true };
     let new = |name, events: &[(u64, Move)]| Script { is_new: true, ..script(name, events) };
@@ -92,12 +92,12 @@ pub fn scripts() -> Vec<Script> {
     ]
 }
 
-/// How long after it became possible a move happens.
+/// Returns the time from when a move became possible until it happens.
 fn delay_ms(what: Move) -> u64 {
     match what {
         Move::Write | Move::CatchUp => 1_000,
         Move::Replicate => 5,
-        // The follower hears of a commit with the next message; a sole voter writes it down with the next entry.
+        // The follower gets the commit index with the next message; a sole voter writes its own with the next entry.
         Move::Learn | Move::Leave(_) => 100,
         Move::Persist(_) => 1_500,
         Move::Elect(n) | Move::StepDown(n) => 1_500 + 200 * index(n),
@@ -135,7 +135,7 @@ struct Timeline<'a> {
     due: HashMap<Move, u64>,
     stays_off: [bool; 2],
     clients: bool,
-    /// How many writes a bit stands for.
+    /// The number of writes that a bit represents.
     weights: [u32; 7],
     figures: Figures,
     steps: Vec<TimelineStep>,
@@ -145,7 +145,7 @@ struct Timeline<'a> {
 pub fn play(script: &Script, strategy: Strategy) -> (Sim, Vec<TimelineStep>, Figures) {
     let mut sim = Sim::new(Bounds::for_scenarios(), crate::sim::mutant::Mutant::None);
     sim.strategy = strategy;
-    // The first start of plain members has both in its configuration, so that both have the same data then.
+    // The first start of plain members has both in its configuration, so both have the same data then.
     let is_blank = script.is_new && strategy != Strategy::PlainRaft;
     let world = if is_blank { Beginning::Blank } else { Beginning::Voters }.world(&mut sim);
     let mut run = Timeline {
@@ -206,7 +206,8 @@ impl Timeline<'_> {
         self.pass_to(end_ms);
     }
 
-    /// What a script decides, and what these controllers do not do.
+    /// Returns whether a move may happen by itself. The script decides about the others, or these controllers do not
+    /// make them.
     fn is_wanted(&self, what: Move) -> bool {
         match what {
             Move::Write => self.clients,
@@ -237,7 +238,7 @@ impl Timeline<'_> {
             Move::PowerCut(n) | Move::Destroy(n) => self.stays_off[n] = true,
             Move::Boot(n) => {
                 self.stays_off[n] = false;
-                // Without Pacemaker a node that boots alone waits for nothing.
+                // Without Pacemaker a node that boots waits for nothing.
                 self.world.nodes[n].quorum |= !self.sim.strategy.has_pacemaker();
             }
             Move::Fence(by) => self.figures.fences += u32::from(before.nodes[1 - by].on && !next.nodes[1 - by].on),
@@ -251,7 +252,8 @@ impl Timeline<'_> {
         self.free_numbers();
     }
 
-    /// Clients are on both sides of a partition: of two leaders each takes every second write.
+    /// Returns the state as the next client sees it. Clients are on both sides of a partition: of two leaders each
+    /// takes every second write.
     fn as_clients_see_it(&self, what: Move) -> World {
         let mut world = self.world;
         if what == Move::Write && (0..2).all(|n| reach::takes_writes(&world, n)) {
@@ -260,8 +262,8 @@ impl Timeline<'_> {
         world
     }
 
-    /// There are few numbers for writes: a write that both nodes hold durably needs none, and two writes that the same
-    /// nodes hold share one.
+    /// Frees numbers of writes, because there are few. A write that both nodes hold durably needs none, and two writes
+    /// that the same nodes hold share one.
     fn free_numbers(&mut self) {
         canonical::absorb_writes(self.sim, &mut self.world);
         let held = self.world.nodes.map(|node| node.data.newest(&self.sim.logs).writes);
@@ -281,7 +283,7 @@ impl Timeline<'_> {
         }
     }
 
-    /// An operator finds that no node has a leader and gives up what is lost, if the strategy knows such a command.
+    /// Has an operator give up the lost data, if no node has a leader and the strategy has such a command.
     fn operator_looks(&mut self) {
         for (n, accept_loss) in [(0, false), (1, false), (0, true), (1, true)] {
             if etcd::leader(&self.world).is_some() || self.figures.manual > 0 {
@@ -316,13 +318,13 @@ impl Timeline<'_> {
     }
 }
 
-/// What the table is about, before it.
+/// The text before the table.
 const BEFORE_THE_TABLE: &str = "\
 One client writes once a second. What fails does so after 20 s, just after a write was acknowledged, and an operator comes
 to look after 240 s. node1 leads at first, and is the configured primary of those that have one. The seconds are the model's
 own (a boot takes 40 s, fencing 4 to 10 s): they compare, and measure nothing.
 ";
-/// What its columns mean, after it.
+/// The meaning of the columns, after the table.
 const AFTER_THE_TABLE: &str = "\
 acknowledged      writes that the client was told are safe
 lost              how many of these are gone at the end, also those that an operator gave up
@@ -332,11 +334,11 @@ fences            running machines that fencing switched off
 manual            what an operator had to do
 leads             the node that leads at the end
 ";
-/// In place of the shell agent's figures for a new pair.
+/// The text in place of the shell agent's figures for a new pair.
 const HAS_ITS_DATA: &str = "OpenShift's installer makes its first member";
 
 impl Figures {
-    /// How it ended, in words.
+    /// Returns how the run ended, in words.
     fn verdict(self) -> String {
         let said = [
             ("takes no writes", !self.serves),
@@ -348,7 +350,7 @@ impl Figures {
         if said.is_empty() { "serves".to_owned() } else { said.join(", ") }
     }
 
-    /// Its columns.
+    /// Returns the columns of a row.
     fn row(self) -> String {
         let Self { acknowledged, lost, without_writes_ms, writers, fences, manual, leader, serves: _ } = self;
         let (seconds, leader) = (without_writes_ms / 1_000, leader.map_or("none", |n| NAMES[n]));
@@ -357,7 +359,7 @@ impl Figures {
     }
 }
 
-/// The table for people who must choose.
+/// Returns the table, by which an operator compares the strategies.
 pub fn table() -> String {
     use std::fmt::Write;
     let mut text = format!("{BEFORE_THE_TABLE}\n");
