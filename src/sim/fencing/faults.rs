@@ -6,11 +6,11 @@ use super::judge::name_of;
 use super::machine::Device;
 use super::world::{BOOT, Happening, World};
 
-/// How long after a fault all machines are there again, armed, and judged for a while.
+/// The time after a fault during which all machines run, armed and judged.
 const PAUSE: Duration = BOOT.saturating_add(Duration::from_secs(25));
 
 impl World {
-    /// Begins a fault, and plans its end and the next one.
+    /// Begins a fault, and schedules its end and the next one.
     pub(super) fn begin_fault(&mut self) {
         let count = self.options.members;
         let spare = count - (count / 2 + 1);
@@ -74,13 +74,13 @@ impl World {
         self.after(lasts + PAUSE, Happening::Fault);
     }
 
-    /// Chooses so many machines.
+    /// Chooses `wanted` machines.
     fn some(&mut self, wanted: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..self.options.members).collect();
         (0..wanted).map(|_| all.swap_remove(self.random.below(all.len()))).collect()
     }
 
-    /// Cuts some machines off from the others. Their wall clocks are set back, too.
+    /// Cuts some machines off from the others, and sets their wall clocks back.
     fn cut(&mut self, some: &[usize], what: &str) {
         let count = self.options.members;
         for at in 0..count {
@@ -97,7 +97,7 @@ impl World {
         self.cut_at = (some.len() < count / 2 + count % 2).then_some((self.now, left));
     }
 
-    /// Ends the fault that is there.
+    /// Ends the current fault.
     pub(super) fn end_fault(&mut self) {
         self.log("the fault ends");
         self.judge.lossy = None;
@@ -110,7 +110,7 @@ impl World {
         self.cut_at = None;
         self.settle();
         self.after(Duration::from_secs(1) + self.options.delay * 4, Happening::SeesAll);
-        // Agents that ended in order while their machine was cut off, or that a crash loop left down.
+        // These agents ended in order while their machine was cut off, or a crash loop left them down.
         for at in 0..self.options.members {
             if self.machines[at].agent.is_none() && self.machines[at].device == Device::Closed {
                 self.after(BOOT, Happening::Start { at });
@@ -118,7 +118,7 @@ impl World {
         }
     }
 
-    /// Notes a `LEFT` after a cut: the last one of a machine shows how long the list took.
+    /// Counts a `LEFT` after a cut. The last one of a machine shows how long the list took.
     pub(super) fn note_left(&mut self, at: usize) {
         let Some((cut, open)) = &mut self.cut_at else { return };
         if open[at] > 0 {
@@ -129,7 +129,7 @@ impl World {
         }
     }
 
-    /// Judges that all machines that are there see each other. Under loss the network may take longer than is promised.
+    /// Asserts that all running machines see each other. Under loss the network may take longer than is promised.
     pub(super) fn sees_all(&mut self) -> Result<(), String> {
         if self.options.loss > 0 || self.judge.lossy.is_some() {
             return Ok(());

@@ -1,29 +1,30 @@
-//! What must hold, by what the network really let through: nothing here rests on what an agent believes.
+//! The invariants, judged by the datagrams that really got through. None of them rests on an agent's own state.
 
 use std::time::Duration;
 
 use super::machine::{Device, Machine, TIMEOUT};
 use crate::fencing_agent::core::Timing;
 
-/// Rounding, and the time of one event.
+/// The rounding, and the time of one event.
 const SLACK: Duration = Duration::from_millis(2);
-/// What a majority with a fault in its midst may be unfed for under loss: it has no member to spare.
+/// The time for which a majority that includes a faulty machine may stay unfed under loss, because it has no member to
+/// spare.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The network as it is.
+/// The real state of the network.
 #[derive(Debug)]
 pub(super) struct Judge {
     pub(super) members: usize,
     pub(super) timing: Timing,
-    /// Since when no datagram passes between two machines, both ways.
+    /// The time since which no datagram passes between two machines, in either direction.
     pub(super) cut: Vec<Vec<Option<Duration>>>,
-    /// Since when a machine does not reach the API server.
+    /// The time since which a machine does not reach the API server.
     pub(super) no_api: Vec<Option<Duration>>,
-    /// Since when no fault begins or ends.
+    /// The time since which no fault begins or ends.
     pub(super) settled: Duration,
-    /// Machines on links that lose most of what is sent.
+    /// The machine with links that lose most datagrams.
     pub(super) lossy: Option<usize>,
-    /// The longest way there and back.
+    /// The longest round trip.
     pub(super) round_trip: Duration,
     pub(super) loss: u8,
 }
@@ -33,13 +34,13 @@ impl Judge {
         self.members / 2 + 1
     }
 
-    /// Returns when contact of two machines was possible at the latest.
+    /// Returns the latest time at which contact of two machines was possible.
     fn contact(&self, now: Duration, machines: &[Machine], one: usize, other: usize) -> Duration {
         let broken = [self.cut[one][other], machines[other].silent_since];
         broken.into_iter().flatten().min().unwrap_or(now)
     }
 
-    /// Returns until when a machine may be fed at the latest.
+    /// Returns the time after which a machine must not be fed.
     pub(super) fn bound(&self, now: Duration, machines: &[Machine], at: usize) -> Duration {
         let mut contacts: Vec<Duration> = (0..self.members)
             .map(|other| if other == at { now } else { self.contact(now, machines, at, other) })
@@ -51,7 +52,7 @@ impl Judge {
         by_quorum.max(by_tie) + self.timing.window + SLACK
     }
 
-    /// Judges a deadline that an agent gives.
+    /// Asserts that an agent's deadline is not too late.
     pub(super) fn deadline(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let (given, bound) = (machines[at].deadline, self.bound(now, machines, at));
         if given > bound.max(now) {
@@ -60,18 +61,18 @@ impl Judge {
         Ok(())
     }
 
-    /// Judges that a machine is fed now.
+    /// Asserts that a machine may be fed now.
     pub(super) fn fed(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let bound = self.bound(now, machines, at);
         if now > bound { Err(format!("fed, {:?} after its time", now.saturating_sub(bound))) } else { Ok(()) }
     }
 
-    /// Judges that `V` is written now.
+    /// Asserts that `V` may be written now.
     pub(super) fn disarmed(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         if now > self.bound(now, machines, at) { Err("V is written without a quorum".to_owned()) } else { Ok(()) }
     }
 
-    /// Notes a moment at which machines come, go, or are cut off.
+    /// Records a moment at which machines come, go, or are cut off.
     pub(super) fn settle(&mut self, now: Duration, machines: &mut [Machine]) {
         self.settled = now;
         for at in 0..self.members {
@@ -89,13 +90,13 @@ impl Judge {
         self.members >= 4 && self.members.is_multiple_of(2)
     }
 
-    /// Returns whether as many members as are needed are there for a machine, without a gap for a while.
+    /// Returns whether a machine has had enough members for a while, without a gap.
     fn has_quorum(&self, now: Duration, machines: &[Machine], at: usize) -> bool {
         let settles = self.timing.window + self.round_trip + Duration::from_secs(1) + self.spare(machines);
         machines[at].quorum_since.is_some_and(|since| since + settles < now)
     }
 
-    /// Judges a machine at any moment: with a quorum it is fed, and without one it is reset.
+    /// Asserts of a machine at any moment that it is fed with a quorum, and reset without one.
     pub(super) fn machine(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         let machine = &machines[at];
         let Device::Running { is_held, .. } = machine.device else { return Ok(()) };
@@ -109,14 +110,15 @@ impl Judge {
         Ok(())
     }
 
-    /// Returns for how long a quorum may be missed under loss: not at all while there are more members than it needs.
+    /// Returns the time for which a quorum may be missed under loss. It is 0 while there are more members than a quorum
+    /// needs.
     fn spare(&self, machines: &[Machine]) -> Duration {
         let is_whole =
             self.loss == 0 || machines.iter().all(Machine::answers) && self.cut.iter().flatten().all(Option::is_none);
         if is_whole { Duration::ZERO } else { PATIENCE }
     }
 
-    /// Judges that a machine is reset.
+    /// Asserts that a machine may be reset.
     pub(super) fn reset(&self, now: Duration, machines: &[Machine], at: usize) -> Result<(), String> {
         if self.has_quorum(now, machines, at) {
             return Err("reset, although a quorum is there".to_owned());
@@ -124,7 +126,7 @@ impl Judge {
         Ok(())
     }
 
-    /// Judges that a machine declares another one lost.
+    /// Asserts that a machine may declare another one lost.
     pub(super) fn left(&self, now: Duration, machines: &[Machine], at: usize, lost: usize) -> Result<(), String> {
         if self.lossy.is_some_and(|lossy| [at, lost].contains(&lossy)) {
             let since =

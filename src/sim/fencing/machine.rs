@@ -1,4 +1,4 @@
-//! A machine: an agent, what its shell would do for it, and a watchdog.
+//! A machine: its agent, the work of the agent's shell, and a watchdog.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::fencing_agent::core::{
 
 /// The time-out of the watchdog.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(15);
-/// So much ahead of the machine's own time is its wall clock at first.
+/// The difference between the machine's wall clock and its own time at first.
 const WALL: Duration = Duration::from_secs(1_000);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     Closed,
-    /// It resets the machine, unless it is fed again: by the agent that holds it, if one does.
+    /// The device resets the machine unless the agent that holds it feeds it again.
     Running {
         fed: Duration,
         is_held: bool,
@@ -26,29 +26,29 @@ pub(super) enum Device {
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) agent: Option<Agent>,
-    /// Counts the agents, so that nothing reaches an agent that was meant for an earlier one.
+    /// The number of agents so far, so that an event for an earlier agent does not reach a later one.
     pub(super) life: u32,
-    /// On disk.
+    /// The agent's number on disk.
     pub(super) number: u64,
     pub(super) wakes_at: Duration,
     pub(super) is_frozen: bool,
     pub(super) device: Device,
-    /// Until when the feeding thread feeds.
+    /// The time until which the feeding thread feeds.
     pub(super) deadline: Duration,
-    /// Since when it answers nothing: off, without an agent, or frozen.
+    /// The time since which the machine does not answer: off, without an agent, or frozen.
     pub(super) silent_since: Option<Duration>,
-    /// Since when a quorum is there for it, without a gap.
+    /// The time since which the machine has a quorum, without a gap.
     pub(super) quorum_since: Option<Duration>,
-    /// By how much the wall clock was set back.
+    /// The time by which the wall clock was set back.
     pub(super) set_back: Duration,
-    /// When each open challenge was sent, by nonce and receiver; and the newest nonce by receiver.
+    /// The time at which each open challenge was sent, by nonce (`sent`), and the newest nonce by receiver (`newest`).
     pub(super) sent: BTreeMap<u64, Duration>,
     pub(super) newest: BTreeMap<usize, u64>,
-    /// How long the answer that arrives now was under way, with its challenge.
+    /// The travel time of the answer that arrives now, with its challenge.
     pub(super) under_way: Duration,
-    /// Bytes in the ten seconds that run.
+    /// The bytes sent: in total, and at the beginning of the current ten seconds.
     pub(super) bytes: (u64, u64),
-    /// Since when each member is a suspect; held while it matters alone.
+    /// The time since which each member is a suspect. Kept only while the machine's links lose datagrams.
     pub(super) suspects: BTreeMap<Name, Duration>,
 }
 
@@ -73,7 +73,8 @@ impl Machine {
         }
     }
 
-    /// Starts an agent, as its service does: with the list from disk, a higher number, and an eye on the device.
+    /// Starts an agent as its service does: with the list from disk, a higher number, and a check whether the device
+    /// runs.
     pub(super) fn start(&mut self, now: Duration, me: &Name, members: &[Name], mutant: Mutant) {
         self.life += 1;
         self.number += u64::from(mutant != Mutant::NumberReused || self.number == 0);
@@ -106,7 +107,7 @@ impl Machine {
         self.suspects.clear();
     }
 
-    /// Ends the agent without notice. The device stays as it is.
+    /// Ends the agent without notice. The device keeps its state.
     pub(super) fn kill(&mut self, now: Duration) {
         self.agent = None;
         self.is_frozen = false;
@@ -117,17 +118,17 @@ impl Machine {
         }
     }
 
-    /// Returns the time that the agent goes by.
+    /// Returns the time that the agent reads.
     pub(super) fn clock(&self, now: Duration, mutant: Mutant) -> Duration {
         if mutant == Mutant::WallClock { (now + WALL).saturating_sub(self.set_back) } else { now }
     }
 
-    /// Returns the moment of the simulation that the agent means.
+    /// Returns the moment of the simulation for a time of the agent.
     pub(super) fn moment(&self, agents: Duration, mutant: Mutant) -> Duration {
         if mutant == Mutant::WallClock { (agents + self.set_back).saturating_sub(WALL) } else { agents }
     }
 
-    /// Returns whether an agent runs that answers.
+    /// Returns whether an agent runs and answers.
     pub(super) fn answers(&self) -> bool {
         self.agent.is_some() && !self.is_frozen
     }

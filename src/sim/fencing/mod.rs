@@ -1,5 +1,5 @@
-//! A network of agents of `fencing-agent` in simulated time: the real core on each machine, datagrams that are lost, late and copied,
-//! and faults that a seed chooses. `docs/design/fencing-agent.md` has what must hold.
+//! A network of agents of `fencing-agent` in simulated time: the real core on each machine, datagrams that are lost,
+//! late and copied, and faults that a seed chooses. `docs/design/fencing-agent.md` lists the invariants.
 
 mod faults;
 mod judge;
@@ -14,28 +14,28 @@ use mutant::Mutant;
 
 use crate::fencing_agent::core::{Event, Name};
 
-/// What is run. Equal options make equal runs.
+/// The options of a run. Equal options make equal runs.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub members: usize,
     pub seed: u64,
     pub minutes: u64,
-    /// Datagrams that are lost, in percent.
+    /// The share of datagrams that are lost, in percent.
     pub loss: u8,
-    /// The longest way of a datagram; the shortest is half of it.
+    /// The longest travel time of a datagram. The shortest is half of it.
     pub delay: Duration,
-    /// Whether there are faults other than loss and delay.
+    /// True if there are faults other than loss and delay.
     pub faults: bool,
     pub mutant: Mutant,
 }
 
-/// What a run has found.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The first thing that must never happen, when it happened, and the fault that was there.
+    /// The first broken invariant, with its time and the fault at that time.
     pub fault: Option<String>,
     pub datagrams: u64,
-    /// The most that a machine has sent in a second, over ten of them, with the headers of IP and UDP and the seal.
+    /// The most that a machine has sent in a second, averaged over ten, with the headers of IP and UDP and the seal.
     pub bytes_a_second: u64,
     pub resets: u64,
     pub left: u64,
@@ -46,13 +46,13 @@ pub struct Outcome {
     pub log: Vec<String>,
 }
 
-/// Runs a network for as long as `options` say, or until something happens that must not.
+/// Runs a network for as long as `options` ask, or until an invariant breaks.
 pub fn run(options: &Options) -> Outcome {
     world::World::new(options.clone()).run()
 }
 
-/// Hands datagrams to one of three members, as if their seals had been opened, and returns how much the agent asked for. The first byte of
-/// each chooses the sender, and the time since the one before.
+/// Hands datagrams to one of three members, as if their seals had been opened. Returns the number of the agent's
+/// outputs. The first byte of each chooses the sender, and the time since the one before.
 pub fn receive(datagrams: &[&[u8]]) -> usize {
     let names: Vec<Name> = ["a", "b", "c"].map(Name::from).to_vec();
     let mut machine = Machine::new();
@@ -71,7 +71,7 @@ pub fn receive(datagrams: &[&[u8]]) -> usize {
     asked
 }
 
-/// A sequence of numbers that depends on its seed only.
+/// A sequence of numbers that depends only on its seed.
 #[derive(Clone, Debug)]
 struct Random(u64);
 

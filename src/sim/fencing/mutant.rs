@@ -1,15 +1,15 @@
-//! Rules broken on purpose, from the outside: what the core is given, or what becomes of its outputs. The core has no switch.
+//! Rules broken on purpose, from the outside: the input of the core, or the use of its outputs. The core has no switch.
 
 use std::time::Duration;
 
 use crate::fencing_agent::core::{Datagram, Message, Name};
 
-/// A rule that is broken.
+/// A broken rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
     None,
-    /// An answer counts from when it arrives.
+    /// An answer counts from its arrival.
     CountedFromArrival,
     /// Any answer of a member answers the newest challenge.
     NoNonce,
@@ -27,11 +27,11 @@ pub enum Mutant {
     EchoConfirms,
     /// Time is the wall clock's, which steps.
     WallClock,
-    /// A start takes the number of the one before.
+    /// A start takes the number of the last one.
     NumberReused,
 }
 
-/// All of them, by the names that the command takes.
+/// All broken rules, with the names that the command takes.
 pub const ALL: [(&str, Mutant); 10] = [
     ("counted-from-arrival", Mutant::CountedFromArrival),
     ("no-nonce", Mutant::NoNonce),
@@ -56,8 +56,8 @@ impl Mutant {
         }
     }
 
-    /// Returns the datagram that arrives instead. `newest` is the nonce of the receiver's newest challenge of its sender, and
-    /// `suspects` are what the sender suspects by whatever word.
+    /// Returns the datagram that arrives instead. `newest` is the nonce of the receiver's newest challenge of its
+    /// sender. `suspects` are all members that the sender suspects, on its own evidence or another's.
     pub(super) fn arriving(
         self,
         payload: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The network in simulated time: what happens next, and what the shell of each agent does with its outputs.
+//! The network in simulated time: the queue of events, and the work of each agent's shell with the outputs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::fencing_agent::core::{
     ChangeKind, Datagram, Event, MemberState, Message, Name, Output, Timing, TimingOverrides,
 };
 
-/// How often the feeding thread looks.
+/// The interval of the feeding thread.
 const FEEDS: Duration = Duration::from_secs(1);
-/// How long a machine takes to boot.
+/// The time that a machine takes to boot.
 pub(super) const BOOT: Duration = Duration::from_secs(20);
-/// One datagram in so many is delivered a second time, much later.
+/// One datagram of this number is delivered a second time, much later.
 const COPIES: usize = 200;
-/// The headers of IP and UDP, and the seal: a name, a boot, a counter and a tag.
+/// The size of the headers of IP and UDP, and of the seal: a name, a boot, a counter and a tag.
 const AROUND: u64 = 28 + 56;
 
-/// Something that happens at a time.
+/// An event that happens at a time.
 #[derive(Debug)]
 pub(super) enum Happening {
     Wake { at: usize, life: u32, meant: Duration },
@@ -47,9 +47,9 @@ pub(super) struct World {
     queue: BTreeMap<(Duration, u64), Happening>,
     sequence: u64,
     pub(super) outcome: Outcome,
-    /// The fault that is there, for the report.
+    /// The current fault, for the report.
     pub(super) fault: String,
-    /// When the network was cut, and how many `LEFT` each machine with a quorum has to publish.
+    /// The time at which the network was cut, and the number of `LEFT` that each machine with a quorum has to publish.
     pub(super) cut_at: Option<(Duration, Vec<usize>)>,
 }
 
@@ -167,7 +167,7 @@ impl World {
         self.judge.settle(self.now, &mut self.machines);
     }
 
-    /// Puts off what reaches a process that does not run now.
+    /// Postpones an event for a frozen process.
     fn again(&mut self, what: Happening) {
         self.after(Duration::from_millis(50), what);
     }
@@ -212,7 +212,7 @@ impl World {
         suspects.map(|member| member.name).collect()
     }
 
-    /// Hands an event to an agent, and does what it asks for.
+    /// Hands an event to an agent, and performs its outputs.
     pub(super) fn give(&mut self, at: usize, event: Event) -> Result<(), String> {
         let mutant = self.options.mutant;
         let clock = self.machines[at].clock(self.now, mutant);
@@ -288,7 +288,7 @@ impl World {
             Output::WakeAt(agents) => {
                 let machine = &mut self.machines[at];
                 let meant = machine.moment(agents, mutant).max(self.now + Duration::from_millis(1));
-                // One that is due sooner is there already.
+                // An earlier wake-up that is still queued is ignored, because `wakes_at` differs.
                 machine.wakes_at = meant;
                 self.after(meant.saturating_sub(self.now), Happening::Wake { at, life, meant });
             }
