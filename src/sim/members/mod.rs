@@ -1,5 +1,6 @@
-//! A model of an etcd of up to five voters whose members two tools change, by the rules of [`crate::decide::members`]: every order
-//! of what they and the members can do, with two faults of members and two kills of tools. `docs/design/model.md` says more.
+//! A model of an etcd of up to five voters. Two tools change its members by the rules of [`crate::decide::members`].
+//! The search takes every order of moves of the tools and the members, with two faults of members and two kills of
+//! tools. `docs/design/model.md` has more about it.
 
 mod moves;
 pub mod mutant;
@@ -16,27 +17,28 @@ use super::store::hash::Fast;
 use mutant::Mutant;
 use world::{TOOLS, World};
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: usize,
     pub elapsed: Duration,
-    /// The first thing that must never happen, and the way there.
+    /// The first broken invariant, and the way there.
     pub wrong: Option<(String, Vec<String>)>,
-    /// Whether a replacement was begun that no way ends, and the way there.
+    /// The way to a replacement that no way ends, if there is one.
     pub endless: Option<Vec<String>>,
 }
 
 impl Outcome {
-    /// What is wrong, in words.
+    /// Returns the fault, in words.
     pub fn fault(&self) -> Option<&str> {
         let endless = self.endless.is_some().then_some("a replacement that is called again does not end");
         self.wrong.as_ref().map(|(what, _)| what.as_str()).or(endless)
     }
 }
 
-/// Searches all clusters of `voters`, as many wanted as there are, and one fewer: half of them in a thread of its own.
+/// Searches all clusters of `voters`, with as many wanted members as there are, and with one fewer. Half of them are
+/// searched in a thread of their own.
 pub fn check(voters: RangeInclusive<u8>, faults: u8, mutant: Mutant) -> Outcome {
     let began = Instant::now();
     let wanted = |count: u8| (count.saturating_sub(1).max(1)..=count).map(move |wanted| (count, wanted));
@@ -75,9 +77,9 @@ struct Search {
     mutant: Mutant,
     numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
     worlds: Vec<World>,
-    /// Of each state the one that it was first reached from.
+    /// The state from which each state was first reached.
     parents: Vec<u32>,
-    /// From, to: all that a way to the end may take.
+    /// The edges (from, to) that a way to the end may take.
     edges: Vec<(u32, u32)>,
     returns: usize,
 }
@@ -133,7 +135,7 @@ impl Search {
         }
     }
 
-    /// What happened on the way to a state.
+    /// Returns the events on the way to a state.
     fn way(&self, to: u32) -> Vec<String> {
         let mut numbers = vec![to];
         while let Some(last) = numbers.last().copied().filter(|last| *last != 0) {
@@ -153,7 +155,8 @@ impl Search {
         numbers.windows(2).map(step).collect()
     }
 
-    /// A state from which no way leads to the end of every replacement, whoever is to be replaced being lost; and the way to it.
+    /// Returns the way to a state from which no way leads to the end of every replacement while the members to be
+    /// replaced stay lost.
     fn endless(&self) -> Option<Vec<String>> {
         let count = self.worlds.len();
         let mut sizes = vec![0_u32; count + 1];

@@ -1,4 +1,4 @@
-//! Everything that can happen: a tool's next move, a fault of a member, and what takes its course.
+//! The moves: a tool's next move, a fault of a member, and what follows by itself.
 
 use super::mutant::Mutant;
 use super::view;
@@ -6,13 +6,13 @@ use super::world::{Condition, Errand, Member, PLACES, Phase, Stage, TOOLS, World
 use crate::decide::may_stop::{Answer, may_stop_among};
 use crate::decide::members::{Forbidden, MemberStep, Next, next, quorum};
 
-/// What must never happen.
+/// A broken invariant, as a sentence.
 pub(super) type Wrong = String;
 
-/// A member that is to be replaced is back: it may be, and no replacement may count on it.
+/// The move that brings a member to be replaced back. It may happen, and no replacement may count on it.
 pub(super) const RETURNS: &str = "the old one is back";
 
-/// Each state that can follow `world`, or what is wrong with the way there.
+/// Passes each state that can follow `world` to `found`, or the invariant that the move breaks.
 pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Result<World, Wrong>)) {
     for tool in 0..TOOLS {
         tools(world, tool, mutant, &mut found);
@@ -27,7 +27,7 @@ pub(super) fn each(world: &World, mutant: Mutant, mut found: impl FnMut(&str, Re
 
 type Found<'a> = &'a mut dyn FnMut(&str, Result<World, Wrong>);
 
-/// The places of members that differ.
+/// Returns the places of members that differ.
 fn places(world: &World) -> impl Iterator<Item = (usize, Member)> {
     let differs = |at: &usize| *at == 0 || world.members[*at] != world.members[*at - 1];
     (0..PLACES).filter(differs).map(|at| (at, world.members[at])).filter(|(_, member)| member.is_listed())
@@ -103,7 +103,7 @@ fn locked(world: &World, tool: usize) -> World {
     World { lock: u8::try_from(tool).ok(), ..world.with_tool(tool, |tool| tool.phase = Phase::Locked) }
 }
 
-/// Somebody calls a tool, for anything. Who finds the lock taken is refused, as if he had not called.
+/// Has the operator call a tool for any errand. A call that finds the lock taken is refused, and changes nothing.
 fn call(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     for (at, member) in places(world) {
         let named = world.with_member(at, member.as_subject(tool)).with_tool(tool, |tool| tool.errand = Errand::Stop);
@@ -135,7 +135,7 @@ fn done(world: &World, tool: usize) -> World {
     World { lock, ..world }
 }
 
-/// Who stops a node asks in the same moment, and stops it at a yes.
+/// Stops a node if the rules answer yes. Both happen in the same moment.
 fn stop(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     let place = (0..PLACES).find(|at| world.members[*at].is_listed() && world.members[*at].is_subject(tool));
     let Some(place) = place else { return found("a node is gone", Ok(done(world, tool))) };
@@ -162,7 +162,8 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
             (MemberStep::Remove(subject), false)
         }
         Next::Forbidden(why) => {
-            // What passes is waited for, with the lock; else the tool ends, and a replacement may be called again.
+            // The tool waits, with the lock, for an obstacle that passes. Otherwise it ends, and a replacement may be
+            // called again.
             if !why.passes() {
                 let lock = world.lock.filter(|holder| usize::from(*holder) != tool);
                 let refused = match world.tools[tool].errand {
@@ -189,7 +190,8 @@ fn look(world: &World, tool: usize, mutant: Mutant, found: Found<'_>) {
     found("a tool looks", Ok(next));
 }
 
-/// The step, as etcd takes it: whatever a majority commits, but no new member beside a voter that is down.
+/// Performs the step as etcd does: it takes whatever a majority commits, but adds no member next to a voter that is
+/// down.
 fn act(world: &World, tool: usize) -> Result<World, Wrong> {
     let own = world.tools[tool];
     let mut next = world.unaimed(tool).with_tool(tool, |tool| {
@@ -226,12 +228,12 @@ fn act(world: &World, tool: usize) -> Result<World, Wrong> {
             }
             next.members[at] = next.members[at].as_gone();
             if own.uses_word {
-                // There may be fewer from now on.
+                // From now on there may be fewer voters.
                 next = next.with_tool(tool, |tool| tool.word = false);
                 next.wanted = next.wanted.min(u8::try_from(next.voters()).unwrap_or(next.wanted));
             }
         }
-        // What it is about is gone meanwhile: etcd refuses.
+        // The member of the step is gone meanwhile, so etcd refuses.
         _ => return Ok(next),
     }
     keeps_the_quorum(world, &next)?;
@@ -262,26 +264,26 @@ fn keeps_its_size(before: &World, after: &World) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Whether `tool` has nothing left to do: it is done, was never called, or a rule stands in its way that nothing but another wish
-/// changes.
+/// Returns whether `tool` has nothing left to do: it is done, was never called, or a rule forbids its step that only
+/// another wish changes.
 pub(super) fn has_ended(world: &World, tool: usize) -> bool {
     let own = world.tools[tool];
     if own.errand != Errand::Replace || own.phase == Phase::Done {
         return true;
     }
     let Some(wish) = view::wish(world, tool) else { return true };
-    // Whoever is to be replaced stays down: where the others are no majority, M11 names the way back.
+    // A member to be replaced stays down. If the others are no majority, M11 names the way back.
     let is_lost = |member: &Member| !member.lives() && world.is_to_be_replaced(*member);
     let others = world.listed().filter(|member| member.votes() && !is_lost(member)).count();
     if others < quorum(world.voters()) {
         return true;
     }
     match next(&view::look(world, tool, Mutant::None), &wish, &view::words(world, tool, Mutant::None)) {
-        // Another tool has spent what was to replace it, or somebody deletes the newcomer.
+        // Another tool has spent the learner that was to replace it, or the newcomer's Machine is being deleted.
         Next::Forbidden(
             Forbidden::TooMany { .. } | Forbidden::BeingDeleted { .. } | Forbidden::NoReplacement { .. },
         ) => true,
-        // Another tool's learner, whose Machine goes, waits for somebody to remove it.
+        // Another tool's learner, with a Machine that is being deleted, waits for an operator to remove it.
         Next::Forbidden(Forbidden::LearnerListed { .. }) => {
             world.listed().any(|member| !member.votes() && (member.is_deleted() || has_no_tool(world, member)))
         }
@@ -289,7 +291,7 @@ pub(super) fn has_ended(world: &World, tool: usize) -> bool {
     }
 }
 
-/// Whether nobody will promote this learner any more.
+/// Returns whether no tool will promote this learner any more.
 fn has_no_tool(world: &World, member: Member) -> bool {
     (0..TOOLS).all(|tool| !member.is_new(tool) || world.tools[tool].phase == Phase::Done)
 }

@@ -1,8 +1,9 @@
-//! Rules broken on purpose, from the outside: what the rules see, or what becomes of their answer. The rules have no switch.
+//! Rules broken on purpose, from the outside: the input of the rules, or the use of their answer. The rules have no
+//! switch.
 
 use crate::decide::members::{Forbidden, Health, MachineState, Member, MemberStep, Membership, Next, Wish};
 
-/// A rule that is broken.
+/// A broken rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
@@ -30,7 +31,7 @@ pub enum Mutant {
     DeadGoesLast,
 }
 
-/// All of them, by the names that the command takes.
+/// All broken rules, with the names that the command takes.
 pub const ALL: [(&str, Mutant); 21] = [
     ("room-for-two-more", Mutant::RoomForTwoMore),
     ("second-learner", Mutant::SecondLearner),
@@ -56,7 +57,7 @@ pub const ALL: [(&str, Mutant); 21] = [
 ];
 
 impl Mutant {
-    /// What the rules see instead.
+    /// Changes the membership that the rules see.
     pub(super) fn distort(self, membership: &mut Membership) {
         let all = membership.members.iter_mut();
         match self {
@@ -82,7 +83,7 @@ impl Mutant {
         }
     }
 
-    /// What is done instead of what is next.
+    /// Returns the step that is taken instead of the right one.
     pub(super) fn instead(self, next: Next, seen: &Membership, wish: &Wish) -> Next {
         match (next, wish) {
             (Next::Step(MemberStep::Remove(_), passed), Wish::Replace { new, .. })
@@ -94,7 +95,7 @@ impl Mutant {
         }
     }
 
-    /// Whether this refusal is passed over.
+    /// Returns whether the mutant overrides this refusal.
     pub(super) fn passes_over(self, refusal: &Forbidden) -> bool {
         self == Self::HealthyBeforeSick && matches!(refusal, Forbidden::UnhealthyFirst { .. })
     }

@@ -1,20 +1,20 @@
-//! What a tool sees of a state, as the rules take it.
+//! The view of a tool, in the form that the rules read.
 
 use super::mutant::Mutant;
 use super::world::{Condition, Errand, Member, Stage, TOOLS, World};
 use crate::decide::members::{self, Health, MachineState, Membership, Newcomer, Wish, Words};
 
-/// As many entries as a learner may lack.
+/// The number of entries that a learner may lack.
 const MOST: u64 = 100;
 /// The id of a member that is not listed.
 const NOBODY: u64 = 99;
 
-/// Where the member is in the state, by the id that a look gave it.
+/// Returns the place of a member in the state, from the id in an observation.
 pub(super) fn place(id: u64) -> usize {
     usize::try_from(id).unwrap_or_default().saturating_sub(1)
 }
 
-/// What `tool` sees now. Ids are places of this state.
+/// Returns the membership that `tool` observes now. Ids are places of this state.
 pub(super) fn look(world: &World, tool: usize, mutant: Mutant) -> Membership {
     let is_stale = mutant == Mutant::StaleListBelieved;
     let ids = 1..;
@@ -49,12 +49,12 @@ pub(super) fn look(world: &World, tool: usize, mutant: Mutant) -> Membership {
     membership
 }
 
-/// Whether writes are committed.
+/// Returns whether writes are committed.
 pub(super) fn has_majority(world: &World) -> bool {
     world.living_voters() >= members::quorum(world.voters())
 }
 
-/// Whether it was in the list before the last change.
+/// Returns whether the member was in the list before the last change.
 fn was_listed(member: Member) -> bool {
     member.is_gone() || member.is_listed() && (member.votes() || !member.is_recent())
 }
@@ -92,7 +92,7 @@ fn newcomer_url(tool: usize) -> String {
     format!("new{tool}")
 }
 
-/// What `tool` wants, by the ids of this look.
+/// Returns the wish of `tool`, with the ids of this observation.
 pub(super) fn wish(world: &World, tool: usize) -> Option<Wish> {
     let subject = subject(world, tool);
     let new = Newcomer { name: "new".to_owned(), peer_url: newcomer_url(tool) };
@@ -105,7 +105,7 @@ pub(super) fn wish(world: &World, tool: usize) -> Option<Wish> {
     }
 }
 
-/// The id of the member that `tool` was called for, while it is listed.
+/// Returns the id of the member that `tool` was called for, while it is listed.
 pub(super) fn subject(world: &World, tool: usize) -> Option<u64> {
     let ids = 1..;
     let mut members = ids.zip(world.members);

@@ -1,12 +1,12 @@
-//! One state: members as small numbers in order, so that states which differ by names only are one.
+//! A state: members as small numbers in order, so that states which differ only by names are one.
 
-/// How many members a state has room for: five voters, the one more that there may be, one that a broken rule adds, and one that
-/// was removed a moment ago.
+/// The number of members that a state has room for. These are five voters, one more that may be added, one that a
+/// broken rule adds, and one that was removed a moment ago.
 pub(super) const PLACES: usize = 8;
-/// How many tools there are.
+/// The number of tools.
 pub(super) const TOOLS: usize = 2;
 
-/// How a member is, in bits: the order of the numbers is the order of the members.
+/// The state of a member, in bits. The order of the numbers is the order of the members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Member(u32);
 
@@ -14,34 +14,35 @@ const THERE: u32 = 1;
 const VOTER: u32 = 1 << 1;
 const LEADER: u32 = 1 << 2;
 const DELETED: u32 = 1 << 3;
-/// It was removed, and not every member has applied that yet.
+/// The member was removed, and not every member has applied that yet.
 const GONE: u32 = 1 << 4;
-/// The last change was about it.
+/// The last change was about the member.
 const RECENT: u32 = 1 << 5;
 const CONDITION: u32 = 6;
 const STAGE: u32 = 8;
-/// Of each tool: the member that it was called for, the one that it adds, and the one that its next step is about.
+/// The bits of each tool: the member that it was called for, the one that it adds, and the one that its next step is
+/// about.
 const SUBJECT: u32 = 10;
 const NEW: u32 = 12;
 const AIM: u32 = 14;
 
-/// What is wrong with a member's machine, and what a tool can see of that.
+/// The fault of a member's machine, and what a tool can observe of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     Up,
     Down,
-    /// Nobody can tell whether it is up: it is.
+    /// The member is up, and no tool can find that out.
     HiddenUp,
-    /// Nobody can tell whether it is up: it is not.
+    /// The member is down, and no tool can find that out.
     HiddenDown,
 }
 
-/// How much of the data a member has.
+/// The part of the data that a member has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Unstarted,
     Behind,
-    /// Caught up in this look, and not in the one before.
+    /// Caught up in this observation, and not in the one before.
     Near,
     Whole,
 }
@@ -68,7 +69,7 @@ impl Member {
         self.0 & bits == bits
     }
 
-    /// Whether it is in the member list.
+    /// Returns whether the member is in the member list.
     pub(super) fn is_listed(self) -> bool {
         self.has(THERE) && !self.has(GONE)
     }
@@ -115,7 +116,7 @@ impl Member {
         }
     }
 
-    /// Whether it takes part in elections and commits.
+    /// Returns whether the member takes part in elections and commits.
     pub(super) fn lives(self) -> bool {
         matches!(self.condition(), Condition::Up | Condition::HiddenUp) && self.stage() != Stage::Unstarted
     }
@@ -181,7 +182,7 @@ impl Member {
         Self(self.0 & !(FIRST | FIRST << 1) | (self.0 & FIRST) << 1 | self.0 >> 1 & FIRST)
     }
 
-    /// Who a finished tool was called for is of no weight any more.
+    /// Clears the marks of a finished tool, because they no longer count.
     fn forgotten(self, tool: usize) -> Self {
         let of_tool = 1 << bit(tool);
         self.without(of_tool << SUBJECT | of_tool << NEW | of_tool << AIM)
@@ -192,7 +193,7 @@ fn bit(tool: usize) -> u32 {
     u32::from(tool != 0)
 }
 
-/// What a tool is called for.
+/// The task of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Errand {
     #[default]
@@ -204,19 +205,19 @@ pub(super) enum Errand {
     Add,
 }
 
-/// How far it is.
+/// The progress of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Phase {
     #[default]
     Idle,
-    /// It holds the lock, and looks next.
+    /// The tool holds the lock, and observes next.
     Locked,
-    /// It has looked, and takes this step next.
+    /// The tool has observed, and takes this step next.
     Adds,
     Promotes,
     HandsOver,
     Removes,
-    /// It was killed or refused, and may be called again.
+    /// The tool was killed or refused, and may be called again.
     Stopped,
     Done,
 }
@@ -231,20 +232,20 @@ impl Phase {
 pub(super) struct Tool {
     pub(super) errand: Errand,
     pub(super) phase: Phase,
-    /// Whether an operator said that there may be fewer voters.
+    /// True if an operator allowed fewer voters.
     pub(super) word: bool,
-    /// Whether the step that is next is taken at that word.
+    /// True if the next step relies on that permission.
     pub(super) uses_word: bool,
 }
 
-/// All of it.
+/// The whole state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct World {
     pub(super) members: [Member; PLACES],
     pub(super) tools: [Tool; TOOLS],
     pub(super) lock: Option<u8>,
     pub(super) wanted: u8,
-    /// How many faults, crashes of tools, and deletions of Machines are left.
+    /// The numbers of faults, crashes of tools, and deletions of Machines that are left.
     pub(super) faults: u8,
     pub(super) crashes: u8,
     pub(super) deletions: u8,
@@ -271,12 +272,12 @@ impl World {
         self.listed().filter(|member| member.votes() && member.lives()).count()
     }
 
-    /// Voters that live and have all of the data.
+    /// Returns the number of voters that live and have all of the data.
     pub(super) fn copies(&self) -> usize {
         self.listed().filter(|member| member.votes() && member.lives() && member.stage() == Stage::Whole).count()
     }
 
-    /// Whether a tool is to put another one in its place.
+    /// Returns whether a tool is to replace the member.
     pub(super) fn is_to_be_replaced(&self, member: Member) -> bool {
         (0..TOOLS).any(|tool| member.is_subject(tool) && self.tools[tool].errand == Errand::Replace)
     }
@@ -285,7 +286,7 @@ impl World {
         !self.members.iter().any(|member| member.is_recent())
     }
 
-    /// Whether a tool has looked and not acted yet: then nothing but tools moves.
+    /// Returns whether a tool has observed and not acted yet. Then only tools move.
     pub(super) fn acts(&self) -> bool {
         self.tools.iter().any(|tool| tool.phase.has_step())
     }
@@ -315,7 +316,7 @@ impl World {
         self
     }
 
-    /// The one of all states that differ by names only.
+    /// Returns the representative of all states that differ only by names.
     pub(super) fn in_order(mut self) -> Self {
         if self.tools[0] > self.tools[1] {
             self.tools.swap(0, 1);
