@@ -1,4 +1,4 @@
-//! What comes of a move.
+//! The result of a move.
 
 use super::kinds::{Move, is_pending};
 use super::possible::thinkable;
@@ -8,13 +8,14 @@ use crate::sim::model::{agent, etcd, leading, lone_boot, pacemaker, reach};
 use crate::sim::reduce::atomic_steps::{Passing, passing};
 use crate::sim::{Sim, Violation};
 
-/// Every successor of a state, each with its move. A later moment of a decision is tried only if the decision differs.
+/// Passes every successor of a state to `tell`, with its move. A later moment of a decision is tried only if the
+/// decision differs.
 pub fn apply_all(sim: &mut Sim, world: &World, mut tell: impl FnMut(Move, Result<World, Violation>)) {
     let passing = passing(sim, world);
     apply_passing(sim, world, passing, |_, what, result| tell(what, result.copied()));
 }
 
-/// The same for a state that does not last; `passing` says which moves may come next.
+/// Does the same for a state that does not last. `passing` restricts the moves that may come next.
 pub(in crate::sim) fn apply_passing(
     sim: &mut Sim,
     world: &World,
@@ -42,7 +43,7 @@ pub(in crate::sim) fn apply_passing(
     });
 }
 
-/// Everything that the agent of `n` may decide in `next`, to which `world` has led.
+/// Passes every decision that the agent of `n` may take in `next`, to which `world` has led.
 fn decide_all(
     sim: &mut Sim,
     world: &World,
@@ -72,7 +73,7 @@ pub(super) fn at_moment(what: Move, moment: usize) -> Move {
     }
 }
 
-/// What comes of a move: the next state, or nothing where it cannot happen or changes nothing.
+/// Returns the next state after a move, or `None` if the move cannot happen or changes nothing.
 pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, Violation> {
     let has_learner = etcd::has_learner(sim, world);
     let mut is_thinkable = false;
@@ -81,7 +82,8 @@ pub fn apply(sim: &mut Sim, world: &World, what: Move) -> Result<Option<World>, 
     Ok((is_thinkable && attempt(sim, world, what, &mut next)?).then_some(next))
 }
 
-/// Takes a move that is thinkable; true if it changes anything. `next` must equal `world`, and becomes the successor.
+/// Takes a move that is thinkable. Returns whether it changes anything. `next` must equal `world`, and becomes the
+/// successor.
 pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World) -> Result<bool, Violation> {
     if what.is_fault() {
         next.faults -= 1;
@@ -89,7 +91,7 @@ pub(super) fn attempt(sim: &mut Sim, world: &World, what: Move, next: &mut World
     Ok(happens(sim, next, what)? && settle(sim, world, next)?)
 }
 
-/// Applies what follows at once and asserts the invariants; true if the result is another state than `world`.
+/// Applies the immediate consequences and asserts the invariants. Returns whether the result differs from `world`.
 fn settle(sim: &mut Sim, world: &World, next: &mut World) -> Result<bool, Violation> {
     etcd::settle(sim, next);
     lone_boot::settle(sim, next);
@@ -177,7 +179,7 @@ fn hide(world: &mut World, n: usize, what: Blind) -> bool {
     can
 }
 
-/// A BMC fails or answers again, and the process of a lone boot takes one step.
+/// Has a BMC fail or answer again, or the process of a lone boot take one step.
 fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, Violation> {
     Ok(match what {
         Move::BmcFails(n, bmc) => sim.bounds.lone_boot && std::mem::replace(&mut world.bmc[n], bmc) == Bmc::Honest,
@@ -189,7 +191,8 @@ fn of_a_lone_boot(sim: &mut Sim, world: &mut World, what: Move) -> Result<bool, 
     })
 }
 
-/// Pacemaker on `n` fences its peer. What it does at an operator's word alone takes no leader down that was on when the word was given.
+/// Has Pacemaker on `n` fence its peer. A confirmation that names no running node must not have a serving leader
+/// fenced.
 fn fence(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let serves = world.nodes[1 - n].etcd.is_led();
     let by_word = matches!(world.nodes[n].word, Word::Given { node_is_on: false, .. });

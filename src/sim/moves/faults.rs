@@ -1,4 +1,4 @@
-//! What fails: power, disks, processes, the network.
+//! The faults: power, disks, processes, the network.
 
 use crate::decide::Exit;
 use crate::decide::evidence::{DurableState, PeerAgent};
@@ -17,8 +17,8 @@ pub(super) fn cut_power(world: &mut World, n: usize) -> bool {
     was_on
 }
 
-/// The machine is gone with its data; what comes back in its place is blank. What only that data held is missed by whatever serves later,
-/// unless a person gives it up by name. Where no voter's data is left, a human has to choose a backup.
+/// Destroys a machine with its data. Its replacement is blank. A later leader lacks the writes that only that data
+/// held, unless an operator gives them up by name. If no voter's data is left, an operator has to choose a backup.
 pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     if !cut_power(world, n) {
         return false;
@@ -31,8 +31,8 @@ pub(super) fn destroy(sim: &Sim, world: &mut World, n: usize) -> bool {
     true
 }
 
-/// The machine is off, and its disk is as it was when its log had `kept` entries. Its durable state stays, as where a data dir is restored
-/// alone, or goes back to before it knew of a fork.
+/// Cuts the power, and puts the disk back to the time when its log had `kept` entries. The durable state stays, as if
+/// only the data dir were restored, or goes back to before it knew of a fork.
 pub(super) fn put_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize, with_note: bool) -> bool {
     let Some(earlier) = earlier(sim, world, n, kept, with_note, None) else { return false };
     cut_power(world, n);
@@ -53,14 +53,15 @@ pub(super) fn roll_back(sim: &mut Sim, world: &mut World, n: usize, kept: usize,
     true
 }
 
-/// Whether the machine is on, no action runs, and neither does its etcd nor a start of it.
+/// Returns whether the machine is on, with no action, no etcd and no start of etcd under way.
 pub(super) fn is_idle(world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     node.on && node.action.is_none() && node.launching.is_none() && !node.etcd.is_on()
 }
 
-/// Returns the data and the durable state of the time in which the log had `kept` entries, where there was one, the durable state is to go
-/// back and does, and what is missing then shows. `ended_at` is where this boot's memory has the end of the log.
+/// Returns the data and the durable state of the time when the log had `kept` entries. Returns `None` if there was no
+/// such time, or the durable state is to go back and has nothing to lose, or the loss would go unnoticed. `ended_at` is
+/// the end of the log in this boot's memory.
 fn earlier(
     sim: &mut Sim,
     world: &World,
@@ -79,8 +80,8 @@ fn earlier(
     let [commit, durable] = [data.commit, data.durable].map(|index| index.min(u8::try_from(kept).unwrap_or(u8::MAX)));
     let data = Data { log, commit: commit.min(durable), durable, ..data };
     let after = data.newest(&sim.logs);
-    // What no voter's data has any more is noticed by the position that the leader published, which may be some thousand entries old, or by
-    // this boot's memory. Nothing asks a learner without a leader.
+    // If no voter's data has a write any more, the position that the leader published shows that, or this boot's memory
+    // does. The published position may be some thousand entries old. No rule asks a learner without a leader.
     let peer = world.nodes[1 - n].data;
     let votes = peer.newest(&sim.logs).conf.votes(peer.mid);
     let (other, length) = if votes { (peer.newest(&sim.logs), peer.len(&sim.logs)) } else { (Sum::default(), 0) };
@@ -89,7 +90,7 @@ fn earlier(
     let furthest = kept.max(length.into());
     let is_remembered = ended_at.is_some_and(|end| usize::try_from(end).is_ok_and(|end| kept < end));
     let is_unseen = is_gone && furthest >= usize::from(reached) && !is_remembered;
-    // Before it was listed, another member's data was here.
+    // Before the member was listed, another member's data was here.
     if !after.conf.lists(data.mid) || is_unseen {
         return None;
     }
@@ -102,7 +103,7 @@ fn earlier(
     }
 }
 
-/// The other node is off, and its disk is copied over this one's, with its durable state or without.
+/// Copies the disk of the other node, which is off, over this one's, with its durable state or without.
 pub(super) fn copy(world: &mut World, n: usize, with_note: bool) -> bool {
     let other = &world.nodes[1 - n];
     let (data, note) = (other.data, if with_note { other.note } else { 0 });
@@ -123,7 +124,7 @@ pub(super) fn kill_etcd(world: &mut World, n: usize) -> bool {
     ran
 }
 
-/// To Pacemaker an action that ends without an answer has failed.
+/// Kills the agent. To Pacemaker an action that ends without an answer has failed.
 pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     if world.nodes[n].action.is_none() {
         return Ok(false);
@@ -133,7 +134,7 @@ pub(super) fn kill_agent(sim: &Sim, world: &mut World, n: usize) -> Result<bool,
     Ok(true)
 }
 
-/// The agent is gone, and its `podman` continues: it starts the container later.
+/// Kills the agent while its `podman` continues, which starts the container later.
 pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let plan = world.nodes[n].action.and_then(|action| action.plan);
     let Some(EffectStep::RunContainer(mode)) = plan.and_then(|(plan, done)| sim.plans.step(plan, done)) else {
@@ -147,10 +148,10 @@ pub(super) fn kill_launch(sim: &Sim, world: &mut World, n: usize) -> Result<bool
     kill_agent(sim, world, n)
 }
 
-/// A start that outlived its agent comes to its end.
+/// Completes a start that outlived its agent.
 pub(super) fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<bool, Violation> {
     let Some(mode) = world.nodes[n].launching.take() else { return Ok(false) };
-    // A replica that stands still does not say what was begun since.
+    // A replica that lags does not show what began since.
     let knows = if world.lagging.map(usize::from) == Some(n) { 1 - n } else { n };
     if sim.judges() && world.nodes[knows].cib.agent[n] == PeerAgent::Stopped {
         return Err(Violation::new(format!("{}: etcd starts after its stop was answered", NAMES[n])));
@@ -159,7 +160,8 @@ pub(super) fn launched(sim: &mut Sim, world: &mut World, n: usize) -> Result<boo
     Ok(true)
 }
 
-/// No etcd starts from what is left. Where no voter's data is whole, a human has to choose a backup here, too.
+/// Damages the data so that etcd cannot start from it. If no voter's data is whole, an operator has to choose a backup
+/// here, too.
 pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     let is_there = !world.nodes[n].data.is_blank() && cut_power(world, n);
     if is_there && world.nodes[n].damage == Damage::None {
@@ -169,7 +171,7 @@ pub(super) fn damage(sim: &Sim, world: &mut World, n: usize) -> bool {
     is_there
 }
 
-/// The machine boots without the disk that holds its data, its durable state with it.
+/// Cuts the power, and leaves out the disk with the data and the durable state at the next boot.
 pub(super) fn unmount(world: &mut World, n: usize) -> bool {
     let node = &world.nodes[n];
     let can = node.damage == Damage::None && !node.data.is_blank() && cut_power(world, n);
@@ -179,7 +181,7 @@ pub(super) fn unmount(world: &mut World, n: usize) -> bool {
     can
 }
 
-/// An operator mounts the disk, or the machine has it again. What was written below the mount point is out of sight then.
+/// Mounts the disk again, by an operator or the machine. It hides what was written below the mount point.
 pub(super) fn mount(world: &mut World, n: usize) -> bool {
     let is_missing = world.nodes[n].damage == Damage::NotMounted;
     if is_missing {
@@ -188,7 +190,7 @@ pub(super) fn mount(world: &mut World, n: usize) -> bool {
     is_missing
 }
 
-/// True if another voter's intact data is left once the data of `n` is lost.
+/// Returns whether another voter's intact data is left once the data of `n` is lost.
 fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
     let peer = &world.nodes[1 - n];
     let was_sole = world.nodes[n].data.newest(&sim.logs).conf.has_one_voter();
@@ -197,7 +199,7 @@ fn is_spared(sim: &Sim, world: &World, n: usize) -> bool {
 }
 
 pub(super) fn lag(world: &mut World, n: usize) -> bool {
-    // What is erased on the way is a matter of moments.
+    // The search leaves this out together with an erased record, which lasts only moments.
     let is_erased = world.nodes.iter().any(|node| node.erased);
     let can = pacemaker::are_together(world) && world.lagging.is_none() && !is_erased;
     world.lagging = u8::try_from(n).ok().filter(|_| can);

@@ -1,10 +1,10 @@
-//! Every move there is: the smallest things that can happen.
+//! All moves: the smallest things that can happen.
 
 use crate::sim::model::pacemaker::{BEGINNINGS, Begin};
 use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::world::{Blind, Bmc, KeptHistory, Wanted};
 
-/// One thing that happens.
+/// A move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Move {
     Write,
@@ -13,7 +13,7 @@ pub enum Move {
     Persist(usize),
     Elect(usize),
     Leave(usize),
-    /// A leader without a follower notices that it is none.
+    /// A leader without a follower notices that, and steps down.
     StepDown(usize),
     PowerCut(usize),
     Destroy(usize),
@@ -33,8 +33,8 @@ pub enum Move {
     Effect(usize),
     GiveUp(usize),
     Want(usize, Wanted),
-    /// An operator's word (`tandem confirm-recovery`): whether it accepts a loss, and whether it names the other node although that
-    /// is on.
+    /// An operator's confirmation (`tandem confirm-recovery`). The flags: it accepts a loss, and it names the other
+    /// node although that is on.
     Confirm(usize, bool, bool),
     /// Pacemaker and Corosync end, in maintenance or killed, and come back in the same boot.
     EndStack(usize),
@@ -43,32 +43,34 @@ pub enum Move {
     /// The agent is killed while it starts etcd, and that start comes to its end later.
     KillLaunch(usize),
     Launched(usize),
-    /// The power is cut, and with it goes what etcd needs of its data, which looks whole.
+    /// The power is cut, and the data, which looks whole, lacks something that etcd needs.
     Damage(usize),
     /// The power is cut, and the data's disk is not mounted at the next boot.
     Unmount(usize),
     /// The data's disk is mounted.
     Mount(usize),
-    /// The power is cut, and the disk goes back to when its log had so many entries; whether its durable state goes back, too.
+    /// The power is cut, and the disk goes back to the time when its log had this number of entries. The flag: its
+    /// durable state goes back, too.
     PutBack(usize, usize, bool),
-    /// No etcd runs, and an operator puts a data dir of earlier in place of the one there, in the same boot; its entries and whether its durable
-    /// state goes back, too.
+    /// While no etcd runs, an operator replaces the data dir with an earlier one, in the same boot. The arguments are
+    /// its number of entries, and whether its durable state goes back, too.
     RollBack(usize, usize, bool),
-    /// The power is cut, and the disk becomes a copy of the other node's, which is off; whether its durable state is copied, too.
+    /// The power is cut, and the disk becomes a copy of the other node's, which is off. The flag: its durable state is
+    /// copied, too.
     Copy(usize, bool),
     /// An operator cleans up: Pacemaker forgets its count of failures.
     CleanUp(usize),
     /// An operator chooses between two histories (`etcd_primary`).
     Choose(usize),
-    /// An operator, or a program in their place, says whose data counts (`force_new_cluster`).
+    /// An operator, or a program for the operator, chooses the data that counts (`force_new_cluster`).
     Tell(usize),
     /// Another controller, or an operator with `etcdctl`, promotes the learner.
     PromoteElsewhere,
-    /// A person with `etcdctl` removes the voter that follows.
+    /// An operator with `etcdctl` removes the voter that follows.
     RemoveElsewhere,
-    /// An operator has Pacemaker forget this node, which is gone, on the other one (`pcs cluster node remove`).
+    /// An operator has Pacemaker on the other node forget this one, which has left (`pcs cluster node remove`).
     Forget(usize),
-    /// The next look of an agent does not find something out.
+    /// The next observation of an agent misses a fact.
     Hide(usize, Blind),
     /// Pacemaker erases the record of this node from the CIB.
     Erase(usize),
@@ -78,35 +80,37 @@ pub enum Move {
     /// Users do not reach this node, and reach it again.
     CutUsers(usize),
     UsersBack(usize),
-    /// The delay is over before which this leader hands leadership to its peer, or the patience of this etcd with a leader that is gone.
+    /// A delay is over: the one before this leader hands leadership to its peer, or the patience of this etcd with a
+    /// lost leader.
     DelayOver(usize),
-    /// The two etcds alone do not reach each other, and reach each other again.
+    /// The two etcds do not reach each other, while the nodes do, and reach each other again.
     PartEtcd,
     JoinEtcd,
-    /// The parameters of this node come to keep another history of two, or neither.
+    /// The parameters of this node change to keep the other history, or neither.
     Keep(usize, KeptHistory),
-    /// The BMC of this machine answers no more, or another machine's answers in its place; and its own answers again.
+    /// The BMC of this machine falls silent, or another machine's answers in its place; and its own answers again.
     BmcFails(usize, Bmc),
     BmcBack(usize),
-    /// The peer has been off for as long as a lone boot of this node wants; that node looks, and does what it decided.
+    /// The peer has been off for long enough for a lone boot of this node. The process observes, and performs the
+    /// decided effect.
     OffForLong(usize),
     LoneLook(usize),
     LoneAct(usize),
 }
 
-/// How many entries a log has at most in a search that puts disks back.
+/// The most entries that a log has in a search that puts disks back.
 pub const MOST_ENTRIES: usize = 32;
 
-/// What an operator's word says: whether it accepts a loss, and whether it names a node that is on.
+/// The forms of an operator's confirmation: it accepts a loss, and it names a node that is on.
 pub const WORDS: [[bool; 2]; 4] = [[false, false], [true, false], [false, true], [true, true]];
 
-/// Which of two histories parameters may keep.
+/// The histories that parameters may keep.
 pub const KEPT: [KeptHistory; 3] = [KeptHistory::Primarys, KeptHistory::Neither, KeptHistory::Others];
 
-/// How a BMC may fail.
+/// The faults of a BMC.
 pub const BMC_FAULTS: [Bmc; 2] = [Bmc::Silent, Bmc::Anothers];
 
-/// Every move that there is.
+/// Returns all moves.
 pub fn all() -> Vec<Move> {
     let mut moves = vec![Move::Write, Move::Replicate, Move::Learn, Move::CutLink, Move::HealLink];
     moves.extend([Move::CatchUp, Move::Notice, Move::PromoteElsewhere, Move::LoseThirdVoter, Move::ThirdVoterBack]);
@@ -142,13 +146,14 @@ pub fn all() -> Vec<Move> {
     moves
 }
 
-/// Other nodes see a start and a stop as soon as they begin; of other actions they see only the effects.
+/// Returns whether other nodes see the action as soon as it begins. That holds for a start and a stop; of other actions
+/// they see only the effects.
 pub fn is_pending(begin: Begin) -> bool {
     matches!(begin, Begin::Start { .. } | Begin::Stop { .. } | Begin::StopInVain)
 }
 
 impl Move {
-    /// Whether it is a fault or an operator's action: a search bounds how many of these there are.
+    /// Returns whether the move is a fault or an operator's action. A search bounds the number of these.
     pub fn is_fault(self) -> bool {
         matches!(
             self,
@@ -184,7 +189,7 @@ impl Move {
         )
     }
 
-    /// A number for each kind of move, below 128: on whichever node, and at whichever moment.
+    /// Returns a number below 128 for the kind of the move, which is the same on each node and at each moment.
     pub fn kind(self) -> usize {
         match self {
             Self::Write => 0,
@@ -218,7 +223,7 @@ impl Move {
             Self::Tell(_) => 28,
             Self::Hide(_, Blind::Stranger) => 66,
             Self::Hide(_, what) => 29 + what as usize,
-            // No look hides nothing, so that number is free.
+            // The number of `Blind::None` is free, because no move has it.
             Self::PromoteElsewhere => 29,
             Self::LoseThirdVoter => 36,
             Self::ThirdVoterBack => 37,
@@ -253,7 +258,7 @@ impl Move {
         }
     }
 
-    /// The same on the other node.
+    /// Returns the same move on the other node.
     #[must_use]
     pub fn of_the_other(self) -> Self {
         match self {

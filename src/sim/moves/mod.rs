@@ -1,4 +1,4 @@
-//! Everything that can happen, as a list: each move has a line of text, which is what scenario files are made of.
+//! The list of all moves, with a line of text for each, of which scenario files are made.
 
 pub(in crate::sim) mod apply;
 mod faults;

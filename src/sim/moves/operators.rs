@@ -1,4 +1,4 @@
-//! What operators do, and programs in their place.
+//! The actions of operators, and of programs for them.
 
 use crate::decide::Request;
 use crate::decide::evidence::{Lineage, PeerNode};
@@ -25,9 +25,9 @@ pub(super) fn want(sim: &Sim, world: &mut World, n: usize, wanted: Wanted) -> bo
     can
 }
 
-/// `tandem confirm-recovery`, by its own rules; besides, it makes Pacemaker act without its peer. Where Pacemaker neither sees the other node nor
-/// has a confirmation that it is off, the command asks that node's BMC. It refuses where that reports On, unless the operator names the node
-/// as one that is on.
+/// Performs `tandem confirm-recovery` by its own rules, and lets Pacemaker act without its peer. If Pacemaker neither
+/// sees the other node nor has a confirmation that it is off, the command asks that node's BMC. If the BMC reports On,
+/// the command refuses, unless the operator names the node as one that is on.
 pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool, node_is_on: bool) -> bool {
     let node = &world.nodes[n];
     let newest = node.data.newest(&sim.logs).conf;
@@ -53,8 +53,8 @@ pub(super) fn confirm(sim: &Sim, world: &mut World, n: usize, accept_loss: bool,
     can
 }
 
-/// An operator chooses the history of `n` while both nodes refuse to start, as each holds a history of its own: the
-/// writes of the other one are given up.
+/// Has an operator choose the history of `n` while both nodes refuse to start, because each holds a history of its own.
+/// The writes of the other history are given up.
 pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
     let chosen = u8::try_from(n).ok();
     let can = sim.bounds.chooses
@@ -71,7 +71,7 @@ pub(super) fn choose(sim: &Sim, world: &mut World, n: usize) -> bool {
     can
 }
 
-/// `force_new_cluster` on a node whose peer is replaced or restored: no etcd runs on either.
+/// Sets `force_new_cluster` on a node with a peer that is replaced or restored. No etcd runs on either.
 pub(super) fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> bool {
     let can = sim.bounds.tells
         && world.nodes[n].on
@@ -83,9 +83,9 @@ pub(super) fn tell_whose_data_counts(sim: &Sim, world: &mut World, n: usize) -> 
     can
 }
 
-/// `pcs cluster node remove`, or `crm_node --remove`, of a node that is not in the membership: all that the other node's CIB has in
-/// the name of `n` is gone, be it status or lasting, its fencing is not owed any more, and a cluster of one node has quorum. The cluster's
-/// own properties stay, and so does what `n` itself has written down.
+/// Removes a node that is not in the membership, with `pcs cluster node remove` or `crm_node --remove`. All that the
+/// other node's CIB has in the name of `n` is gone, status or lasting. Its fencing is no longer pending, and a cluster
+/// of one node has quorum. The cluster's own properties stay, and so does the state on the disk of `n`.
 pub(super) fn forget(sim: &Sim, world: &mut World, n: usize) -> bool {
     let me = 1 - n;
     let before = world.nodes[me];
@@ -97,7 +97,8 @@ pub(super) fn forget(sim: &Sim, world: &mut World, n: usize) -> bool {
     world.nodes[me] != before
 }
 
-/// `etcdctl member promote`, or another controller: without a record, and without the position of the leader's data.
+/// Promotes the learner with `etcdctl member promote`, or as another controller: without a record, and without
+/// publishing the position of the leader's data.
 pub(super) fn promote(sim: &mut Sim, world: &mut World) -> bool {
     let Some(leader) = etcd::leader(world) else { return false };
     let learners = world.nodes[leader].data.applied(&sim.logs).conf.learners;
@@ -107,7 +108,7 @@ pub(super) fn promote(sim: &mut Sim, world: &mut World) -> bool {
     *world != before
 }
 
-/// `etcdctl member remove` of the voter that follows: the leader has it in its log first.
+/// Removes the voter that follows with `etcdctl member remove`. The leader has that in its log first.
 pub(super) fn remove(sim: &mut Sim, world: &mut World) -> bool {
     let Some(leader) = etcd::leader(world) else { return false };
     let follower = world.nodes[1 - leader].data.mid;

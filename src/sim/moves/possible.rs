@@ -1,4 +1,4 @@
-//! Which moves a state does not rule out at first sight.
+//! The moves that a state does not rule out at first sight.
 
 use super::faults;
 use super::kinds::{BMC_FAULTS, KEPT, MOST_ENTRIES, Move, WORDS};
@@ -9,7 +9,7 @@ use crate::sim::model::world::{BANNED, Blind, Bmc, Damage, KeptHistory, Lone, Ru
 use crate::sim::reduce::atomic_steps::{Passing, boots_come_with_meetings};
 
 /// Calls `tell` with every move that may happen in the state, in the order of [`super::kinds::all`]. The first moment
-/// of a decision stands for the later ones.
+/// of a decision represents the later ones.
 pub(super) fn thinkable(
     bounds: &Bounds,
     world: &World,
@@ -51,7 +51,7 @@ pub(super) fn thinkable(
         put_back(bounds, world, n, |is_so, what| tell_if(may_fail && is_so, what));
         tell_if(may_fail && bounds.operators && node.failures == BANNED, Move::CleanUp(n));
         tell_if(node.etcd == Run::Leader, Move::Persist(n));
-        // Only a leader reads it, and an etcd without one.
+        // Only a leader reads the delay, and an etcd without one.
         let counts = node.etcd == Run::Leader || bounds.parts_etcd && runs && node.etcd != Run::Follower;
         tell_if(bounds.primary.is_some() && counts && !world.delay_over[n], Move::DelayOver(n));
         tell_if(matches!(node.etcd, Run::Fresh | Run::Leaderless), Move::Elect(n));
@@ -90,7 +90,7 @@ pub(super) fn thinkable(
     }
 }
 
-/// What the cluster network may do, for all or for the two etcds alone.
+/// Passes the moves of the cluster network, for all traffic or only for that of the two etcds.
 fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: impl FnMut(bool, Move)) {
     tell_if(may_fail && world.link, Move::CutLink);
     tell_if(!world.link, Move::HealLink);
@@ -98,12 +98,12 @@ fn of_the_network(bounds: &Bounds, world: &World, may_fail: bool, mut tell_if: i
     tell_if(world.etcd_parted, Move::JoinEtcd);
 }
 
-/// Users lose a node, or reach it again.
+/// Returns the move by which users lose a node, or reach it again.
 fn of_the_users(world: &World, n: usize) -> Move {
     if world.lost_to_users[n] { Move::UsersBack(n) } else { Move::CutUsers(n) }
 }
 
-/// Users lose a node, or reach it again, and the parameters of a node without an action come to keep another history. A lone boot takes a step.
+/// Passes the moves of users, of the parameters of a node without an action, and of a lone boot.
 fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
     tell_if(world.lost_to_users[n] || world.faults > 0 && bounds.cuts_users, of_the_users(world, n));
     for kept in KEPT.into_iter().filter(|kept| bounds.two_histories && *kept != world.kept[n]) {
@@ -113,13 +113,13 @@ fn of_users_and_parameters(bounds: &Bounds, world: &World, n: usize, tell_if: &m
     of_a_lone_boot(bounds, world, n, tell_if);
 }
 
-/// Another controller, or a person with `etcdctl`, changes the members.
+/// Passes the changes of the members by another controller, or by an operator with `etcdctl`.
 fn of_other_controllers(bounds: &Bounds, may: bool, has_learner: bool, tell_if: &mut impl FnMut(bool, Move)) {
     tell_if(may && bounds.others_promote && has_learner, Move::PromoteElsewhere);
     tell_if(may && bounds.others_remove, Move::RemoveElsewhere);
 }
 
-/// A BMC fails or answers again, and a node that boots without its peer looks at the peer's.
+/// Passes the faults and the return of a BMC, and the steps of a node that boots without its peer.
 fn of_a_lone_boot(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl FnMut(bool, Move)) {
     if !bounds.lone_boot {
         return;
@@ -135,7 +135,7 @@ fn of_a_lone_boot(bounds: &Bounds, world: &World, n: usize, tell_if: &mut impl F
     tell_if(runs && is_pending, Move::LoneAct(n));
 }
 
-/// What becomes of disks: put back to each length that the log may have had, or copied from a node that is off.
+/// Passes the faults of disks: put back to each length that the log may have had, or copied from a node that is off.
 fn put_back(bounds: &Bounds, world: &World, n: usize, mut tell_if: impl FnMut(bool, Move)) {
     if !bounds.puts_back {
         return;

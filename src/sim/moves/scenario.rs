@@ -1,35 +1,36 @@
-//! Scenario files: where it begins and how survivors go on, then one move on each line. Blank lines and `#` comments are left out.
+//! Scenario files. The first lines contain the initial state and the survivors' recovery, each further line a move.
+//! Blank lines and `#` comments are left out.
 
 use super::kinds::{self, Move};
 use crate::sim::Bounds;
 use crate::sim::model::initial_states::Beginning;
 use crate::sim::model::world::NAMES;
 
-/// A way through the world.
+/// A way through the states.
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub begin: Beginning,
-    /// Whether survivors go on without a restart (`recovery=standin`).
+    /// True if survivors continue without a restart (`recovery=standin`).
     pub vote_proxies: bool,
-    /// How many terms begin ([`crate::sim::bounds::Bounds::terms`]).
+    /// The number of terms that begin ([`crate::sim::bounds::Bounds::terms`]).
     pub terms: u8,
     /// The node that is to lead ([`crate::sim::bounds::Bounds::primary`]).
     pub primary: Option<u8>,
-    /// Whether its history continues where two meet ([`crate::sim::bounds::Bounds::two_histories`]).
+    /// True if the primary's history continues where two meet ([`crate::sim::bounds::Bounds::two_histories`]).
     pub two_histories: bool,
-    /// Whether a sole voter may boot alone ([`crate::sim::bounds::Bounds::lone_boot`]).
+    /// True if a sole voter may boot alone ([`crate::sim::bounds::Bounds::lone_boot`]).
     pub lone_boot: bool,
     pub moves: Vec<Move>,
 }
 
 impl Trace {
-    /// Returns one without a move, of survivors that restart etcd.
+    /// Returns a trace without a move, of survivors that restart etcd.
     pub fn of(begin: Beginning) -> Self {
         let (vote_proxies, two_histories, lone_boot) = (false, false, false);
         Self { begin, vote_proxies, terms: 0, primary: None, two_histories, lone_boot, moves: Vec::new() }
     }
 
-    /// Sets the bounds that a trace brings with it.
+    /// Sets the bounds that belong to the trace.
     pub fn set_bounds(&self, bounds: &mut Bounds) {
         (bounds.vote_proxies, bounds.terms) = (self.vote_proxies, self.terms);
         (bounds.primary, bounds.two_histories) = (self.primary, self.two_histories);
@@ -37,7 +38,7 @@ impl Trace {
     }
 }
 
-/// A scenario that is not understood: which line, and what to type instead.
+/// A line that is no move, with what to type instead.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: '{text}' is no move; type {instead}")]
 pub struct Error {
@@ -46,13 +47,13 @@ pub struct Error {
     instead: String,
 }
 
-/// The line that lets survivors go on without a restart; without it they restart etcd.
+/// The line that lets survivors continue without a restart. Without it they restart etcd.
 const VOTE_PROXIES: &str = "recovery is standin";
 
-/// The line that has leaders begin terms ends with how many.
+/// The beginning of the line that has leaders begin terms. The number follows.
 const TERMS: &str = "terms that begin: ";
 
-/// The line that has a node lead ends with its name.
+/// The beginning of the line that names the primary. The node's name follows.
 const PRIMARY: &str = "the primary is ";
 
 /// The line that has the primary's history continue where two meet.

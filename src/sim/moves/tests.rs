@@ -15,7 +15,7 @@ use crate::sim::reduce::symmetry::canonical;
 use crate::sim::store::decided::{Key, key};
 use crate::sim::{Bounds, Sim};
 
-/// Shows `visit` every state of a search, also those that do not last.
+/// Passes every state of a search to `visit`, including those that do not last.
 fn visit_all(sim: &mut Sim, mut visit: impl FnMut(&mut Sim, &World)) {
     let root = World { faults: sim.bounds.faults, ..initial_states::healthy(sim) };
     let (mut seen, mut open) = (HashSet::from([root]), vec![root]);
@@ -64,7 +64,7 @@ fn what_is_not_thinkable_does_not_happen() {
     }
 }
 
-/// Every view of a search, of every node that is in an action.
+/// Returns every view of a search, of each node that has an action.
 fn views() -> Vec<View> {
     let mut sim = Sim::new(Bounds { disks: true, unblocks: true, ..Bounds::of_search(1) }, Mutant::None);
     let mut views = Vec::new();
