@@ -1,5 +1,5 @@
-//! A model of the race of two fence agents: the real rules of [`crate::fence::race`] on two nodes, and every order of their
-//! requests with two faults. See `docs/design/model.md`.
+//! A model of the race of two fence agents: the real rules of [`crate::fence::race`] on two nodes, and every order of
+//! their requests with two faults. See `docs/design/model.md`.
 
 mod moves;
 pub mod mutant;
@@ -15,24 +15,25 @@ use super::store::hash::Fast;
 use mutant::Mutant;
 use world::World;
 
-/// What is searched.
+/// The options of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many faults there may be.
+    /// The number of faults.
     pub faults: u8,
-    /// Whether the BMCs keep a session's `Context`, by which a node knows what it left itself.
+    /// True if the BMCs keep a session's `Context`, by which a node recognizes its own marks from earlier.
     pub context: bool,
-    /// Whether each BMC answers within `race_delay`: then no node waits for it more than twice, or four times beside a learner.
+    /// True if each BMC answers within `race_delay`. Then no node waits for `race_delay` more than twice, or four times
+    /// next to a learner.
     pub timely: bool,
-    /// Whether the agent of the preferred node may find, at each call, that its node holds no vote: then it is not preferred, and its
-    /// waits are longer than those of the other node.
+    /// True if the agent of the preferred node may find, at each call, that its node holds no vote. Then the node is
+    /// not preferred, and waits longer than the other one.
     pub learner: bool,
     pub mutant: Mutant,
 }
 
-/// So often a node waits for `race_delay` in one race at most, where nothing is killed or lost.
+/// The most waits of a node for `race_delay` in one race, without a killed agent or a lost message.
 const MOST_DELAYS: u8 = 2;
-/// The same beside a preferred node without a vote, which waits for twice as long.
+/// The same next to a preferred node without a vote, which waits for twice as long.
 const MOST_DELAYS_OF_LEARNER: u8 = 4;
 
 impl Options {
@@ -41,22 +42,22 @@ impl Options {
     }
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: usize,
     pub elapsed: Duration,
-    /// What must never happen, and the way there.
+    /// The broken invariant, and the way there.
     pub wrong: Option<(String, Vec<String>)>,
 }
 
-/// Searches all orders from every set of BMCs that can be reached, that list sessions, and that are late.
+/// Searches all orders, from every set of BMCs that the nodes reach, that list sessions, and that are late.
 pub fn check(options: Options) -> Outcome {
     let began = Instant::now();
     let mut search = Search::new(options);
     for reach in 0..16 {
-        // A BMC is late for the node that reaches it. With two faults there are states enough without.
+        // A BMC is late for the node that reaches it. With two faults there are enough states without late BMCs.
         let lates = if reach == 15 && options.faults < 2 { 4 } else { 1 };
         for lists in 0..4 {
             for late in 0..lates {
@@ -73,9 +74,9 @@ struct Search {
     options: Options,
     numbers: HashMap<World, u32, BuildHasherDefault<Fast>>,
     worlds: Vec<World>,
-    /// Of each state the one that it was first reached from.
+    /// The state from which each state was first reached.
     parents: Vec<Option<u32>>,
-    /// From, to: the normal course.
+    /// The edges (from, to) of the normal course.
     edges: Vec<(u32, u32)>,
     chances: usize,
 }
@@ -128,7 +129,7 @@ impl Search {
         }
     }
 
-    /// What happened on the way to a state.
+    /// Returns the events on the way to a state.
     fn way(&self, to: u32) -> Vec<String> {
         let mut numbers = vec![to];
         while let Some(parent) = numbers.last().and_then(|last| self.parents[*last as usize]) {
@@ -157,7 +158,7 @@ impl Search {
         way
     }
 
-    /// A state in which an agent reaches its target, and from which the normal course leads to no end.
+    /// Returns a state in which an agent reaches its target, but from which the normal course leads to no end.
     fn endless(&self) -> Option<u32> {
         let mut before: Vec<Vec<u32>> = vec![Vec::new(); self.worlds.len()];
         self.edges.iter().for_each(|(from, to)| before[*to as usize].push(*from));

@@ -1,19 +1,20 @@
-//! Everything that can happen: a request that a BMC serves, an answer that arrives or is lost, a wait that ends, an agent that is killed.
+//! The moves: a request that a BMC serves, an answer that arrives or is lost, a wait that ends, an agent that is
+//! killed.
 
 use super::mutant::Mutant;
 use super::world::{Agent, Left, Marks, World, place};
 use super::{MOST_DELAYS_OF_LEARNER, Options};
 use crate::fence::race::{Listing, Mark, Pause, Race, RaceEvent, RaceStep, Raised, SITES, Site};
 
-/// Whether a move is part of the normal course, which leads to an end, or may never happen.
+/// The kind of a move: part of the normal course, which leads to an end, or something that may never happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Course {
     Normal,
-    /// A fault, or a network that comes back.
+    /// A fault, or a network that recovers.
     Chance,
 }
 
-/// The second wait for `race_delay` that begins within one that is twice as long ends after it.
+/// The number of waits for `race_delay` that begin within one of twice the length. The second of them ends after it.
 const DELAYS_IN_A_LONG_ONE: u8 = 2;
 
 type Found<'a> = &'a mut dyn FnMut(Course, String, World);
@@ -41,7 +42,7 @@ fn faulty(world: &World) -> Option<World> {
     (world.faults > 0).then(|| World { faults: world.faults - 1, ..*world })
 }
 
-/// A reset that was sent works.
+/// Has a reset that was sent take effect.
 fn power(world: &World, node: usize, found: Found<'_>) {
     if !world.bmcs[node].has_reset {
         return;
@@ -72,7 +73,7 @@ fn network(world: &World, node: usize, found: Found<'_>) {
     }
 }
 
-/// What a killed agent left is passed over, once its reset has worked or never will.
+/// Has the marks of a killed agent expire, once its reset has worked or never will.
 fn ages(world: &World, node: usize, options: Options, found: Found<'_>) {
     if world.bmcs[1 - node].has_reset && options.mutant != Mutant::YoungIsKilled {
         return;
@@ -114,11 +115,11 @@ fn agent(world: &World, node: usize, options: Options, found: Found<'_>) {
     }
 }
 
-/// The next step of a race, which a BMC serves, or the network loses.
+/// Takes the next step of a race, which a BMC serves or the network loses.
 fn races(world: &World, node: usize, options: Options, (race, seen): (Race, [bool; 2]), found: Found<'_>) {
     let who = name(node);
-    // An answer changes what its agent knows, and nothing that another one sees: it is one step with the request. The step that
-    // follows from it may come at any time, and everything else before it.
+    // An answer changes only what its agent knows, which no other agent sees. So it is one step with the request. The
+    // agent's next step may come at any time, and everything else before it.
     let answered = |world: &World, event| {
         let race = race.after(event);
         let mut next = world.with_agent(node, Agent::Races { race, seen });
@@ -242,7 +243,8 @@ fn listing(world: &World, node: usize, site: Site, options: Options, stale: bool
     }
 }
 
-/// Counts a wait for `race_delay` that begins. The preferred node waits for that where it holds no vote, and then for twice as long.
+/// Counts a wait for `race_delay` that begins. A preferred node without a vote waits for it, too, and for twice as
+/// long.
 fn count_delay(world: &mut World, node: usize, options: Options) {
     world.nodes[node].delays = (world.nodes[node].delays + 1).min(MOST_DELAYS_OF_LEARNER + 1);
     if !options.learner {
@@ -255,7 +257,7 @@ fn count_delay(world: &mut World, node: usize, options: Options) {
     }
 }
 
-/// Returns whether the wait of the other node ends before that of this one.
+/// Returns whether the other node's wait ends before this node's.
 fn other_ends_first(world: &World, node: usize) -> bool {
     let is_nearly_over = world.nodes[0].waits_within == DELAYS_IN_A_LONG_ONE;
     waits_for_delay(world, 1 - node) && (is_nearly_over == (node == 1))
@@ -269,7 +271,7 @@ fn waits_for_delay(world: &World, node: usize) -> bool {
     step == Some(RaceStep::Wait(Pause::Delay))
 }
 
-/// Whether an agent takes another step before long, by itself.
+/// Returns whether an agent soon takes another step by itself.
 fn acts(world: &World, node: usize) -> bool {
     world.nodes[node].lives
         && world.reaches(node, Site::Target)
@@ -289,7 +291,7 @@ fn post(world: &World, node: usize, options: Options, proven: bool, found: Found
     if !world.reaches(node, Site::Target) {
         return found(Course::Normal, format!("{who} cannot reset"), world.with_agent(node, Agent::Ends));
     }
-    // Where waits decide, they differ by more than a reset takes, as today's delays do.
+    // If waits decide, they differ by more than a reset takes, as the default delays do.
     let is_behind = world.bmcs[node].has_reset && world.bmcs[node].by_wait;
     if !proven && is_behind && options.mutant.waits_differ() {
         return;
@@ -302,7 +304,7 @@ fn post(world: &World, node: usize, options: Options, proven: bool, found: Found
     }
 }
 
-/// A reset that is not proven yet. An agent that ends here leaves its marks.
+/// Waits until a reset is proven. An agent that ends here leaves its marks.
 fn resets(world: &World, node: usize, options: Options, found: Found<'_>) {
     let who = name(node);
     if !world.nodes[1 - node].lives && world.reaches(node, Site::Target) {

@@ -1,8 +1,8 @@
-//! Rules broken on purpose, from the outside: what the race is given, or what becomes of its steps. The race has no switch.
+//! Rules broken on purpose, from the outside: the input of the race, or the use of its steps. The race has no switch.
 
 use crate::fence::race::{Listing, Pause, Race, RaceStep, Site};
 
-/// A rule that is broken.
+/// A broken rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mutant {
     #[default]
@@ -15,7 +15,7 @@ pub enum Mutant {
     OwnMarkUnproven,
     /// A node does not mark its own BMC, and takes any list of it.
     OwnBmcUnproven,
-    /// The flag is a light that a node switches on at its target's BMC, and looks for at its own: no list shows both.
+    /// The flag is a light that a node switches on at its target's BMC, and reads at its own. No list shows both.
     Light,
     /// A mark that is acknowledged too late is never taken down.
     LateForgotten,
@@ -23,7 +23,7 @@ pub enum Mutant {
     LoweredEarly,
     /// A list that cannot be read shows no mark.
     UnreadIsGone,
-    /// A killed agent's mark is passed over while its reset may still work.
+    /// A killed agent's mark is ignored while its reset may still work.
     YoungIsKilled,
     /// The other node keeps its marks up while it waits.
     NeverWithdraws,
@@ -31,7 +31,7 @@ pub enum Mutant {
     NeitherPreferred,
 }
 
-/// All of them, by the names that the command takes.
+/// All broken rules, with the names that the command takes.
 pub const ALL: [(&str, Mutant); 12] = [
     ("look-before-raise", Mutant::LookBeforeRaise),
     ("preferred-continues", Mutant::PreferredContinues),
@@ -56,17 +56,17 @@ impl Mutant {
         }
     }
 
-    /// Whether a node marks its own BMC.
+    /// Returns whether a node marks its own BMC.
     pub(super) fn marks_own(self) -> bool {
         !matches!(self, Self::OwnBmcUnproven | Self::Light)
     }
 
-    /// Whether the two nodes wait for different times.
+    /// Returns whether the two nodes wait for different times.
     pub(super) fn waits_differ(self) -> bool {
         !matches!(self, Self::BothPreferred | Self::NeitherPreferred)
     }
 
-    /// What an agent does instead of its next step.
+    /// Returns the step that an agent takes instead of its next one.
     pub(super) fn step(self, race: Race) -> RaceStep {
         match race.step() {
             RaceStep::Wait(Pause::Poll) if self == Self::PreferredContinues => RaceStep::Reset { proven: true },
@@ -74,7 +74,7 @@ impl Mutant {
         }
     }
 
-    /// What an agent takes a list for. `at_first` is whether a rival's mark stood on that BMC when the agent was called.
+    /// Returns the list as the agent reads it. `at_first`: that BMC had a rival's mark when the agent was called.
     pub(super) fn listing(self, site: Site, listing: Option<Listing>, at_first: bool) -> Option<Listing> {
         match (self, listing) {
             (Self::LookBeforeRaise, Some(_)) => Some(Listing { ours: true, rivals: at_first }),

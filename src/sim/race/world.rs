@@ -1,15 +1,15 @@
-//! One state: two nodes with their agents, and two BMCs with their marks.
+//! A state: two nodes with their agents, and two BMCs with their marks.
 
 use crate::fence::race::{Race, Site};
 
-/// What is left of a mark that its agent does not know any more.
+/// The remains of a mark that its agent no longer knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Left {
     #[default]
     None,
-    /// Of the run that is under way: the answer to its request was lost.
+    /// A mark of the current run, after the answer to its request was lost.
     Now,
-    /// Of a run that has ended.
+    /// A mark of a run that has ended.
     Before,
 }
 
@@ -25,7 +25,7 @@ impl Marks {
         self.known || self.left != Left::None
     }
 
-    /// The run that made them has ended without taking them down.
+    /// Returns the marks after their run has ended without taking them down.
     fn orphaned(self) -> Self {
         Self { known: false, left: if self.any() { Left::Before } else { Left::None } }
     }
@@ -34,23 +34,23 @@ impl Marks {
 /// The BMC of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Bmc {
-    /// By the node that made them.
+    /// The marks, by the node that made them.
     pub(super) marks: [Marks; 2],
-    /// Those before the last change, which a stale list shows.
+    /// The marks before the last change, which a stale list shows.
     pub(super) stale: [Marks; 2],
-    /// A reset of its node that was sent, and may work at any time.
+    /// True if a reset of this node was sent. It may take effect at any time.
     pub(super) has_reset: bool,
-    /// Whether a wait decided that reset, and no list.
+    /// True if a wait decided that reset, and no list.
     pub(super) by_wait: bool,
     pub(super) habits: Habits,
 }
 
-/// What a BMC does always.
+/// The permanent traits of a BMC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Habits {
-    /// Whether its list of sessions shows any.
+    /// True if its list of sessions shows marks.
     pub(super) lists: bool,
-    /// Whether it does what its own node asks, and answers too late.
+    /// True if it performs the requests of its own node and answers too late.
     pub(super) is_late: bool,
 }
 
@@ -64,16 +64,16 @@ impl Bmc {
     }
 }
 
-/// What a node's fence agent is doing.
+/// The state of a node's fence agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Agent {
-    /// Not called, or at an end.
+    /// Not called, or ended.
     Idle,
-    /// In a race. `seen` has on which BMCs a rival's mark stood when it was called, where a broken rule uses that.
+    /// In a race. For a broken rule, `seen` has the BMCs that had a rival's mark when the agent was called.
     Races { race: Race, seen: [bool; 2] },
-    /// Its reset was sent, and is not proven yet.
+    /// The agent has sent a reset, and not proven it yet.
     Resets,
-    /// Ends, and has its marks to take down.
+    /// The agent ends, and takes its marks down.
     Ends,
 }
 
@@ -82,24 +82,25 @@ pub(super) enum Agent {
 pub(super) struct Node {
     pub(super) lives: bool,
     pub(super) agent: Agent,
-    /// Which BMC it reaches.
+    /// True for each BMC that the node reaches.
     pub(super) reaches: [bool; 2],
-    /// How often its agent has waited for `race_delay`, where that is counted.
+    /// The number of times that its agent has waited for `race_delay`, if that is counted.
     pub(super) delays: u8,
-    /// How many such waits of the other node began in the longer one of a node without a vote, where that is counted.
+    /// The number of such waits of the other node that began within the longer wait of a node without a vote, if that
+    /// is counted.
     pub(super) waits_within: u8,
 }
 
-/// One state. Node 0 is the preferred one.
+/// A state. Node 0 is the preferred one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct World {
     pub(super) nodes: [Node; 2],
     pub(super) bmcs: [Bmc; 2],
-    /// How many faults are left.
+    /// The number of faults that are left.
     pub(super) faults: u8,
 }
 
-/// The BMC that an agent on `node` means.
+/// Returns the BMC at a site of an agent on `node`.
 pub(super) fn place(node: usize, site: Site) -> usize {
     match site {
         Site::Target => 1 - node,
@@ -108,7 +109,8 @@ pub(super) fn place(node: usize, site: Site) -> usize {
 }
 
 impl World {
-    /// Both nodes live, and no agent was called. Bits of `reach` and `lists` are what works, those of `late` which BMC is late.
+    /// Returns a state in which both nodes live and no agent was called. The bits of `reach` and `lists` are set for
+    /// what works, those of `late` for a BMC that is late.
     pub(super) fn new(reach: u8, lists: u8, late: u8, faults: u8) -> Self {
         let works = |bits: u8, at: usize| bits & (1 << at) != 0;
         let node = |at: usize| Node {
@@ -132,7 +134,7 @@ impl World {
         self.nodes[node].reaches[place(node, site)]
     }
 
-    /// Whether the answer of a BMC comes later than an agent waits.
+    /// Returns whether the answer of a BMC comes later than an agent waits.
     pub(super) fn is_late(&self, node: usize, site: Site) -> bool {
         site == Site::Own && self.bmcs[node].habits.is_late
     }
@@ -142,7 +144,7 @@ impl World {
         self
     }
 
-    /// The agent of `node` is gone, and its marks stay.
+    /// Ends the agent of `node`. Its marks stay.
     pub(super) fn orphaned(mut self, node: usize) -> Self {
         for bmc in &mut self.bmcs {
             bmc.change(node, |marks| *marks = marks.orphaned());
@@ -150,7 +152,7 @@ impl World {
         self.with_agent(node, Agent::Idle)
     }
 
-    /// Takes a mark down where the node reaches its BMC; else it is left behind.
+    /// Takes a mark down if the node reaches its BMC. Otherwise it stays there.
     pub(super) fn lowered(mut self, node: usize, site: Site) -> Self {
         let reaches = self.reaches(node, site);
         self.bmcs[place(node, site)].change(node, |marks| {
@@ -162,7 +164,7 @@ impl World {
         self
     }
 
-    /// Forgets what nothing can show any more.
+    /// Clears the parts of a state that no move can show any more.
     pub(super) fn reduced(mut self) -> Self {
         if self.faults == 0 {
             self.bmcs.iter_mut().for_each(|bmc| bmc.stale = bmc.marks);
@@ -177,7 +179,7 @@ impl World {
         self.bmcs.iter().any(|bmc| bmc.marks[node].any())
     }
 
-    /// Whether one node is off, and nothing is under way that could switch the other one off.
+    /// Returns whether one node is off, and no reset is under way that could switch the other one off.
     pub(super) fn is_decided(&self) -> bool {
         (0..2).any(|node| self.nodes[node].lives && !self.nodes[1 - node].lives && !self.bmcs[node].has_reset)
     }
