@@ -1,6 +1,6 @@
-//! Atomic steps, a partial-order reduction: in some states only faults can come before what is under way is finished.
-//! Such a state does not last: the search goes through it and does not keep it. Each rule says whether it is exact, and
-//! why, or what it leaves out. With `--fine` every state lasts.
+//! Atomic steps, a partial-order reduction. In some states only faults can come before the current work is finished.
+//! Such a state does not last: the search passes through it and does not keep it. Each rule states whether it is exact,
+//! and why, or what it leaves out. With `--fine` every state lasts.
 
 use crate::decide::Request;
 use crate::sim::model::world::{Run, Stack, World};
@@ -8,19 +8,19 @@ use crate::sim::model::{agent, etcd};
 use crate::sim::moves::kinds::Move;
 use crate::sim::{Bounds, Sim};
 
-/// What is under way in a state that does not last: a round whose next effect can happen, entries between the two
+/// The work under way in a state that does not last: a round with an effect that can happen, entries between the two
 /// etcds, a stop that only waits for etcd to end, or a machine that boots.
 #[derive(Clone, Copy, Debug)]
 pub struct Passing {
     acting: Option<usize>,
     stops: bool,
     boots: bool,
-    /// A vote proxy acknowledges what a leader sends, clients' writes too.
+    /// True if a vote proxy acknowledges what a leader sends, including clients' writes.
     stands_in: bool,
 }
 
 impl Passing {
-    /// Whether a move may come next.
+    /// Returns whether a move may come next.
     pub fn allows(self, what: Move) -> bool {
         match what {
             Move::Boot(_) | Move::Meet(_) => self.boots,
@@ -33,7 +33,7 @@ impl Passing {
     }
 }
 
-/// What is under way; none if the state lasts.
+/// Returns the work under way, or `None` if the state lasts.
 pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     if sim.bounds.fine {
         return None;
@@ -49,13 +49,15 @@ pub fn passing(sim: &Sim, world: &World) -> Option<Passing> {
     (stops || boots).then_some(Passing { acting, stops, boots, stands_in: false })
 }
 
-/// True if a stop that depends on no other node has begun on `n`: it could as well begin later.
+/// Returns whether a stop that depends on no other node has begun on `n`, so that it could as well begin later.
 ///
-/// Exact if etcd is gone. Other nodes see nothing of the stop until it ends, as a node that stops counts as active. Of what the
-/// stop reads only one thing can change: whether it is half of a restart, and [`Passing`] lets an operator change that.
+/// Exact if etcd is gone. Other nodes see nothing of the stop until it ends, because a node that stops counts as
+/// active. Of the values that the stop reads, only one can change: whether it is half of a restart. [`Passing`] lets an
+/// operator change that.
 ///
-/// Not exact if etcd has no leader: the stop is assumed to decide before an election. That etcd gets a leader first is not
-/// explored, nor are notify variables that are older than such a leader. Only with no fault left, and not with `--keep-dead`.
+/// Not exact if etcd has no leader: the stop is assumed to decide before an election. Left out are an election that
+/// comes first, and notify variables that are older than such a leader. Only with no fault left, and not with
+/// `--keep-dead`.
 fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     let node = &world.nodes[n];
     let begins = node
@@ -64,9 +66,9 @@ fn just_stops(sim: &Sim, world: &World, n: usize) -> bool {
     begins && (node.etcd == Run::Off || (world.faults == 0 && !sim.bounds.keeps_dead && !node.etcd.is_led()))
 }
 
-/// True if a boot can be put off until the machine meets its peer, or until the peer boots. Exact: until then Pacemaker
-/// has no quorum on the machine and does nothing, and the peer, which has noticed the loss, does not see it. Only a
-/// fault or an operator's action could tell the difference.
+/// Returns whether a boot can be postponed until the machine meets its peer, or until the peer boots. Exact. Until then
+/// Pacemaker has no quorum on the machine and does nothing, and the peer, which has noticed the loss, does not see it.
+/// Only a fault or an operator's action could show the difference.
 pub fn boots_come_with_meetings(bounds: &Bounds, world: &World) -> bool {
     !bounds.fine && !bounds.unblocks && !bounds.lone_boot && world.faults == 0 && !world.joined
 }

@@ -1,6 +1,6 @@
-//! Dead-variable reduction: a part of a state that no later move reads gets one fixed value, so that states which
-//! differ only in it become one. Each rule names every reader of what it drops; a state has the same successors before
-//! and after, unless a rule says that it is not exact.
+//! Dead-variable reduction. A part of a state that no later move reads gets one fixed value, so that states which
+//! differ only in it become one. Each rule names every reader of what it drops. A state has the same successors before
+//! and after, unless a rule states that it is not exact.
 
 use crate::decide::Request;
 use crate::decide::evidence::{BootState, Lineage, Moment, Operation, PublishedState, RunningVoter};
@@ -12,14 +12,14 @@ use crate::sim::model::world::{Action, Node, Run, Vars, Wanted, Word, World};
 use crate::sim::store::intern::Id;
 use crate::sim::{Sim, Violation};
 
-/// Drops what is dead in `world`.
+/// Drops the dead parts of `world`.
 pub(in crate::sim) fn drop_dead(sim: &mut Sim, world: &mut World) {
     if !sim.bounds.keeps_dead {
         drop_of_nodes(sim, world);
     }
     for n in 0..2 {
         world.nodes[n].data.folded = 0;
-        // Counted from the moment in which it was remembered, and read only while it is.
+        // The delay counts from the moment at which it was remembered, and is read only while it is.
         world.delay_over[n] &= leading::counts(sim.memories.get(world.nodes[n].memory));
     }
 }
@@ -29,7 +29,7 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
         let node = &mut world.nodes[n];
         drop_of_a_sole_voter(sim, node);
         if node.etcd == Run::Off {
-            // Read only while a container runs, and every start of one writes it again.
+            // Read only while a container runs, and every start writes it again.
             node.forces = false;
         }
         node.memory = remembered(sim, node);
@@ -39,26 +39,26 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
         }
     }
     for node in &mut world.nodes {
-        // Read by a vote proxy only, and cleared before one waits.
+        // Only a vote proxy reads it, and it is cleared before one waits.
         node.led &= node.action.is_some_and(|action| sim.stands_in(action));
     }
     for node in world.nodes.iter_mut().filter(|node| !world.joined && !node.on) {
-        // A boot resets both before anything reads them.
+        // A boot resets both before any move reads them.
         (node.asked, node.wanted) = (false, Wanted::Running);
     }
     for n in 0..2 {
         drop_of_an_action(sim, world, n);
         drop_of_a_record(sim, world, n);
     }
-    // As the next move would: what is committed by now is folded.
+    // Folds the committed entries, as the next move would.
     let [one, other] = &mut world.nodes;
     if !sim.bounds.puts_back {
         log::fold(&mut sim.logs, &mut one.data, &mut other.data);
     }
 }
 
-/// The commit index of a sole voter is read only when a new cluster is forced from its data, which does not happen to a
-/// sole voter: when it starts, it commits its whole log.
+/// Drops the commit index of a sole voter. It is read only when a new cluster is forced from the data, which does not
+/// happen to a sole voter: at its start it commits its whole log.
 fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     let is_sole = log::Data::applied(node.data, &sim.logs).conf.has_one_voter()
         && node.data.newest(&sim.logs).conf.has_one_voter();
@@ -68,16 +68,16 @@ fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     }
 }
 
-/// The notify variables that the decisions of an action do not read.
+/// Drops the notify variables that the decisions of an action do not read.
 ///
-/// - A notification reads its moment and operation, and whether the peer is the node that starts or stops: `decide::peer`
-///   asks for that before it asks which nodes are active. A recurring monitor has no variables.
-/// - A start reads the active nodes only if the peer's start is not part of the transition. Once its etcd was started, it only
-///   reads whether the peer's machine is there, which the variables do not say.
-///   Not exact: once no fault is left, notify variables that are older than the CIB are no longer explored.
-/// - A stop reads whether it is half of a restart only if there is a claim to keep, and after starts in vain that counts as no
-///   restart. It reads the rest only before it leaves the member list. It does not leave the list if the peer stops, too, nor
-///   once its etcd is gone; that stays so, as only a start or a recovery runs etcd.
+/// - A notification reads its moment and operation, and whether the peer is the node that starts or stops.
+///   `decide::peer` reads that before the active nodes. A recurring monitor has no variables.
+/// - A start reads the active nodes only if the peer's start is not part of the transition. Once its etcd was started,
+///   it only reads whether the peer's machine is there, which is not in the variables. Not exact: once no fault is
+///   left, notify variables that are older than the CIB are no longer explored.
+/// - A stop reads whether it is half of a restart only if there is a claim to keep, and after starts in vain that
+///   counts as no restart. It reads the rest only before it leaves the member list. It does not leave the list if the
+///   peer stops, too, nor once its etcd is gone. That does not change, because only a start or a recovery runs etcd.
 fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     let Some(action) = world.nodes[n].action.filter(|action| action.plan.is_none()) else { return };
     let node = &world.nodes[n];
@@ -104,7 +104,8 @@ fn drop_of_an_action(sim: &Sim, world: &mut World, n: usize) {
     world.nodes[n].action = Some(Action { notify, ..action });
 }
 
-/// The nonce of a node's record. Only the barrier and a vote proxy's announcement read it, after they have written a new one.
+/// Drops the nonce of a node's record. Only the barrier and a vote proxy's announcement read it, after they have
+/// written a new one.
 fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     let phase = |action: Action| sim.progresses.get(action.progress).phase.clone();
     let is_asked = |action: Action| {
@@ -122,10 +123,11 @@ fn drop_of_a_record(sim: &mut Sim, world: &mut World, n: usize) {
     }
 }
 
-/// True if a start has run its etcd and can no longer return to its first decision. It returns only if the peer has a
-/// leader and does not list our member (`decide::serve::is_left_out`). A peer that lists it stops to do so only by a force, for which it has
-/// to miss that this start is under way: it acts on a look of before, or its CIB stands still, or is not one with ours.
-/// No start has [`DROPPED`] as its variables: see [`check_progress`].
+/// Returns whether a start has run its etcd and can no longer return to its first decision. It returns only if the peer
+/// has a leader and does not list our member (`decide::serve::is_left_out`). A peer that lists our member stops to do
+/// so only by a force, for which it has to miss that this start is under way. It misses that if it decided on an older
+/// observation, or if its CIB lags or is not joined with ours. No start has [`DROPPED`] as its variables: see
+/// [`check_progress`].
 fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> bool {
     let (mine, others) = (world.nodes[n].data, world.nodes[1 - n].data);
     let may_be_left_out =
@@ -136,7 +138,7 @@ fn is_past_its_decision(sim: &Sim, world: &World, n: usize, action: Action) -> b
     has_run && !may_be_left_out && (others.is_blank() || !may_miss_it)
 }
 
-/// The variables of a start that reads none any more.
+/// The variables of a start that no longer reads them.
 const DROPPED: Vars = Vars {
     given: true,
     moment: Moment::Outside,
@@ -147,7 +149,7 @@ const DROPPED: Vars = Vars {
     in_vain: false,
 };
 
-/// Asserts that [`is_past_its_decision`] is right: a start that returns to its first decision reads its variables, so
+/// Asserts that [`is_past_its_decision`] is right. A start that returns to its first decision reads its variables, so
 /// they must not have been dropped.
 pub(in crate::sim) fn check_progress(request: Request, notify: Vars, phase: &Phase) -> Result<(), Violation> {
     if request == Request::Start && notify == DROPPED && !matches!(phase, Phase::Started(_)) {
@@ -160,9 +162,10 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// This boot's memory. One with neither a voter nor an end of the log, and with no time counted, becomes none: every rule treats both alike. On a machine that waits to be
-/// fenced no agent reads the memory. Only an invariant asks whether it holds a voter: no node forces a new cluster
-/// beside a peer that may run standalone (`agent::check_plan`).
+/// Returns this boot's memory. A memory without a voter, an end of the log and a counted time becomes none, because
+/// every rule treats both alike. On a machine that waits to be fenced no agent reads the memory. Only an invariant
+/// reads whether it holds a voter: no node forces a new cluster next to a peer that may run standalone
+/// (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
     let BootState { voter, promoted, ended_at, leaderless_since_s, .. } = sim.memories.get(node.memory);
     if voter.is_none() && !promoted && ended_at.is_none() && leaderless_since_s.is_none() {

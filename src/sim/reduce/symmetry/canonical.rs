@@ -1,5 +1,5 @@
-//! The canonical form: states that differ only in names that no rule asks for, or in what no later move reads, get one
-//! form, before the search looks whether it has seen it. Each step says why it is sound.
+//! The canonical form. States that differ only in names that no rule reads, or in parts that no later move reads, get
+//! one form before the search checks whether it has seen it. Each step gives the reason why it is sound.
 
 use super::fingerprint;
 use super::known::{self, Names};
@@ -16,9 +16,9 @@ pub struct Form {
     pub state: Packed,
     /// Its fingerprint, which does not depend on the numbers of its values.
     pub digest: u64,
-    /// Whether the two nodes changed places.
+    /// True if the two nodes changed places.
     pub is_swapped: bool,
-    /// Whether rules can tell the nodes apart by their names: see [`names_count`].
+    /// True if rules can distinguish the nodes by their names: see [`names_count`].
     pub names_count: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn canonical(sim: &mut Sim, world: &mut World) -> Form {
     form
 }
 
-/// The canonical form of `world`. `world` itself is brought into it, except for the order of the nodes.
+/// Returns the canonical form of `world`, and brings `world` into it, except for the order of the nodes.
 pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     drop_dead(sim, world);
     absorb_writes(sim, world);
@@ -57,16 +57,16 @@ pub(in crate::sim) fn form(sim: &mut Sim, world: &mut World) -> Form {
     Form { state: Packed::of(world), digest, is_swapped: false, names_count }
 }
 
-/// True if rules can tell the two nodes apart by name. They order two forks of one rank by author, so the mirror image
-/// of such a state has other successors. A state that leads to one is expanded as itself and mirrored.
+/// Returns whether rules can distinguish the two nodes by name. They order two forks of one rank by author, so the
+/// mirror image of such a state has other successors. A state that leads to one is expanded as itself and mirrored.
 pub(in crate::sim) fn names_count(sim: &mut Sim, world: &World) -> bool {
     let names = known::of(sim, world);
     Row::of(sim, world, &names).has_two_authors()
 }
 
-/// A write in the folded entry of both data dirs is in all data that will ever be made from them: it becomes part of
-/// [`HISTORY`]. A write that no log holds, and that was not acknowledged or was given up, is forgotten. The number of
-/// either is free for another write.
+/// Makes a write part of [`HISTORY`] if the folded entries of both data dirs hold it, because all later data will hold
+/// it. Forgets a write that no log holds, and that was not acknowledged or was given up. The number of either is free
+/// for another write.
 pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     let base = |sim: &Sim, n: usize| match world.nodes[n].data.entries(&sim.logs).first() {
         Some(Entry::Base { writes, .. }) => *writes,
@@ -89,15 +89,15 @@ pub(in crate::sim) fn absorb_writes(sim: &mut Sim, world: &mut World) {
     (world.writes, world.acked, world.given_up) = (world.writes & !gone, world.acked & !gone, world.given_up & !gone);
 }
 
-/// The canonical names of members and forks; none if no name changes.
+/// Returns the canonical names of members and forks, or `None` if no name changes.
 ///
-/// Rules only ask whether two member ids are equal: each node's own member gets the first number, and no number is left out.
-/// Rules compare counts of forks, and who announces takes the largest count that it knows plus one: ranks replace the counts.
-/// That gives something up where counts leave a gap above a node that announces, as its new count could meet the next rank. A
-/// gap takes two announcements of one node without its peer joining in between, which only operators' confirmations bring about
-/// (`decide::announce`); `--count-forks` searches without this reduction. Where disks may be lost, rank 0 is reserved for a
-/// replaced disk, which knows of no fork. The author of the lowest rank is erased if that rank has one author and no node
-/// announces: only ties and announcements read an author.
+/// Rules only compare member ids for equality. Each node's own member gets the first number, and no number is left out.
+/// Rules compare counts of forks, and a node that announces takes the largest count that it knows plus one, so ranks
+/// replace the counts. That loses something if counts leave a gap above a node that announces, because its new count
+/// could meet the next rank. A gap takes two announcements of one node without its peer joining in between, which only
+/// operators' confirmations bring about (`decide::announce`). `--count-forks` searches without this reduction. If disks
+/// may be lost, rank 0 is reserved for a replaced disk, which knows of no fork. The author of the lowest rank is erased
+/// if that rank has one author and no node announces, because only ties and announcements read an author.
 fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option<Renaming> {
     let mids = world.nodes.iter().zip(names).fold(0, |mids, (node, names)| mids | bit(node.data.mid) | names.mids());
     let announced = names.iter().any(Names::announces);
@@ -107,7 +107,7 @@ fn renaming(sim: &Sim, world: &World, names: &[Names; 2], forks: &Row) -> Option
     (!in_order || !ranks.is_empty()).then(|| Renaming::new(renamed_mids(world, mids), ranks))
 }
 
-/// The first rank of a fork.
+/// Returns the first rank of a fork.
 fn lowest(sim: &Sim) -> u8 {
     u8::from(sim.bounds.disks || sim.bounds.keeps_dead)
 }
@@ -119,7 +119,7 @@ struct Row {
     count: usize,
 }
 
-/// Per node: two attributes and two records in the CIB, the note and the memory.
+/// The sources per node: two attributes and two records in the CIB, the note and the memory.
 const MOST_FORKS: usize = 12;
 
 impl Row {
@@ -149,27 +149,27 @@ impl Row {
         &self.forks[..self.count]
     }
 
-    /// Whether one count has forks by both nodes.
+    /// Returns whether one count has forks by both nodes.
     fn has_two_authors(&self) -> bool {
         let is_tie = |pair: &[Forks]| pair[0].0 == pair[1].0 && pair[0].1 != 0;
         self.all().windows(2).any(is_tie)
     }
 }
 
-/// True if the members of the node whose first id is `first` have their canonical ids already.
+/// Returns whether the members of the node with the first id `first` have their canonical ids already.
 fn are_in_order(own: Mid, used: u16, first: Mid) -> bool {
     let on_the_node = (used >> first) & MEMBERS_OF_A_NODE;
     (own == 0 || own == first) && on_the_node & (on_the_node + 1) == 0
 }
 
-/// One bit for each member that a node can have.
+/// A bit for each member that a node can have.
 const MEMBERS_OF_A_NODE: u16 = 0x7f;
 
 fn renamed_mids(world: &World, used: u16) -> [Mid; 16] {
     let mut renamed = Renaming::identity().mids;
     for (n, node) in world.nodes.iter().enumerate() {
         let (own, first) = (node.data.mid, log::first_mid(n));
-        // In the order of their new ids: its own, the others that are named, and the rest.
+        // The order of their new ids: the node's own, the others that are named, and the rest.
         let rank = |mid: &Mid| (*mid != own, used & bit(*mid) == 0, *mid);
         let mut all: [Mid; 7] = std::array::from_fn(|index| first + u8::try_from(index).unwrap_or(0));
         all.sort_unstable_by_key(rank);
@@ -184,7 +184,7 @@ fn ranks(forks: &[Forks], lowest: u8, announced: bool, recorded: bool) -> Vec<(F
     let mut ranks = Vec::new();
     let mut rank = lowest;
     let by_one = !announced && forks.iter().filter(|(count, _)| *count == forks[0].0).count() == 1;
-    // Rank 0 means that there is no fork: one that was recorded, or whose author is read, begins at 1.
+    // Rank 0 means that there is no fork. A fork that was recorded, or that has an author to be read, begins at 1.
     let counts = !by_one || recorded;
     rank += u8::from(lowest == 0 && counts && forks.first().is_some_and(|(count, _)| *count != 0));
     for (index, (count, by)) in forks.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The fingerprints of a state and of its mirror image, the same state with the nodes exchanged. The smaller one says
-//! which of the two stands for both.
+//! The fingerprints of a state and of its mirror image, which is the same state with the nodes exchanged. The one with
+//! the smaller fingerprint represents both.
 
 use super::known::{Known, Names};
 use crate::sim::Sim;
@@ -9,7 +9,7 @@ use crate::sim::model::world::{Cib, Node, World};
 use crate::sim::store::intern::Id;
 use crate::sim::store::packed::{Half, Packed, between, half};
 
-/// The fingerprint of a state: it does not depend on the numbers of its values, which differ from run to run.
+/// Returns the fingerprint of a state. It does not depend on the numbers of its values, which differ from run to run.
 pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
     let half = |n: usize| {
         let mut node = world.nodes[n];
@@ -19,7 +19,7 @@ pub(in crate::sim) fn digest(sim: &Sim, world: &World, names: &[Names; 2]) -> u6
     Packed::join([half(0), half(1)], between(world)).digest()
 }
 
-/// The fingerprint of the mirror image of `world`.
+/// Returns the fingerprint of the mirror image of `world`.
 pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names; 2]) -> u64 {
     let half = |n: usize| {
         let mut node = world.nodes[n];
@@ -29,7 +29,7 @@ pub(in crate::sim) fn digest_of_swapped(sim: &Sim, world: &World, names: &[Names
     join_swapped(half(0), half(1), world).digest()
 }
 
-/// The mirror image of `world`.
+/// Returns the mirror image of `world`.
 pub(in crate::sim) fn swapped(world: &World, names: &[Names; 2]) -> Packed {
     let half = |n: usize| half_in_the_others_place(world.nodes[n], &names[n], |known| known.other);
     join_swapped(half(0), half(1), world)
@@ -42,7 +42,7 @@ fn mark_action(sim: &Sim, node: &mut Node) {
     }
 }
 
-/// A node with its interned values replaced by what `number` makes of them.
+/// Returns a node with its interned values replaced by the results of `number`.
 #[inline]
 fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half {
     let mut changed = *node;
@@ -56,7 +56,7 @@ fn half_with(node: &Node, names: &Names, number: impl Fn(&Known) -> Id) -> Half 
     half(&changed)
 }
 
-/// The numbers of a node's interned values, but for its action's.
+/// The numbers of a node's interned values, except its action's.
 struct Values<'a> {
     log: &'a mut Id,
     note: &'a mut Id,
@@ -64,7 +64,8 @@ struct Values<'a> {
     record: &'a mut [Id; 2],
 }
 
-/// Each field is named: a new one does not compile until somebody has decided whether it is an interned value.
+/// Returns the numbers. Each field is named. A new field does not compile until its author has decided whether it is an
+/// interned value.
 #[inline]
 fn values(node: &mut Node) -> Values<'_> {
     let Node {

@@ -1,5 +1,5 @@
-//! Facts about interned values, kept by their numbers, as every state that a search finds asks for them: which members
-//! and forks a value names, and its mirror image.
+//! Facts about interned values, kept by their numbers because the search reads them in every state: the members and
+//! forks that a value names, and its mirror image.
 
 use super::rename::{Forks, Renaming, Table, forks_of, keep, rename};
 use crate::decide::evidence::{DataDir, PublishedState};
@@ -8,22 +8,23 @@ use crate::sim::model::log::{Entry, bit};
 use crate::sim::model::world::{Node, World};
 use crate::sim::store::intern::Id;
 
-/// What is known of a value.
+/// The facts about a value.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Known {
     /// See [`crate::sim::store::intern::Interner::mark`].
     pub(in crate::sim) mark: u16,
-    /// The number and the fingerprint of its mirror image: the same value with the nodes exchanged.
+    /// The number (`other`) and the fingerprint (`others_mark`) of its mirror image: the same value with the nodes
+    /// exchanged.
     pub(in crate::sim) other: Id,
     pub(in crate::sim) others_mark: u16,
     /// The members and the fork that it names.
     mids: u16,
     forks: Option<Forks>,
-    /// Whether it is the note of a node that runs standalone.
+    /// True for the note of a node that runs standalone.
     announces: bool,
 }
 
-/// What is known of a node's values.
+/// The facts about a node's values.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct Names {
     pub(in crate::sim) log: Known,
@@ -33,23 +34,23 @@ pub(in crate::sim) struct Names {
 }
 
 impl Names {
-    /// The members that the node's values name.
+    /// Returns the members that the node's values name.
     pub(in crate::sim) fn mids(&self) -> u16 {
         self.log.mids | self.note.mids | self.memory.mids | self.record[0].mids | self.record[1].mids
     }
 
-    /// The forks that they name.
+    /// Returns the forks that they name.
     pub(in crate::sim) fn forks(&self) -> impl Iterator<Item = Forks> {
         [self.note.forks, self.memory.forks, self.record[0].forks, self.record[1].forks].into_iter().flatten()
     }
 
-    /// Whether the note says that the node runs standalone.
+    /// Returns whether the note states that the node runs standalone.
     pub(in crate::sim) fn announces(&self) -> bool {
         self.note.announces
     }
 }
 
-/// What is known of the values of both nodes.
+/// Returns the facts about the values of both nodes.
 pub(in crate::sim) fn of(sim: &mut Sim, world: &World) -> [Names; 2] {
     let mut names = |node: &Node| Names {
         log: known(sim, Table::Log, node.data.log),
@@ -72,7 +73,7 @@ fn known(sim: &mut Sim, table: Table, id: Id) -> Known {
 fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
     let swap = Renaming::swap();
     let key = sim.renamings.id(swap.clone());
-    // Number 0, which stands for no value, is its own mirror image.
+    // Number 0, which represents no value, is its own mirror image.
     let other = if id == 0 { 0 } else { rename(sim, table, id, key, &swap) };
     let known = Known { mark: mark(sim, table, id), other, others_mark: mark(sim, table, other), ..Known::default() };
     match table {
@@ -84,7 +85,7 @@ fn learn(sim: &mut Sim, table: Table, id: Id) -> Known {
         }),
         Table::Note => {
             let note = sim.notes.get(id);
-            // To have no note means the same as a note that knows of no fork.
+            // No note has the same meaning as a note that knows of no fork.
             let named = [note.without, note.of.as_ref().map(|of| of.member_id)];
             let mids = named.into_iter().flatten().fold(0, |mids, mid| mids | bit(u8::try_from(mid).unwrap_or(0) & 15));
             Known { mids, forks: Some(forks_of(&note.lineage)), announces: note.alone_since.is_some(), ..known }

@@ -1,4 +1,4 @@
-//! Tests of symmetry reduction ([`super::canonical`]): if it takes two states for one, their decisions and their
+//! Tests of symmetry reduction ([`super::canonical`]): if it counts two states as one, their decisions and their
 //! successors are the same except for the names.
 
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ use crate::sim::search::engine::{self, Reached};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Bounds, Sim};
 
-/// Why the names of the nodes may decide.
+/// The reason why the names of the nodes may decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Why {
     /// The first of two blank nodes by name bootstraps.
@@ -29,7 +29,7 @@ enum Why {
     EqualRank,
 }
 
-/// The reason why names may decide in a state, if they may.
+/// Returns the reason why names may decide in a state, if they may.
 fn why(sim: &mut Sim, world: &World) -> Option<Why> {
     let are_blank = world.nodes.iter().all(|node| node.data.is_blank());
     let first = are_blank.then_some(Why::BothBlank);
@@ -57,13 +57,14 @@ fn mirrored(sim: &mut Sim, world: &World) -> World {
     rename::renamed(sim, world, &Renaming::swap())
 }
 
-/// What is decided in a view at each moment.
+/// Returns the decisions in a view, one for each moment.
 fn decided(sim: &Sim, view: &View) -> Vec<Todo> {
     let progress = sim.progresses.get(view.progress);
     MOMENTS.map(|when| agent::decide_at(sim, view, progress, when).1).to_vec()
 }
 
-/// Looks at every view of a search and at its mirror image; how many there are, and which names decide in.
+/// Checks every view of a search against its mirror image. Returns the number of views, and the reasons and requests
+/// with which names decide.
 fn assert_mirror_images_decide_alike(bounds: Bounds) -> (usize, Vec<(Why, Request)>) {
     let mut sim = Sim::new(bounds, Mutant::None);
     let (mut seen, mut by_name) = (HashSet::new(), HashSet::new());
@@ -95,7 +96,8 @@ fn assert_mirror_images_decide_alike(bounds: Bounds) -> (usize, Vec<(Why, Reques
     (seen.len(), by_name)
 }
 
-/// What lasts after a state or, where `mirrors` is set, its mirror image; each with how many faults are left.
+/// Returns the lasting states after a state, each with the number of faults that are left. With `mirrors`, those of its
+/// mirror image.
 fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
     let mut forms = Vec::new();
     for (_, next) in reached.lasting() {
@@ -108,8 +110,8 @@ fn forms(sim: &mut Sim, reached: &Reached, mirrors: bool) -> Vec<(Packed, u8)> {
     forms
 }
 
-/// Takes every step from every state that stands for its mirror image, too, and from the mirror image; how many states
-/// there were.
+/// Takes every step from each state that represents its mirror image, too, and from the mirror image. Returns the
+/// number of states.
 fn assert_mirror_images_lead_to_the_same(bounds: Bounds) -> usize {
     let mut sim = Sim::new(bounds, Mutant::None);
     let mut count = 0;
@@ -145,7 +147,7 @@ fn mirror_images_lead_to_the_same() {
     assert!(count > 1_000, "{count} states are too few to show anything");
 }
 
-/// Two forks of one rank need two faults.
+/// Needs two faults, because two forks of one rank do.
 #[test]
 #[ignore = "ten seconds: `make sim-deep` runs it"]
 fn with_two_faults_names_decide_between_forks_of_one_rank_only() {

@@ -1,5 +1,5 @@
-//! Symmetry reduction: of all states that differ only in names which no rule asks for (members, forks, the two nodes), the
-//! search keeps one, the canonical form. Renaming makes it; of a state and its mirror image the one with the smaller
+//! Symmetry reduction. Of all states that differ only in names which no rule reads (members, forks, the two nodes), the
+//! search keeps one, the canonical form. Renaming makes it. Of a state and its mirror image, the one with the smaller
 //! fingerprint counts.
 
 pub mod canonical;

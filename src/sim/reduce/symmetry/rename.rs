@@ -1,4 +1,4 @@
-//! Renames what a state names: members, forks of the history, and the two nodes.
+//! Renames the members, the forks of the history, and the two nodes in a state.
 
 use crate::decide::evidence::{BootState, DataDir, DataOwner, DurableState, Identity, Lineage, PublishedState};
 use crate::decide::plan::{Effect, RunMode};
@@ -9,10 +9,10 @@ use crate::sim::model::swap;
 use crate::sim::model::world::{Action, Cib, NAMES, Node, World};
 use crate::sim::store::intern::Id;
 
-/// How many forks, and the author of the last one: 1 or 2, or 0 for none.
+/// The number of forks, and the author of the last one: 1 or 2, or 0 for none.
 pub(in crate::sim) type Forks = (u8, u8);
 
-/// New names for members, for forks of the history and, where `swap` is set, for the nodes.
+/// New names for members, for forks of the history and, with `swap`, for the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Renaming {
     pub(in crate::sim) mids: [Mid; 16],
@@ -20,7 +20,7 @@ pub struct Renaming {
     forks: Vec<(Forks, Forks)>,
 }
 
-/// Which table a number belongs to.
+/// The table that a number belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
     Log,
@@ -29,7 +29,7 @@ pub enum Table {
     Memory,
 }
 
-/// How many tables there are.
+/// The number of tables.
 pub const TABLES: usize = 4;
 
 impl Renaming {
@@ -91,7 +91,7 @@ impl Renaming {
         if self.swap { other(name) } else { name.to_owned() }
     }
 
-    /// A URL contains the name of its node.
+    /// Renames the node in a URL, which contains its name.
     fn url(&self, url: &str) -> String {
         let node = NAMES.iter().find(|name| url.contains(**name));
         node.map_or_else(|| url.to_owned(), |name| url.replace(name, &self.name(name)))
@@ -107,7 +107,7 @@ impl Renaming {
         DurableState { lineage: self.lineage(&note.lineage), without, of, ..note.clone() }
     }
 
-    /// A plan under other names.
+    /// Returns a plan under other names.
     pub(in crate::sim) fn todo(&self, todo: &Todo) -> Todo {
         let effects = todo.effects.iter().map(|effect| self.effect(effect)).collect();
         Todo { effects, ..todo.clone() }
@@ -129,7 +129,7 @@ impl Renaming {
             Effect::RunContainer(RunMode::JoinAsLearner { initial_cluster }) => {
                 let members = initial_cluster.iter().map(|(name, url)| (self.name(name), self.url(url)));
                 let mut initial_cluster: Vec<_> = members.collect();
-                // As a member list has them: the first node's members first.
+                // Ordered as in a member list: the first node's members first.
                 initial_cluster.sort();
                 Effect::RunContainer(RunMode::JoinAsLearner { initial_cluster })
             }
@@ -196,7 +196,7 @@ pub(in crate::sim) fn forks_of(lineage: &Lineage) -> Forks {
     (u8::try_from(lineage.forks).unwrap_or(u8::MAX), u8::try_from(by).unwrap_or(0))
 }
 
-/// The value of a number under other names, as a number.
+/// Returns the number of a value under other names.
 pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renaming: &Renaming) -> Id {
     let column = key as usize * TABLES + table as usize;
     if let Some(known) = sim.renamed.get(column).and_then(|known| known.get(id as usize).copied().flatten()) {
@@ -228,12 +228,12 @@ pub(in crate::sim) fn rename(sim: &mut Sim, table: Table, id: Id, key: Id, renam
     renamed
 }
 
-/// `world` under other names.
+/// Returns `world` under other names.
 pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming) -> World {
     let key = sim.renamings.id(renaming.clone());
     let mut next = *world;
     for node in &mut next.nodes {
-        // Fields that contain no name are listed, too: a new one does not compile until somebody has decided about it.
+        // Fields without a name are listed, too. A new field does not compile until its author has decided about it.
         let Node {
             cib,
             data,
@@ -300,7 +300,7 @@ pub(in crate::sim) fn renamed(sim: &mut Sim, world: &World, renaming: &Renaming)
     next
 }
 
-/// Exchanges the two nodes, with all that is between them.
+/// Exchanges the two nodes, and the rest of the world with them.
 fn exchange(world: &mut World) {
     for node in &mut world.nodes {
         swap::swap_cib(&mut node.cib);
