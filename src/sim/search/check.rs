@@ -1,10 +1,10 @@
-//! The exhaustive search: every order of everything that can happen, with the fewest faults first, so that what is
-//! found is short.
+//! The exhaustive search: every order of all moves, with the fewest faults first, so that the ways that it finds are
+//! short.
 //!
-//! The search steps from one state that lasts to the next. The states in between, after one effect of a round or one
-//! entry that goes from one etcd to the other, are gone through each time and not kept; every fault comes between any
-//! two of those steps. A state that was reached with fewer faults is not expanded again with more: its successors were
-//! found already.
+//! The search steps from one state that lasts to the next. In between are the states after one effect of a round, or
+//! one entry that goes from one etcd to the other. The search passes through these each time and does not keep them.
+//! Every fault comes between any two of those steps. A state that was reached with fewer faults is not expanded again
+//! with more, because its successors are known already.
 
 use std::time::Duration;
 
@@ -23,21 +23,22 @@ use crate::sim::reduce::symmetry::rename::{self, Renaming};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Sim, Violation};
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Outcome {
     pub states: usize,
     pub transitions: u64,
-    /// Which kinds of moves there were: see [`Move::kind`].
+    /// The kinds of moves that happened: see [`Move::kind`].
     pub kinds: u128,
     pub elapsed: Duration,
-    /// How many moves broke an invariant, and the first of them with the way to it.
+    /// The number of moves that broke an invariant (`violations`), and the first of them with the way to it.
     pub violations: u64,
     pub first_violation: Option<(Violation, Trace)>,
-    /// How many states have no way back to two voters without further faults, and the way to the first of them.
+    /// The number of states without a way back to two voters that takes no further fault (`dead`), and the way to the
+    /// first of them.
     pub dead: usize,
     pub first_dead: Option<Trace>,
-    /// Why the search ended early.
+    /// The reason why the search ended early.
     pub cut_short: Option<String>,
 }
 
@@ -46,18 +47,18 @@ pub struct Outcome {
 struct SearchStep {
     way: Vec<Move>,
     is_mirrored: bool,
-    /// Whether the form that it leads to is the mirror image of where it leads.
+    /// True if the form that it leads to is the mirror image of the reached state.
     ends_swapped: bool,
-    /// Whether it can only be taken with the nodes named as they are.
+    /// True if it can only be taken with the nodes named as they are.
     names_count: bool,
 }
 
-/// What all shards have found.
+/// The states of all shards.
 struct All {
     shares: Vec<Share>,
 }
 
-/// Searches everything within the bounds of `sim`.
+/// Searches all states within the bounds of `sim`.
 pub fn check(sim: &mut Sim, limits: Limits) -> Outcome {
     let deadline = Deadline::after(limits.time);
     let roots = beginnings(sim);
@@ -111,9 +112,9 @@ impl All {
         None
     }
 
-    /// The way to a state, and the `last` step after it. The search keeps only the canonical form of each state, so
-    /// every step is taken again to find out which node is which. If rules tell the nodes apart by name in a step, the
-    /// names of the whole run are chosen so that this step can be taken.
+    /// Returns the way to a state, and the `last` step after it. The search keeps only the canonical form of each
+    /// state, so every step is taken again to find out which node is which. If rules distinguish the nodes by name in a
+    /// step, the names of the whole run are chosen so that this step can be taken.
     fn trace(&self, sim: &mut Sim, to: Place, last: SearchStep) -> Trace {
         let mut states = vec![to];
         while let Some(parent) = states.last().map(|at| self.about(*at).parent).filter(|at| *at != NOWHERE) {
@@ -136,7 +137,7 @@ impl All {
         }
         let name = |(what, told): (Move, bool)| if told == is_told_mirrored { what } else { what.of_the_other() };
         let is_blank = first.nodes.iter().all(|node| node.data.is_blank());
-        // Its promotion is not in each log yet.
+        // The third voter's promotion is not in each log yet.
         let is_promoted = first.nodes[0].data.log != first.nodes[1].data.log;
         let second_leads = is_told_mirrored ^ (etcd::leader(&first) == Some(1));
         let is_learners = sim.bounds.two_histories && first.words == 3;
@@ -167,7 +168,7 @@ impl All {
         }
     }
 
-    /// The shortest way from one form to another, as the search may have found it.
+    /// Returns the shortest way from one form to another, as the search may have found it.
     fn step(sim: &mut Sim, from: &World, to: &World) -> Option<SearchStep> {
         let mut ways = Vec::new();
         let mut reached = Reached::default();
@@ -178,7 +179,7 @@ impl All {
             reached.from(sim, from);
             for (number, next) in reached.lasting() {
                 let form = canonical::form(sim, &mut next.clone());
-                // The search found the state with exactly these faults.
+                // The search found the state with exactly this number of faults.
                 if next.faults == to.faults && form.state == Packed::of(to) {
                     let names_count = is_named || form.names_count;
                     ways.push(SearchStep {
@@ -193,13 +194,13 @@ impl All {
         ways.into_iter().min_by_key(|step| (step.is_mirrored, step.way.len()))
     }
 
-    /// The states from which no moves without faults lead to a good one. States in which an operator made two histories
-    /// are left out: a human has to choose there.
+    /// Returns the states from which no moves without faults lead to a good one. States in which an operator made two
+    /// histories are left out, because an operator has to choose there.
     fn dead(&self) -> Vec<Place> {
         let count = self.shares.len();
         let mut alive: Vec<Vec<bool>> =
             self.shares.iter().map(|share| share.about.iter().map(|about| about.good).collect()).collect();
-        // In the reverse order of their discovery: one pass settles most states.
+        // In the reverse order of their discovery, one pass settles most states.
         let mut is_news = true;
         while std::mem::take(&mut is_news) {
             for (me, share) in self.shares.iter().enumerate() {
@@ -215,7 +216,7 @@ impl All {
         let is_dead =
             |place: &Place| !alive[*place as usize % count][*place as usize / count] && !self.about(*place).overridden;
         let mut dead: Vec<Place> = self.places().filter(is_dead).collect();
-        // Those with the fewest faults first, and of these the ones that were found first.
+        // The states with the fewest faults come first, and among these the ones that were found first.
         dead.sort_by_key(|place| (self.about(*place).spent, *place));
         dead
     }
@@ -230,8 +231,8 @@ impl All {
     }
 }
 
-/// How many states of `traces` last, and the first way to one that a search within these bounds has not seen: a test of
-/// the search itself.
+/// Returns the number of states of `traces` that last, and the first way to one that a search within these bounds has
+/// not seen. This tests the search itself.
 pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option<Trace>) {
     let deadline = Deadline::after(limits.time);
     let roots = beginnings(sim);
@@ -246,7 +247,7 @@ pub fn missed(sim: &mut Sim, limits: Limits, traces: &[Trace]) -> (usize, Option
                 continue;
             }
             lasting += 1;
-            // Writes that both nodes hold by now are part of the history in the search, also if one node loses its disk
+            // In the search, writes that both nodes hold are part of the history, even if one node loses its disk
             // later.
             canonical::absorb_writes(sim, &mut world);
             let form = canonical::form(sim, &mut world.clone());
@@ -270,17 +271,17 @@ fn beginnings(sim: &mut Sim) -> Vec<World> {
     let parted = (sim.bounds.chooses || sim.bounds.two_histories).then(|| initial_states::parted(sim));
     let learner = sim.bounds.two_histories.then(|| initial_states::parted_learner(sim));
     let serving = sim.bounds.two_histories.then(|| initial_states::parted_serving(sim));
-    // That is an operator's action, and counts as a fault.
+    // The promotion is an operator's action, and counts as a fault.
     let faults = sim.bounds.faults.checked_sub(1).filter(|_| sim.bounds.third_voter);
     let promoting = faults.map(|faults| World { faults, ..initial_states::promoting_the_third_voter(sim) });
-    // Elsewhere the two are mirror images.
+    // Without a primary the two are mirror images.
     let second = sim.bounds.primary.map(|_| rename::renamed(sim, &healthy, &Renaming::swap()));
     let all = [Some(healthy), second, is_blank.then_some(blank), parted, promoting, learner, serving];
     let configured = parted.into_iter().filter(|_| sim.bounds.two_histories).flat_map(otherwise);
     all.into_iter().flatten().chain(configured).collect()
 }
 
-/// The same state with parameters that differ from the default on either node, or on both.
+/// Returns the same state with parameters that differ from the default on either node, or on both.
 fn otherwise(world: World) -> impl Iterator<Item = World> {
     let pairs = KEPT.into_iter().flat_map(|one| KEPT.map(|other| [one, other]));
     pairs.filter(move |kept| *kept != world.kept).map(move |kept| World { kept, ..world })

@@ -1,7 +1,7 @@
-//! The search itself: threads that each own a share of the states, chosen by a digest of the state, and go through them
-//! level by level together. A state that belongs to another thread is handed to it; all of them wait for each other after
-//! every few thousand states, and take what they were handed in a fixed order. So what is found, and how, is the same in
-//! every run, whichever thread is faster.
+//! The search itself. Each thread owns a share of the states, chosen by a digest of the state, and all go through them
+//! level by level together. A thread hands a state that belongs to another thread over to it. After every few thousand
+//! states all threads wait for each other, and take what they were handed in a fixed order. So every run finds the same
+//! states in the same way, whichever thread is faster.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
@@ -19,45 +19,45 @@ use crate::sim::store::hash::{self, Found};
 use crate::sim::store::packed::Packed;
 use crate::sim::{Sim, Violation};
 
-/// How many states a thread goes through before all of them exchange what they found.
+/// The number of states that a thread expands before all of them exchange what they found.
 const TURN: usize = 4096;
-/// How many states of its own it takes in at once.
+/// The number of its own states that a thread adds at once.
 const ENOUGH: usize = 256;
 
-/// What a search may cost.
+/// The limits of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub states: usize,
     pub time: Duration,
-    /// Whether it ends with the first violation.
+    /// True if the search ends with the first violation.
     pub stop_at_first: bool,
-    /// How many threads it has: what it finds does not depend on that.
+    /// The number of threads. The result does not depend on it.
     pub threads: usize,
 }
 
-/// What a state that lasts leads to.
+/// The states that follow one that lasts.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Reached {
-    /// Everything that was gone through, and the step that led there with where it began.
+    /// All states on the way (`all`), and the step to each with the state where it began (`steps_to`).
     all: Found<World>,
     steps_to: Vec<(Move, u32)>,
-    /// Which of these last, and the violations with the step that led to each.
+    /// The numbers of the states that last.
     lasting: Vec<u32>,
-    /// Whether rules could tell the nodes apart by name in a state that was gone through.
+    /// True if rules could distinguish the nodes by name in a state on the way.
     pub(in crate::sim) names_count: bool,
     pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
-    /// How many steps there were, and of which kinds: see [`Move::kind`].
+    /// The number of steps, and their kinds: see [`Move::kind`].
     pub(in crate::sim) steps: u64,
     kinds: u128,
-    /// What is still to be gone through.
+    /// The states that are still to be expanded.
     open: Vec<(u32, Option<Passing>)>,
 }
 
-/// The number of no state: where everything begins.
+/// The number of no state, where everything begins.
 const BEGINNING: u32 = u32::MAX;
 
 impl Reached {
-    /// Goes from a state that lasts through those that do not, to the next that last.
+    /// Goes from a state that lasts through those that do not last, to the next that last.
     pub(in crate::sim) fn from(&mut self, sim: &mut Sim, from: &World) {
         self.clear();
         self.go_on(sim, from, (BEGINNING, passing(sim, from)));
@@ -101,18 +101,18 @@ impl Reached {
         }
     }
 
-    /// The states that last, with their numbers.
+    /// Returns the states that last, with their numbers.
     pub(in crate::sim) fn lasting(&self) -> impl Iterator<Item = (u32, &World)> {
         self.lasting.iter().map(|number| (*number, &self.all.values[*number as usize]))
     }
 
-    /// Everything that was gone through and reached.
+    /// Returns all states that were reached.
     #[cfg(test)]
     pub(in crate::sim) fn all(&self) -> &[World] {
         &self.all.values
     }
 
-    /// The way to a state.
+    /// Returns the way to a state.
     pub(in crate::sim) fn way_to(&self, number: u32) -> Vec<Move> {
         let mut way = Vec::new();
         let mut at = number;
@@ -124,7 +124,7 @@ impl Reached {
         way
     }
 
-    /// The way over a state with one step more.
+    /// Returns the way over a state, with one more step.
     pub(in crate::sim) fn way_over(&self, number: u32, what: Move) -> Vec<Move> {
         let mut way = self.way_to(number);
         way.push(what);
@@ -132,10 +132,10 @@ impl Reached {
     }
 }
 
-/// What the threads share.
+/// The values that the threads share.
 struct Meeting<'a> {
     barrier: Barrier,
-    /// What is handed over: by giver, then by taker.
+    /// The states that are handed over, by giver, then by taker.
     mail: Vec<Vec<Mutex<Vec<Parcel>>>>,
     states: Vec<AtomicUsize>,
     has_more: Vec<AtomicBool>,
@@ -145,8 +145,8 @@ struct Meeting<'a> {
     deadline: &'a Deadline,
 }
 
-/// Searches from `roots` within the bounds of `sim`, on as many threads as `limits` says; the shares, and why it ended
-/// early.
+/// Searches from `roots` within the bounds of `sim`, on as many threads as `limits` has. Returns the shares, and the
+/// reason why the search ended early.
 pub(in crate::sim) fn search(
     sim: &mut Sim,
     roots: &[World],
@@ -164,7 +164,7 @@ pub(in crate::sim) fn search(
         limits,
         deadline,
     };
-    // Before the workers are made, because each has a copy of the tables of values.
+    // Before the workers are made, because each gets a copy of the tables of values.
     let roots: Vec<(World, u64)> = roots
         .iter()
         .map(|root| {
@@ -190,7 +190,7 @@ pub(in crate::sim) fn search(
     (ends.into_iter().map(|(share, _)| share).collect(), cut_short)
 }
 
-/// Which shard a state in its canonical form belongs to, by its fingerprint.
+/// Returns the shard of a state in its canonical form, from its fingerprint.
 pub(in crate::sim) fn owner(digest: u64, count: usize) -> usize {
     usize::try_from(digest >> 32).unwrap_or_default() % count
 }
@@ -199,7 +199,7 @@ struct Worker<'a> {
     sim: Sim,
     me: usize,
     reached: Reached,
-    /// What was found in this turn, by the shard that it belongs to.
+    /// The states found in this turn, by their shard.
     found: Vec<Vec<Parcel>>,
     share: Share,
     meeting: &'a Meeting<'a>,
@@ -227,7 +227,7 @@ impl<'a> Worker<'a> {
         self.share.take_all(&[Parcel { state, digest, from: NOWHERE, spent, is_free: false, good, overridden }]);
     }
 
-    /// States with fewer faults come first, and among these the ones that are reached in fewer steps.
+    /// Runs the worker. States with fewer faults come first, and among these the ones that are reached in fewer steps.
     fn run(mut self) -> (Share, Option<String>) {
         for spent in 0..self.share.ahead.len() {
             for depth in 0.. {
@@ -244,7 +244,7 @@ impl<'a> Worker<'a> {
         (self.share, None)
     }
 
-    /// Goes through one level, in turns; why the search ends here, if it does.
+    /// Goes through one level, in turns. Returns the reason why the search ends here, if it does.
     fn go_through_level(&mut self, spent: usize, depth: usize) -> Option<String> {
         let level = std::mem::take(&mut self.share.level);
         let mut turns = level.chunks(TURN);
@@ -268,7 +268,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether any thread has more; everyone gets the same answer.
+    /// Returns whether any thread has more. All threads get the same answer.
     fn agree(&self, more: bool) -> bool {
         self.meeting.has_more[self.me].store(more, Ordering::SeqCst);
         self.meeting.barrier.wait();
@@ -277,7 +277,7 @@ impl<'a> Worker<'a> {
         any
     }
 
-    /// Takes in what is its own of what it found, and hands over the rest.
+    /// Adds its own states of those that it found, and hands over the rest.
     fn hand_over(&mut self) {
         self.take_own(0);
         for (taker, parcels) in self.found.iter_mut().enumerate() {
@@ -285,7 +285,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Takes in what is its own of what it found, where that is as much as `enough`.
+    /// Adds its own states of those that it found, if there are at least `enough`.
     fn take_own(&mut self, enough: usize) {
         let own = &mut self.found[self.me];
         if own.len() >= enough {
@@ -294,7 +294,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Takes in what others have handed over. Nobody goes on before everyone has.
+    /// Adds the states that other threads have handed over. No thread continues before all have done so.
     fn collect(&mut self) {
         self.sim.catch_up();
         for giver in 0..self.count() {
@@ -328,7 +328,7 @@ impl<'a> Worker<'a> {
         let world = World { faults, ..self.share.found.values[state as usize].world() };
         let from = self.place(state);
         let names_count = self.go_on_from(&world, about.spent, from, depth);
-        // A state stands for its mirror image, too, except where rules ask for names: then both are expanded.
+        // A state represents its mirror image, too. If rules read names, both are expanded.
         if names_count && !canonical::names_count(&mut self.sim, &world) {
             let mirrored = rename::renamed(&mut self.sim, &world, &Renaming::swap());
             self.go_on_from(&mirrored, about.spent, from, depth);
@@ -336,8 +336,8 @@ impl<'a> Worker<'a> {
         self.take_own(ENOUGH);
     }
 
-    /// Adds the successors of `world`, which is the state at `from` or its mirror image. True if rules can tell the
-    /// nodes apart by name in one of them.
+    /// Adds the successors of `world`, which is the state at `from` or its mirror image. Returns whether rules can
+    /// distinguish the nodes by name in one of them.
     fn go_on_from(&mut self, world: &World, spent: u8, from: Place, depth: usize) -> bool {
         let mut reached = std::mem::take(&mut self.reached);
         reached.from(&mut self.sim, world);
@@ -359,7 +359,7 @@ impl<'a> Worker<'a> {
                 digest: form.digest,
                 from,
                 spent: spent + cost,
-                // The etcds' network may never be back.
+                // The etcds' network may never be repaired.
                 is_free: cost == 0 && (next.etcd_parted || !world.etcd_parted),
                 good: initial_states::is_good(&self.sim, &next),
                 overridden: initial_states::needs_a_human(&self.sim, &next),

@@ -1,5 +1,5 @@
-//! Seeded random runs, far longer than what can be searched: many episodes, each from an initial state, with a fault
-//! now and then. A run that breaks an invariant is shrunk to the moves that it needs.
+//! Seeded random runs, far longer than a search can be: many episodes, each from an initial state, with a fault now and
+//! then. A run that breaks an invariant is shrunk to the moves that it needs.
 
 use crate::sim::model::initial_states::Beginning;
 use crate::sim::model::world::World;
@@ -7,12 +7,12 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 
-/// How many moves an episode has: long enough for several recoveries, short enough for few member ids.
+/// The number of moves in an episode: long enough for several recoveries, short enough for few member ids.
 const EPISODE: u64 = 400;
-/// One move in so many is a fault, where one can happen.
+/// One move of this number is a fault, if a fault can happen.
 const FAULT_IN: u64 = 12;
 
-/// A sequence of numbers that depends on its seed only.
+/// A sequence of numbers that depends only on its seed.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// Runs `steps` moves; the first violation ends it, with the shortest way to it that was found.
+/// Runs `steps` moves. The first violation ends the run, and is returned with the shortest way to it that was found.
 pub fn explore(sim: &mut Sim, seed: u64, steps: u64) -> Result<u64, (Violation, Trace)> {
     let mut random = Random(seed);
     let mut done = 0;
@@ -73,7 +73,7 @@ fn first(sim: &mut Sim, begin: Beginning) -> World {
     World { faults: u8::MAX, ..begin.world(sim) }
 }
 
-/// Leaves out one move after the other, as long as the same invariant breaks.
+/// Leaves out one move after the other, while the same invariant breaks.
 fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
     let mut at = trace.moves.len();
     while at > 0 {
@@ -88,7 +88,7 @@ fn shrink(sim: &mut Sim, mut trace: Trace, violation: &Violation) -> Trace {
     trace
 }
 
-/// The moves of `moves` that can happen, up to the violation, if they lead to it.
+/// Returns those of `moves` that can happen, up to the violation, if they lead to it.
 fn breaks(sim: &mut Sim, begin: Beginning, moves: &[Move], violation: &Violation) -> Option<Vec<Move>> {
     let mut world = first(sim, begin);
     let mut happened = Vec::new();

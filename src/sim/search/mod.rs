@@ -1,5 +1,6 @@
-//! The search. The engine goes from the initial states ([`crate::sim::initial_states`]) level by level through the successors
-//! ([`crate::sim::moves`]), brings each into its canonical form ([`crate::sim::reduce`]), and keeps them in shards.
+//! The search. The engine goes from the initial states ([`crate::sim::initial_states`]) level by level through the
+//! successors ([`crate::sim::moves`]), brings each into its canonical form ([`crate::sim::reduce`]), and keeps them in
+//! shards.
 
 pub mod check;
 pub(in crate::sim) mod engine;

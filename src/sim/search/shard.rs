@@ -3,10 +3,10 @@
 use crate::sim::store::hash::Found;
 use crate::sim::store::packed::Packed;
 
-/// A state's number: which thread owns it, and where it is there.
+/// The number of a state, which contains the thread that owns it and its index there.
 pub(in crate::sim) type Place = u32;
 pub(in crate::sim) const NOWHERE: Place = Place::MAX;
-/// How many states are looked up at once, so that their waits for memory overlap.
+/// The number of states that are looked up at once, so that their waits for memory overlap.
 const BATCH: usize = 32;
 
 /// A state that one thread hands to another.
@@ -16,42 +16,43 @@ pub(in crate::sim) struct Parcel {
     pub(in crate::sim) digest: u64,
     pub(in crate::sim) from: Place,
     pub(in crate::sim) spent: u8,
-    /// Whether the way there needs no fault.
+    /// True if the way there needs no fault.
     pub(in crate::sim) is_free: bool,
     pub(in crate::sim) good: bool,
     pub(in crate::sim) overridden: bool,
 }
 
-/// What is kept beside a state.
+/// Facts about a state that are kept next to it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct About {
     pub(in crate::sim) parent: Place,
-    /// With how few faults it was reached.
+    /// The fewest faults with which the state was reached.
     pub(in crate::sim) spent: u8,
     pub(in crate::sim) good: bool,
     pub(in crate::sim) overridden: bool,
 }
 
-/// One thread's share.
+/// The share of one thread.
 #[derive(Debug, Default)]
 pub(in crate::sim) struct Share {
     pub(in crate::sim) found: Found<Packed>,
     pub(in crate::sim) about: Vec<About>,
-    /// Ways that need no fault: the state of this shard that each leads to, and where it comes from.
+    /// Ways without a fault: the state of this shard that each leads to, and the one that it comes from.
     pub(in crate::sim) free: Vec<(u32, Place)>,
     pub(in crate::sim) transitions: u64,
-    /// Which kinds of moves there were: see [`crate::sim::moves::Move::kind`].
+    /// The kinds of moves that happened: see [`crate::sim::moves::Move::kind`].
     pub(in crate::sim) kinds: u128,
     pub(in crate::sim) violations: u64,
-    /// The first state from which a violation comes: its faults, its level, and where it is.
+    /// The first state that leads to a violation: its faults, its level, and its number.
     pub(in crate::sim) broken: Option<(usize, usize, Place)>,
-    /// What is still to be expanded: this level, and the next states by their number of faults.
+    /// The states that are still to be expanded: this level (`level`), and the next states by their number of faults
+    /// (`ahead`).
     pub(in crate::sim) level: Vec<u32>,
     pub(in crate::sim) ahead: Vec<Vec<u32>>,
 }
 
 impl Share {
-    /// Takes in what was found, in its order.
+    /// Adds the found states, in their order.
     pub(in crate::sim) fn take_all(&mut self, parcels: &[Parcel]) {
         for batch in parcels.chunks(BATCH) {
             let mut known = [None; BATCH];
@@ -67,13 +68,13 @@ impl Share {
         }
     }
 
-    /// Whether `number` is the state in `parcel`, and was reached with as few faults.
+    /// Returns whether `number` is the state in `parcel`, and was reached with no more faults.
     fn is_known(&self, number: u32, parcel: &Parcel) -> bool {
         let number = number as usize;
         self.about[number].spent <= parcel.spent && self.found.values[number] == parcel.state
     }
 
-    /// A state is to be expanded if it is new, or was reached with more faults only.
+    /// Adds a state. It is to be expanded if it is new, or was reached only with more faults before.
     fn take(&mut self, parcel: &Parcel, known: Option<u32>) {
         let number = known.unwrap_or_else(|| self.add(parcel));
         if parcel.is_free {
