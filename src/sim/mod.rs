@@ -12,7 +12,7 @@
 //! - [`reduce`]: keeps the number of states small: dead-variable reduction, symmetry reduction, atomic steps.
 //! - [`report`]: prints a run as a story or a page, for people.
 //! - [`compare`]: plays the same faults under other ways to run two members.
-//! - [`members`]: a separate model of an etcd of up to five voters whose members two tools change.
+//! - [`members`]: a separate model of an etcd of up to five voters. Two tools change its members.
 //! - [`fencing`]: a network of fencing agents in simulated time, with the real core on each machine.
 //! - [`race`]: the race of two fence agents, with the real rules on each node.
 //! - [`mutant`]: rules broken on purpose. A checker that does not catch them proves nothing.

@@ -1,4 +1,4 @@
-//! A run told to people: a story, a page.
+//! Reports of a run for people: a story, a page.
 
 pub mod page;
 pub mod story;

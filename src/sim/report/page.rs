@@ -1,6 +1,5 @@
-//! A run as a page of its own: the two nodes' timelines side by side, with the reason of every decision under the pointer,
-//! the finger or the keyboard's focus.
-//! It needs no network and no script.
+//! A run as a page: the two nodes' timelines side by side. The reason of every decision appears under the pointer, the
+//! finger or the keyboard's focus. The page needs no network and no script.
 
 use std::fmt::Write;
 
@@ -12,7 +11,7 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 
 const STYLE: &str = include_str!("page.css");
-/// What the colours of a lane say, each with the word that stands in it.
+/// The meaning of the colours of a lane, each with the word that it contains.
 const LEGEND: [(&str, &str); 6] = [
     ("lead", "leads: takes writes"),
     ("follow", "follows"),
@@ -22,7 +21,7 @@ const LEGEND: [(&str, &str); 6] = [
     ("off", "power off"),
 ];
 
-/// The page of a trace.
+/// Returns the page of a trace.
 pub fn page(sim: &mut Sim, title: &str, trace: &Trace) -> String {
     trace.set_bounds(&mut sim.bounds);
     let mut world = trace.begin.world(sim);
@@ -63,7 +62,7 @@ fn head(title: &str) -> String {
 struct Rows {
     text: String,
     number: usize,
-    /// How things stood in the row above.
+    /// The state in the row above.
     before: Option<World>,
 }
 
@@ -73,7 +72,7 @@ impl Rows {
         let is_drastic = by.is_some_and(|by| by.is_fault() || matches!(by, Move::Fence(_)));
         let class = if is_drastic { "event fault" } else { "event" };
         let (what, why) = match by {
-            // What an effect does is short, and stands where it happens.
+            // The description of an effect is short, so it is printed in the line itself.
             Some(Move::Effect(n) | Move::GiveUp(n)) if !why.is_empty() => {
                 (format!("agent on {} {}", NAMES[n], why.join(", ")), &[][..])
             }
@@ -111,7 +110,7 @@ impl Rows {
     }
 }
 
-/// What etcd does, and whether there is power: an index of [`LEGEND`], as a colour and a word.
+/// Returns the state of etcd and of the power, as a colour and a word of [`LEGEND`].
 fn state(node: &Node) -> (&'static str, &'static str) {
     LEGEND[match node.etcd {
         _ if !node.on => 5,
@@ -123,7 +122,7 @@ fn state(node: &Node) -> (&'static str, &'static str) {
     }]
 }
 
-/// What its member is, and what Pacemaker has its agent as.
+/// Returns the role of the member, and the state of the agent in Pacemaker.
 fn role(sim: &Sim, node: &Node, n: usize) -> String {
     let agent = match node.cib.agent[n] {
         PeerAgent::Active => "agent active",

@@ -1,4 +1,4 @@
-//! A trace as a story: each move in words, with the reason of every decision, and how things stand after it.
+//! A trace as a story: each move in words, the reason of every decision, and the state after it.
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 
-/// Replays a trace and tells it.
+/// Replays a trace and prints it.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
     trace.set_bounds(&mut sim.bounds);
@@ -44,7 +44,7 @@ pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     (text, Ok(()))
 }
 
-/// A move that has no place where a scenario has it, and those that have one.
+/// Returns the error of a move that cannot happen here, with the moves that can.
 fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Violation {
     let mut instead = Vec::new();
     moves::apply_all(sim, world, |what, _| instead.push(what.text()));
@@ -56,7 +56,7 @@ fn cannot_happen(sim: &mut Sim, world: &World, number: usize, what: Move) -> Vio
     ))
 }
 
-/// Why a decision is taken, or what an effect does.
+/// Returns the reason of a decision, or the description of an effect.
 pub fn reasons(sim: &mut Sim, world: &World, what: Move) -> Vec<String> {
     let (n, moment, mut scratch) = match what {
         Move::Decide(n, moment) => (n, moment, *world),
@@ -105,7 +105,7 @@ fn effect(sim: &Sim, world: &World, n: usize) -> String {
     effects.get(usize::from(done).saturating_sub(before)).map_or_else(String::new, ToString::to_string)
 }
 
-/// How things stand, in a line.
+/// Returns the state, in a line.
 pub fn standing(sim: &Sim, world: &World) -> String {
     let mut text = String::new();
     for (n, node) in world.nodes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The decisions that were taken, by view: a view is packed into a few words.
+//! The decisions that were taken, by view. A view is packed into a few words.
 
 #![expect(clippy::inline_always, reason = "a row of some forty fields is fast only where each has its place")]
 
@@ -8,22 +8,22 @@ use crate::sim::model::timing::MOMENTS;
 use crate::sim::model::view::{Disk, Heard, Told, View};
 use crate::sim::model::world::{Cib, CibReached, Vars, Word};
 
-/// A view: two are the same where these are.
+/// A packed view. Equal views have equal keys.
 pub(in crate::sim) type Key = [u64; 7];
 
-/// The number of a plan, as short as a state has it.
+/// The number of a plan, as short as in a state.
 pub type Number = u16;
-/// What is decided in a view, by the moment.
+/// The decisions in a view, by the moment.
 pub type Plans = [Number; MOMENTS.len()];
 
-/// Not decided yet, in place of the number of a plan.
+/// The value for "not decided yet", in place of the number of a plan.
 pub const UNDECIDED: Number = Number::MAX;
 
-/// What was decided in each view, at each moment.
+/// The decisions in each view, at each moment.
 #[derive(Clone, Debug, Default)]
 pub struct Decided(Found<Decision>);
 
-/// A view and its plans, in one line of the cache: two are of the same view where their keys are the same.
+/// A view and its plans, in one line of the cache. It equals another one if their keys are the same.
 #[derive(Clone, Copy, Debug, Eq)]
 #[repr(align(64))]
 struct Decision {
@@ -38,14 +38,14 @@ impl PartialEq for Decision {
 }
 
 impl Decided {
-    /// Where the plans of a view are.
+    /// Returns the place of a view's plans.
     pub fn place(&mut self, view: &View) -> usize {
         let key = key(view);
         let (number, _) = self.0.add(Decision { key, plans: [UNDECIDED; MOMENTS.len()] }, hash::hash(&key));
         number as usize
     }
 
-    /// The plans there.
+    /// Returns the plans there.
     pub fn at(&mut self, place: usize) -> &mut Plans {
         &mut self.0.values[place].plans
     }
@@ -126,7 +126,7 @@ pub(in crate::sim) fn key(view: &View) -> Key {
     };
     row.add(2, word);
     row.add(1, accept_loss);
-    // Data is read where no etcd runs, and only one that runs tells anything: `runs` says which of the two is here.
+    // The data is read while no etcd runs, and only a running etcd answers. `runs` shows which of the two is here.
     add_disk(&mut row, disk.or(leaderless.map(in_the_place_of_a_disk)));
     add_answer(&mut row, own);
     add_answer(&mut row, peer);
@@ -178,7 +178,7 @@ fn add_cib(row: &mut Row, cib: Cib) {
     }
 }
 
-/// The rest of a CIB, where there is room for it.
+/// Adds the rest of a CIB after the fields that fill the first words.
 #[inline(always)]
 fn add_what_is_told(row: &mut Row, Cib { score, told, primary, .. }: Cib) {
     for flag in [score[0], score[1], told[0], told[1]] {

@@ -8,7 +8,7 @@ use hashbrown::hash_table::Entry;
 /// The golden ratio's bits, which look random.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Multiply and rotate. It does not resist chosen input, and need not: nobody chooses our states.
+/// A hash that multiplies and rotates. It does not resist chosen input, because the states come only from the search.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fast(u64);
 
@@ -58,14 +58,15 @@ impl Hasher for Fast {
     }
 }
 
-/// The hash of a value.
+/// Returns the hash of a value.
 pub fn hash(value: &impl Hash) -> u64 {
     let mut hasher = Fast::default();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-/// Whether two rows of words are equal. As they mostly are, this is faster than looking for the first difference.
+/// Returns whether two rows of words are equal. They mostly are, so this is faster than a search for the first
+/// difference.
 pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool {
     a.iter().zip(b).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
@@ -74,7 +75,7 @@ pub fn are_equal<const WORDS: usize>(a: &[u64; WORDS], b: &[u64; WORDS]) -> bool
 #[derive(Clone, Debug)]
 pub struct Found<T> {
     pub values: Vec<T>,
-    /// For each value the upper half of its hash, and below it the value's number.
+    /// The upper half of each value's hash, with the value's number in the lower half.
     slots: HashTable<u64>,
 }
 
@@ -85,7 +86,7 @@ impl<T: Eq + Copy> Default for Found<T> {
 }
 
 impl<T: Eq + Copy> Found<T> {
-    /// The number of `value`, and whether it is new.
+    /// Returns the number of `value`, and whether it is new.
     pub fn add(&mut self, value: T, hash: u64) -> (u32, bool) {
         let hash = spread(hash);
         let values = &self.values;
@@ -101,27 +102,27 @@ impl<T: Eq + Copy> Found<T> {
         }
     }
 
-    /// The number of a value whose hash begins like `hash`, if there is one.
+    /// Returns the number of a value with a hash that begins like `hash`, if there is one.
     pub fn near(&self, hash: u64) -> Option<u32> {
         let hash = spread(hash);
         self.slots.find(folded(hash), |slot| upper(*slot) == upper(hash)).map(|slot| number(*slot))
     }
 
-    /// The number of `value`, if it was added.
+    /// Returns the number of `value`, if it was added.
     pub fn find(&self, value: &T, hash: u64) -> Option<u32> {
         let hash = spread(hash);
         let is_it = |slot: &u64| upper(*slot) == upper(hash) && self.values[number(*slot) as usize] == *value;
         self.slots.find(folded(hash), is_it).map(|slot| number(*slot))
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         self.values.clear();
         self.slots.clear();
     }
 }
 
-/// Spreads uneven hashes: the fingerprint of a state is the smaller one of two.
+/// Spreads uneven hashes. The fingerprint of a state is the smaller one of two, and so is uneven.
 fn spread(hash: u64) -> u64 {
     hash.wrapping_mul(ODD)
 }
@@ -130,7 +131,7 @@ fn upper(hash: u64) -> u64 {
     hash >> 32 << 32
 }
 
-/// The upper half, in both halves: the table looks at either end, and a slot has no more.
+/// Returns the upper half in both halves, because the table reads either end, and a slot has only that half.
 fn folded(hash: u64) -> u64 {
     upper(hash) | (hash >> 32)
 }
@@ -145,7 +146,7 @@ mod tests {
 
     use super::*;
 
-    /// Also where hashes are alike, or the table has grown or was cleared.
+    /// The same holds if hashes are alike, or the table has grown or was cleared.
     #[test]
     fn what_was_found_is_found_again_and_nothing_else() {
         let mut found = Found::default();

@@ -9,8 +9,8 @@ use super::hash::Fast;
 /// The number of a value.
 pub type Id = u32;
 
-/// A table of values. Several threads may have one each, with the same numbers in all: a value that is new to one of them
-/// gets its number from what they share.
+/// A table of values. Several threads may have one each, with the same numbers in all. A value that is new to a thread
+/// gets its number from the shared table.
 #[derive(Clone, Debug)]
 pub struct Interner<T> {
     own: Table<T>,
@@ -35,7 +35,7 @@ impl<T: Clone + Eq + Hash + Default> Default for Interner<T> {
 }
 
 impl<T: Clone + Eq + Hash> Interner<T> {
-    /// The number of `value`.
+    /// Returns the number of `value`.
     pub fn id(&mut self, value: T) -> Id {
         if let Some(id) = self.own.ids.get(&value) {
             return *id;
@@ -45,7 +45,8 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         id
     }
 
-    /// Learns what other threads have added: every number that they have given by now has its value here, too.
+    /// Reads the values that other threads have added. Afterwards every number that they have assigned has its value
+    /// here, too.
     pub fn catch_up(&mut self) {
         let shared = lock(&self.shared);
         for value in &shared.values[self.own.values.len()..] {
@@ -53,30 +54,30 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         }
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         self.own.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.own.values.is_empty()
     }
 
-    /// The value of a number that [`Self::id`] gave.
+    /// Returns the value of a number that [`Self::id`] assigned.
     pub fn get(&self, id: Id) -> &T {
         &self.own.values[id as usize]
     }
 
-    /// The fingerprint of a value. It is the same in every run, while the number depends on which thread found a value
-    /// first.
+    /// Returns the fingerprint of a value. It is the same in every run, while the number depends on which thread found
+    /// a value first.
     pub fn mark(&self, id: Id) -> u16 {
         self.own.marks[id as usize]
     }
 }
 
 impl<T: Clone + Eq + Hash + Default> Interner<T> {
-    /// Lets number 0 stand for "none", so that the default value gets a number of its own.
+    /// Reserves number 0 for "none", so that the default value gets a number of its own.
     pub fn reserve_default(&mut self) {
         for table in [&mut self.own, &mut *lock(&self.shared)] {
             table.ids.clear();

@@ -1,4 +1,4 @@
-//! A state in nine words: what a search keeps of millions of them.
+//! A state in nine words, the form in which a search keeps millions of them.
 
 #![expect(clippy::inline_always, reason = "a walk over some eighty fields is fast only where it is unrolled")]
 
@@ -13,10 +13,10 @@ use crate::sim::model::world::{
 };
 
 const WORDS: usize = 9;
-/// How wide a number of an interned value may be.
+/// The width of an interned value's number, in bits.
 const ID_BITS: usize = 16;
 
-/// All of a state but how many faults are left, and how much its logs were folded.
+/// A whole state, except the number of faults that are left, and the number of folded entries.
 #[derive(Clone, Copy, Debug, Eq)]
 pub struct Packed([u64; WORDS]);
 
@@ -29,12 +29,12 @@ impl PartialEq for Packed {
 /// Half of a state: one machine, in words of which the last one has few bits.
 pub(in crate::sim) type Half = [u64; 4];
 const HALF_BITS: usize = 255;
-/// How many bits of a half are in its last word.
+/// The number of a half's bits in its last word.
 const REST: usize = HALF_BITS % 64;
-/// Where in the last word of a state the bits begin that belong to neither half.
+/// The position, in the last word, of the bits that belong to neither half.
 const BETWEEN: usize = 2 * REST - 64;
 
-/// Something with so few values that their numbers are packed.
+/// A type with so few values that their numbers are packed.
 trait OneOf: Copy + 'static {
     /// The values, in the order of their numbers.
     const ALL: &'static [Self];
@@ -42,7 +42,7 @@ trait OneOf: Copy + 'static {
     fn number(self) -> u64;
 }
 
-/// A list of an enum's variants, in their order.
+/// Lists an enum's variants, in their order.
 macro_rules! one_of {
     ($what:ident: $($variant:ident),*) => {
         impl OneOf for $what {
@@ -139,12 +139,12 @@ impl OneOf for Option<u8> {
 }
 
 impl Packed {
-    /// `world`, packed.
+    /// Packs `world`.
     pub fn of(world: &World) -> Self {
         Self::join([half(&world.nodes[0]), half(&world.nodes[1])], between(world))
     }
 
-    /// A state of two halves and what is between them.
+    /// Returns a state of two halves and the rest of the world.
     pub(in crate::sim) fn join([one, other]: [Half; 2], between: u64) -> Self {
         Self([
             one[0],
@@ -159,14 +159,14 @@ impl Packed {
         ])
     }
 
-    /// The state, with no fault left.
+    /// Returns the state, with no fault left.
     pub fn world(&self) -> World {
         let words = &self.0;
         let last = |word: u64| word & ((1 << REST) - 1);
         let one = [words[0], words[1], words[2], last(words[3])];
         let other = |word: usize| words[word] >> REST | words[word + 1] << (64 - REST);
         let other = [other(3), other(4), other(5), last(other(6))];
-        // All that is packed is filled in.
+        // All packed fields are filled in below.
         let mut world = World::BLANK;
         for (node, words) in world.nodes.iter_mut().zip([one, other]) {
             Bits::<true> { words, at: 0 }.node(node);
@@ -175,13 +175,13 @@ impl Packed {
         world
     }
 
-    /// Its fingerprint.
+    /// Returns the fingerprint of the state.
     pub(in crate::sim) fn digest(&self) -> u64 {
         hash::hash(&self.0)
     }
 }
 
-/// A machine, packed.
+/// Packs a machine.
 pub(in crate::sim) fn half(node: &Node) -> Half {
     let mut bits = Bits::<false> { words: [0; 4], at: 0 };
     bits.node(&mut node.clone());
@@ -189,15 +189,15 @@ pub(in crate::sim) fn half(node: &Node) -> Half {
     bits.words
 }
 
-/// What is between the machines, packed.
+/// Packs the rest of the world.
 pub(in crate::sim) fn between(world: &World) -> u64 {
     let mut bits = Bits::<false> { words: [0; 4], at: 0 };
     bits.between(&mut world.clone());
     bits.words[0]
 }
 
-/// A row of bits that is read or written, field after field, by the same walk. Every field has its place, so that the
-/// compiler knows each shift.
+/// A row of bits that is read or written, field after field, by the same walk. Every field has its fixed place, so that
+/// the compiler knows each shift.
 struct Bits<const READS: bool> {
     words: Half,
     at: usize,
@@ -247,12 +247,12 @@ impl<const READS: bool> Bits<READS> {
         }
     }
 
-    // Each of these walks takes its value apart by name, so that a field that is left out does not compile: two states that
-    // differ by it only would become one.
+    // Each of these walks names every field of its value, so that a field that is left out does not compile. Without
+    // that, two states that differ only by it would become one.
 
     #[inline(always)]
     fn between(&mut self, world: &mut World) {
-        // The machines are packed by themselves, and how many faults are left is kept beside the state.
+        // The machines are packed by themselves. The number of faults that are left is kept next to the state.
         let World {
             nodes: _,
             link,
