@@ -105,8 +105,8 @@ fn canonical_with_positions(effect: &Effect) -> Effect {
     }
 }
 
-/// Maps a failure that is tried again to one that fails in time: the model has no pause between two rounds, and may end
-/// a failing action at any of them.
+/// Maps a failure that is tried again to one that fails in time. The model has no pause between two rounds, so it may
+/// end a failing action at any of them.
 fn canonical_failure(on_failure: OnFailure) -> OnFailure {
     match on_failure {
         OnFailure::TryOn => OnFailure::FailInTime,
@@ -161,8 +161,8 @@ pub fn choices(sim: &mut Sim, world: &World, n: usize) -> impl Iterator<Item = (
     (0..MOMENTS.len()).filter(is_distinct).map(move |moment| (moment, plans[moment].into()))
 }
 
-/// Returns whether time may pass for an agent that waits. Etcd and Pacemaker's membership must have come to rest, no
-/// node may be waiting to be fenced (unless fencing is slow), and the agent of the `other` node must wait, too.
+/// Returns whether time may pass for an agent that waits. Etcd and Pacemaker's membership must have come to rest, and
+/// the agent of the `other` node must wait, too. Unless fencing is slow, no node may be waiting to be fenced.
 pub fn may_wait(sim: &mut Sim, world: &World, other: usize) -> bool {
     let awaits_fencing = !sim.bounds.slow_fencing && (0..2).any(|by| pacemaker::may_fence(world, by));
     !awaits_fencing

@@ -297,8 +297,8 @@ fn may_be_elected(sim: &Sim, world: &World, n: usize) -> bool {
 }
 
 /// Returns the members that elect `n`: those that `n` has applied. A third voter that knows its promotion to be
-/// committed would lead with the vote of a member that has the promotion only in its log, and would send it the commit
-/// index. In the model that member leads in its place.
+/// committed could lead by the vote of a member that has the promotion only in its log. It would then send that member
+/// the commit index. In the model that member leads in its place.
 fn elects(sim: &Sim, world: &World, n: usize) -> Conf {
     let is_known = (0..2).any(|n| applied(sim, world, n).votes(THIRD_VOTER));
     let newest = newest(sim, world, n);

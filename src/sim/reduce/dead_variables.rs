@@ -57,8 +57,8 @@ fn drop_of_nodes(sim: &mut Sim, world: &mut World) {
     }
 }
 
-/// Drops the commit index of a sole voter. It is read only when a new cluster is forced from the data, which does not
-/// happen to a sole voter: at its start it commits its whole log.
+/// Drops the commit index of a sole voter. It is read only when a new cluster is forced from the data. That does not
+/// happen to a sole voter, because at its start it commits its whole log.
 fn drop_of_a_sole_voter(sim: &Sim, node: &mut Node) {
     let is_sole = log::Data::applied(node.data, &sim.logs).conf.has_one_voter()
         && node.data.newest(&sim.logs).conf.has_one_voter();

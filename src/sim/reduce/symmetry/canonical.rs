@@ -1,5 +1,5 @@
-//! The canonical form. States that differ only in names that no rule reads, or in parts that no later move reads, get
-//! one form before the search checks whether it has seen it. Each step gives the reason why it is sound.
+//! The canonical form. Some states differ only in names that no rule reads, or in parts that no later move reads. They
+//! get one form before the search checks whether it has seen it. Each step gives the reason why it is sound.
 
 use super::fingerprint;
 use super::known::{self, Names};
