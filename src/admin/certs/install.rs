@@ -1,4 +1,4 @@
-//! `tandem certs install`: certificates of another CA than our own, put in the place of those that etcd is run with.
+//! `tandem certs install`: replaces the certificates of etcd with those of another CA than Tandem's own.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -131,21 +131,22 @@ fn read(file: &Path) -> Result<Read, Failure> {
 struct Site {
     node: String,
     address: IpAddr,
-    /// The file of the CAs that are trusted now, and what is in it.
+    /// The file of the trusted CAs.
     ca: PathBuf,
     trusted: Vec<Certificate>,
     peer: Option<Peer>,
     now: u64,
 }
 
-/// That both nodes can serve with what was named.
+/// The proof that both nodes can serve with the named files.
 struct Judged {
     leaf: Option<Certificate>,
-    /// etcd reads its CAs when it starts, and these are others.
+    /// True if etcd has to restart, because it reads its CAs only at its start, and they differ.
     restarts: bool,
 }
 
-/// `own` is what this node shows now, and `may_restart` whether it may leave its etcd for a moment: each is asked where it counts.
+/// Checks whether both nodes can serve with the named files. `own` returns the certificates that this node shows, and
+/// `may_restart` whether it may stop its etcd for a moment. Each is called only if it counts.
 fn judge(
     named: &Named,
     site: &Site,
@@ -167,7 +168,7 @@ fn judge(
         let given = Given { cert: &cert.file, cert_pem: &cert.text, key: &key.file, key_pem: &key.text };
         Some(site_certs::check(&given, &site.node, site.address, &trusted, peer, now)?)
     } else {
-        // What this node shows now stays, and is to be trusted by these CAs.
+        // The certificate that this node shows stays, so these CAs must trust it.
         let own = Peer { node: site.node.clone(), address: site.address, seen: own() };
         site_certs::check_bundle(&trusted, Some(&own), now)?;
         None
@@ -181,7 +182,7 @@ fn fingerprints(certificates: &[Certificate]) -> Vec<&str> {
     all
 }
 
-/// Checks that the files are an operator's, and that one pair of them is for clients and for the peer.
+/// Checks that the files are an operator's, and that one pair of them serves clients and the peer.
 fn must_be_given(here: &Here) -> Result<(), Failure> {
     let deployment = &here.context.deployment;
     if deployment.manifest.is_some() || here.has_own_ca() {
@@ -229,7 +230,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Installed, Failure> {
     })
 }
 
-/// Replaces a file, which keeps its owner: other programs may read a certificate, too.
+/// Replaces a file and keeps its owner, because other programs may read a certificate, too.
 fn put(path: &Path, text: &str, is_key: bool) -> Result<(), Failure> {
     let there = std::fs::metadata(path).ok();
     let mut mode = there.as_ref().map_or(MODE, |there| there.mode() & 0o777);

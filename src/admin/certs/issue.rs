@@ -104,7 +104,7 @@ mod tests {
         let again = issue(&own, "backup", &out, NOW).unwrap_err().0;
         assert!(again.contains("backup.crt is there already"), "{again}");
         assert!(issue(&own, "../backup", &out, NOW).unwrap_err().0.contains("without '/'"));
-        // A directory that is there keeps its mode.
+        // A directory that exists keeps its mode.
         std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         issue(&own, "third", dir.path(), NOW).unwrap();
         assert_eq!(mode(dir.path()), 0o755);

@@ -1,4 +1,4 @@
-//! `tandem certs`: the certificates that etcd and its clients know each other by.
+//! `tandem certs`: the certificates by which etcd and its clients recognize each other.
 
 mod install;
 mod issue;

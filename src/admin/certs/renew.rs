@@ -1,4 +1,4 @@
-//! `tandem certs renew`: this node's certificates of our own CA, before they end.
+//! `tandem certs renew`: renews this node's certificates of Tandem's own CA before they expire.
 
 use std::fmt::Write as _;
 
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Renewed, Failure> {
         complain(format_args!("tandem: {} is void and was deleted: the CA's key was in it", path.display()));
     }
     let files = here::files();
-    // Where Pacemaker is stopped, the certificate that is there names this node.
+    // While Pacemaker is stopped, the present certificate names this node.
     let here = Here::find(arguments.resource.id()).ok();
     if let Some(here) = &here {
         here.must_have_own_ca()?;

@@ -1,4 +1,4 @@
-//! `tandem certs rotate-ca`: a new CA in the place of the one that is trusted, while etcd serves.
+//! `tandem certs rotate-ca`: replaces the trusted CA while etcd serves.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ With --json: state is done, kept (the old CA is still trusted), waiting or, with
 for, or why nothing was done; ca and ends are the new CA's name and end, or those of the one that is in use; join_file is the file for the other node, and steps
 are what was done.";
 
-/// The interval between two observations. The command over ssh may take ten of them longer than the other node is waited
-/// for.
+/// The interval between two observations. The command over ssh may take ten of them longer than the wait for the other
+/// node.
 const LOOKS: Duration = Duration::from_millis(700);
 
 /// Replaces the CA on both nodes
@@ -85,7 +85,7 @@ pub(super) struct Rotated {
 }
 
 impl Rotated {
-    /// Returns what comes next where nothing was to be done.
+    /// Returns the next step if nothing was to be done.
     fn untouched(&self) -> String {
         self.next.as_ref().map(|next| format!("; {next}")).unwrap_or_default()
     }
@@ -127,7 +127,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
     let now = clock::wall_seconds();
     let is_under_way = files.next()?.is_some();
     if !is_under_way {
-        // Most likely what was cut off is typed again, and had come to its end.
+        // Most likely an operator repeats a command that was interrupted, after the rotation had ended.
         if !arguments.again && rotation::is_fresh(&files, now)? {
             return fresh(&files, &here, arguments.dry_run);
         }
@@ -161,7 +161,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Rotated, Failure> {
     Ok(rotated)
 }
 
-/// The CA in use is of today: most likely what was cut off had come to its end but for the other node's file, which holds that CA's key.
+/// Reports that the CA in use was made today. Most likely an interrupted command had ended, except for the other node's
+/// file. That file is removed, because it contains the CA's key.
 fn fresh(files: &Files, here: &Here, dry_run: bool) -> Result<Rotated, Failure> {
     if !dry_run && let Some((other, _)) = &here.other {
         let _ = std::fs::remove_file(join_file::path(other));
@@ -186,7 +187,8 @@ pub(super) fn told(state: &'static str, next: Option<String>, ca: &Authority) ->
     Rotated { state, next, ca: name, ends: rfc3339(certificate.ends), join_file: None, steps: Vec::new() }
 }
 
-/// A rotation that began on the other node is to be joined, and not crossed by another one.
+/// Refuses a rotation while the peer trusts a CA that is unknown here. The operator has to join the other node's
+/// rotation first.
 fn unknown_cas(here: &Here, files: &Files) -> Result<(), Failure> {
     let known: Vec<Vec<u8>> = files.bundle()?.into_iter().map(|one| one.subject_der).collect();
     let Some(peer) = here.peer() else { return Ok(()) };
@@ -213,7 +215,7 @@ fn dry_run(files: &Files, here: &Here, is_under_way: bool) -> Result<Rotated, Fa
     })
 }
 
-/// One node's part, step by step.
+/// The part of one node, step by step.
 pub(super) struct Way<'a> {
     pub(super) files: &'a Files,
     pub(super) here: &'a Here,
@@ -232,7 +234,7 @@ impl Way<'_> {
         }
         let (mut steps, mut said) = (Vec::new(), String::new());
         let state = loop {
-            // Not for all of the time: a renewal by the timer may come in between.
+            // The lock is not held all the time, because the timer may renew certificates in between.
             let lock = match self.files.lock() {
                 Err(Failed::Busy(_)) if !end.has_passed() => {
                     end.sleep(LOOKS);
@@ -264,16 +266,16 @@ impl Way<'_> {
     }
 }
 
-/// The other node's part, typed there.
+/// The other node's part, which runs there over ssh.
 pub(super) struct Remote(Running, String);
 
 impl Remote {
-    /// The file goes over standard input, as what is in it is secret.
+    /// Starts the part. The file goes over standard input, because it contains a secret.
     fn begin(host: &str, join: &str, timeout: Duration) -> Self {
         let seconds = format!("{}s", timeout.as_secs());
         let words = ["certs", "join", "-", "--timeout", &seconds];
         let join = Zeroizing::new(join.as_bytes().to_vec());
-        // The command there continues by itself, whatever becomes of this one.
+        // The command there continues by itself if this one ends.
         let running = Running::begin(&Programs::default(), host, &words, join, None, timeout + LOOKS * 10);
         Self(running, host.to_owned())
     }

@@ -1,4 +1,4 @@
-//! `tandem certs show`: every certificate that the cluster goes by, and when it ends.
+//! `tandem certs show`: all certificates that the cluster uses, with their ends.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ subject, names, issuer, begins and ends in RFC 3339, its fingerprint (SHA-256), 
 it) and shown (of a file of etcd's: whether etcd shows it, or, of a CA, has read it; null where nobody could look); missing are those
 that could not be had, each with where and why.";
 
-/// Within these many seconds an end is near, as for 'tandem status'.
+/// The time before an end, in seconds, that counts as near, as for `tandem status`.
 const NEAR: u64 = 30 * 86_400;
 const LIMIT: u64 = 4 * 1024 * 1024;
 
@@ -50,7 +50,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// All of them.
+/// All certificates.
 #[derive(Default, Serialize)]
 pub(super) struct Shown {
     at: String,
@@ -190,7 +190,7 @@ impl Shown {
         }
     }
 
-    /// Adds the certificates that the BMCs showed, and the authorities by which they are known.
+    /// Adds the certificates that the BMCs showed, and the CAs that verify them.
     fn bmcs(&mut self, cluster: &Cluster) {
         let Fact::Known(configuration) = &cluster.configuration else { return };
         for device in &configuration.fence_devices {
@@ -212,7 +212,7 @@ impl Shown {
                 what: how.to_owned(),
                 ends: rfc3339(ends_at),
                 fingerprint: note.fingerprint.clone(),
-                // A pinned one is trusted by what it is, whenever it ends.
+                // A pinned certificate stays trusted after its end.
                 ends_at: if how == "BMC" { ends_at } else { ends_at.max(self.now + NEAR) },
                 ..Row::default()
             });

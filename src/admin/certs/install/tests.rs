@@ -43,7 +43,7 @@ fn shown(company: &Ca) -> PeerSeen {
     PeerSeen { chains: vec![chain; 2], trusts: Vec::new() }
 }
 
-/// Returns whether etcd is restarted, where it may be.
+/// Returns whether etcd is restarted, if it may be.
 fn restarts(named: &Named, site: &Site, own: &Ca) -> Result<bool, String> {
     let asked = Cell::new(false);
     let may_restart = || {
@@ -89,7 +89,7 @@ fn new_cas_keep_both_nodes_in() {
     let of_own = restarts(&alone, &peer_is_over, &company).unwrap_err();
     assert!(of_own.starts_with("new-ca.crt does not trust what node1 shows: keep the CA 'CN=Company CA'"), "{of_own}");
     assert_eq!(restarts(&alone, &peer_is_over, &next), Ok(true), "once both have certificates of the next one");
-    // With a certificate that takes the place of the shown one, that one counts.
+    // A named pair replaces the shown certificate, so the pair counts.
     let with_pair = Named { pair: Some(pair(&next.leaf(|_| ()))), bundle: Some(cas(&[&next])) };
     assert_eq!(restarts(&with_pair, &peer_is_over, &company), Ok(true));
     let silent = judge(&alone, &peer_is_over, || Err("nobody listens".to_owned()), || Ok(()));

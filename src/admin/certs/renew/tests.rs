@@ -62,7 +62,7 @@ fn an_address_that_is_new_and_a_pair_that_is_mixed_or_gone_are_due() {
     assert!(renewed(&world).is_empty());
     world.holder.reached_at.push("192.0.2.9".to_owned());
     assert_eq!(renewed(&world), ["it lacked an address or a name"]);
-    // Cut off between the two renames of a new key.
+    // The state after a crash between the two renames of a new key.
     let client = world.bytes(pki::CLIENT_KEY);
     world.files.write(pki::ETCD_KEY, &client).unwrap();
     assert_eq!(renewed(&world), ["it did not fit its key"]);
@@ -82,7 +82,8 @@ fn a_new_key_is_made_where_it_is_asked_for() {
     assert!(world.files.fits(Leaf::Etcd).unwrap() && world.files.fits(Leaf::Client).unwrap());
 }
 
-/// A client that trusts the shown certificate may not trust one of the other CA: the old one may be gone at the peer.
+/// A client that trusts the shown certificate may not trust one of the other CA, because the peer may have dropped the
+/// old one.
 #[test]
 fn amid_a_rotation_a_renewal_is_of_the_ca_that_the_present_certificate_is_of() {
     let world = world();
