@@ -1,5 +1,6 @@
-//! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, states what could be lost, and
-//! asks for the lost node's name to be typed; quorum and fencing are asked for separately, and only where they are missing.
+//! `tandem confirm-recovery`: the operator's confirmation in rule R3. It shows the evidence, states which writes could
+//! be lost, and asks the operator to type the lost node's name. It asks for quorum and fencing separately, and only if
+//! they are missing.
 
 mod bmc;
 mod words;
@@ -68,7 +69,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// How it went with this node's quorum.
+/// The outcome for this node's quorum.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Quorum {
@@ -77,13 +78,13 @@ enum Quorum {
     Declined,
 }
 
-/// How it went with the confirmation that the lost node is off.
+/// The outcome for the confirmation that the lost node is off.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Fencing {
-    /// Pacemaker has it, also where the operator has just given it.
+    /// Pacemaker has the confirmation. The operator may have just given it.
     Confirmed,
-    /// Pacemaker has none, and starts nothing before it has fenced the node or an operator confirms it.
+    /// Pacemaker has no confirmation, and starts nothing before it has fenced the node or an operator confirms it.
     Left,
     /// The node is online, or is joining or leaving: there is nothing to confirm.
     Online,
@@ -96,7 +97,7 @@ impl Fencing {
         Self::seen_in(evidence.cib.known().map(Cib::peer_machine))
     }
 
-    /// What Pacemaker knows by itself.
+    /// Returns the state that Pacemaker knows by itself.
     fn seen_in(machine: Option<PeerNode>) -> Self {
         match machine {
             Some(PeerNode::Down) => Self::Confirmed,
@@ -107,7 +108,7 @@ impl Fencing {
     }
 }
 
-/// What was done, or what it takes.
+/// The result: the confirmation, or the missing options.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum Answer {
@@ -131,7 +132,7 @@ impl Report for Answer {
     }
 }
 
-/// What was done, and what comes of it.
+/// Report of the confirmation and its consequences.
 #[derive(Serialize)]
 pub(super) struct Confirmed {
     given_up: String,
@@ -143,7 +144,7 @@ pub(super) struct Confirmed {
 }
 
 impl Report for Confirmed {
-    /// The rest was told as it was done.
+    /// Returns only the decision, because the rest was printed while it was done.
     fn text(&self) -> String {
         explain::decision(Request::Start, &self.plan).trim_end().to_owned()
     }
@@ -185,7 +186,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Answer, Failure> {
     Ok(Answer::Confirmed(Box::new(Confirmed { given_up: peer, bmc, quorum, fencing, plan, because })))
 }
 
-/// Returns what this state asks for, and what the options have of it. Options that contradict the state are refused.
+/// Returns the confirmations that this state needs, and those that the options give. Refuses options that contradict
+/// the state.
 fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc) -> Result<(Asked, Given), Failure> {
     let peer = evidence.peer_name().to_owned();
     let seen = Fencing::of(evidence);
@@ -207,14 +209,15 @@ fn asked(arguments: &Arguments, context: &Context, evidence: &Evidence, bmc: Bmc
     Ok((asked, given))
 }
 
-/// The words about quorum and fencing.
+/// The operator's answers about quorum and fencing.
 #[derive(Clone, Copy, Debug)]
 struct Words {
     quorum: bool,
     off: bool,
 }
 
-/// Asks for the words about quorum and fencing that this state needs and no option has. `None` where the answers end before.
+/// Asks for the answers about quorum and fencing that this state needs and no option gives. Returns `None` if the input
+/// ends first.
 fn ask(prompt: &Prompt<'_>, asked: &Asked, given: Given, is_silent: bool) -> Result<Option<Words>, Failure> {
     let peer = &asked.peer;
     let mut words = Words { quorum: given.quorum, off: given.off };
@@ -237,7 +240,7 @@ fn ask(prompt: &Prompt<'_>, asked: &Asked, given: Given, is_silent: bool) -> Res
     Ok(Some(words))
 }
 
-/// The data that may be gone on with, or why not.
+/// Returns the data from which this node may continue, or the reason why it may not.
 fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failure> {
     let peer = evidence.peer_name();
     if evidence.container_may_run() {
@@ -253,7 +256,7 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
         Fact::Known(DataDir::Blank | DataDir::Broken { .. }) | Fact::Absent => {
             return Err(Failure(format!("this node holds no data to go on with: start {peer}, or restore a snapshot")));
         }
-        // It may hold all that there is.
+        // The data may be the only copy.
         Fact::Unknown(_) | Fact::NotAsked => {
             let why = evidence.disk.why_unknown();
             return Err(Failure(format!(
@@ -267,7 +270,8 @@ fn recoverable(evidence: &Evidence, accept_loss: bool) -> Result<&History, Failu
             "this node's data is a learner's or a departed member's, which etcd cannot go on with: start {peer}, or restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
         )));
     }
-    // Where somebody went on from this data, the word gives that up, and what follows is a plain start.
+    // If the peer continued from this data, the confirmation gives that up, and a plain start follows. So the third
+    // voter counts only if the peer did not.
     if evidence.is_among_many(&DataDir::Present(history.clone())) && !evidence.was_left_behind() {
         return Err(Failure(format!(
             "a third member votes, so nothing is forced: start {peer} or that one; if both are gone for good, restore this data with 'etcdutl snapshot restore --skip-hash-check member/snap/db'"
@@ -314,20 +318,21 @@ fn confirm(context: &Context, evidence: &Evidence, history: &History, accept_los
         accept_loss,
     };
     state_file::write(&context.confirmation_path, &word)?;
-    // The context of a command names no place for events: those are of the agent's actions.
+    // A command's context has no directory for events, because that is a parameter of the agent's actions.
     let directory = context.events.as_deref().unwrap_or(Path::new(events::DIRECTORY));
     let (node, who) = (&context.me.name, operator());
     own::tell(directory, Some(own::of_given_up(node, &word.lost_node, word.position, &who)));
     Ok(())
 }
 
-/// Returns the name of the user that typed the command, also behind `sudo`.
+/// Returns the name of the user that typed the command, including through `sudo`.
 fn operator() -> String {
     let named = ["SUDO_USER", "LOGNAME", "USER"].into_iter().find_map(|name| std::env::var(name).ok());
     named.filter(|name| !name.is_empty()).unwrap_or_else(|| "root".to_owned())
 }
 
-/// Grants this node quorum, where it has none: a node that boots alone waits for its peer before anything may run (`wait_for_all`).
+/// Grants this node quorum if it has none. A node that boots without its peer waits for the peer before Pacemaker runs
+/// anything (`wait_for_all`).
 fn grant_quorum(prompt: &Prompt<'_>, context: &Context, is_granted: bool) -> Result<Quorum, Failure> {
     if resource::has_quorum(&context.programs)? {
         return Ok(Quorum::Had);
@@ -340,7 +345,8 @@ fn grant_quorum(prompt: &Prompt<'_>, context: &Context, is_granted: bool) -> Res
     Ok(Quorum::Granted)
 }
 
-/// Confirms to Pacemaker that the lost node is off: Pacemaker starts nothing while a node may still be running that it cannot fence.
+/// Confirms to Pacemaker that the lost node is off. Otherwise Pacemaker starts nothing, because a node that it cannot
+/// fence may still run.
 fn confirm_fencing(
     prompt: &Prompt<'_>,
     context: &Context,

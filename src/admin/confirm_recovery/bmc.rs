@@ -1,4 +1,4 @@
-//! What the BMC of the lost node answers before the operator is asked for anything.
+//! The query of the lost node's BMC, before the operator is asked for anything.
 
 use serde::Serialize;
 
@@ -21,8 +21,8 @@ pub(super) enum Bmc {
     NotAsked,
 }
 
-/// Asks the BMC of a node that Pacemaker neither sees nor has confirmed as off, and prints its answer. Refuses where that is On and the
-/// operator has not named the node as one that is on.
+/// Asks the BMC of a node that Pacemaker neither sees nor has confirmed as off, and prints its answer. Refuses if the
+/// answer is On, unless the operator has named the node as one that is on.
 pub(super) fn ask_the_bmc(
     prompt: &Prompt<'_>,
     context: &Context,
@@ -43,7 +43,7 @@ pub(super) fn ask_the_bmc(
     Ok(bmc)
 }
 
-/// Returns what a BMC's answer comes to; an error where the node is on and was not named as one that is.
+/// Returns the result of a BMC's answer. Fails if the node is on and was not named as one that is.
 fn judged(said: &Power, peer: &str, named: Option<&str>) -> Result<Bmc, Failure> {
     match said {
         Power::Off => Ok(Bmc::Off),
@@ -72,7 +72,7 @@ fn power_text(said: &Power, peer: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A script that answers every question gives up no node that is on.
+    /// A script that answers every question cannot give up a node that is on.
     #[test]
     fn a_node_that_is_on_is_given_up_by_its_name_alone() {
         let unnamed = judged(&Power::On, "node1", None).unwrap_err().0;

@@ -1,4 +1,4 @@
-//! The words that a state of the two nodes needs before one of them is given up, and what is answered where one is missing.
+//! The options that a state of the two nodes needs before one of them is given up, and the answer if one is missing.
 
 use clap::Args;
 use serde::Serialize;
@@ -25,20 +25,21 @@ pub(super) struct WordArguments {
     pub(super) no_input: bool,
 }
 
-/// What a state asks of an operator. Loss, and a node that is on, are refused before; their words are never handed out in a list.
+/// The confirmations that a state needs. Loss, and a node that is on, are refused earlier, so a list of missing options
+/// never contains theirs.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub(super) peer: String,
-    /// Whether the command accepted the loss.
+    /// True if the command accepted the loss.
     pub(super) accept_loss: bool,
-    /// Whether the command named the node although its BMC reports On.
+    /// True if the command named the node although its BMC reports On.
     pub(super) node_is_on: bool,
-    /// This node has no quorum.
+    /// True if this node has no quorum.
     pub(super) quorum: bool,
     pub(super) off: Off,
 }
 
-/// Whether an operator is asked for what he has seen of the lost node.
+/// The need for the operator's own evidence that the lost node is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Off {
     /// Pacemaker sees the node, or has a confirmation that it is off.
@@ -59,7 +60,7 @@ impl Off {
     }
 }
 
-/// The words that were given as options.
+/// The confirmations that the options gave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Given {
     pub(super) confirm: bool,
@@ -79,7 +80,7 @@ impl Asked {
         rows.into_iter().filter(|(is_missing, _)| *is_missing).map(|(_, word)| word).collect()
     }
 
-    /// Returns the answer that names the words. `given` is what the command had.
+    /// Returns the answer that lists the options. `given` contains those that the command had.
     pub(super) fn needs(&self, given: Given, bmc: Bmc, dry_run: bool) -> Needs {
         let before =
             [(self.accept_loss, "--accept-loss".to_owned()), (self.node_is_on, format!("--node-is-on {}", self.peer))];
@@ -90,7 +91,7 @@ impl Asked {
     }
 }
 
-/// The words that a state needs; nothing was done.
+/// The options that a state needs. Nothing was done.
 #[derive(Debug, Serialize)]
 pub(in crate::admin) struct Needs {
     given_up: String,
@@ -114,7 +115,7 @@ impl Report for Needs {
     }
 }
 
-/// Refuses to have Pacemaker told that a node is off that may be on.
+/// Refuses `--confirm-off` for a node that may be on.
 pub(super) fn check_off(named: &str, peer: &str, seen: &Fencing, bmc: Bmc) -> Result<(), Failure> {
     if named != peer {
         return Err(Failure(format!("--confirm-off names {named}, and the node that is given up is {peer}")));
