@@ -1,4 +1,4 @@
-//! `tandem data-dir advance-commit`: by hand, what the agent does before it forces a new cluster.
+//! `tandem data-dir advance-commit`: does by hand what the agent does before it forces a new cluster.
 
 use std::path::PathBuf;
 

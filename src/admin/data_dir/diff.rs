@@ -1,4 +1,4 @@
-//! `tandem data-dir diff`: the keys that one history changed, and that another one lacks.
+//! `tandem data-dir diff`: lists the keys that one history changed and another one lacks.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -111,7 +111,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Found, Failure> {
     Ok(report(arguments, &history, &found))
 }
 
-/// Opens a history on the disk. What lies in a data dir is opened as a part of it, so that no link is followed there.
+/// Opens a history on the disk. An entry in a data dir is opened relative to it, so that no link is followed there.
 fn stored(path: &Path) -> Result<Keys, Failure> {
     if AsideKind::of(path).is_some()
         && path.is_dir()
@@ -157,7 +157,7 @@ fn report(arguments: &Arguments, history: &Keys, found: &Difference) -> Found {
 impl Row {
     fn of(key: &Key<'_>) -> Self {
         let hex = key.key.iter().fold(String::new(), |mut hex, byte| {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(hex, "{byte:02x}");
             hex
         });

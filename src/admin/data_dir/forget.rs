@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Forgotten, Failure> {
 }
 
 fn forget(dir: &Path, name: &str, prompt: &Prompt<'_>) -> Result<Forgotten, Failure> {
-    // A path that the list shows is taken, too.
+    // A path from the list is accepted, too.
     let name = name.strip_prefix(&format!("{}/", dir.display())).unwrap_or(name);
     let Some(bytes) = data_dir::history_bytes(dir, name)? else {
         return Err(Failure(format!("{name} is no history in {}: see 'tandem data-dir list'", dir.display())));
@@ -83,7 +83,7 @@ fn question(name: &str, bytes: u64) -> String {
     )
 }
 
-/// Refuses while this node joins: until it votes, what lies next to its data may be the last copy but one.
+/// Refuses while this node joins. Until it votes, the history next to its data may be the last copy but one.
 fn check_that_nothing_joins(dir: &Path) -> Result<(), Failure> {
     match own_dir::read::<DurableState>(dir, own_dir::NOTE) {
         Fact::Known(note) if note.joins => Err(Failure(

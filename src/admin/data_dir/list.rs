@@ -1,4 +1,4 @@
-//! `tandem data-dir list`: the data of the resource, and what was moved aside and lies next to it.
+//! `tandem data-dir list`: the data of the resource, and the backups and histories next to it.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub(in crate::admin) struct Arguments {
     resource: ResourceArgument,
 }
 
-/// All that lies there.
+/// All entries of the directory.
 #[derive(Debug, Serialize)]
 pub(super) struct Listed {
     dir: PathBuf,

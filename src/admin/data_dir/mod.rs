@@ -1,4 +1,4 @@
-//! `tandem data-dir`: etcd's data dir, looked at and repaired without etcd.
+//! `tandem data-dir`: reads and repairs etcd's data dir without etcd.
 
 mod advance_commit;
 mod diff;
@@ -51,8 +51,8 @@ impl DirArgument {
     }
 }
 
-/// Returns `dir` if it can be a data dir. The library takes a missing one for blank, as etcd would make it; here it is a slip of
-/// the pen.
+/// Returns `dir` if it can be a data dir. The library reads a missing directory as blank, because etcd would create it.
+/// Here a missing directory is a typing error.
 fn checked(dir: &Path) -> Result<&Path, Failure> {
     let found =
         fs::metadata(dir).map_err(|error| Failure(format!("{}: {error}; type etcd's --data-dir", dir.display())))?;

@@ -1,4 +1,4 @@
-//! `tandem data-dir show`: the evidence that the agent reads, for people and for scripts.
+//! `tandem data-dir show`: prints the evidence that the agent reads, for people and for scripts.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
     let dir = checked(&dir)?;
     let found = data_dir::read(dir)?;
     let described = data_dir::described(&dir.join("member"));
-    // Only the text has it, and the check takes locks for a moment.
+    // Only the text contains it, and the check takes locks for a moment.
     let is_open = !arguments.form.json && matches!(found, DataDir::Present(_)) && data_dir::is_open(dir)?;
     let written = LastWritten(data_dir::last_written(dir));
     Ok(Shown { dir: dir.to_owned(), is_open, written, found, described })
@@ -97,7 +97,7 @@ impl Report for Shown {
     }
 }
 
-/// The keys that scripts rely on.
+/// The JSON keys that scripts rely on.
 #[derive(Default, Serialize)]
 struct Json<'a> {
     cluster_id: Option<u64>,
