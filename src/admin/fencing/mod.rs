@@ -1,4 +1,5 @@
-//! `tandem fencing`: whether each node could be fenced, a fencing that is a test of it, and other credentials for it.
+//! `tandem fencing`: checks whether each node could be fenced, fences a node as a test, and changes the credentials for
+//! it.
 
 mod check;
 mod test;

@@ -1,4 +1,4 @@
-//! `tandem fencing test`: fences a node for good reason, namely to see that it works, and how long everything takes.
+//! `tandem fencing test`: fences a node to prove that fencing works, and to measure how long each phase takes.
 
 mod both;
 mod last;
@@ -90,7 +90,7 @@ pub(in crate::admin) struct Arguments {
     pub form: Form,
 }
 
-/// What it came to.
+/// The result of the test.
 #[derive(Serialize)]
 pub(super) struct Tested {
     #[serde(flatten)]
@@ -136,7 +136,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.in_unit { in_a_unit(arguments, &cluster, node) } else { show(&one(arguments, &cluster, node)?, form) }
 }
 
-/// Starts the same test in a unit, where it may be done at all.
+/// Starts the same test in a unit of its own, if it is allowed.
 fn in_a_unit(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Exit, Failure> {
     target(cluster, node)?;
     may_be_tested(&check::look(cluster, None, &arguments.resource)?, node)?;
@@ -170,7 +170,7 @@ fn one(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Tested, F
         node,
         id: corosync_id(cluster, node),
         end: Deadline::after(arguments.timeout),
-        // A table follows, so that nothing is lost where a line cannot be written.
+        // A table follows, so a line that cannot be written loses nothing.
         reached: &|phase, at| drop(prompt.tell(format_args!("{:>8.1} s  {phase}", at.as_secs_f64()))),
     };
     let seen = watch.fence(&ProgressBar::new_spinner());
@@ -180,13 +180,13 @@ fn one(arguments: &Arguments, cluster: &Cluster, node: &str) -> Result<Tested, F
     Ok(Tested { record, before, next })
 }
 
-/// As Pacemaker shows it, which has the id of every node that was ever online.
+/// Returns the node's id in Corosync, as Pacemaker reports it. Pacemaker has the id of every node that was ever online.
 fn corosync_id(cluster: &Cluster, node: &str) -> u32 {
     let nodes = cluster.pacemaker.known().map(|pacemaker| pacemaker.nodes.as_slice()).unwrap_or_default();
     nodes.iter().find(|one| one.name == node).and_then(|one| one.id.parse().ok()).unwrap_or_default()
 }
 
-/// The configuration of a cluster in which `node` can be the one that is fenced.
+/// Returns the configuration of a cluster in which `node` can be fenced.
 fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Failure> {
     let configuration = with_node(cluster, node)?;
     let nodes = &configuration.nodes;
@@ -199,7 +199,7 @@ fn target<'a>(cluster: &'a Cluster, node: &str) -> Result<&'a Configuration, Fai
     Ok(configuration)
 }
 
-/// Nobody is fenced for a test where that would not work, or where it would cost more than a short pause.
+/// Refuses a test if fencing would fail, or would cost more than a short pause.
 fn may_be_tested(checked: &Checked, node: &str) -> Result<(), Failure> {
     const NEEDED: [&str; 2] = ["not-two-voters", "node-not-online"];
     let stops = |finding: &&crate::operate::health::fencing::Finding| {
@@ -214,7 +214,7 @@ fn may_be_tested(checked: &Checked, node: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says what will happen, and what is not as good as it could be.
+/// Announces what will happen, and the findings that are not ideal.
 fn announce(
     prompt: &Prompt<'_>,
     checked: &Checked,
@@ -239,7 +239,7 @@ fn announce(
     ))
 }
 
-/// `at` is in milliseconds, as are what it is compared with.
+/// Makes the record of a test. `at` is in milliseconds, like the times of the phases.
 fn record_of(here: &str, node: &str, at: u64, seen: FencingSeen) -> Record {
     let FencingSeen { phases, why } = seen;
     Record {
@@ -253,7 +253,7 @@ fn record_of(here: &str, node: &str, at: u64, seen: FencingSeen) -> Record {
     }
 }
 
-/// Writes it down where others look. The node is fenced, whatever comes of that.
+/// Stores the record where others read it. The node has been fenced, so a failure here is only a warning.
 fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> Result<(), Failure> {
     if let Err(error) = record::add(Path::new(record::PATH), record) {
         prompt.tell(format_args!("warning: {} cannot be written: {error}", record::PATH))?;
@@ -266,7 +266,7 @@ fn keep(prompt: &Prompt<'_>, programs: &Programs, record: &Record, at: u64) -> R
     Ok(())
 }
 
-/// The other half of the test, or what to do where this one failed.
+/// Returns the next command: the other half of the test, or the check if this half failed.
 fn next(here: &str, node: &str, record: &Record, is_both: bool) -> String {
     if record.passed && is_both {
         format!("{node} fences {here}")

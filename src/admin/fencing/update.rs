@@ -1,8 +1,8 @@
-//! `tandem fencing update`: another password, user, address or certificate for a node's BMC, without a moment in which the node
-//! could not be fenced.
+//! `tandem fencing update`: changes the password, user, address or certificate of a node's BMC. The node can be fenced
+//! at every moment.
 //!
-//! A password file gets the new one as its second line, by one rename, and loses the first one once the BMC accepts the second.
-//! What is in the CIB changes in one write. Nothing is stored before the BMC has shown that it works, but what is staged.
+//! A password file gets the new password as its second line, by one rename. It loses the first line once the BMC
+//! accepts the second. The CIB changes in one write. Only a staged password is stored before the BMC has accepted it.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -114,7 +114,7 @@ impl Arguments {
     }
 }
 
-/// This process' own terminal.
+/// The terminal of this process.
 struct Here;
 
 impl Terminal for Here {

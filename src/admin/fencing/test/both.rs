@@ -1,4 +1,4 @@
-//! `tandem fencing test --both`: the other node is fenced from here, and then fences this one.
+//! `tandem fencing test --both`: fences the other node from here, which then fences this one.
 
 use super::last::Shown;
 use super::{Arguments, one};
@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &Arguments, cluster: &Cluster) -> Result<Exit, Fail
     let Some(host) = &arguments.ssh else { return Err(without_ssh(here, other)) };
     let programs = Programs::default();
     let there = There { programs: &programs, host, name: other, resource: arguments.resource.id() };
-    // Before anything is fenced: a login that does not work would leave it at one half.
+    // Before any fencing, because a broken login would leave the test at one half.
     let before = there.halves()?;
     let first = one(arguments, cluster, node)?;
     let prompt = Prompt::new(&arguments.answers, arguments.form);
@@ -44,7 +44,8 @@ pub(super) fn run(arguments: &Arguments, cluster: &Cluster) -> Result<Exit, Fail
     show(&shown, arguments.form)
 }
 
-/// Has this node fenced once the `first` half has passed and the cluster is redundant again; `None` where the first half did not pass.
+/// Has this node fenced once the `first` half has passed and the cluster is redundant again. Returns `None` if the
+/// first half did not pass.
 fn second(
     first: Exit,
     redundant: impl FnOnce() -> Result<(), Vec<String>>,
@@ -79,7 +80,7 @@ fn not_redundant(why: &[String]) -> Failure {
     ))
 }
 
-/// Prints what follows the first half.
+/// Announces what follows the first half.
 pub(super) fn announce(prompt: &Prompt<'_>, here: &str, other: &str) -> Result<(), Failure> {
     prompt.tell(format_args!(
         "Once 'tandem status' reports redundant again, {other} does the same with {here}: this login ends then."
@@ -101,7 +102,7 @@ mod tests {
         );
     }
 
-    /// This node would be the last one.
+    /// After a failed first half, this node may be the last one that serves.
     #[test]
     fn this_node_is_fenced_after_a_half_that_passed_and_beside_a_second_voter_alone() {
         let never = || -> Result<Halves, Failure> { panic!("this node was fenced") };

@@ -1,4 +1,4 @@
-//! `tandem fencing test --last`: the last test of both nodes, as far as it is known here, or on the other node.
+//! `tandem fencing test --last`: prints the last test of both nodes, as far as this node or the other one knows it.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use crate::operate::fencing::seen;
 use crate::operate::fencing::there::There;
 use crate::operate::node::must_be_root;
 
-/// Both halves, and how a test of both ended.
+/// Both halves, and the end of a test of both.
 #[derive(Serialize)]
 pub(super) struct Shown {
     #[serde(flatten)]
@@ -31,7 +31,7 @@ impl Shown {
     }
 }
 
-/// Returns what is left to be typed, the first half first.
+/// Returns the commands that are still to be typed, the first half first.
 fn next(halves: &Halves) -> Option<String> {
     let here = &halves.here;
     let of = |half: &Half| {

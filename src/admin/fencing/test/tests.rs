@@ -23,7 +23,7 @@ fn only_the_other_node_of_a_cluster_that_is_known_is_fenced() {
 fn a_cluster_that_would_not_survive_it_is_left_alone() {
     let (mut cluster, mut asked) = (healthy(), asked());
     may_be_tested(&fencing::check(&cluster, &asked, None), "node2").unwrap();
-    // A warning is none of it.
+    // A warning does not stop the test.
     asked.answers[1].note.clock_ahead = Some(7_200);
     may_be_tested(&fencing::check(&cluster, &asked, None), "node2").unwrap();
     asked.answers[1].note.failure = Some("unable to log in".to_owned());
