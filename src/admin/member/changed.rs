@@ -1,4 +1,4 @@
-//! What a command that changes the members prints.
+//! The reports of the commands that change the members.
 
 use crate::admin::exit::Exit;
 use crate::admin::report::Report;

@@ -1,4 +1,4 @@
-//! `tandem member guard`: a PodDisruptionBudget, printed.
+//! `tandem member guard`: prints a PodDisruptionBudget.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! `tandem member list`: every member, and whether it is healthy.
+//! `tandem member list`: prints every member, and whether it is healthy.
 
 use serde::Serialize;
 

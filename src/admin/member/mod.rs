@@ -1,4 +1,4 @@
-//! `tandem member`: the members of an etcd, of a pair or of any other, and which change of them may be made now.
+//! `tandem member`: shows the members of an etcd, of a pair or of any other, and the changes that may be made now.
 
 mod changed;
 mod guard;
@@ -55,7 +55,7 @@ impl Command {
     }
 }
 
-/// Makes the change, and shows what came of it.
+/// Makes the change, and prints the result.
 fn change((order, shared): (Order, &words::Shared)) -> Result<Exit, Failure> {
     let prompt = Prompt::new(&shared.answers, shared.form);
     match members::change::change(&order, &shared.terms(), &prompt)? {
@@ -68,7 +68,7 @@ fn change((order, shared): (Order, &words::Shared)) -> Result<Exit, Failure> {
     }
 }
 
-/// As etcdctl shows ids.
+/// Returns an id as etcdctl prints it.
 fn shown_id(id: u64) -> String {
     format!("{id:x}")
 }

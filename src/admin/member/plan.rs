@@ -1,4 +1,4 @@
-//! `tandem member plan`: whether a change may be made now, and its steps. It changes nothing.
+//! `tandem member plan`: prints whether a change may be made now, and its steps. It changes nothing.
 
 use clap::{Args, Subcommand};
 

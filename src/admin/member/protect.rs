@@ -1,4 +1,4 @@
-//! `tandem member protect` and `unprotect`: the hook that holds the deletion of a member's Machine up.
+//! `tandem member protect` and `unprotect`: the hook that delays the deletion of a member's Machine.
 
 use clap::{Args, ValueEnum};
 

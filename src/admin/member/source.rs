@@ -1,4 +1,4 @@
-//! The arguments that say which etcd is meant.
+//! The arguments that name the etcd.
 
 use std::path::PathBuf;
 
@@ -34,7 +34,7 @@ pub(super) struct SourceArguments {
 }
 
 impl SourceArguments {
-    /// Returns the etcd that was typed, or that etcdctl's variables name.
+    /// Returns the etcd that the options name, or that etcdctl's variables name.
     pub(super) fn target(&self) -> Target {
         let env = Env::from_process();
         let variable = |name: &str| env.get(name).map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What is answered, in both forms.
+//! Tests of the answers, in both forms.
 
 use super::list::List;
 use crate::admin::report::{Report, golden};

@@ -1,4 +1,4 @@
-//! `tandem member watch`: the hooks of the voters' Machines, kept.
+//! `tandem member watch`: keeps the hooks on the voters' Machines.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(in crate::admin) struct Arguments {
     form: Form,
 }
 
-/// How often it looks.
+/// The interval between two rounds.
 const PAUSE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// Returns whether there is something that the turn before did not have.
+/// Returns whether this round has news compared with the last one.
 fn is_news(kept: &Kept, due: &[Due], problems: &[String]) -> bool {
     let did = [&kept.put_on, &kept.taken_off, &kept.given_up].into_iter().any(|nodes| !nodes.is_empty());
     did || kept.due.iter().any(|one| !due.contains(one)) || kept.problems.iter().any(|one| !problems.contains(one))

@@ -1,4 +1,4 @@
-//! The words of the commands that change the members, of a pair and of any other etcd.
+//! The arguments of the commands that change the members, of a pair and of any other etcd.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -123,7 +123,7 @@ impl Shared {
 
 impl Add {
     pub(super) fn order(&self) -> (Order, &Shared) {
-        // One of the two was typed.
+        // clap requires one of the two.
         let new = self.new.clone().unwrap_or_else(|| Newcomer { name: String::new(), peer_url: String::new() });
         let order = match self.outside.clone() {
             Some(new) => Order::AddOutside { new },
