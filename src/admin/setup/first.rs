@@ -1,4 +1,4 @@
-//! The first node's command.
+//! The first node's part of `tandem setup`.
 
 use std::cell::RefCell;
 use std::fs::{DirBuilder, OpenOptions};
@@ -31,7 +31,7 @@ use crate::os::clock::{self, Deadline};
 use crate::os::output::{complain, say};
 use crate::os::regular_file;
 
-/// For the other node's last words.
+/// The time for the other node's last messages.
 const GOOD_BYE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(first: &First) -> Result<Exit, Failure> {
@@ -59,7 +59,7 @@ pub(super) fn run(first: &First) -> Result<Exit, Failure> {
     show(&told?, first.form)
 }
 
-/// Writes the example to `path`, where no file is.
+/// Writes the example to `path`, unless a file is there.
 fn write_example(path: &Path) -> Result<Exit, Failure> {
     let failed = |error: std::io::Error| match error.kind() {
         ErrorKind::AlreadyExists => {
@@ -67,7 +67,7 @@ fn write_example(path: &Path) -> Result<Exit, Failure> {
         }
         _ => Failure(format!("{} cannot be written: {error}", path.display())),
     };
-    // The packages bring the directory; a binary that was installed alone does not.
+    // The packages create the directory. A binary that was installed by itself does not.
     if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty() && !directory.exists())
     {
         DirBuilder::new().mode(0o700).create(directory).map_err(failed)?;
@@ -82,7 +82,7 @@ fn write_example(path: &Path) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What OpenShift's API tells, where its operator's words are wanted.
+/// Reads the settings from OpenShift's API, for the platform of its etcd operator.
 fn told_by_the_api(first: &First, description: &mut Description) -> Result<Option<openshift::Asked>, Failure> {
     if first.platform == Platform::Plain {
         return Ok(None);
@@ -91,7 +91,7 @@ fn told_by_the_api(first: &First, description: &mut Description) -> Result<Optio
     asked.map(Some).map_err(|faults| Failure(faults.join("\ntandem: ")))
 }
 
-/// The description; none where it is wrong, which was said.
+/// Returns the description. Prints its faults and returns `None` if it is wrong.
 fn described(first: &First) -> Option<Description> {
     let path = first.file.display();
     let text = match regular_file::text_of_at_most(&first.file, file::LIMIT) {
@@ -176,7 +176,7 @@ fn told(
     Ok(told)
 }
 
-/// Two voters, and what to type then.
+/// Waits for two voters, and adds the commands for afterwards.
 fn last(told: &mut Told, first: &First, progress: &Progress) {
     let patience = if first.dry_run { voters::A_LOOK } else { voters::PATIENCE };
     progress.say("waits for two voters");
@@ -197,7 +197,7 @@ fn last(told: &mut Told, first: &First, progress: &Progress) {
     }
 }
 
-/// What is left to an operator once there are two voters.
+/// Returns the work that is left to an operator once there are two voters.
 fn next(node: &str, other: &str) -> String {
     format!(
         "'tandem fencing test {other}' proves that it can be fenced, at a time that you choose; then on {other} the same with {node}\n\
@@ -206,7 +206,7 @@ fn next(node: &str, other: &str) -> String {
     )
 }
 
-/// What a dry run misses is told with the step; otherwise it is a fault.
+/// Returns the step "two voters". A dry run shows the missing voters in it; otherwise they are a fault.
 fn two_voters(node: &str, found: Option<&Result<(), Vec<String>>>, is_dry: bool) -> Shown {
     let missed = found.and_then(|found| found.as_ref().err()).filter(|_| is_dry);
     Shown {
@@ -227,14 +227,14 @@ fn not_yet(patience: Duration) -> String {
     )
 }
 
-/// Returns whether the other node's own command is needed: it is not once the cluster is there.
+/// Returns whether the other node's own command is needed. It is not once the cluster is formed.
 fn needs_the_other(first: &First, begun: &Begun) -> bool {
     !(begun.is_formed || first.dry_run && first.ssh.is_none())
 }
 
 type Reached = (Option<Call>, Option<ssh::There>);
 
-/// The other node, where it has to be asked: its command runs there, or somebody types it.
+/// Reaches the other node, if it has to be asked. Its command runs there over ssh, or the operator types it.
 fn reach(
     first: &First,
     programs: &Programs,
@@ -300,7 +300,7 @@ mod tests {
         let step = two_voters("node1", Some(&missing), true);
         assert_eq!(step.why.as_deref(), Some("node2's etcd is a learner: wait; node1 cannot be fenced"));
         assert_eq!(step.state, Standing::ToDo);
-        // Elsewhere it is a fault, and told as one.
+        // Without a dry run, missing voters are a fault, and are printed as one.
         assert_eq!(two_voters("node1", Some(&missing), false).why, None);
         let step = two_voters("node1", Some(&Ok(())), true);
         assert_eq!((step.state, step.why), (Standing::Done, None));

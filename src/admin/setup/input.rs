@@ -1,5 +1,5 @@
-//! Standard input as the first node's command holds it through ssh: the join file, then a line now and again, until that command has
-//! ended, however it ended.
+//! Standard input while the first node's command keeps it open through ssh. It contains the join file, and then an
+//! empty line now and again, until that command has ended for any reason.
 
 use std::io::{ErrorKind, Read};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -16,15 +16,15 @@ const PIECE: usize = 16 * 1024;
 /// The lines of a join file.
 const LINES: usize = 3;
 
-/// What was heard of whoever holds it.
+/// The last sign of life from the writer of standard input.
 #[derive(Clone, Copy, Debug)]
 enum Heard {
-    /// A sign of life, which is enough until then.
+    /// A sign of life, which suffices until this time.
     Until(Deadline),
     End,
 }
 
-/// Standard input, once the file was read from it.
+/// Standard input, after the file was read from it.
 #[derive(Debug)]
 pub(super) struct Input {
     heard: Arc<Mutex<Heard>>,
@@ -32,7 +32,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The file, for whose next piece it is waited as long as `silence` says.
+    /// Reads the file. Waits for each next piece for as long as `silence`.
     pub(super) fn read(reader: impl Read + Send + 'static, silence: Duration) -> Result<(Join, Self), Unusable> {
         let heard = Arc::new(Mutex::new(Heard::Until(Deadline::after(silence))));
         let file = follow(reader, heard.clone(), silence);
@@ -48,7 +48,7 @@ impl Input {
         }
     }
 
-    /// Whether somebody holds it still.
+    /// Checks that the writer still keeps it open. The error contains the reason if not.
     pub(super) fn still(&self) -> Result<(), String> {
         let heard = *self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         match heard {
@@ -61,7 +61,7 @@ impl Input {
     }
 }
 
-/// Reads to the end: tells the file, and then each sign of life.
+/// Reads to the end in a thread. Sends the file, and then records each sign of life.
 fn follow(
     mut reader: impl Read + Send + 'static,
     heard: Arc<Mutex<Heard>>,
@@ -92,7 +92,7 @@ fn follow(
             }
         };
         note(Heard::End);
-        // What there is of it says what is wrong with it.
+        // An incomplete file is sent, too, because its parser reports the fault.
         let _ = file.map(|file| tell.send(failed.map_or(Ok(file), Err)));
     });
     told
@@ -130,7 +130,7 @@ mod tests {
     fn the_file_is_there_before_the_end_which_is_noticed() {
         let (join, text) = text();
         let (reader, mut writer) = std::io::pipe().unwrap();
-        // In two pieces, and the first sign of life with the second.
+        // The file comes in two pieces, and the first sign of life with the second one.
         let (one, two) = text.as_bytes().split_at(text.len() / 2);
         writer.write_all(one).unwrap();
         writer.write_all(two).unwrap();

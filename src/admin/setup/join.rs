@@ -1,4 +1,4 @@
-//! `tandem setup join`: this node lets the other one set it up.
+//! `tandem setup join`: lets the other node set this one up.
 
 use std::io::stdin;
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ use crate::operate::setup::node;
 use crate::operate::talk::Progress as _;
 use crate::os::clock::{self, Deadline};
 
-/// The content of FILE, and what stays open of standard input where it came from there.
+/// Returns the content of FILE, and the open standard input if the content came from there.
 fn read(arguments: &Join) -> Result<(join_file::Join, Option<Input>), Failure> {
     match arguments.file.as_deref().filter(|_| !arguments.stdin) {
         Some(file) => Ok((join_file::read(file)?, None)),
@@ -27,14 +27,14 @@ fn read(arguments: &Join) -> Result<(join_file::Join, Option<Input>), Failure> {
     }
 }
 
-/// Which of the two nodes this machine is, where the file may be used on it.
+/// Returns which of the two nodes this machine is, if the file may be used on it.
 fn which(join: &join_file::Join) -> Result<usize, Failure> {
     let which = node::is_described(&join.description);
     join.check(clock::wall_seconds(), which.map(|at| join.description.nodes[at].name.as_str()))?;
     which.ok_or_else(|| Failure("this machine is none of the two nodes: see 'ip address'".to_owned()))
 }
 
-/// What would be done here: nobody is waited for, and the file stays.
+/// Returns the steps that would be done here. Does not wait for the other node, and keeps the file.
 pub(super) fn look(arguments: &Join) -> Result<Told, Failure> {
     cluster::must_be_root()?;
     let (join, _) = read(arguments)?;
@@ -85,7 +85,7 @@ pub(super) fn run(arguments: &Join) -> Result<Joined, Failure> {
             join.from
         )),
         Serving::Connected => {
-            // It is worth nothing any more.
+            // The file has no further use.
             if let Some(file) = file {
                 forget(file, &progress);
             }

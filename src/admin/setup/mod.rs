@@ -1,4 +1,5 @@
-//! `tandem setup`: from two machines with the packages to two voters, typed on one node, or on each.
+//! `tandem setup`: makes a cluster with two voters of two machines with the packages. An operator types it on one node,
+//! or on each.
 
 mod first;
 mod input;

@@ -1,4 +1,4 @@
-//! The other node's command, typed there: it brings the join file's content, and no more.
+//! The other node's command, which runs there over ssh. It transfers only the join file's content.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use crate::adapters::command::Programs;
 use crate::adapters::ssh::Running;
 use crate::operate::setup::channel::Patience;
 
-/// For the steps themselves, after the other node was found.
+/// The time for the steps themselves, after the other node was found.
 const LONGER: Duration = Duration::from_secs(2_400);
 
-/// The command at the other end, which runs.
+/// The running command at the other end.
 #[derive(Debug)]
 pub(super) struct There {
     host: String,
     running: Running,
 }
 
-/// Begins it. It ends with this command, should that be cut off before the two have found each other.
+/// Starts the command. It ends with this one if the connection breaks before the two nodes have found each other.
 pub(super) fn begin(programs: &Programs, host: &str, content: &str, patience: Duration) -> There {
     let limit = format!("{}s", patience.as_secs().max(1));
     let words = ["setup", "join", "--stdin", "--timeout", &limit];
@@ -29,7 +29,7 @@ pub(super) fn begin(programs: &Programs, host: &str, content: &str, patience: Du
 }
 
 impl There {
-    /// Whether it runs still; else why it ended.
+    /// Checks that the command still runs. The error contains the reason why it ended.
     pub(super) fn still(&self) -> Result<(), String> {
         let host = &self.host;
         let why = match self.running.ended() {
@@ -47,7 +47,7 @@ impl There {
         ))
     }
 
-    /// Its end, after the last words were sent there.
+    /// Waits for its end, after the last messages were sent there.
     pub(super) fn wait(self, patience: Duration) {
         self.running.wait(patience);
     }

@@ -1,4 +1,4 @@
-//! What a setup came to, for people and for programs.
+//! The result of a setup, for people and for programs.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -44,7 +44,7 @@ impl Report for Told {
             if let Some(why) = &step.why {
                 let _ = writeln!(text, "    {why}");
             }
-            // What was done already is nobody's to type.
+            // An operator does not type the commands of a step that is done.
             let is_shown = self.dry_run || step.state == Standing::Differs;
             for command in step.commands.iter().filter(|_| is_shown) {
                 let _ = writeln!(text, "    {}: {command}", step.on);
