@@ -1,4 +1,4 @@
-//! The BMCs of nodes that are out of sight, asked for a status that people read.
+//! The BMCs of nodes that Pacemaker does not see, asked for a status that people read.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,17 +14,18 @@ use crate::os::clock::Deadline;
 /// The time limits of a whole status, and of a BMC in it.
 const WHOLE: Duration = Duration::from_millis(4_800);
 const PATIENCE: Duration = Duration::from_secs(3);
-/// The time for which an answer counts while the status is asked for again and again: a BMC has few sessions.
+/// The time for which an answer counts while the status is repeated. A BMC has few sessions, so it is not asked each
+/// time.
 const COUNTS: Duration = Duration::from_secs(10);
 
-/// The last answers, and until when they count.
+/// The last answers, with the time until which they count.
 #[derive(Debug, Default)]
 pub(super) struct Bmcs {
     last: Option<(Deadline, BTreeMap<String, Power>)>,
 }
 
 impl Bmcs {
-    /// Asks for the whole status, with the words of those BMCs.
+    /// Asks for the whole status, including those BMCs.
     pub(super) fn status(&mut self, resource: Option<&str>) -> Result<Status, Failure> {
         let end = Deadline::after(WHOLE);
         let mut cluster = ask(resource)?;

@@ -37,7 +37,8 @@ impl State {
         }
     }
 
-    /// The exit code by its number: plugins give the numbers meanings of their own, from 0 to 3 in this order.
+    /// Returns the exit code with the state's number. Plugins give the numbers 0 to 3 their own meanings, in this
+    /// order.
     fn exit(self) -> Exit {
         match self {
             Self::Ok => Exit::Done,
@@ -76,7 +77,7 @@ fn plain(text: &str) -> String {
     text.replace('|', "/").replace('\n', " ")
 }
 
-/// Returns each known number: `'name'=value;warning;critical;least;most`. What is not known is left out.
+/// Returns each known number: `'name'=value;warning;critical;least;most`. Unknown numbers are left out.
 fn performance(status: &Status) -> Vec<String> {
     let mut data = vec![format!("problems={};;;0", status.problems.len())];
     data.extend(status.voters.map(|voters| format!("voters={voters};2:;1:;0")));

@@ -1,4 +1,4 @@
-//! All that `tandem status` knows, as `--json` prints it; the table for people is made of the same.
+//! All facts of `tandem status`, as `--json` prints them. The table for people is made from the same.
 
 use std::fmt::{self, Display};
 
@@ -27,7 +27,7 @@ impl Display for Time {
     }
 }
 
-/// All of it.
+/// The whole status.
 #[derive(Debug, Serialize)]
 pub(in crate::admin) struct Status {
     pub(super) at: Time,
@@ -56,7 +56,7 @@ pub(super) struct Overall {
     pub(super) maintenance: Option<bool>,
     pub(super) stonith_enabled: Option<bool>,
     pub(super) dc: Option<String>,
-    /// The node that leads, and the one that is to.
+    /// The leading node (`leader`), and the configured one (`primary`).
     pub(super) leader: Option<String>,
     pub(super) primary: Option<String>,
     pub(super) two_histories: Option<&'static str>,
@@ -70,9 +70,9 @@ pub(super) struct Node {
     pub(super) maintenance: Option<bool>,
     pub(super) pending: Option<bool>,
     pub(super) unclean: Option<bool>,
-    /// True if it is in the partition of the node that was asked.
+    /// True if the node is in the partition of the node that was asked.
     pub(super) in_partition: Option<bool>,
-    /// By its BMC, where that was asked.
+    /// The node's power, from its BMC, if that was asked.
     pub(super) power: Option<PowerSeen>,
     pub(super) etcd: Served,
     pub(super) fence_devices: Option<Vec<Device>>,
@@ -120,7 +120,7 @@ pub(super) struct Served {
     pub(super) alarms: Option<Vec<String>>,
     pub(super) reads: Option<bool>,
     pub(super) answer_millis: Option<u64>,
-    /// Of the certificate that it shows.
+    /// The end of the certificate that etcd shows.
     pub(super) certificate_ends: Option<Time>,
 }
 
@@ -160,7 +160,7 @@ pub(super) struct Device {
 #[derive(Debug, Serialize)]
 pub(super) struct LastFencing {
     pub(super) action: String,
-    /// `success`, `failed`, `pending`.
+    /// The values are `success`, `failed` and `pending`.
     pub(super) result: String,
     pub(super) completed: Option<Time>,
     pub(super) delegate: Option<String>,
@@ -231,7 +231,7 @@ fn overall(cluster: &Cluster) -> Overall {
 
 fn node(cluster: &Cluster, name: String) -> Node {
     let seen = view::node(cluster, &name);
-    // One that is configured and that Pacemaker does not show is not online.
+    // A configured node that Pacemaker does not show is not online.
     let missing = cluster.pacemaker.known().is_some() && seen.is_none();
     let collected = view::collected(cluster, &name);
     let members = cluster.quorum.known().map(|known| &known.members);
@@ -261,7 +261,7 @@ fn member(cluster: &Cluster, name: &str) -> Served {
     match view::etcd_fact(cluster, name) {
         Fact::Known(etcd) => running(etcd, view::lag(cluster, name)),
         Fact::Absent => Served { role: Some(Role::Stopped), ..Served::default() },
-        // Nothing runs on a machine that is off.
+        // No etcd runs on a machine that is off.
         Fact::Unknown(_) if view::is_down(cluster, name) => Served { role: Some(Role::Stopped), ..Served::default() },
         unknown @ (Fact::Unknown(_) | Fact::NotAsked) => {
             Served { why_unknown: Some(unknown.why_unknown().to_owned()), ..Served::default() }

@@ -112,7 +112,7 @@ fn interval(text: &str) -> Result<Duration, String> {
     if is_usual { Ok(read) } else { Err(format!("'{text}' is not from 1s to 1h")) }
 }
 
-/// Returns the option that an `--output` of its form cannot be combined with, where that was typed too.
+/// Returns the option that was typed and that the `--output` form excludes.
 fn conflict(arguments: &Arguments) -> Option<&'static str> {
     let is_other = match arguments.output? {
         Output::Json => false,
@@ -159,7 +159,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     }
 }
 
-/// The status of a cluster that could not be asked at all, so that a program always reads one object.
+/// The status of a cluster that could not be asked at all. With it, a program always reads one object.
 #[derive(Serialize)]
 struct Refused {
     #[serde(flatten)]

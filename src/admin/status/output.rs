@@ -14,7 +14,7 @@ use crate::operate::failure::Failure;
 use crate::operate::health::pacemaker_cluster;
 use crate::os::regular_file;
 
-/// Many times what it is.
+/// The size limit of the kept object. It is many times the usual size.
 const KEPT_LIMIT: u64 = 16 * 1024 * 1024;
 
 /// Form of the printed object.
@@ -27,7 +27,7 @@ pub(super) enum Output {
     PacemakerCluster,
 }
 
-/// Prints it, and exits as the same status in our own form does.
+/// Prints the object. The exit code is that of the same status in our own form.
 pub(super) fn show(cluster: &Cluster) -> Result<Exit, Failure> {
     say(object(cluster, Path::new(KEPT))?)?;
     Ok(Status::of(cluster).exit())

@@ -140,7 +140,7 @@ fn quorum(status: &Status, node: &Node) -> String {
     format!("{}{votes}{waits}", if quorum { "yes" } else { "no" })
 }
 
-/// Returns Corosync's token in the column of the node that was asked: the other one has the same.
+/// Returns Corosync's token, only in the column of the node that was asked, because the other one has the same.
 fn token(status: &Status, node: &Node) -> String {
     let overall = &status.cluster;
     match overall.token_millis.zip(overall.lost_after_millis) {
@@ -224,7 +224,7 @@ fn last_fencing(status: &Status, node: &Node) -> String {
 fn certificates(status: &Status, node: &Node) -> String {
     let first = node.certificates.iter().flatten().min_by_key(|one| one.ends);
     let file = first.and_then(|first| first.file.rsplit('/').next());
-    // Where the files are unknown, the certificate that etcd shows is still known.
+    // If the files are unknown, the certificate that etcd shows is still known.
     let Some(Time(ends)) = first.map(|first| first.ends).or(node.etcd.certificate_ends) else {
         return NOT_KNOWN.to_owned();
     };

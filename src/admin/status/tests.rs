@@ -1,4 +1,4 @@
-//! Each state in `tests/fixtures/cluster_written` as people and programs read it: `tests/golden/status`.
+//! Tests of each state in `tests/fixtures/cluster_written` as people and programs read it: `tests/golden/status`.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ fn every_state_is_told_as_it_was_read() {
     }
 }
 
-/// Real clusters, as far as their texts have been reviewed.
+/// Tests the captured clusters with reviewed texts.
 #[test]
 fn what_was_captured_is_told_as_it_was_read() {
     let directory = directory().join("captured");

@@ -1,4 +1,4 @@
-//! The status again and again: shown as it changes, or waited for.
+//! The repeated status: printed as it changes, or awaited.
 
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
@@ -74,7 +74,7 @@ impl Report for Waited {
     }
 }
 
-/// Asks until what is wanted is there, or `patience` is over.
+/// Asks until the wanted state is reached, or `patience` is over.
 pub(super) fn wait(
     wanted: Wanted,
     patience: Duration,
@@ -91,7 +91,7 @@ pub(super) fn wait(
     }
 }
 
-/// Shows the status each `interval`, until its output is closed.
+/// Prints the status each `interval`, until its output is closed.
 pub(super) fn watch(
     interval: Duration,
     form: Form,
@@ -116,13 +116,13 @@ pub(super) fn watch(
     }
 }
 
-/// Returns the status, and when it was asked: a frozen screen shows that by its clock.
+/// Returns the status with the time of the query, so that a frozen screen shows by its clock that it is frozen.
 fn with_clock(status: &Status, interval: Duration) -> String {
     format!("{}\n\nat {}, every {}", status.text(), status.at, span(interval.as_secs()))
 }
 
-/// Returns the parts that count as a change, as a line: not how far a log or a database has grown, nor how long ago
-/// something was.
+/// Returns the parts that count as a change, as a line. Left out are the growth of a log or a database, and the time
+/// since an event.
 pub(super) fn change(status: &Status) -> String {
     let verdict = table::head(status);
     let mut parts = vec![verdict.split(':').next().unwrap_or_default().to_owned()];
