@@ -1,5 +1,5 @@
-//! `tandem-alert`: Pacemaker's alert agent that writes down what happened. Nobody sees what it prints, so it says in the journal
-//! why nothing could be written.
+//! `tandem-alert`: Pacemaker's alert agent that records events. Its output is not shown, so it logs to the journal why
+//! an event could not be written.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::os::logging;
 use crate::os::output::complain;
 use crate::records::events;
 
-/// As Pacemaker calls it: everything is in the environment.
+/// Runs the agent. Pacemaker passes all data in the environment.
 pub(super) fn run(_: &[OsString]) -> u8 {
     let tag = "tandem-alert".to_owned();
     let env = Env::from_process();
@@ -24,7 +24,7 @@ pub(super) fn run(_: &[OsString]) -> u8 {
     match alert::tell(&directory(&env), &told::read(&env)) {
         Ok(()) => 0,
         Err(why) => {
-            // Only now: most calls have nothing to say there.
+            // Logging begins only here, because most calls have nothing to log.
             logging::init(logging::Settings { tag, stderr: LevelFilter::Off, syslog: LevelFilter::Info, file: None });
             error!("{why}");
             1
@@ -32,7 +32,7 @@ pub(super) fn run(_: &[OsString]) -> u8 {
     }
 }
 
-/// Where events are; an option of the alert names another place.
+/// Returns the directory of the events, which an option of the alert may change.
 fn directory(env: &Env) -> std::path::PathBuf {
     Path::new(env.get("events_directory").unwrap_or(events::DIRECTORY)).to_owned()
 }

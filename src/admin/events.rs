@@ -1,4 +1,5 @@
-//! `tandem events`: what happened, as it is kept on this node; and `tandem events test`, which shows that it reaches everybody.
+//! `tandem events`: prints the events that this node keeps. `tandem events test` checks that events reach every
+//! recipient.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -69,10 +70,10 @@ struct Test {
     form: Form,
 }
 
-/// How often it is looked for new ones.
+/// The interval at which new events are read.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Those that were asked for.
+/// The events in the requested period.
 #[derive(Serialize)]
 struct Shown {
     events: Vec<Event>,
@@ -84,7 +85,7 @@ impl Report for Shown {
     }
 }
 
-/// How it went with each recipient.
+/// The outcome for each recipient.
 #[derive(Serialize)]
 struct Tested {
     recipients: Vec<Outcome>,
@@ -124,7 +125,7 @@ fn since(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
     Ok(events)
 }
 
-/// Until nobody reads any more.
+/// Prints new events until the output is closed.
 fn follow(arguments: &Arguments) -> Result<(), Failure> {
     let mut next = since(arguments)?;
     let last = next.last().map(|last| last.number);

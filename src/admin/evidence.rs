@@ -13,7 +13,7 @@ use crate::decide::evidence::{
 };
 use crate::decide::{outlook, yielding};
 
-/// The evidence as lines of text.
+/// Returns the evidence as lines of text.
 pub(crate) fn text(evidence: &Evidence) -> String {
     let mut lines = String::new();
     let mut line = |what: &str, fact: String| {
@@ -58,7 +58,7 @@ pub(crate) fn text(evidence: &Evidence) -> String {
     lines
 }
 
-/// The evidence in four lines: this node's data and etcd, the other node as Pacemaker has it, and what is known of histories.
+/// Returns the evidence in four lines: this node's data and etcd, the other node in Pacemaker, and the known histories.
 pub(super) fn in_short(evidence: &Evidence) -> String {
     let mut lines = String::new();
     let mut line = |what: &str, fact: String| {
@@ -125,7 +125,8 @@ fn fact<T>(fact: &Fact<T>, absent: &str, describe: impl Fn(&T) -> String) -> Str
     }
 }
 
-/// The node of a member, by the lists of both etcds and by which one answered where; its id where no list has it.
+/// Returns the node of a member, from both member lists and from the etcd that answered. Returns the id if no list has
+/// a name.
 fn node_of(evidence: &Evidence, id: MemberId) -> String {
     let [own, peer] = [&evidence.own_etcd, &evidence.peer_etcd].map(Fact::known);
     let is = |etcd: Option<&Etcd>| etcd.is_some_and(|etcd| etcd.member_id == id);
@@ -136,7 +137,7 @@ fn node_of(evidence: &Evidence, id: MemberId) -> String {
     answered.or(listed).cloned().unwrap_or_else(|| format!("{id:x}"))
 }
 
-/// Which node is to lead, and when leadership moves, or why not.
+/// Returns the primary, and when leadership moves to it, or why not.
 fn leadership(evidence: &Evidence) -> Option<String> {
     let primary = evidence.leading.as_ref()?.primary.as_ref();
     let peer = evidence.peer_name();
@@ -149,7 +150,7 @@ fn leadership(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// Which history continues where two meet, by the parameters of both nodes.
+/// Returns the history that continues where two meet, by the parameters of both nodes.
 fn kept_history(evidence: &Evidence) -> Option<String> {
     let (primary, peer) = (evidence.preferred()?, evidence.peer_name());
     let record = evidence.cib.known().and_then(|cib| cib.peer_record.as_ref());
@@ -194,7 +195,7 @@ fn container(container: &Container) -> String {
     format!("{state}{exit}{force}")
 }
 
-/// What a data dir holds, in one line.
+/// Describes a data dir in one line.
 pub(super) fn data(disk: &DataDir) -> String {
     match disk {
         DataDir::Blank => "blank".to_owned(),
@@ -219,7 +220,7 @@ fn note(note: &DurableState) -> String {
     let mut text = format!("{} forks", note.lineage.forks);
     match note.alone_since {
         None => {}
-        // An etcd without a leader may not have told how far it was.
+        // An etcd without a leader may not have reported its position.
         Some(since) if since == LogPosition::default() => text.push_str(", alone"),
         Some(since) => {
             let _ = write!(text, ", alone since term {} index {}", since.term, since.index);
@@ -242,7 +243,7 @@ fn boot_memory(evidence: &Evidence, memory: &BootState) -> String {
     }
 }
 
-/// How slow it is, where that matters.
+/// Describes the node's speed, if that matters.
 fn pace(pace: Pace) -> String {
     let Pace { look_ms, launch_ms, postponed, unanswered } = pace;
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! How every subcommand ends: one table, for the program, its help, the man pages and scripts.
+//! The exit codes of all subcommands: one table for the program, its help, the man pages and scripts.
 
 /// A subcommand's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ pub(super) enum Exit {
     Worst = 4,
 }
 
-/// What each means. Codes above 2 are for what a subcommand finds out, and its own help says more of it.
+/// The meaning of each code. Codes above 2 are results of a subcommand, and its help explains them.
 pub(super) const TABLE: [(Exit, &str); 5] = [
     (Exit::Done, "done, or the answer is a good one"),
     (Exit::Failed, "failed, refused, or not known: one sentence on stderr says why, and what to type instead"),

@@ -25,14 +25,14 @@ struct Arguments {
     dir: PathBuf,
 }
 
-/// Each shell, and where below `/usr/share` it looks.
+/// The shells, each with its directory below `/usr/share`.
 const COMPLETIONS: &[(Shell, &str)] = &[
     (Shell::Bash, "bash-completion/completions"),
     (Shell::Fish, "fish/vendor_completions.d"),
     (Shell::Zsh, "zsh/site-functions"),
 ];
 
-/// Runs the generator; `args` begin with the program's name.
+/// Runs the generator. `args` begin with the program's name.
 pub(super) fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments = match Arguments::try_parse_from(args) {
         Ok(arguments) => arguments,
@@ -84,19 +84,19 @@ fn write(share: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A page for `command`, and one for each of its subcommands.
+/// Writes a page for `command`, and one for each of its subcommands.
 fn man_pages(command: &Command, codes: &[(u8, &str)], dir: &Path) -> std::io::Result<()> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let page = Man::new(command.clone()).title(name).section("8").manual("Tandem");
     let mut text = Vec::new();
     page.render(&mut text)?;
-    // Without the string for apostrophes, which the page has defined.
+    // Without the string for apostrophes, which the page defines.
     text.extend_from_slice(exit_status(codes).to_roff().as_bytes());
     put(&dir.join(format!("{name}.8")), &text)?;
     command.get_subcommands().try_for_each(|subcommand| man_pages(subcommand, codes, dir))
 }
 
-/// The section on exit codes, the same on each page of a program.
+/// Returns the section on exit codes, which is the same on each page of a program.
 fn exit_status(codes: &[(u8, &str)]) -> Roff {
     let mut section = Roff::new();
     section.control("SH", ["EXIT STATUS"]);
@@ -108,7 +108,7 @@ fn exit_status(codes: &[(u8, &str)]) -> Roff {
 
 fn completion(shell: Shell, text: &[u8], name: &str, dir: &Path) -> std::io::Result<()> {
     let file = match shell {
-        // bash looks for a file with the command's own name.
+        // bash loads a file with the command's own name.
         Shell::Bash => name.to_owned(),
         _ => shell.file_name(name),
     };

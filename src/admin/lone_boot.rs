@@ -1,5 +1,5 @@
-//! `tandem lone-boot`: lets this node serve without its peer after it has booted alone, where rules L1 to L5 hold. `tandem-lone-boot.service`
-//! runs it.
+//! `tandem lone-boot`: lets this node serve after it has booted without its peer, if rules L1 to L5 hold.
+//! `tandem-lone-boot.service` runs it.
 
 use clap::Args;
 use log::LevelFilter;
@@ -46,7 +46,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// What the last look came to.
+/// The result of the last observation.
 #[derive(Serialize)]
 pub(super) struct Answer {
     node: String,

@@ -1,4 +1,4 @@
-//! `tandem metrics`: what Prometheus is told of the cluster, printed.
+//! `tandem metrics`: prints the cluster's metrics for Prometheus.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ follows it: https://wiki.example.com/tandem/recovery.md makes https://wiki.examp
 
 /// The rules as the package installs them.
 const RULES: &str = include_str!("../../metadata/prometheus/tandem.rules.yml");
-/// Where their links lead.
+/// The address that the rules' links begin with.
 const GUIDE: &str = "file:///usr/share/doc/tandem/docs/operate/recovery.md";
 
 /// Prints the cluster's metrics for Prometheus
@@ -56,7 +56,7 @@ struct Rules {
     runbook_base: Option<String>,
 }
 
-/// Reads an address that a heading can follow, and that means the same in YAML.
+/// Reads an address to which a heading can be appended, and that needs no quotes in YAML.
 fn runbook_base(text: &str) -> Result<String, String> {
     let place = ["https://", "http://", "file:///"].iter().find_map(|scheme| text.strip_prefix(scheme));
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:?=&%+@,()".contains(c);
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return say(rules(arguments.runbook_base.as_deref()).trim_end());
     }
     let cluster = cluster::ask(arguments.resource.id())?;
-    // Only the collector knows since when.
+    // Only the collector knows since when a change is under way.
     let change = status::read(Path::new(status::PATH)).and_then(|before| before.member_change);
     let extras = Extras {
         member_change: change.and_then(|change| UnderWay::of(&cluster, Some(&change))),

@@ -1,7 +1,7 @@
 //! `tandem`, the operator's command: a tree of subcommands, one file each.
 //!
-//! A subcommand is its arguments and a function from them to a [`report::Report`]; [`exit`] has the exit codes, [`prompt`]
-//! asks the questions. What it changes in the cluster it changes through `crate::adapters::pacemaker`.
+//! A subcommand consists of its arguments and a function from them to a [`report::Report`]. [`exit`] has the exit
+//! codes, [`prompt`] asks the questions. Subcommands change the cluster only through `crate::adapters::pacemaker`.
 
 mod alert;
 mod certs;
@@ -114,19 +114,19 @@ impl Command {
     }
 }
 
-/// How a subcommand without a report ends.
+/// Returns the end of a subcommand without a report.
 fn done((): ()) -> Exit {
     Exit::Done
 }
 
-/// Runs the command; `args` follow the program's name.
+/// Runs the command. `args` follow the program's name.
 pub fn run(args: &[OsString]) -> u8 {
     let name = OsString::from("tandem");
     let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
         Ok(line) => line,
         Err(answer) => {
             let answer = with_nearest(answer);
-            // Help that was asked for comes this way too. Nothing is left to do if it cannot be printed.
+            // Help that was asked for comes this way, too. If it cannot be printed, nothing is left to do.
             let _ = answer.print();
             return if answer.use_stderr() { Exit::Usage } else { Exit::Done } as u8;
         }
@@ -140,13 +140,13 @@ pub fn run(args: &[OsString]) -> u8 {
     }
 }
 
-/// Returns what is wrong with a command line of `tandem`, without running it; `words` follow the program's name.
+/// Returns the fault of a command line of `tandem`, without running it. `words` follow the program's name.
 pub fn misused(words: &[&str]) -> Option<String> {
     let line = CommandLine::try_parse_from(std::iter::once(&"tandem").chain(words));
     line.err().filter(clap::Error::use_stderr).map(|fault| fault.to_string())
 }
 
-/// Leaves only the nearest subcommand among those that clap suggests for one that does not exist. clap lists it last.
+/// Keeps only the nearest of the subcommands that clap suggests for a mistyped one. clap lists it last.
 fn with_nearest(mut answer: clap::Error) -> clap::Error {
     if let Some(ContextValue::Strings(mut names)) = answer.remove(ContextKind::SuggestedSubcommand)
         && let Some(nearest) = names.pop()
@@ -156,17 +156,17 @@ fn with_nearest(mut answer: clap::Error) -> clap::Error {
     answer
 }
 
-/// As Pacemaker calls an alert agent: without arguments.
+/// Runs `tandem release-locks`. Pacemaker calls an alert agent without arguments.
 pub fn release_locks(_: &[OsString]) -> u8 {
     run(&[OsString::from("release-locks")])
 }
 
-/// As Pacemaker calls the alert agent that writes down what happened.
+/// Runs the alert agent that records events. Pacemaker calls it without arguments.
 pub fn alert(args: &[OsString]) -> u8 {
     alert::run(args)
 }
 
-/// Runs `tandem-generate`; `args` begin with the program's name.
+/// Runs `tandem-generate`. `args` begin with the program's name.
 pub fn generate(args: impl IntoIterator<Item = OsString>) -> u8 {
     generate::run(args) as u8
 }
@@ -176,7 +176,7 @@ fn say(lines: impl Display) -> Result<(), Failure> {
     Ok(output::say(lines)?)
 }
 
-/// The whole tree, for what is generated from it.
+/// Returns the whole tree, for the files that are generated from it.
 fn command_line() -> clap::Command {
     CommandLine::command()
 }
@@ -185,7 +185,7 @@ fn command_line() -> clap::Command {
 mod tests {
     use super::*;
 
-    /// Subcommands that print as they go, and have no JSON.
+    /// The subcommands that print as they run, and have no JSON.
     const WITHOUT_REPORT: [&str; 6] = ["completion", "etcdctl", "metrics-rules", "power-off", "replay", "sim"];
 
     fn leaves(command: &clap::Command, words: &str) -> Vec<(String, clap::Command)> {

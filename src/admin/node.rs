@@ -1,4 +1,4 @@
-//! The argument that names the etcd resource that a command is about.
+//! The argument that names the etcd resource of a command.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ pub(super) struct ResourceArgument {
 }
 
 impl ResourceArgument {
-    /// What was typed.
+    /// Returns the typed id.
     pub(super) fn id(&self) -> Option<&str> {
         self.resource.as_deref()
     }

@@ -1,4 +1,4 @@
-//! `tandem power`: whether a node is on, by its BMCs, and switching it on from afar. Switching off is Pacemaker's.
+//! `tandem power`: asks a node's BMCs whether it is on, and switches it on. Only Pacemaker switches a node off.
 
 use std::fmt::Write as _;
 
@@ -76,7 +76,7 @@ impl Command {
     }
 }
 
-/// One device's answer.
+/// The answer of one device.
 #[derive(Serialize)]
 struct Asked {
     device: String,
@@ -148,7 +148,7 @@ fn status(arguments: &Target) -> Result<Shown, Failure> {
     Ok(Shown::of(&arguments.node, power::of_each(&Programs::default(), configuration, &arguments.node)?))
 }
 
-/// One device's proof.
+/// The proof of one device.
 #[derive(Serialize)]
 struct Proof {
     device: String,
@@ -221,7 +221,7 @@ fn on(arguments: &Target) -> Result<SwitchedOn, Failure> {
     Ok(SwitchedOn::of(node, switched?))
 }
 
-/// Refuses while Pacemaker fences the node: its agent waits for an Off that must not be undone meanwhile.
+/// Refuses while Pacemaker fences the node, because the fence agent waits for an Off that must not be undone.
 fn may_be_switched_on(cluster: &Cluster, node: &str) -> Result<(), Failure> {
     let fencings = cluster.pacemaker.known().map(|known| known.fencing.as_slice()).unwrap_or_default();
     let last = fencings.iter().find(|fencing| fencing.target == node);
@@ -238,7 +238,7 @@ fn off(node: &str) -> Failure {
     Failure(format!("switching off is fencing, which is Pacemaker's: type 'pcs stonith fence {node}'"))
 }
 
-/// The cluster, also without quorum.
+/// Returns the cluster, even without quorum.
 fn look(resource: &ResourceArgument) -> Result<Cluster, Failure> {
     must_be_root()?;
     Ok(cluster::look(&Programs::default(), resource.id(), &Limits::default()))

@@ -1,4 +1,4 @@
-//! The line on stderr that shows how far a command is.
+//! The line on stderr that shows the progress of a command.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::os::output::complain;
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// How far it is: a line that changes on a terminal, a line for each change elsewhere.
+/// The progress: a line that changes on a terminal, or a line for each change elsewhere.
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: ProgressBar,

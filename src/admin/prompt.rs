@@ -1,8 +1,8 @@
-//! Every question that a subcommand asks, and how a script answers it.
+//! The questions of all subcommands, and the options by which a script answers them.
 //!
-//! Three kinds of question. Leave to go on (`--yes` gives it). A node's name, where something may be lost (`--confirm
-//! NODE` gives it, so that a script says which node it means). What an operator has seen with his own eyes: an option of
-//! that subcommand alone answers it.
+//! There are three kinds of question. The first asks for permission to continue, which `--yes` gives. The second asks
+//! for a node's name, if something may be lost. `--confirm NODE` gives it, so that a script has to name the node. The
+//! third asks for the operator's own evidence, and only an option of that subcommand answers it.
 
 use std::fmt::Display;
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -27,7 +27,7 @@ pub(super) struct Answers {
     confirm: Option<String>,
 }
 
-/// Returns whether nothing can be asked: standard input is no terminal, and ends.
+/// Returns whether no question can be asked, because standard input is no terminal and has ended.
 pub(super) fn is_at_an_end() -> bool {
     let stdin = io::stdin();
     !stdin.is_terminal() && stdin.lock().fill_buf().is_ok_and(<[u8]>::is_empty)
@@ -38,22 +38,22 @@ impl Answers {
         self.confirm.is_some()
     }
 
-    /// Returns whether leave is given.
+    /// Returns whether permission is given.
     pub(super) fn has_leave(&self) -> bool {
         self.yes
     }
 
-    /// Returns the answer to a question for a name alone.
+    /// Returns answers that contain only a name.
     pub(super) fn confirming(name: Option<String>) -> Self {
         Self { yes: false, confirm: name }
     }
 }
 
-/// Talks with whoever typed the command.
+/// The dialogue with the operator.
 #[derive(Debug)]
 pub(super) struct Prompt<'a> {
     answers: &'a Answers,
-    /// Whether stdout is for one JSON object: then the talk goes to stderr.
+    /// True if stdout is for one JSON object, so that the dialogue goes to stderr.
     json: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'a> Prompt<'a> {
         Self { answers, json: form.json }
     }
 
-    /// Says something that belongs to a question, or to what was done with its answer.
+    /// Prints text that belongs to a question, or to the work after its answer.
     pub(super) fn tell(&self, lines: impl Display) -> Result<(), Failure> {
         if self.json {
             output::complain(lines);
@@ -71,7 +71,7 @@ impl<'a> Prompt<'a> {
         Ok(output::say(lines)?)
     }
 
-    /// Whether the answer to `question` is `name`; else what the answer was.
+    /// Checks that the answer to `question` is `name`. The error contains the answer.
     pub(super) fn name(&self, question: &str, name: &str) -> Result<(), Failure> {
         let answer = match &self.answers.confirm {
             Some(given) => given.clone(),
@@ -83,12 +83,12 @@ impl<'a> Prompt<'a> {
         Err(Failure(format!("nothing was done: '{name}' was not typed")))
     }
 
-    /// As [`Prompt::name`], and `--yes` answers as well.
+    /// Does the same as [`Prompt::name`], and accepts `--yes` as well.
     pub(super) fn name_or_leave(&self, question: &str, name: &str) -> Result<(), Failure> {
         if self.answers.yes { Ok(()) } else { self.name(question, name) }
     }
 
-    /// Whether `question`, which says to type 'yes', is answered so.
+    /// Returns whether `question`, which asks for 'yes', is answered with it.
     pub(super) fn leave(&self, question: &str) -> Result<bool, Failure> {
         Ok(self.answers.yes || self.ask(question)? == "yes")
     }
@@ -97,9 +97,9 @@ impl<'a> Prompt<'a> {
         Ok(self.answer(question)?.unwrap_or_default())
     }
 
-    /// Returns what is typed as the answer to `question`; `None` where the input has ended.
+    /// Returns the answer to `question`, or `None` if the input has ended.
     pub(super) fn answer(&self, question: &str) -> Result<Option<String>, Failure> {
-        // A question that nobody can read is not asked.
+        // If the question cannot be printed, it is not asked.
         let mut talk: Box<dyn Write> = if self.json { Box::new(io::stderr()) } else { Box::new(io::stdout()) };
         write!(talk, "{question}: ")?;
         talk.flush()?;

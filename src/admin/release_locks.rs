@@ -1,5 +1,5 @@
-//! `tandem release-locks`: Pacemaker's alert that a node is confirmed off ends the leases of that node's keys, instead of one
-//! full TTL after the pause.
+//! `tandem release-locks`: ends the leases of a node's keys when Pacemaker's alert confirms the node as off. Otherwise
+//! they would end one full TTL after the pause.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// What an alert is configured with.
+/// The options of the alert.
 const PREFIX: OptionRow = OptionRow::new("prefix", OptionKind::Text, "").value("/service/").required();
 const MATCH: OptionRow = OptionRow::new("match", OptionKind::OneOf(&["value", "name", "either"]), "").default("value");
 const ENDPOINTS: OptionRow =
@@ -61,11 +61,11 @@ const CERT_FILE: OptionRow =
 const KEY_FILE: OptionRow = OptionRow::new("key_file", OptionKind::Path, "").value("/etc/tandem/locks.key").required();
 const TIMEOUT: OptionRow = OptionRow::new("timeout", OptionKind::Seconds(1, 600), "").default("10");
 
-/// How long one endpoint is asked at first: the dead machine's keeps the other one's turn waiting that long.
+/// The time limit of the first query of an endpoint. The dead machine's endpoint delays the other one by this much.
 const FIRST_TRY: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// What was done; nothing where the alert is no reason to do anything.
+/// The revoked leases. Empty if the alert is no reason to revoke any.
 #[derive(Default, Serialize)]
 pub(super) struct Released {
     node: Option<String>,
@@ -81,7 +81,8 @@ struct Shown {
     others: Vec<String>,
 }
 
-/// As etcdctl prints a lease, with every leading zero; its keys by name, where etcd has them in no order.
+/// Formats a lease as etcdctl prints it, with leading zeros. Its keys are sorted by name, because etcd's order is
+/// arbitrary.
 impl From<&Lease> for Shown {
     fn from(lease: &Lease) -> Self {
         let sorted = |keys: &[String]| {
@@ -121,7 +122,7 @@ fn answer(env: &Env) -> Result<Released, Failure> {
     Ok(released)
 }
 
-/// Whom to ask, with what, and for how long.
+/// The endpoints, the credentials and the time limit.
 struct Setup {
     endpoints: Vec<Endpoint>,
     credentials: Credentials,
@@ -131,7 +132,7 @@ struct Setup {
 impl Setup {
     fn read(env: &Env, node: &str) -> Result<(Self, Own), Failure> {
         let prefix: String = option(env, &PREFIX)?;
-        // Names of paths do not end in the middle of one, and a prefix of everything is none.
+        // A name in a path ends at a '/', and a prefix of only slashes would match everything.
         if !prefix.ends_with('/') || prefix.trim_matches('/').is_empty() {
             return Err(Failure(format!("prefix={prefix} is no part of the keys: give one such as /service/")));
         }
@@ -153,18 +154,19 @@ impl Setup {
         Ok((setup, Own { prefix, node: node.to_owned(), mark }))
     }
 
-    /// Asks one endpoint after the other, until one has done it or the time is over: it begins in the pause, while nobody can write.
+    /// Asks one endpoint after the other, until one succeeds or the time is over. It begins during the pause in the
+    /// writes.
     fn release(&self, own: &Own, released: &mut Released) -> Result<(), Failure> {
         let deadline = Deadline::after(self.timeout);
         let mut one_try = FIRST_TRY;
-        // Of each endpoint the last one: the dead machine's does not hide what is wrong with the other's.
+        // Keeps the last error of each endpoint, so that the dead machine's error does not hide the other's.
         let mut reasons = vec![String::new(); self.endpoints.len()];
         loop {
             let asked = self.endpoints.iter().zip(&mut reasons).take_while(|_| !deadline.has_passed());
             for (endpoint, reason) in asked {
                 match self.ask(endpoint, own, deadline, one_try, released) {
                     Ok(()) => return Ok(()),
-                    // It does not pass by itself.
+                    // This error does not pass by itself.
                     Err(Error::NoPermission { url, user, why }) => {
                         let user = user.unwrap_or_else(|| "without a name".to_owned());
                         return Err(Failure(format!(
@@ -212,7 +214,7 @@ impl Setup {
     }
 }
 
-/// As many keys as a line of the journal takes.
+/// Lists as many keys as fit into a line of the journal.
 fn some_of(keys: &[String]) -> String {
     const SHOWN: usize = 8;
     let more = keys.len().saturating_sub(SHOWN);
@@ -220,7 +222,7 @@ fn some_of(keys: &[String]) -> String {
     if more == 0 { shown } else { format!("{shown} and {more} more") }
 }
 
-/// The value of an option, or of its default.
+/// Returns the value of an option, or its default.
 fn option<T: TryFrom<OptionValue>>(env: &Env, row: &OptionRow) -> Result<T, Failure> {
     let (name, value) = (row.name, row.value);
     let text = env
@@ -256,7 +258,7 @@ mod tests {
         ("key_file", "/etc/tandem/locks.key"),
     ];
 
-    /// These variables, with others for some of them; an empty one is none.
+    /// Returns these variables, with some of them replaced. An empty variable counts as none.
     fn env(variables: &[(&str, &str)], instead: &[(&str, &str)]) -> Env {
         let pairs = variables.iter().chain(instead);
         Env::from_pairs(pairs.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))

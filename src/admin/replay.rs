@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     quiet: bool,
 }
 
-/// Prints as it goes: a file may hold megabytes.
+/// Prints each round as it is read, because a file may contain megabytes.
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let decisions = decision_log::read(&arguments.file)?;
     let mut different = 0;
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if different == 0 { Ok(()) } else { Err(Failure(format!("{different} decisions differ from the recorded ones"))) }
 }
 
-/// What was decided and what would be, where that differs.
+/// Compares the recorded plan with today's. Returns both if they differ.
 fn difference(entry: &Entry) -> Option<String> {
     let now = entry.decide_again();
     if now == entry.plan {
@@ -57,7 +57,7 @@ fn difference(entry: &Entry) -> Option<String> {
     }
     let Entry { progress, evidence, plan, .. } = entry;
     let begun = format!("after {} ms, {}", evidence.elapsed_ms, progress.phase);
-    // The words leave details out, and what differs may be one of them.
+    // The text leaves details out, and one of them may be the difference.
     let whole = |plan: &Plan| format!("{}  as recorded        {}\n", explain::outcome(plan), json!(plan));
     Some(format!("{begun}\nrecorded\n{}now\n{}", whole(plan), whole(&now)))
 }

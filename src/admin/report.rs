@@ -1,7 +1,7 @@
-//! What a subcommand answers: one typed value, shown as text to people and as one JSON object to programs.
+//! The answers of subcommands: one typed value, printed as text for people or as one JSON object for programs.
 //!
-//! A new subcommand is a file with its arguments and its [`Report`], a golden pair in `tests/golden/commands`, and the
-//! words of its help, which become its man page.
+//! A new subcommand is a file with its arguments and its [`Report`], a golden pair in `tests/golden/commands`, and its
+//! help text, which becomes its man page.
 
 use std::borrow::Cow;
 
@@ -12,32 +12,33 @@ use super::exit::Exit;
 use crate::operate::failure::Failure;
 use crate::os::output::{self, Painted};
 
-/// The version of what `--json` prints. Keys are added without a new one; it changes where a key goes, or means something
-/// else.
+/// The version of the `--json` format. It does not change for a new key. It changes if a key is removed, or gets
+/// another meaning.
 const FORMAT: u32 = 1;
 
 /// An answer. Its JSON has the keys that it serialises to, and `format`.
 pub(super) trait Report: Serialize {
-    /// The same for people, without the last line break; nothing where there is nothing to say.
+    /// Returns the text for people, without the last line break. Empty if there is nothing to report.
     fn text(&self) -> String;
 
-    /// Why this answer is a bad one: it goes to stderr, and the subcommand fails. The answer is printed all the same.
+    /// Returns why the answer is a bad one. That text goes to stderr, and the subcommand fails. The answer is still
+    /// printed.
     fn complaint(&self) -> Option<Cow<'_, str>> {
         None
     }
 
-    /// Words of the text that have a colour on a terminal, at the beginning of a line.
+    /// Returns the words of the text that have a colour on a terminal, at the beginning of a line.
     fn painted(&self) -> &'static Painted {
         &[]
     }
 
-    /// How the subcommand ends where it has no complaint.
+    /// Returns the exit code of an answer without a complaint.
     fn exit(&self) -> Exit {
         Exit::Done
     }
 }
 
-/// The form that is asked for; part of the arguments of every subcommand that answers with a report.
+/// The form of the answer. It is part of the arguments of every subcommand that answers with a report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     pub json: bool,
@@ -48,8 +49,8 @@ const JSON: &str = "json";
 const OUTPUT: &str = "output-form";
 
 impl Args for Form {
-    /// Adds `--json`, and `-o json` (`--output json`) as kubectl has it. A subcommand that has added one of these
-    /// options before keeps its own.
+    /// Adds `--json`, and `-o json` (`--output json`) as kubectl has it. A subcommand that already has one of these
+    /// options keeps its own.
     fn augment_args(command: Command) -> Command {
         let help = "Prints one JSON object instead of text; \"format\" in it is 1";
         let json = Arg::new(JSON).long("json").action(ArgAction::SetTrue).help(help);
@@ -73,7 +74,7 @@ impl Args for Form {
 
 impl FromArgMatches for Form {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        // A subcommand with an `-o` of its own has no such argument.
+        // A subcommand with its own `-o` has no such argument.
         let has_output = matches.try_get_one::<String>(OUTPUT).is_ok_and(|form| form.is_some());
         Ok(Self { json: matches.get_flag(JSON) || has_output })
     }
@@ -91,7 +92,7 @@ struct Document<'a, R> {
     report: &'a R,
 }
 
-/// `report` as it is printed.
+/// Renders `report` in the requested form.
 fn render(report: &impl Report, form: Form) -> Result<String, Failure> {
     if !form.json {
         return Ok(report.text());
@@ -99,12 +100,12 @@ fn render(report: &impl Report, form: Form) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(&Document { format: FORMAT, report })?)
 }
 
-/// `report` as one line of JSON, for answers that follow each other.
+/// Renders `report` as one line of JSON, for answers that follow each other.
 pub(super) fn line(report: &impl Report) -> Result<String, Failure> {
     Ok(serde_json::to_string(&Document { format: FORMAT, report })?)
 }
 
-/// Prints `report`, and answers how the subcommand ends.
+/// Prints `report`, and returns the exit code of the subcommand.
 pub(super) fn show(report: &impl Report, form: Form) -> Result<Exit, Failure> {
     let text = render(report, form)?;
     if !text.is_empty() {
@@ -115,8 +116,8 @@ pub(super) fn show(report: &impl Report, form: Form) -> Result<Exit, Failure> {
 
 #[cfg(test)]
 pub(super) mod golden {
-    //! The answer of each subcommand as a file for people and one for programs, in `tests/golden/commands`;
-    //! `TANDEM_BLESS=1` writes them anew, to be read.
+    //! The answer of each subcommand as a file for people and one for programs, in `tests/golden/commands`.
+    //! `TANDEM_BLESS=1` rewrites them. Read the difference before you commit it.
 
     use std::fs;
     use std::path::{Path, PathBuf};
@@ -124,7 +125,7 @@ pub(super) mod golden {
     use super::*;
     use crate::records::decision_log::Entry;
 
-    /// A recorded round, to make an answer of.
+    /// Returns a recorded round, from which a test makes an answer.
     pub(in crate::admin) fn recorded() -> Entry {
         let text = include_str!("../../tests/fixtures/decisions/one.jsonl");
         serde_json::from_str(text.lines().next().unwrap()).unwrap()
@@ -134,12 +135,12 @@ pub(super) mod golden {
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/commands")
     }
 
-    /// Compares `report` in both forms with the files of `name`: the subcommand's words, joined by hyphens.
+    /// Compares `report` in both forms with the files of `name`, which are the subcommand's words joined by hyphens.
     pub(in crate::admin) fn compare(name: &str, report: &impl Report) {
         compare_in(&directory(), name, report);
     }
 
-    /// The same with the files of `name` in another directory.
+    /// Does the same with the files of `name` in another directory.
     pub(in crate::admin) fn compare_in(directory: &Path, name: &str, report: &impl Report) {
         for (json, ending) in [(false, "txt"), (true, "json")] {
             let rendered = render(report, Form { json }).unwrap() + "\n";

@@ -1,4 +1,4 @@
-//! `tandem sim`, hidden: names the program that has the model now.
+//! `tandem sim`, hidden: names the program that contains the model.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The beginning of a time that ends now, in the words that `journalctl --since` takes.
+//! The beginning of a period that ends now, in the words that `journalctl --since` accepts.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use crate::base::duration;
 
 const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 
-/// When a time begins. Days begin at 00:00 UTC, as the times of events are UTC.
+/// The beginning of a period. Days begin at 00:00 UTC, because the times of events are UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Since {
     Ago(Duration),
@@ -37,7 +37,7 @@ impl Since {
         })
     }
 
-    /// Returns the beginning in milliseconds since 1970, where it is `now`.
+    /// Returns the beginning in milliseconds since 1970, at the time `now`.
     pub(super) fn begin(self, now: u64) -> u64 {
         let midnight = now - now % DAY_MILLIS;
         match self {

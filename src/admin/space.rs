@@ -1,4 +1,4 @@
-//! `tandem space`: how full each member's database is, and making room in it.
+//! `tandem space`: shows how full each member's database is, and makes room in it.
 
 use std::borrow::Cow;
 
@@ -45,7 +45,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// The databases, and what was done.
+/// The databases, and the result of the reclaiming.
 #[derive(Serialize)]
 pub(super) struct Shown {
     #[serde(flatten)]
@@ -62,7 +62,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Shown, Failure> {
     Ok(Shown { space, reclaimed: Some(reclaimed) })
 }
 
-/// A member's line.
+/// Returns a member's line.
 fn line(member: &MemberSpace) -> String {
     let role = match (member.leader, member.learner) {
         (true, _) => "leader",

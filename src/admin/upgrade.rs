@@ -1,4 +1,4 @@
-//! `tandem upgrade`: another image of etcd on both nodes, one after the other.
+//! `tandem upgrade`: runs another image of etcd on both nodes, one after the other.
 
 use std::time::Duration;
 

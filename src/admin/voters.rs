@@ -6,13 +6,14 @@ use crate::operate::cluster::{self, Cluster};
 use crate::operate::health::{self, Verdict};
 use crate::os::clock::Deadline;
 
-/// From etcd's resource to two voters, in a cluster that has just begun.
+/// The time from etcd's resource to two voters, in a cluster that has just begun.
 pub(super) const PATIENCE: Duration = Duration::from_secs(120);
-/// Where all is done and nothing may be changed: one answer that came too late at one look is no work to do.
+/// The time limit if all is done and no change is allowed. It covers one late answer, which does not mean that work is
+/// left.
 pub(super) const A_LOOK: Duration = Duration::from_secs(15);
 const OFTEN: Duration = Duration::from_secs(1);
 
-/// Waits until there are two voters; else what is wrong then.
+/// Waits until there are two voters. Returns the problems if the time is over.
 pub(super) fn wait(patience: Duration) -> Result<(), Vec<String>> {
     let end = Deadline::after(patience);
     loop {
@@ -27,7 +28,7 @@ pub(super) fn wait(patience: Duration) -> Result<(), Vec<String>> {
     }
 }
 
-/// Why it is not redundant.
+/// Returns the reasons why the cluster is not redundant.
 fn problems(mut cluster: Cluster) -> Vec<String> {
     // A collector that has not run yet is no reason to wait.
     cluster::take_own(&mut cluster);

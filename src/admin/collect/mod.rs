@@ -1,4 +1,4 @@
-//! `tandem collect`: one look at the cluster, for everybody who is not there to look. `tandem-collect.timer` starts it.
+//! `tandem collect`: one observation of the cluster, for readers that were not there. `tandem-collect.timer` starts it.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,7 @@ pub(super) struct Arguments {
     pub form: Form,
 }
 
-/// What was done.
+/// Report of the collector.
 #[derive(Default, Serialize)]
 pub(super) struct Collected {
     status: Option<PathBuf>,
@@ -63,13 +63,13 @@ pub(super) struct Collected {
     recipients: Vec<Outcome>,
     pacemakercluster: Option<String>,
     problems: Vec<String>,
-    /// A sentence on this machine.
+    /// A sentence about this machine.
     #[serde(skip)]
     note: Option<String>,
 }
 
 impl Report for Collected {
-    /// The journal gets no line where all is as it was half a minute ago.
+    /// Returns the lines for the journal. There is none if nothing changed since the last run.
     fn text(&self) -> String {
         let delivered = self.recipients.iter().filter(|outcome| outcome.delivered > 0);
         let brought = delivered.map(|outcome| format!("{}: {} events", outcome.recipient, outcome.delivered));
@@ -82,7 +82,7 @@ impl Report for Collected {
 }
 
 impl Collected {
-    /// The value, or a problem.
+    /// Returns the value, or records a problem.
     fn noted<T, E: Display>(&mut self, result: Result<T, E>) -> Option<T> {
         result.map_err(|error| self.problems.push(error.to_string())).ok()
     }
@@ -114,7 +114,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     {
         done.pacemakercluster = Some(at);
     }
-    // After the events: what was not told is told by the next look.
+    // After the events, so that the next run reports an event that this run failed to append.
     let last = done.pacemakercluster.clone().or_else(|| last.map(str::to_owned));
     let written = done.noted(status::write(path, &seen, last.as_deref()));
     done.status = written.map(|()| path.to_owned());
@@ -130,7 +130,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
         done.noted(append(&places.events, event, repeat));
     }
     done.note = seen.cluster.configuration.is_absent().then(|| no_cluster().0);
-    // Who is to be told is in the CIB. Where Pacemaker is stopped, events wait, and nothing is wrong with that.
+    // The CIB lists the recipients. While Pacemaker is stopped, events wait, which is no problem.
     if !seen.cluster.pacemaker.is_absent() {
         bring(&programs, &places, &mut done);
     }
@@ -148,7 +148,7 @@ fn changes(before: Option<&status::Before>, seen: &CollectSeen) -> Vec<Event> {
     events
 }
 
-/// A recipient that is down is no fault of this node's, and is told of in its own words.
+/// Delivers the events. A recipient that is down is no fault of this node, so it is only logged.
 fn bring(programs: &Programs, places: &Places, done: &mut Collected) {
     let named = deliver::recipients(programs, places);
     let Some(recipients) = done.noted(named).flatten() else { return };

@@ -1,5 +1,5 @@
-//! `tandem completion`: the command line as a shell completes it, printed by the program itself for a machine without the
-//! package's files.
+//! `tandem completion`: prints the command line's completion script for a shell, for a machine without the package's
+//! files.
 
 mod names;
 
@@ -78,7 +78,7 @@ pub(super) fn of_tandem(shell: Shell) -> String {
     }
 }
 
-/// The command line without what is hidden.
+/// Returns the command line without hidden subcommands.
 pub(super) fn visible() -> Command {
     let all = command_line();
     let shown: Vec<Command> = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned().collect();

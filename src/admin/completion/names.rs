@@ -1,12 +1,12 @@
-//! The names of nodes and fence devices in the completions that clap writes: clap knows no words that a program answers with, so
-//! its script is completed here.
+//! The names of nodes and fence devices in the completion scripts that clap writes. clap cannot call a program for the
+//! words, so this file completes its scripts.
 
 use std::fmt::Write as _;
 
 use clap::{Arg, Command, ValueHint};
 
-/// What a value that is a node's name, or a fence device's, is marked with until the script is written. No other value of this
-/// command line has these hints.
+/// The hints that mark the name of a node, or of a fence device, until the script is written. No other value of this
+/// command line has them.
 const NODES: ValueHint = ValueHint::Hostname;
 const DEVICES: ValueHint = ValueHint::Username;
 
@@ -30,7 +30,7 @@ fn kind(argument: &Arg) -> Option<&'static str> {
     }
 }
 
-/// Every subcommand without subcommands of its own that has to be typed: its words behind the program's name.
+/// Collects every subcommand that an operator can type, with its words after the program's name.
 fn walk<'a>(command: &'a Command, words: &[&'a str], found: &mut Vec<(Vec<&'a str>, &'a Command)>) {
     for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
         let words = [words, &[below.get_name()]].concat();
@@ -39,7 +39,7 @@ fn walk<'a>(command: &'a Command, words: &[&'a str], found: &mut Vec<(Vec<&'a st
     }
 }
 
-/// The kind of the first value without an option, if that is a name.
+/// Returns the kind of the first value without an option, if that is a name.
 fn positional(command: &Command) -> Option<&'static str> {
     command.get_positionals().next().and_then(kind)
 }
@@ -51,14 +51,14 @@ _tandem_names() {
 
 ";
 
-/// Puts names into the script for bash. What begins with a hyphen is completed as an option.
+/// Puts names into the script for bash. A word that begins with a hyphen is completed as an option.
 pub(super) fn in_bash(text: String, command: &Command) -> String {
     let mut all = Vec::new();
     walk(command, &[], &mut all);
     let filled = all.into_iter().fold(text, |text, (words, command)| {
         let begin = format!("\n        tandem__subcmd__{})\n", words.join("__subcmd__").replace('-', "__subcmd__"));
         let Some((head, rest)) = text.split_once(&begin) else { return text };
-        // The next case begins eight columns in, and what is in this one deeper.
+        // The next case is indented by eight columns, and the content of this one is deeper.
         let end = rest.find("\n        tandem__").unwrap_or(rest.len());
         let (block, tail) = rest.split_at(end);
         let mut block = block.to_owned();
@@ -81,7 +81,7 @@ pub(super) fn in_bash(text: String, command: &Command) -> String {
     BASH_HELPER.to_owned() + &filled.replacen("local i cur prev opts cmd", "local i cur prev opts cmd names", 1)
 }
 
-/// Puts names into the script for fish, and lines for the values without an option, of which clap's script has none.
+/// Puts names into the script for fish, and adds lines for the values without an option, which clap's script lacks.
 pub(super) fn in_fish(text: &str, command: &Command) -> String {
     let names = |kind: &str| format!("(tandem completion --names {kind} 2> /dev/null)");
     let mut text =

@@ -1,4 +1,4 @@
-//! What a node found that boots without its peer.
+//! The facts that a node observes when it boots without its peer.
 
 use super::fact;
 use crate::base::Fact;

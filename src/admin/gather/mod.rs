@@ -1,4 +1,4 @@
-//! `tandem gather`: what a bug report needs, in one file, without secrets.
+//! `tandem gather`: collects what a bug report needs in one file, without secrets.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(super) struct Gathered {
     missing: Vec<Missing>,
 }
 
-/// Part that could not be had.
+/// A part that could not be collected.
 #[derive(Serialize)]
 struct Missing {
     name: String,
@@ -87,7 +87,7 @@ fn gather(file: &Path, sources: &[Source], programs: &Programs) -> Result<Gather
         return Err(Failure(format!("{} is there already: name another file with --output", file.display())));
     }
     let failed = |error: std::io::Error| Failure(format!("{}: {error}", file.display()));
-    // The CIB is asked for first: what is secret in it is taken out of everything.
+    // The CIB is read first, because its secrets are removed from everything else.
     let mut left = sources::ALL_LIMIT;
     let mut read = |source: &Source| {
         let found = source.read(programs, left)?;

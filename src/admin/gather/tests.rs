@@ -1,4 +1,4 @@
-//! An archive as it is written, with a secret planted in each place that it reads.
+//! Tests of an archive as it is written, with a secret planted in each place that it reads.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -14,11 +14,11 @@ const SECRETS: [&str; 8] = [
     "env-s3cret",
     "key-s3cret",
     "basic-s3cret",
-    // Of a Secret, as an API server shows it.
+    // From a Secret, as an API server shows it.
     "b3BlbnNoaWZ0LXMzY3JldA==",
 ];
 
-/// Everything that is in an archive, by name.
+/// Returns all entries of an archive, by name.
 fn unpacked(file: &Path) -> Vec<(String, String)> {
     let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(std::fs::File::open(file).unwrap()));
     let entry = |entry: std::io::Result<tar::Entry<'_, _>>| {
