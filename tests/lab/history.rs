@@ -91,7 +91,7 @@ pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
     found
 }
 
-/// Finds answers whose value is below that of an answer that was complete before the question began.
+/// Finds answers with a value below that of an answer that was complete before the question began.
 fn falls<T: Ord + Copy>(answers: &[&Ack], height: impl Fn(&Ack) -> T, why: &'static str) -> Vec<Fork> {
     let mut found = Vec::new();
     let mut by_begin = answers.to_vec();

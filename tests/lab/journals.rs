@@ -60,8 +60,8 @@ const KNOWN: &[(&str, &str, &str)] = &[
 /// The message of a learner's etcd that ends because its only voter dies while it starts. The agent tries its start
 /// again.
 pub const JOINS_NOBODY: &str = "cannot fetch cluster info from peer urls";
-/// The exit reason of a start whose data is behind the other node's, as both return. It waits for the other node, and
-/// is tried again.
+/// The exit reason of a start with data behind the other node's, as both return. It waits for the other node, and is
+/// tried again.
 pub const GOES_SECOND: &str = "'s etcd, which must start first";
 /// Messages that Pacemaker repeats while there are no fence devices.
 pub const NO_FENCING_YET: &[&str] = &["no STONITH resources", "or disable STONITH", "need STONITH"];

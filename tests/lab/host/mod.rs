@@ -196,8 +196,8 @@ pub fn any_running(lab: &Lab) -> Result<Node> {
         .ok_or_else(|| "both nodes are switched off; type 'cargo lab on node1'".into())
 }
 
-/// Moves the files of `dir`, below `/var/lib`, whose names begin with `prefix` off the host. Returns their contents,
-/// the longest name first.
+/// Moves the files of `dir`, below `/var/lib`, with names that begin with `prefix` off the host. Returns their
+/// contents, the longest name first.
 pub fn take_files(lab: &Lab, node: Node, dir: &str, prefix: &str) -> Result<Vec<u8>> {
     of(lab).take_files(lab, node, dir, prefix)
 }

@@ -38,8 +38,8 @@ impl Host for Namespaces {
         if net::host_handle(lab, node).exists() { net::deaden(lab, node) } else { Ok(()) }
     }
 
-    /// Kills the processes that survived the death of pid 1: those of a host whose record was lost in a crash of the
-    /// lab, and programs that `exec` started.
+    /// Kills the processes that survived the death of pid 1. These belong to a host that the lab lost the record of in
+    /// a crash, or to a program that `exec` started.
     fn ended(&self, lab: &Lab, node: Node) -> Result<()> {
         let cgroup = cgroup(lab, node)?;
         let _ = fs::write(cgroup.join("cgroup.kill"), "1");
@@ -122,7 +122,7 @@ pub fn frozen<T>(lab: &Lab, node: Node, work: impl FnOnce() -> Result<T>) -> Res
     done
 }
 
-/// Freezes every process of the host. Its BMC still reports On, as for a machine whose kernel hangs, and only a power
+/// Freezes every process of the host. Its BMC still reports On, as for a machine with a hung kernel, and only a power
 /// cycle ends that.
 pub fn hang(lab: &Lab, node: Node) -> Result<()> {
     sh::write(&cgroup(lab, node)?.join("cgroup.freeze"), "1")

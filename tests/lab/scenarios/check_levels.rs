@@ -1,6 +1,6 @@
 //! Each depth of `OCF_CHECK_LEVEL` checks what it promises: 0 asks etcd, 10 reads through a majority, 20 writes. A
-//! healthy member passes all of them; a full database fails only the last one. A follower whose leader has just gone
-//! silent cannot read through a majority, and does not fail: it needs a recovery, once it knows of no leader.
+//! healthy member passes all of them; a full database fails only the last one. Just after its leader has gone silent, a
+//! follower cannot read through a majority. It does not fail, because it needs a recovery once it knows of no leader.
 
 use std::time::Duration;
 

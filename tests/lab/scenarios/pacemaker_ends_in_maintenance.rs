@@ -97,7 +97,7 @@ fn wait_fenced(lab: &Lab) -> Result<()> {
     eventually("the dead node is fenced", history, |said| said.contains(&words)).map(drop)
 }
 
-/// Checks that the node whose Pacemaker returned takes no write, because its data lacks one that the dead node
+/// Checks that the node on which Pacemaker returned takes no write, because its data lacks one that the dead node
 /// acknowledged.
 fn stays_silent(lab: &Lab, writers: &Writers, since: Duration) -> Result<()> {
     std::thread::sleep(THREE_MONITORS);

@@ -1,6 +1,6 @@
 //! etcd dies on one node and cannot be started again: podman's storage is damaged, another program listens on a port,
 //! or the OCI runtime is gone. The agent repairs what it can. Otherwise the start is refused with the cause, and can be
-//! tried again. A node whose starts all fail lets its peer run standalone.
+//! tried again. A node on which all starts fail lets its peer run standalone.
 
 use std::net::TcpListener;
 use std::time::{Duration, Instant};

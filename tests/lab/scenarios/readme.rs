@@ -27,7 +27,7 @@ const PAGES: [(&str, &str); 3] = [
 ];
 /// Has the lines by which other programs stop a node.
 const AUTOMATION: &str = include_str!("../../../docs/operate/maintenance.md");
-/// The comment that says where the block below it runs. A reader of the page does not see it.
+/// The comment that names the host of the block below it. A reader of the page does not see it.
 const MARK: &str = "<!-- runs: ";
 /// The directory on a host in which the commands are typed, in place of the clone.
 const CLONE: &str = "/var/tmp";

@@ -1,5 +1,5 @@
 //! Nodes get a shutdown, a resource that stops before etcd is slow, and then the switch fails. Each node has lost a
-//! peer whose end Pacemaker expected, and whose etcd runs. That is no proof that the peer is off.
+//! peer that Pacemaker expected to end, while the peer's etcd runs. That is no proof that the peer is off.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A lab whose parts have died in odd ways is taken down, and nothing of it is left on the machine. If none of its
+//! A lab is taken down after its parts have died in odd ways, and nothing of it is left on the machine. If none of its
 //! processes runs, the next lab of its name removes it.
 
 use std::fs;

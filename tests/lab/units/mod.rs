@@ -27,7 +27,7 @@ const SOCKET: &str = "/run/lab-units";
 /// The host's `systemctl`. The only copy of the lab's program on the host is its pid 1.
 pub const SYSTEMCTL: &str = "#!/bin/sh\nexec /proc/1/exe host-systemctl \"$@\"\n";
 
-/// What `systemd-run` is there: the command behind `--` in a session of its own, which outlives the login.
+/// The host's `systemd-run`: it runs the command after `--` in a session of its own, which outlives the login.
 pub const SYSTEMD_RUN: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift\nexec setsid --fork \"$@\" < /dev/null > /var/log/systemd-run.log 2>&1\n";
 
 /// The result of a command.

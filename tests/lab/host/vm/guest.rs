@@ -72,7 +72,7 @@ const MASKED: &[&str] = &[
     "podman-clean-transient.service",
 ];
 const ENABLED: &[&str] = &["ssh", "lab-net", "lab-journal"];
-/// Units for hosts whose cluster exists already, so that pcs makes none.
+/// Units for hosts with an existing cluster, so that pcs makes none.
 const CLUSTER: &[&str] = &["corosync", "pacemaker"];
 const NO_CLUSTER_IS_MADE: &[&str] = &["pcsd.service", "pcsd-ruby.service"];
 

@@ -1,4 +1,4 @@
-//! States in which a node that boots alone does nothing, and says which rule is in the way.
+//! States in which a node that boots without its peer does nothing, and reports the rule that forbids it.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use crate::state::Lab;
 use crate::up::Wish;
 use crate::writer::Writers;
 
-/// Some looks.
+/// The time of some observations.
 const SHORT: Duration = Duration::from_secs(15);
-/// To 60 s past the wait.
+/// The time to 60 s after the wait.
 const LONG: Duration = Duration::from_secs(60).saturating_add(WAIT);
-/// A case that nobody looks after.
+/// The time for a case that no operator attends to.
 const HALF_AN_HOUR: Duration = Duration::from_secs(1_800);
 
-/// What `tandem lone-boot --dry-run` ends with.
+/// The exit codes of `tandem lone-boot --dry-run`.
 const WOULD_NOT: i32 = 3;
 const NOT_KNOWN: i32 = 1;
 
@@ -67,7 +67,8 @@ pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
     forbid(lab)
 }
 
-/// For `time`, no etcd runs on `node`, Corosync waits, and no power is touched; the rule that is in the way is told.
+/// Checks that for `time` no etcd runs on `node`, Corosync waits, no power is touched, and the rule that forbids it is
+/// reported.
 fn stays_inert(lab: &Lab, node: Node, code: i32, words: &str, time: Duration) -> Result<()> {
     let asked = (steps::resets_asked(lab), switched_on(lab));
     let dry = || host::typed(lab, node, "tandem lone-boot --dry-run");
@@ -81,14 +82,14 @@ fn stays_inert(lab: &Lab, node: Node, code: i32, words: &str, time: Duration) ->
     check::must("no power is touched", (steps::resets_asked(lab), switched_on(lab)), |now| *now == asked).map(drop)
 }
 
-/// Boots `node` alone, with what systemd would start.
+/// Boots `node` without its peer, and starts what systemd would start.
 fn boots_alone(lab: &Lab, node: Node) -> Result<()> {
     steps::on(lab, node, 3600)?;
     start_unit(lab, node)?;
     steps::wait_pacemaker(lab, node)
 }
 
-/// The other node is switched on.
+/// Switches the nodes on that are off, and waits for two voters.
 fn returns(lab: &Lab, wish: Wish) -> Result<()> {
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     for node in [FIRST, LAST] {
@@ -111,7 +112,7 @@ fn two_voters(lab: &Lab, wish: Wish, time: Duration) -> Result<()> {
     returns(lab, wish)
 }
 
-/// The data is the sole voter's, and the peer's BMC does not prove Off.
+/// Checks the sole voter's data with a peer that its BMC does not prove to be off.
 fn peer_not_proven_off(lab: &Lab, time: Duration) -> Result<()> {
     let press = |state: &str| lab.set(&format!("power-{FIRST}"), state);
     bmc::set_mode(lab, FIRST, "unreachable")?;
@@ -122,7 +123,7 @@ fn peer_not_proven_off(lab: &Lab, time: Duration) -> Result<()> {
     press("on")?;
     bmc::set_mode(lab, FIRST, "ok")?;
     stays_inert(lab, LAST, WOULD_NOT, "BMC says On", time)?;
-    // Off for most of the wait, and On before it ends.
+    // The peer is Off for most of the wait, and On before it ends.
     press("off")?;
     steps::stays_inert(lab, LAST, WAIT.as_secs() - 10)?;
     press("on")?;

@@ -1,5 +1,5 @@
-//! A node that boots without its peer. As the sole voter, with a peer that its BMC proves to be off, it serves without an operator; in every
-//! other state it does nothing.
+//! A node that boots without its peer. As the sole voter, with a peer that its BMC proves to be off, it serves without
+//! an operator. In every other state it does nothing.
 
 mod inert;
 
@@ -38,14 +38,14 @@ pub const SCENARIOS: &[Scenario] = &[
     .nightly(),
 ];
 
-/// The node that is lost first, and the one that runs standalone then.
+/// The node that is lost first (`FIRST`), and the one that runs standalone then (`LAST`).
 const FIRST: Node = Node::Two;
 const LAST: Node = Node::One;
 /// The shortest `lone_boot_wait`.
 const WAIT: Duration = Duration::from_secs(30);
-/// What a boot, the steps of a lone boot and etcd's start may take besides.
+/// The additional time for a boot, the steps of a lone boot and etcd's start.
 const BESIDES: Duration = Duration::from_secs(30);
-/// A machine that fencing has switched on does not boot within a scenario.
+/// The boot delay of a machine that fencing has switched on, so that it does not boot within a scenario.
 const NEVER: &str = "3600";
 
 fn run(lab: &Lab, wish: Wish) -> Result<()> {
@@ -88,13 +88,13 @@ fn forbid(lab: &Lab) -> Result<()> {
     pcs::run_and_wait(lab, LAST, &["resource", "update", cluster::ETCD, "lone_boot=", "lone_boot_wait="])
 }
 
-/// Starts what `tandem-lone-boot.service` starts at each boot. These hosts have no systemd.
+/// Starts what `tandem-lone-boot.service` starts at each boot, because these hosts have no systemd.
 fn start_unit(lab: &Lab, node: Node) -> Result<()> {
     let line = "(setsid tandem lone-boot 2>&1 | logger --tag tandem-lone-boot) > /dev/null 2>&1 &";
     host::must(lab, node, &["sh", "-c", line]).map(drop)
 }
 
-/// Where there is quorum, it ends.
+/// Checks that the process ends once there is quorum.
 fn units_end(lab: &Lab) -> Result<()> {
     let running =
         || NODES.map(|node| host::output(lab, node, &["pgrep", "-f", "tandem lone-boot"]).map(|done| done.ok));
@@ -104,24 +104,25 @@ fn units_end(lab: &Lab) -> Result<()> {
     .map(drop)
 }
 
-/// One node loses power for long, the other one runs standalone and loses power too. Both are off then, by their buttons as well.
+/// Cuts the power of one node for long, and then that of the other one, which runs standalone. Both stay off, by their
+/// buttons as well.
 fn lose_both(lab: &Lab, writers: &Writers) -> Result<()> {
     lab.set("boot-delay", NEVER)?;
     steps::cut(lab, FIRST)?;
     steps::wait_write(writers, Duration::from_secs(90))?;
     std::thread::sleep(Duration::from_secs(2));
     steps::cut(lab, LAST)?;
-    // Fencing has pressed its button.
+    // Fencing has switched the node on, so its power is cut again.
     steps::cut(lab, FIRST)
 }
 
-/// How often a BMC of this lab was asked to switch its machine on.
+/// Returns the number of requests to a BMC of this lab that switch its machine on.
 fn switched_on(lab: &Lab) -> usize {
     let log = std::fs::read_to_string(lab.bmc_log()).unwrap_or_default();
     log.lines().filter(|line| line.contains(": POST ") && line.contains("ComputerSystem.Reset On ")).count()
 }
 
-/// The names of data that was moved aside on a node, which may be off.
+/// Returns the names of data that was moved aside on a node, which may be off.
 fn moved_aside(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(crate::disks::data_dir(lab, node))? {
@@ -134,7 +135,7 @@ fn moved_aside(lab: &Lab, node: Node) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The CIB and the events have it.
+/// Checks that the CIB and the events contain the lone boot.
 fn is_told(lab: &Lab) -> Result<()> {
     let property = ["crm_attribute", "--type", "crm_config", "--name", "etcd_lone_boot", "--query", "--quiet"];
     must("the CIB names the node", host::must(lab, LAST, &property)?, |said| said.starts_with(&format!("{LAST}:")))?;

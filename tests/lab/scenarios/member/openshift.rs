@@ -178,7 +178,7 @@ impl Openshift<'_> {
     }
 }
 
-/// Returns whether the node's member is listed with a Machine whose deletion waits.
+/// Returns whether the node's member is listed with a Machine that is being deleted and waits.
 fn waits_for_its_deletion(said: &str, node: &str) -> bool {
     let Ok(list) = serde_json::from_str::<Value>(said) else { return false };
     let members = list["members"].as_array().into_iter().flatten();

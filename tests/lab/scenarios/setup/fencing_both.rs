@@ -1,4 +1,5 @@
-//! `tandem fencing test --both --ssh`, over a real sshd and under writers: each node is fenced by the other one, and both records are there.
+//! `tandem fencing test --both --ssh`, over a real sshd and under writers. Each node is fenced by the other one, and
+//! both records are there.
 
 use std::time::Duration;
 
@@ -14,12 +15,12 @@ use crate::state::{self, Lab};
 use crate::up::Wish;
 
 const BOTH: &str = "tandem fencing test --both --ssh root@node2 --confirm node2 --timeout 6m";
-/// Shows both halves.
+/// The command that shows both halves.
 const LAST: &str = "tandem fencing test --last --json --ssh root@";
-/// Lets root of this node log in on this node.
+/// The command that lets root of this node log in on this node.
 const OWN_LOGIN: &str = "echo \"node1 $(cat /etc/ssh/ssh_host_ed25519_key.pub)\" >> /root/.ssh/known_hosts && \
                          cat /root/.ssh/id_ed25519.pub >> /root/.ssh/authorized_keys";
-/// From a node's return to the records of both halves.
+/// The time from a node's return to the records of both halves.
 const RECORDED: Duration = Duration::from_secs(180);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
@@ -27,7 +28,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     refused(lab)?;
     let began = state::since_epoch();
     let command = Typed::begin(lab, HERE, BOTH)?;
-    // Its machine is switched off, and it ends with that.
+    // The command's machine is switched off, which ends the command.
     let ended = command.done()?;
     println!("{}", ended.said.trim());
     must("the command ended with its machine", &ended, |ended| {
@@ -51,7 +52,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     super::super::ends_well(lab, &mut writers)
 }
 
-/// No node is fenced where the other half could not follow.
+/// Checks that no node is fenced if the other half could not follow.
 fn refused(lab: &Lab) -> Result<()> {
     let before = state::since_epoch();
     // Without these keys ssh refuses the login on this node itself, and Tandem never sees where it leads.
@@ -72,7 +73,7 @@ fn refused(lab: &Lab) -> Result<()> {
     must("no reset was sent", log.lines().filter(is_reset).count(), |count| *count == 0).map(drop)
 }
 
-/// Whether both nodes passed a test that began after `began`.
+/// Returns whether both nodes passed a test that began after `began`.
 fn is_after(said: &str, began: Duration) -> bool {
     let Ok(answer) = serde_json::from_str::<Value>(said) else { return false };
     let halves = answer["halves"].as_array().cloned().unwrap_or_default();

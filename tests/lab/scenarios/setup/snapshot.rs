@@ -35,7 +35,7 @@ pub fn exact(lab: &Lab) -> Result<[Files; 2]> {
 pub fn modes(lab: &Lab) -> Result<[Files; 2]> {
     let mut files = both(lab, "%p %M %u:%g\\n")?;
     for of_node in &mut files {
-        // These are generations of the CIB, rings and logs of etcd, whose number depends on the cluster's activity.
+        // These are generations of the CIB, rings and logs of etcd. Their number depends on the cluster's activity.
         let counted =
             |line: &String| ["/cib-", "/ringid_", "/var/lib/etcd/", "/cib/cib."].iter().any(|part| line.contains(part));
         of_node.retain(|line| !counted(line));

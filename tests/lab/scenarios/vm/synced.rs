@@ -1,5 +1,5 @@
-//! Data on which the agent relies later is on the disk before it continues: the node's note, and the log whose commit
-//! index was advanced. The power fails at the very moment at which the agent reports that it has written them.
+//! Data on which the agent relies later is on the disk before it continues: the node's note, and the log with its
+//! advanced commit index. The power fails at the very moment at which the agent reports that it has written them.
 
 use std::time::Duration;
 
