@@ -17,7 +17,7 @@ use super::world::NAMES;
 use super::{Bounds, Sim, explore, fencing, members, page, scenario, story, timeline};
 use crate::os::output;
 
-/// One sentence about why a subcommand failed.
+/// The reason why a subcommand failed, as a sentence.
 #[derive(Debug)]
 pub(super) struct Failure(pub(super) String);
 

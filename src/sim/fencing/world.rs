@@ -15,7 +15,7 @@ use crate::fencing_agent::core::{
 const FEEDS: Duration = Duration::from_secs(1);
 /// The time that a machine takes to boot.
 pub(super) const BOOT: Duration = Duration::from_secs(20);
-/// One datagram of this number is delivered a second time, much later.
+/// The number of datagrams per one that is delivered a second time, much later.
 const COPIES: usize = 200;
 /// The size of the headers of IP and UDP, and of the seal: a name, a boot, a counter and a tag.
 const AROUND: u64 = 28 + 56;

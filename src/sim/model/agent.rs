@@ -91,7 +91,7 @@ fn canonical(effect: &Effect) -> Effect {
     }
 }
 
-/// With disks that are put back, keeps the positions of records, and the name of its data in durable state.
+/// Keeps the positions of records, and the name of the data in durable state, for searches that put disks back.
 fn canonical_with_positions(effect: &Effect) -> Effect {
     match (canonical(effect), effect) {
         (Effect::PublishRecord(_), Effect::PublishRecord(record)) => Effect::PublishRecord(record.clone()),

@@ -37,7 +37,7 @@ pub enum Beginning {
 }
 
 impl Beginning {
-    /// All of them.
+    /// All initial states.
     pub const ALL: [Self; 12] = [
         Self::Voters,
         Self::SecondLeads,

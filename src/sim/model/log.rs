@@ -111,7 +111,7 @@ pub struct Logs {
 }
 
 impl Default for Logs {
-    /// Number 0 is the empty log.
+    /// Creates the table, with the empty log as number 0.
     fn default() -> Self {
         let mut logs = Self { entries: Interner::default(), sums: Vec::new(), starts: vec![0] };
         logs.add_up();

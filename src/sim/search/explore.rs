@@ -9,7 +9,7 @@ use crate::sim::{Sim, Violation};
 
 /// The number of moves in an episode: long enough for several recoveries, short enough for few member ids.
 const EPISODE: u64 = 400;
-/// One move of this number is a fault, if a fault can happen.
+/// The number of moves per fault, on average.
 const FAULT_IN: u64 = 12;
 
 /// A sequence of numbers that depends only on its seed.

@@ -25,7 +25,7 @@ struct Table<T> {
 }
 
 impl<T: Clone + Eq + Hash + Default> Default for Interner<T> {
-    /// Number 0 is the default value.
+    /// Creates the table, with the default value as number 0.
     fn default() -> Self {
         let own = Table { values: Vec::new(), marks: Vec::new(), ids: HashMap::default() };
         let mut table = Self { shared: Arc::new(Mutex::new(own.clone())), own };
