@@ -40,7 +40,7 @@ pub fn with_the_power(lab: &Lab, wish: Wish) -> Result<()> {
     Ok(())
 }
 
-/// One etcd and its data are lost while its machine stays up. The other node does not wait for a peer without data.
+/// Kills an etcd and removes its data while its machine stays up. The other node does not wait for a peer without data.
 pub fn while_it_runs(lab: &Lab, _: Wish) -> Result<()> {
     let loser = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let mut writers = super::writing(lab)?;

@@ -42,8 +42,8 @@ pub fn taken_back(lab: &Lab, _: Wish) -> Result<()> {
     steps::nothing_forced(lab, logs)
 }
 
-/// The attribute is set on a node that runs alone, and that knows from the CIB that it was left behind. The node
-/// refuses, and no write of the peer is lost.
+/// Sets the attribute on a node without its peer, which knows from the CIB that it was left behind. The node refuses,
+/// and no write of the peer is lost.
 pub fn not_enough(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     lab.set("boot-delay", "3600")?;

@@ -41,8 +41,8 @@ pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// The other node runs standalone, if necessary by an operator's confirmation, takes writes, and dies. Pacemaker
-/// returns alone.
+/// Has the other node run standalone, by an operator's false confirmation, take writes, and die. Pacemaker returns
+/// without its peer.
 pub fn comes_back_alone(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let cut_at = ends_and_cable_is_pulled(lab, &writers)?;

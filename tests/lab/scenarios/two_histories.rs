@@ -69,7 +69,7 @@ fn chosen_late(lab: &Lab, wish: Wish) -> Result<()> {
     run(lab, wish, LONG)
 }
 
-/// With `two_histories=primary` the primary's history continues without a question.
+/// Checks that with `two_histories=primary` the primary's history continues without a question.
 fn kept_by_a_parameter(lab: &Lab, wish: Wish) -> Result<()> {
     let primary = format!("configured_primary={PEER}");
     pcs::run_and_wait(lab, LEFT, &["resource", "update", cluster::ETCD, &primary, "two_histories=primary"])?;

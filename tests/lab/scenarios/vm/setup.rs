@@ -35,7 +35,7 @@ pub fn to_two_voters(lab: &Lab, _: Wish) -> Result<()> {
     survives(lab, Victim::Leader)
 }
 
-/// The other node's half runs in a transient unit of systemd's own.
+/// Tests the fencing of both nodes. The other node's half runs in a transient unit of systemd's own.
 pub fn both_are_fenced(lab: &Lab, wish: Wish) -> Result<()> {
     let described = Described::default();
     described.write(lab)?;
