@@ -1,5 +1,5 @@
-//! Certificates of Tandem's own CA under real etcds, and under a writer that connects anew for each write. They are
-//! renewed without a restart. The CA is replaced by successive restarts, even if the commands are interrupted.
+//! Certificates of Tandem's own CA under real etcds, and under a writer that opens a connection for each write. They
+//! are renewed without a restart. The CA is replaced by successive restarts, even if the commands are interrupted.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};

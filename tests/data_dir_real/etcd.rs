@@ -128,7 +128,7 @@ impl Place {
         self.client_url.trim_start_matches("http://")
     }
 
-    /// Starts etcd with these arguments alone, on an empty data dir.
+    /// Starts etcd with only these arguments, on an empty data dir.
     pub(crate) fn run_with(&self, arguments: &[&str]) -> Etcd {
         let _ = fs::remove_dir_all(&self.dir);
         let log = self.dir.with_extension("log");

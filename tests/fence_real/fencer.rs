@@ -1,7 +1,7 @@
 //! The agent under Pacemaker's real fencer, stand-alone, in mount, network, PID and IPC namespaces of its own.
 //!
-//! It needs root and the packages pacemaker and pacemaker-cli-utils. Each test starts this program again inside the
-//! namespaces, for itself alone. All processes end with the namespaces' first one.
+//! It needs root and the packages pacemaker and pacemaker-cli-utils. Each test starts this program again in its own
+//! namespaces. All processes end with the namespaces' first one.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 

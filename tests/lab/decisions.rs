@@ -1,4 +1,5 @@
-//! Replay of the agents' decisions by the same program: the recorded evidence alone must lead to every recorded plan.
+//! Replay of the agents' decisions by the same program: the recorded evidence must be enough to lead to every recorded
+//! plan.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

@@ -41,7 +41,7 @@ impl Victim {
     }
 }
 
-/// A boot delay that shows that the survivor recovers alone, as real servers take minutes to boot.
+/// A boot delay that shows that the survivor recovers without its peer, as real servers take minutes to boot.
 const BOOT_DELAY: u64 = 15;
 const RECOVERY_LIMIT: Duration = Duration::from_secs(120);
 const RETURN_LIMIT: Duration = Duration::from_secs(180);

@@ -26,7 +26,7 @@ pub fn as_client<T: Send + 'static>(lab: &Lab, work: impl FnOnce() -> Result<T> 
     thread.join().map_err(|_| "a client thread panicked")?
 }
 
-/// Returns a runtime on the calling thread alone, because other threads would be in another network namespace.
+/// Returns a runtime that uses only the calling thread, because other threads would be in another network namespace.
 pub fn runtime() -> Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
 }
@@ -39,7 +39,7 @@ pub fn tls(lab: &Lab) -> Result<TlsOptions> {
         .identity(Identity::from_pem(read("client.crt")?, read("client.key")?)))
 }
 
-/// Connects a client to this node alone, so that each answer is from this node.
+/// Connects a client only to this node, so that each answer is from this node.
 pub async fn connect(tls: &TlsOptions, node: Node) -> Result<Client> {
     let options = ConnectOptions::new()
         .with_tls(tls.clone())

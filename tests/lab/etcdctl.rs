@@ -26,7 +26,7 @@ pub struct Etcdctl {
 }
 
 impl Etcdctl {
-    /// Returns a command for the endpoint of `node` alone.
+    /// Returns a command for only the endpoint of `node`.
     pub fn at(lab: &Lab, node: Node) -> Result<Self> {
         let version = Version::parse(&lab.setting("etcd").unwrap_or_default())?;
         Ok(Self {

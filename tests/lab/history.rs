@@ -38,7 +38,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Returns whether the write is in the store at its own revision. The key alone could be another write's.
+    /// Returns whether the write is in the store at its own revision. The key by itself could be another write's.
     fn has(&self, ack: &Ack) -> bool {
         self.keys.get(&ack.key) == Some(&ack.said.revision)
     }

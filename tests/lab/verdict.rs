@@ -15,7 +15,7 @@ use crate::writer::Writers;
 
 const PAGE: i64 = 2000;
 
-/// A beginning and an end, between which a node took writes alone.
+/// A beginning and an end, between which only one node took writes.
 pub type Window = (Duration, Duration);
 
 /// All answers of etcd in a run.

@@ -1,5 +1,5 @@
-//! Watches on the writers' keys, through one node alone, and the check that they reported every acknowledged write. One
-//! uses `etcdctl`, which requires a leader; the other one does not.
+//! Watches on the writers' keys, each through only one node, and the check that they reported every acknowledged write.
+//! One uses `etcdctl`, which requires a leader; the other one does not.
 
 use std::collections::BTreeMap;
 use std::fs::File;

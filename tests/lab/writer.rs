@@ -306,7 +306,7 @@ async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, betwee
     }
 }
 
-/// Runs the watch, which writes through one node alone, so that a node that takes writes on its own is always detected.
+/// Runs the watch, which writes only through one node, so that a node that takes writes on its own is always detected.
 async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let mut endpoint = Endpoint::new(node);
     let mut count = 0_u64;
@@ -320,7 +320,7 @@ async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// Extends the chain through one node alone. Both nodes' clients put the same numbers, and compete. The later one
+/// Extends the chain through only one node. Both nodes' clients put the same numbers, and compete. The later one
 /// receives the present number, and tries again at once.
 async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
@@ -347,7 +347,7 @@ async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     }
 }
 
-/// Reads the chain through one node alone.
+/// Reads the chain through only one node.
 async fn look(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
     let key = format!("{}{}", shared.prefix, chain::KEY);
     let mut endpoint = Endpoint::new(node);

@@ -148,8 +148,8 @@ fn walk(top: &Path, dir: &Path, all: &mut Contents) {
     }
 }
 
-/// Removes suffixes of compression, documentation, and directories, which must be readable by all and writable by root
-/// alone.
+/// Removes suffixes of compression, documentation, and directories, which must be readable by all and writable only by
+/// root.
 fn comparable(contents: Contents) -> Contents {
     let mut kept = Contents::new();
     for (path, about) in contents {

@@ -114,7 +114,7 @@ fn who_is_called_without_an_alert_says_who_calls_it_and_where_nothing_can_be_kep
     assert_eq!(by_hand.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&by_hand.stderr).contains("pcs alert create id=tandem"));
     assert_eq!(call(&agent, &dir.path().join("no/such/directory"), 1), Some(1));
-    // The name `alert` alone is no program.
+    // The name `alert` by itself is no program.
     let other = dir.path().join("alert");
     symlink(env!("CARGO_BIN_EXE_tandem"), &other).unwrap();
     let unknown = Command::new(&other).output().unwrap();

@@ -1,8 +1,8 @@
 //! A killed agent leaves its podman behind. The test uses the real program, with scripts in place of podman and
 //! Pacemaker's tools, in mount, network and PID namespaces of its own.
 //!
-//! Needs root. Each test starts this program again inside the namespaces, for itself alone. All processes end with the
-//! namespaces' first one.
+//! Needs root. Each test starts this program again in its own namespaces. All processes end with the namespaces' first
+//! one.
 
 #![allow(clippy::unwrap_used, reason = "what fails here ends the test")]
 
@@ -64,7 +64,7 @@ done
 [ -z "$value" ] || printf '%s' "$value" | sed 's/&/\&amp;/g; s/"/\&quot;/g' > "attribute-$name"
 "#;
 
-/// A CIB with this node alone, and its attributes.
+/// A CIB with only this node, and its attributes.
 const CIBADMIN: &str = r#"cd /run/stage
 echo '<cib><configuration><crm_config/><nodes><node id="1" uname="node1"/></nodes></configuration><status>'
 echo '<node_state id="1" uname="node1" in_ccm="true" crmd="online" join="member" expected="member">'

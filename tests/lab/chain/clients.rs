@@ -1,4 +1,4 @@
-//! The clients of the chain: one puts the next number through each node alone, one reads it there.
+//! The clients of the chain, each of which uses only one node: one puts the next number, one reads it.
 
 use etcd_client::{Client, Compare, CompareOp, KeyValue, Txn, TxnOp, TxnOpResponse};
 

@@ -185,7 +185,8 @@ fn choose(lab: &Lab, node: Node) -> Result<()> {
     host::must(lab, host::any_running(lab)?, &words).map(drop)
 }
 
-/// Judges a node that serves alone with a swapped data dir: it must hold every write that was acknowledged before.
+/// Judges a node that serves without its peer on a swapped data dir: it must hold every write that was acknowledged
+/// before.
 pub(super) fn serves_alone(scene: &mut Scene<'_>, node: Node, acknowledged: &[Ack]) -> Result<Option<Outcome>> {
     let end = scene.writers.read_back(node)?;
     let lost = history::lost(acknowledged, &end.store).len();

@@ -20,7 +20,7 @@ use crate::verdict::Window;
 use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
 pub(super) const RETURN_LIMIT: Duration = Duration::from_secs(240);
-/// The time for which a node that booted alone is observed, enough for it to wrongly run standalone.
+/// The time for which a node that booted without its peer is observed, enough for it to wrongly run standalone.
 const LOOKED_AT_ALONE: Duration = Duration::from_secs(5);
 /// The log lines of a node that begins to run standalone.
 const SERVES_ALONE: [&str; 3] = ["announcing that it runs standalone", ": running standalone", "forcing a new cluster"];
@@ -104,7 +104,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Cuts one node, then the other. Returns the time in which the second one was alone.
+    /// Cuts one node, then the other. Returns the time for which the second one was without its peer.
     fn cut_both(&self, first: Role, apart: Duration) -> Result<Window> {
         let (first, second) = (self.node(first), self.node(first).other());
         power::cut(self.lab, first)?;
@@ -191,7 +191,8 @@ impl Scene<'_> {
         self.writers.first_after(from).is_some_and(|ack| ack.ended < to)
     }
 
-    /// Checks that a node that boots alone after both were cut does not serve, because its peer may have more data.
+    /// Checks that a node that boots without its peer after both were cut does not serve, because its peer may have
+    /// more data.
     pub(super) fn on_alone(&self, node: Node) -> Result<()> {
         let from = steps::log_length(self.lab, node);
         power::on(self.lab, node)?;

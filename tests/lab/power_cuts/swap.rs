@@ -26,7 +26,8 @@ use crate::state::Lab;
 const AWAY: u64 = 36_000;
 /// The directories of Tandem, Pacemaker and Corosync below `/var/lib`.
 const STATE: [&str; 3] = ["tandem", "pacemaker", "corosync"];
-/// The limit for a node that serves alone: fencing of the node that is off, with its delays, and two starts of etcd.
+/// The limit for a node that serves without its peer: fencing of the node that is off, with its delays, and two starts
+/// of etcd.
 const ALONE_LIMIT: Duration = Duration::from_secs(60);
 /// The time in which a node serves if it may do so while the other one lacks its disk.
 const SOME_TIME: Duration = Duration::from_secs(120);
@@ -282,7 +283,7 @@ fn take(lab: &Lab, node: Node, copy: &Path) -> Result<()> {
     STATE.iter().try_for_each(|name| disks::replace(&var_lib.join(name), &copy.join(name)))
 }
 
-/// Puts the copy back: the data dir alone, or the state as well.
+/// Puts the copy back: only the data dir, or the state as well.
 fn put(lab: &Lab, node: Node, copy: &Path, whole: bool) -> Result<()> {
     let var_lib: PathBuf = lab.disk(node, "var-lib");
     disks::replace(&copy.join("etcd"), &disks::data_dir(lab, node))?;

@@ -28,7 +28,7 @@ pub(super) fn blocks(page: &'static str) -> impl Iterator<Item = &'static str> {
     behind.filter_map(|text| text.trim_start().strip_prefix("```sh\n")?.split("```").next())
 }
 
-/// Waits until the address is on one host alone, and that is `node`.
+/// Waits until the address is only on `node`.
 pub(super) fn arrives(lab: &Lab, address: &str, when: &str, node: Node, limit: Duration) -> Result<()> {
     let began = Instant::now();
     within(limit, &format!("the address is on {node} {when}"), || holders(lab, address), |on| on[..] == [node])?;

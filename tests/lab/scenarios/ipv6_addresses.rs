@@ -1,4 +1,4 @@
-//! The members reach each other over IPv6 alone.
+//! The members reach each other only over IPv6.
 
 use std::time::Duration;
 

@@ -55,7 +55,7 @@ pub(super) fn leave_behind(lab: &Lab, writers: &Writers) -> Result<()> {
     power::on(lab, LEFT)
 }
 
-/// Checks that etcd does not start alone, and that the exit reason explains it.
+/// Checks that etcd does not start without its peer, and that the exit reason explains it.
 fn refuses(lab: &Lab) -> Result<()> {
     steps::wait_pacemaker(lab, LEFT)?;
     for _ in 0..5 {

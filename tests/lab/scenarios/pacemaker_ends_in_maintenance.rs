@@ -1,7 +1,7 @@
 //! Pacemaker ends on a node in maintenance, as for an update, and etcd keeps running. Its machine has left the cluster
 //! in good order, which is no proof about its etcd: the other node must not run standalone because of that. Then
-//! Pacemaker returns in the same boot, alone. The earlier state of etcd proves nothing any more, because the other node
-//! may have run standalone since.
+//! Pacemaker returns in the same boot, without its peer. The earlier state of etcd is no proof any more, because the
+//! other node may have run standalone since.
 
 use std::time::Duration;
 

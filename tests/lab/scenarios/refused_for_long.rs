@@ -13,7 +13,7 @@ use crate::sh::Result;
 use crate::state::Lab;
 use crate::up::Wish;
 
-/// The node that has left the membership, and so may not start alone.
+/// The node that has left the membership, and so may not start without its peer.
 const REFUSES: Node = Node::One;
 const COUNT: &str = "fail-count-etcd#start_0";
 /// Two below the threshold: the count after an hour of refusals.

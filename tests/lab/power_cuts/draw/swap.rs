@@ -50,7 +50,7 @@ pub struct NotMounted {
     /// The outage before that boot.
     pub outage: Outage,
     /// The time for which the node runs without its disk while the other one serves, and the outage after that. A node
-    /// that booted alone is cut at once, and then both nodes boot.
+    /// that booted without its peer is cut at once, and then both nodes boot.
     pub next: Option<(Duration, Outage)>,
 }
 
@@ -78,8 +78,8 @@ pub enum Return {
         first: Role,
         apart: Duration,
     },
-    /// The node with the swapped data boots alone, and then the other one. With `quorum` an operator grants it quorum,
-    /// so that its Pacemaker fences the other node and starts etcd.
+    /// The node with the swapped data boots before the other one. With `quorum` an operator grants it quorum, so that
+    /// its Pacemaker fences the other node and starts etcd.
     Alone {
         quorum: bool,
     },
@@ -133,7 +133,8 @@ impl Swap {
 }
 
 impl Outage {
-    /// Draws an outage. Both nodes go off in three of four; half of these boot the node alone, half of those with quorum.
+    /// Draws an outage. Both nodes go off in three of four. Half of these boot the node before the other one, half of
+    /// those with quorum.
     fn drawn(random: &mut Random) -> Self {
         let in_good_order = random.below(2) == 0;
         // From no time at all to the time in which a survivor runs standalone and takes writes.

@@ -1,5 +1,5 @@
-//! Clients that use a certificate from a node's files, as `etcdctl` there does, and a client that connects anew for
-//! each write.
+//! Clients that use a certificate from a node's files, as `etcdctl` there does, and a client that opens a connection
+//! for each write.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,7 +76,7 @@ pub(super) struct Knocked {
     pub(super) in_a_row: usize,
 }
 
-/// A client that connects anew for each write, to the two nodes in turn.
+/// A client that opens a connection for each write, to the two nodes in turn.
 pub(super) struct Knocks {
     ends: Arc<AtomicBool>,
     knocked: Arc<Mutex<Knocked>>,

@@ -66,7 +66,7 @@ pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     steps::nobody_was_fenced(lab, booted)
 }
 
-/// Types commands that must be refused, while both nodes trust the old CA alone.
+/// Types commands that must be refused while both nodes trust only the old CA.
 fn refusals(lab: &Lab, site: &Authority) -> Result<()> {
     let other = Authority::new("Site CA of nobody")?;
     send_pair(lab, HERE, "foreign", other.issue("etcd", tls::etcd_names(HERE))?)?;

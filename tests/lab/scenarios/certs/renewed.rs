@@ -1,4 +1,4 @@
-//! Certificates are renewed under writers, and under a client that connects anew for each write.
+//! Certificates are renewed under writers, and under a client that opens a connection for each write.
 
 use super::super::steps;
 use super::clients::{Following, Knocked, Knocks};

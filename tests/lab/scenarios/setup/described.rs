@@ -85,7 +85,7 @@ pub fn password_file(node: Node) -> String {
     format!("/etc/tandem/bmc-{node}.password")
 }
 
-/// Writes the passwords on the first node alone, which passes them on.
+/// Writes the passwords only on the first node, which passes them on.
 pub fn write_passwords(lab: &Lab) -> Result<()> {
     for node in NODES {
         host::put(lab, HERE, &password_file(node), &format!("{BMC_PASSWORD}\n"))?;

@@ -102,7 +102,7 @@ fn both_have(lab: &Lab, lines: &[&str]) -> Result<()> {
     NODES.into_iter().try_for_each(|node| has(lab, node, lines))
 }
 
-/// Checks that a node's copy has these passwords, and belongs to root alone.
+/// Checks that a node's copy has these passwords, and belongs only to root.
 fn has(lab: &Lab, node: Node, lines: &[&str]) -> Result<()> {
     let file = password_file(OF);
     let text = host::must(lab, node, &["cat", &file])?;
