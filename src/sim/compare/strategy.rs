@@ -143,7 +143,7 @@ impl Strategy {
                     Some(std::cmp::Ordering::Greater) => claim(evidence),
                     Some(std::cmp::Ordering::Equal) => run(RunMode::Normally),
                     None if cib.peer_agent == PeerAgent::Active => exit(Exit::Retriable),
-                    // The node's own index is no older than the peer's last one that it read.
+                    // The node's own index is no older than the last one that it read.
                     None if confirmed || !evidence.was_left_behind() => claim(evidence),
                     Some(std::cmp::Ordering::Less) | None => exit(Exit::Retriable),
                 }

@@ -45,6 +45,7 @@ pub(in crate::sim) struct Reached {
     lasting: Vec<u32>,
     /// True if rules could distinguish the nodes by name in a state on the way.
     pub(in crate::sim) names_count: bool,
+    /// The violations, each with the step that led to it, and the state where that began.
     pub(in crate::sim) broken: Vec<(Violation, Move, u32)>,
     /// The number of steps, and their kinds: see [`Move::kind`].
     pub(in crate::sim) steps: u64,
