@@ -114,7 +114,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Collected, Failure> {
     {
         done.pacemakercluster = Some(at);
     }
-    // After the events, so that the next run reports an event that this run failed to append.
+    // After the events, so that the next run reports those that an interrupted run did not append.
     let last = done.pacemakercluster.clone().or_else(|| last.map(str::to_owned));
     let written = done.noted(status::write(path, &seen, last.as_deref()));
     done.status = written.map(|()| path.to_owned());

@@ -97,7 +97,7 @@ pub(in crate::sim) fn keep(sim: &Sim, world: &mut World, n: usize, kept: KeptHis
     can && std::mem::replace(&mut world.kept[n], kept) != kept
 }
 
-/// Records the history that `n` gives up when it announces that it runs standalone. `n` does so at an operator's
+/// Records that `n` gives the other history up when it announces that it runs standalone. `n` does so at an operator's
 /// command, or because both nodes' parameters keep its history. In the second case both records name `n`, and the other
 /// node does not serve.
 pub(super) fn announce(sim: &Sim, world: &mut World, n: usize, was_left_behind: bool) {

@@ -168,7 +168,7 @@ pub fn answered(world: &mut World, n: usize, exit: Exit) -> Result<(), Violation
             set_agent(world, n, PeerAgent::Active);
             (world.nodes[n].failed, world.nodes[n].promoted) = (!is_well, exit == Exit::Promoted);
         }
-        // No parameter changes in the model.
+        // The model has no reload: its parameters change between two actions.
         Request::Notify | Request::Reload | Request::LoneBoot => {}
         // A promotion that failed may still have taken place.
         Request::Promote => (world.nodes[n].promoted, world.nodes[n].failed) = (true, !is_well),
