@@ -270,8 +270,8 @@ fn claim(evidence: &Evidence) -> Plan {
     Plan::then_look(effects, 100, Progress::enter(Phase::Announced, 0), Reason::NothingToDo)
 }
 
-/// Forces a new cluster as etcd itself does: entries that it does not know to be committed are dropped. Records the
-/// fork, because the indices in the CIB show that the node continued.
+/// Forces a new cluster as etcd itself does: entries that it does not know to be committed are dropped. The recorded
+/// fork represents the indices in the CIB, which show that the node continued.
 fn force(evidence: &Evidence) -> Plan {
     force_with(evidence, Vec::new())
 }

@@ -16,7 +16,7 @@ const WALL: Duration = Duration::from_secs(1_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Device {
     Closed,
-    /// The device resets the machine unless the agent that holds it feeds it again.
+    /// The device resets the machine unless it is fed again. Only an agent that holds it feeds it.
     Running {
         fed: Duration,
         is_held: bool,

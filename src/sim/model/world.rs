@@ -296,7 +296,8 @@ impl Node {
     }
 }
 
-/// The number of failed starts after which Pacemaker starts no more on a node until an operator cleans up.
+/// The value of `failures` once Pacemaker has counted as many failed starts as it allows. It starts no more on the node
+/// until an operator cleans up.
 pub const BANNED: u8 = 3;
 
 /// The state of a node's data after a power cut.

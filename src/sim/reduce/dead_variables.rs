@@ -162,9 +162,9 @@ fn has_left(sim: &Sim, node: &Node) -> bool {
     node.note != 0 && sim.notes.get(node.note).left_at.is_some()
 }
 
-/// Returns this boot's memory. A memory without a voter, an end of the log and a counted time becomes none, because
-/// every rule treats both alike. On a machine that waits to be fenced no agent reads the memory. Only an invariant
-/// reads whether it holds a voter: no node forces a new cluster next to a peer that may run standalone
+/// Returns this boot's memory. A memory without a voter, without an end of the log and without a counted time becomes
+/// none, because every rule treats both alike. On a machine that waits to be fenced no agent reads the memory. Only an
+/// invariant reads whether it holds a voter: no node forces a new cluster next to a peer that may run standalone
 /// (`agent::check_plan`).
 fn remembered(sim: &mut Sim, node: &Node) -> Id {
     let BootState { voter, promoted, ended_at, leaderless_since_s, .. } = sim.memories.get(node.memory);

@@ -13,7 +13,7 @@ use crate::sim::moves::scenario::Trace;
 use crate::sim::moves::{self, Move};
 use crate::sim::{Sim, Violation};
 
-/// Replays a trace and prints it.
+/// Replays a trace. Returns its story, with the violation if it ends in one.
 pub fn tell(sim: &mut Sim, trace: &Trace) -> (String, Result<(), Violation>) {
     let mut text = String::new();
     trace.set_bounds(&mut sim.bounds);

@@ -10,7 +10,7 @@ pub fn power_off(world: &mut World, n: usize) {
     let leads = world.nodes[n].etcd == Run::Leader;
     let is_torn = leads && world.nodes[n].data.durable < world.nodes[n].data.commit;
     etcd::kill(world, n);
-    // Until here, a replica that lagged is known to have missed the other's writes.
+    // The replicas part now, while it is still known which one lags.
     part(world);
     let Node {
         on,
