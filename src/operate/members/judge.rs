@@ -391,6 +391,7 @@ pub(super) mod tests {
             wish: "replace",
             node: "node2".to_owned(),
             allowed: false,
+            is_known: true,
             rule: Some("M11"),
             because: Some(String::new()),
             instead: Some(String::new()),
