@@ -35,6 +35,9 @@ impl Trace {
         (bounds.vote_proxies, bounds.terms) = (self.vote_proxies, self.terms);
         (bounds.primary, bounds.two_histories) = (self.primary, self.two_histories);
         bounds.lone_boot = self.lone_boot;
+        // No node boots alone where the CIB has a third voter.
+        bounds.third_voter &=
+            !self.lone_boot || matches!(self.begin, Beginning::ThirdVoter | Beginning::ThirdVoterPromoted);
     }
 }
 
