@@ -23,6 +23,11 @@ pub(super) fn blind(mutant: Mutant, evidence: &mut Evidence) {
                 if let Fact::Known(DataDir::Present(history)) = &mut evidence.disk {
                     history.voters = [history.member_id].into();
                 }
+                if let Fact::Known(note) = &mut evidence.note {
+                    note.joins = false;
+                }
+                // The voter next to a learner is the node that the CIB names as the one that runs standalone.
+                bend_cib(evidence, |cib| cib.standalone_node = None);
                 ask(evidence, |asked| asked.voters_are_committed = Fact::Known(true));
             }
         }
