@@ -2,6 +2,7 @@
 
 mod contract;
 mod documents;
+mod drawn;
 mod english;
 mod fuzz_lock;
 #[path = "../lab/greps.rs"]
