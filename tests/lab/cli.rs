@@ -4,21 +4,22 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::bench_agent::{Bench, Contestant};
-use crate::blank::Blank;
 use crate::cluster::CloneKind;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::image::Version;
-use crate::node::Node;
+use crate::host::blank::Blank;
+use crate::host::node::Node;
+use crate::host::state::{self, Lab};
 use crate::power_cuts::{Kind, Series};
-use crate::release::Release;
+use crate::programs::image::Version;
+use crate::programs::release::Release;
+use crate::programs::shell_agent::Agent;
 use crate::scenarios::{self, Manner, Wanted};
 use crate::sh::{self, Result};
-use crate::shell_agent::Agent;
-use crate::state::{self, Lab};
-use crate::up::{self, Wish};
 use crate::{
-    bench_agent, bmc, cluster, demo, etcd, evidence, init, net, power, power_cuts, self_test, services, teardown,
-    timeline, token_load, units, writer,
+    bench_agent, cluster, cluster::etcd, cluster::teardown, demo, host::bmc, host::init, host::net, host::power,
+    host::services, host::units, judge::evidence, judge::self_test, judge::timeline, load::token_load, load::writer,
+    power_cuts,
 };
 
 const HELP: &str = "\
@@ -51,7 +52,7 @@ The two-host lab: Corosync, Pacemaker, podman, etcd and a BMC, twice, on this ma
   cargo lab run [--jobs N] [SCENARIO...]
                               scenarios; those of every day if none is named, all of them with --nightly; --jobs 3
                               runs three labs side by side
-  cargo lab list              the scenarios
+  cargo lab list [--long]     the scenarios; with --long also when, where and from which state each runs
   cargo lab power-cuts [--runs N] [--seed SEED] [--kind KIND]
                               N power cuts at random moments; fails if an acknowledged write is lost
   cargo lab bench-agent [--runs N] [--agent shell|restart|standin] [--data MB] [--token MILLISECONDS]
@@ -103,7 +104,9 @@ fn dispatch(words: &mut Vec<String>) -> Result<()> {
             Ok(())
         }
         "list" => {
-            scenarios::list();
+            let is_long = words.first().is_some_and(|word| word == "--long");
+            nothing_more(&words[usize::from(is_long)..])?;
+            scenarios::list(is_long);
             Ok(())
         }
         "self-test" => self_test::run(),

@@ -3,18 +3,18 @@
 use std::time::Duration;
 
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
-use crate::redundant;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::story::{Story, StoryStep};
+use crate::judge::verdict::Verdict;
+use crate::load::writer::{FIRST_WRITES, Load, STEADY, Writers};
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::story::{Story, StoryStep};
-use crate::teardown;
-use crate::up::{self, Wish};
-use crate::verdict::Verdict;
-use crate::writer::{FIRST_WRITES, Load, STEADY, Writers};
 
 /// The node that loses power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +149,7 @@ pub fn power_cut(
 /// Reads the acknowledged writes back from the survivor while it runs standalone and the writers continue.
 fn lost_now(writers: &Writers, survivor: Node, story: &Story) -> Result<usize> {
     let acks = writers.acknowledged();
-    let lost = crate::history::lost(&acks, &writers.read_back(survivor)?.store).len();
+    let lost = crate::judge::history::lost(&acks, &writers.read_back(survivor)?.store).len();
     story.tell(&format!("read back from {survivor} alone: {} acknowledged writes, {lost} of them lost", acks.len()));
     Ok(lost)
 }

@@ -10,12 +10,12 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::cluster::up::Wish;
 use crate::host;
+use crate::host::state::Lab;
 use crate::interrupt;
-use crate::report::Report;
+use crate::judge::report::Report;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The beginnings of a scenario's first and last line.
 const BEGINS: &str = "== ";

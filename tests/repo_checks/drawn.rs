@@ -67,7 +67,8 @@ fn a_seed_draws_sixty_different_comments_and_the_same_ones_again() {
     assert_eq!(drawn(&all, 1), first);
     assert_ne!(drawn(&all, 2), first);
     let source = "/// Reads it.\n/// Twice.\n#[inline]\nfn read() {}\n// No doc comment.\nfn other() {}\n";
-    let read = Comment { place: "a.rs:4".to_owned(), text: "Reads it. Twice.".to_owned(), item: "fn read() {}".to_owned() };
+    let read =
+        Comment { place: "a.rs:4".to_owned(), text: "Reads it. Twice.".to_owned(), item: "fn read() {}".to_owned() };
     assert_eq!(comments("a.rs", source), [read]);
 }
 

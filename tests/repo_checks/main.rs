@@ -5,7 +5,7 @@ mod documents;
 mod drawn;
 mod english;
 mod fuzz_lock;
-#[path = "../lab/greps.rs"]
+#[path = "../lab/judge/greps.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the lab runs them")]
 mod greps;
 mod log_lines;

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 use super::table::{Figure, Sheet};
-use crate::etcd;
-use crate::history;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::{self, Lab};
+use crate::judge::history;
+use crate::judge::story::{Story, StoryStep};
+use crate::load::writer::{STEADY, Writers};
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::story::{Story, StoryStep};
-use crate::writer::{STEADY, Writers};
 
 /// The longest time that the bench waits for a node's return: twice the slowest power cut of the shell agent.
 const LIMIT: Duration = Duration::from_secs(240);

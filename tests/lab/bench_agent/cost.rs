@@ -1,12 +1,12 @@
 //! The cost of one `monitor` on a healthy voter: the programs executed, and the CPU time by the kernel's accounting.
 
 use super::table::{Figure, Sheet};
-use crate::agent_call;
-use crate::cpu;
+use crate::cluster::agent_call;
 use crate::host;
-use crate::node::Node;
+use crate::host::cpu;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
 
 const NODE: Node = Node::One;
 const TRACE: &str = "/tmp/monitor.trace";

@@ -6,13 +6,13 @@ use super::Contestant;
 use super::blows::Run;
 use super::table::{Figure, Sheet};
 use crate::cluster;
+use crate::cluster::pcs;
 use crate::host;
-use crate::image::{self, Tools};
-use crate::node::NODES;
-use crate::pcs;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
+use crate::programs::image::{self, Tools};
 use crate::scenarios::image_changes;
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// The time after which a gap in the writes has begun and is measurable, or has ended.
 const SETTLES: Duration = Duration::from_secs(5);

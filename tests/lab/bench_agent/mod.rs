@@ -9,13 +9,13 @@ mod table;
 use std::time::{Duration, Instant};
 
 use crate::cluster;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
+use crate::host::state::Lab;
 use crate::interrupt;
+use crate::load::writer;
+use crate::programs::shell_agent::Agent;
 use crate::sh::Result;
-use crate::shell_agent::Agent;
-use crate::state::Lab;
-use crate::teardown;
-use crate::up::{self, Wish};
-use crate::writer;
 use table::{Figure, Sheet};
 
 /// A blow, which the bench strikes in the order of the table.

@@ -1,16 +1,30 @@
 //! A host as seen from outside, of any kind: switches it on, runs programs in it, and reads its files.
 
+pub mod blank;
+pub mod bmc;
+pub mod cpu;
+pub mod disks;
+pub mod init;
 pub mod namespaces;
+pub mod net;
+pub mod node;
+pub mod power;
+pub mod proc;
+pub mod services;
+pub mod state;
+pub mod syslog;
+pub mod tls;
+pub mod units;
 pub mod vm;
 
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use crate::node::{NODES, Node};
-use crate::proc::Record;
+use crate::host::node::{NODES, Node};
+use crate::host::proc::Record;
+use crate::host::state::Lab;
 use crate::sh::{self, Output, Result};
-use crate::state::Lab;
 
 /// The kind of the lab's hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

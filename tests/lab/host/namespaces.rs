@@ -8,13 +8,13 @@ use std::time::Duration;
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::{Host, feed, must, running};
-use crate::disks;
-use crate::init;
-use crate::net;
-use crate::node::Node;
-use crate::proc::Record;
+use crate::host::disks;
+use crate::host::init;
+use crate::host::net;
+use crate::host::node::Node;
+use crate::host::proc::Record;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 

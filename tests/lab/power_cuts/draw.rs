@@ -4,7 +4,7 @@ mod swap;
 
 use std::time::Duration;
 
-use crate::journals::{BOTH_RETURN, GOES_SECOND, JOINS_NOBODY};
+use crate::judge::journals::{BOTH_RETURN, GOES_SECOND, JOINS_NOBODY};
 use crate::random::Random;
 use crate::sh::{self, Result};
 pub use swap::{Both, Copied, NotMounted, Outage, PutBack, Return, Swap, draws_every_swap};

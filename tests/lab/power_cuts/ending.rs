@@ -7,13 +7,13 @@ use super::run::Scene;
 use super::swap::Holder;
 use super::{Ending, Outcome};
 use crate::cluster;
-use crate::etcd;
-use crate::history::{self, Ack};
+use crate::cluster::etcd;
 use crate::host;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
 use crate::interrupt;
-use crate::node::{NODES, Node};
+use crate::judge::history::{self, Ack};
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// The time in which two healthy nodes become two voters, or refuse.
 const LIMIT: Duration = Duration::from_secs(180);

@@ -12,15 +12,15 @@ mod unclean;
 
 use std::time::Instant;
 
-use crate::decisions;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
 use crate::host;
+use crate::host::state::{self, Lab};
 use crate::interrupt;
-use crate::journals;
+use crate::judge::decisions;
+use crate::judge::journals;
+use crate::programs::shell_agent::Agent;
 use crate::sh::Result;
-use crate::shell_agent::Agent;
-use crate::state::{self, Lab};
-use crate::teardown;
-use crate::up::{self, Wish};
 use draw::Draw;
 pub use draw::{Kind, draws_every_swap};
 pub use newest::tells_logs_apart;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::disks;
-use crate::node::NODES;
+use crate::host::disks;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// The files of etcd's log, each without the zeros that pad it. etcd only appends to them.
 #[derive(Debug)]

@@ -5,19 +5,19 @@ use std::time::Duration;
 use super::Outcome;
 use super::draw::{Back, Blow, Draw, Role};
 use super::slow;
-use crate::bmc;
 use crate::cluster;
-use crate::disks;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
-use crate::redundant;
+use crate::host::bmc;
+use crate::host::disks;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::verdict::Window;
+use crate::load::writer::{FIRST_WRITES, SIXTEEN, Writers};
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::verdict::Window;
-use crate::writer::{FIRST_WRITES, SIXTEEN, Writers};
 
 pub(super) const RETURN_LIMIT: Duration = Duration::from_secs(240);
 /// The time for which a node that booted without its peer is observed, enough for it to wrongly run standalone.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::cluster::ETCD_CLONE;
+use crate::cluster::pcs;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
 /// The file that makes the service's stop last as long as the file exists. A boot removes it.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::Outcome;
 use super::draw::{Blow, Draw, Kind};
-use crate::report;
+use crate::judge::report;
 use crate::sh::Result;
 
 /// The runs of a series, kind by kind.

@@ -9,18 +9,18 @@ use super::ending;
 use super::newest::Log;
 use super::run::{RETURN_LIMIT, Scene};
 use crate::cluster::ETCD_CLONE;
-use crate::disks;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pacemaker;
+use crate::cluster::pcs;
+use crate::cluster::redundant;
 use crate::host;
+use crate::host::disks;
 use crate::host::namespaces::frozen;
-use crate::node::{NODES, Node};
-use crate::pacemaker;
-use crate::pcs;
-use crate::power;
-use crate::redundant;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 /// Seconds from the power button to a boot, while a node that is fenced is to stay off.
 const AWAY: u64 = 36_000;

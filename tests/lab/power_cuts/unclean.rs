@@ -10,18 +10,18 @@ use nix::unistd::Pid;
 use super::draw::{AgentKilled, End, PacemakerEnds, ShutDown};
 use super::run::Scene;
 use super::slow;
-use crate::bmc;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pacemaker;
+use crate::cluster::pcs;
+use crate::cluster::up;
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::pacemaker;
-use crate::pcs;
-use crate::power;
+use crate::host::bmc;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::up;
 
 /// The time after which the power button ends a shutdown.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(120);

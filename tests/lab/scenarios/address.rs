@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::steps;
-use crate::check::{must, within};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::power;
-use crate::redundant;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{must, within};
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::writer::Writers;
 
 /// The limit from the survivor's first write until the address is there.
 const SURVIVES: Duration = Duration::from_secs(5);

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
-use crate::pcs;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The path that every search finds before the real podman.
 const IN_ITS_PLACE: &str = "/usr/sbin/podman";

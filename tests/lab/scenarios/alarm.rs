@@ -6,13 +6,13 @@ use std::time::Duration;
 use etcd_client::{AlarmAction, AlarmOptions, AlarmType};
 
 use super::steps;
-use crate::check::{eventually, must};
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, Failure};
-use crate::etcd;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const ALARM: &str = "etcd_alarm";
 

@@ -6,14 +6,14 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::bmc;
 use crate::cluster;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
+use crate::host::bmc;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::state::{self, Lab};
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::up::Wish;
 
 /// The README's delays: a node is off before the other one's next try, delay included.
 const DELAYS: [&str; 2] = ["10s", "1s"];

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use super::address::{LOST, blocks, holders, survives_a_cut, survives_a_partition, watched};
 use super::table::{Scenario, scenario};
-use crate::check::{must, within};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
-use crate::pcs;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::{must, within};
+use crate::load::writer::Writers;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 const PAGE: &str = include_str!("../../../docs/operate/address.md");
 /// The address of the page, and the lab's.

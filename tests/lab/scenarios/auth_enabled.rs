@@ -7,15 +7,15 @@ use std::time::Duration;
 use etcd_client::{Client, ConnectOptions};
 
 use super::steps;
-use crate::agent_call;
-use crate::check::{eventually, must};
+use crate::cluster::agent_call;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, Failure};
-use crate::etcd;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const RETURNS: Node = NODES[1];
 const ASKED: u32 = 0;

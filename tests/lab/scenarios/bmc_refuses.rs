@@ -4,18 +4,18 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::bmc;
-use crate::check::eventually;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
+use crate::host::bmc;
+use crate::host::state::Lab;
+use crate::judge::check::eventually;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let victim = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let survivor = victim.other();
-    let logs = crate::node::NODES.map(|node| steps::log_length(lab, node));
+    let logs = crate::host::node::NODES.map(|node| steps::log_length(lab, node));
     let mut writers = super::writing(lab)?;
     bmc::set_mode(lab, victim, "refuse")?;
     steps::cut(lab, victim)?;

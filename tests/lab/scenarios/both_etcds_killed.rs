@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::etcd;
-use crate::node::NODES;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut chance = steps::chance()?;

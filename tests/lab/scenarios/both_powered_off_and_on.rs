@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use crate::node::NODES;
-use crate::power;
+use crate::cluster::up::Wish;
+use crate::host::node::NODES;
+use crate::host::power;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;

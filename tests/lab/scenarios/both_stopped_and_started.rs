@@ -2,11 +2,11 @@
 
 use super::steps;
 use crate::cluster::ETCD_CLONE;
-use crate::node::NODES;
-use crate::pcs;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;

@@ -5,15 +5,15 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check::{eventually, must};
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, ETCD};
-use crate::etcd;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 const FLAG: &str = "restart_no_leave";
 /// The agent's record of etcd's process.

@@ -7,14 +7,14 @@ use std::time::Duration;
 use etcd_client::AlarmAction;
 
 use super::{alarm, steps};
-use crate::agent_call;
-use crate::check::{eventually, must};
-use crate::etcd;
+use crate::cluster::agent_call;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::{Output, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const ASKED: u32 = 0;
 const READ: u32 = 10;

@@ -5,14 +5,14 @@
 use std::time::{Duration, Instant};
 
 use super::steps;
-use crate::agent_call;
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::agent_call;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The time-out of the stop.
 const STOP_TAKES: Duration = Duration::from_secs(40);

@@ -7,19 +7,19 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::steps;
-use crate::alert;
-use crate::check::{eventually, must, within};
-use crate::etcd;
-use crate::etcdctl::{Etcdctl, Running};
-use crate::node::{NODES, Node};
-use crate::power;
-use crate::redundant;
+use crate::cluster::alert;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
+use crate::cluster::up::Wish;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::judge::check::{eventually, must, within};
+use crate::load::watches;
+use crate::load::writer::Writers;
+use crate::programs::etcdctl::{Etcdctl, Running};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::tls;
-use crate::up::Wish;
-use crate::watches;
-use crate::writer::Writers;
 
 /// A lease longer than the time without a leader here.
 const TTL: &str = "60";

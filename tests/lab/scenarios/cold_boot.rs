@@ -2,10 +2,10 @@
 //! are up, two plain starts restore every write.
 
 use super::steps;
-use crate::node::{NODES, Node};
+use crate::cluster::up::Wish;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let before = steps::members(lab)?;

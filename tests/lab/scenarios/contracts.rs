@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::demo::Victim;
-use crate::etcd;
 use crate::host;
-use crate::image;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::programs::image;
 use crate::sh::{self, Output, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";
 const RESOURCE_METADATA: &str = include_str!("../../../metadata/podman-etcd.xml");

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::steps;
 use super::table::{Scenario, scenario};
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The node that survives a split.
 const PREFERRED: Node = Node::One;

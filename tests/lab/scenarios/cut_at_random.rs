@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use super::needs::Needs;
 use super::steps;
-use super::table::{Needs, Scenario, scenario};
-use crate::node::{NODES, Node};
+use super::table::{Scenario, scenario};
+use crate::cluster::up::Wish;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
 use crate::random::Random;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// Seconds from the power button to the boot of a host. Only the fence agent presses the button.
 const BOOT_DELAY: u64 = 3;

@@ -6,17 +6,17 @@ use std::time::Duration;
 use super::address::blocks;
 use super::steps;
 use super::table::{Scenario, scenario};
-use crate::check::must;
 use crate::cluster;
-use crate::etcd;
-use crate::fence_agents;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{CLIENT_IP, NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{CLIENT_IP, NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::must;
+use crate::programs::fence_agents;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const PAGE: &str = include_str!("../../../docs/operate/fencing.md");
 /// The gateway in the page, and the lab's.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::steps;
 use crate::cluster::Failure;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const DATA_DIR: &str = "/var/lib/etcd";
 const FILLER: &str = "/var/lib/etcd/filler";

@@ -7,12 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use super::steps;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::NODES;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn with_the_power(lab: &Lab, wish: Wish) -> Result<()> {
     let loser = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;

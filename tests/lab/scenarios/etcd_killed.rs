@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use super::steps;
 use super::table::{Scenario, scenario};
-use crate::check::{must, within};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{must, within};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub(super) const SCENARIOS: &[Scenario] = &[scenario(
     "etcd_network_parts",
@@ -51,7 +51,7 @@ fn with_primary(lab: &Lab, primary: Node) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-fn survives(lab: &Lab, primary: Node, writers: &crate::writer::Writers) -> Result<()> {
+fn survives(lab: &Lab, primary: Node, writers: &crate::load::writer::Writers) -> Result<()> {
     let cut = Instant::now();
     std::thread::sleep(NOTICED);
     let explained = || host::said(lab, primary.other(), &["tandem", "explain"]);

@@ -6,16 +6,16 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::steps;
-use crate::check::{eventually, must};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::redundant;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
-use crate::redundant;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const ID: &str = "tandem";
 const PATH: &str = "path=/usr/libexec/tandem/alert";

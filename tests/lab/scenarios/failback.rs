@@ -5,19 +5,20 @@ use std::time::{Duration, Instant};
 
 use etcd_client::AlarmAction;
 
-use super::table::{Needs, Scenario, scenario};
+use super::needs::Needs;
+use super::table::{Scenario, scenario};
 use super::{alarm, steps};
-use crate::check::must;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, CloneKind};
-use crate::etcd;
-use crate::history;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::must;
+use crate::judge::history;
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 pub const SCENARIOS: &[Scenario] = &[
     scenario("failback", "the lead goes to the configured primary, three times: how long writes pause", |lab, _| {

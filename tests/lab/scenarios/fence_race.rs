@@ -6,19 +6,19 @@ use std::time::Duration;
 use super::all_returns_at_once::cut_everything;
 use super::steps;
 use super::table::{Scenario, scenario};
-use crate::bmc::{self, sessions};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::bmc::{self, sessions};
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::{self, Lab};
+use crate::load::writer::Writers;
 use crate::random::Random;
-use crate::redundant;
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The number of partitions in the daily run.
 const FEW: u64 = 3;

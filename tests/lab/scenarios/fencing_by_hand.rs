@@ -5,15 +5,15 @@ use std::fs;
 use std::time::Duration;
 
 use super::steps;
-use crate::bmc;
-use crate::check::{eventually, must};
+use crate::cluster::pcs;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::node::{BMC_PASSWORD, BMC_USER, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::bmc;
+use crate::host::node::{BMC_PASSWORD, BMC_USER, Node};
+use crate::host::power;
+use crate::host::state::{self, Lab};
+use crate::judge::check::{eventually, must};
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::up::{self, Wish};
 
 /// The node that is fenced, and the one where the administrator works.
 const VICTIM: Node = Node::One;

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bmc;
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{BMC_PASSWORD, NODES, Node};
-use crate::pcs;
+use crate::host::bmc;
+use crate::host::node::{BMC_PASSWORD, NODES, Node};
+use crate::host::state::{self, Lab};
+use crate::judge::check::{eventually, must};
+use crate::load::writer::Writers;
 use crate::sh::Result;
-use crate::state::{self, Lab};
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The node that is fenced, and the one where the administrator works.
 const VICTIM: Node = Node::Two;

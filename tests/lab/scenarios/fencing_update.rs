@@ -4,17 +4,17 @@
 use std::time::{Duration, Instant};
 
 use super::steps;
-use crate::bmc::accounts;
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{BMC_USER, NODES, Node};
-use crate::pcs;
+use crate::host::bmc::accounts;
+use crate::host::node::{BMC_USER, NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::load::writer::Writers;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The node that is fenced, and the one where the administrator works.
 const VICTIM: Node = Node::Two;

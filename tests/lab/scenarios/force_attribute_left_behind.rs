@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::left_behind::{LEFT, PEER};
 use super::steps;
-use crate::check::{eventually, within};
 use crate::cluster;
+use crate::cluster::pcs;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, within};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::{self, Wish};
 
 const FORCE: &str = "force_new_cluster";
 /// The time of several monitors, one every five seconds.

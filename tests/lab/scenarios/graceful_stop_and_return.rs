@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::steps;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::demo::Victim;
-use crate::etcd;
-use crate::pcs;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The limit for an orderly hand-over: an election and a few retries, but no recovery.
 const LONGEST_GAP: Duration = Duration::from_secs(8);

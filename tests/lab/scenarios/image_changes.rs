@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::asked;
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::asked;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::image::{self, Tools, Version};
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::programs::image::{self, Tools, Version};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const LIMIT: Duration = Duration::from_secs(120);
 const TYPO: &str = "localhost/tandem/etcd:TYPO";

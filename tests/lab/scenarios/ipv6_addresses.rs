@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::check::must;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, CloneKind};
 use crate::demo::Victim;
-use crate::etcd;
-use crate::node::NODES;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let map = NODES.map(|node| format!("{node}:{}", node.ipv6())).join(";");
@@ -20,6 +20,6 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     must("the member's URL is of IPv6", config, |config| config.contains(&url))?;
     let mut writers = super::writing(lab)?;
     let leader = Victim::Leader.node(etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader);
-    crate::power::cut(lab, leader)?;
+    crate::host::power::cut(lab, leader)?;
     super::ends_well(lab, &mut writers)
 }

@@ -7,17 +7,17 @@ use std::time::Duration;
 use etcd_client::AlarmAction;
 
 use super::{alarm, podman_hangs, steps};
-use crate::asked::{self, DEGRADED, DOWN, REDUNDANT, answers, ask, row};
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::asked::{self, DEGRADED, DOWN, REDUNDANT, answers, ask, row};
+use crate::cluster::etcd;
+use crate::cluster::pacemaker;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pacemaker;
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The time of an answer on a busy machine on which no program hangs.
 const HEALTHY: Duration = Duration::from_secs(2);
@@ -25,7 +25,7 @@ const HEALTHY: Duration = Duration::from_secs(2);
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let follower = leader.other();
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     healthy(lab)?;
     let quick = || ask(lab, leader);
     eventually("a healthy cluster is told at once", quick, |answer| {
@@ -38,7 +38,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     hanging(lab, leader, follower)?;
     stopped_and_off(lab, leader, follower)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     healthy(lab)?;
     super::ends_well(lab, &mut writers)
 }
@@ -83,7 +83,7 @@ fn configured(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     row(lab, leader, DEGRADED, Some("node-standby"), &on_standby)?;
     steps::standby(lab, follower, false)?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     row(lab, leader, REDUNDANT, None, &[])
 }
 
@@ -110,7 +110,7 @@ fn hanging(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     steps::maintenance(lab, false)?;
     told.into_iter().collect::<Result<()>>()?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     row(lab, leader, REDUNDANT, None, &[])
 }
 
@@ -131,7 +131,7 @@ fn stopped_and_off(lab: &Lab, leader: Node, follower: Node) -> Result<()> {
     must("which is said there", here, |answer| answer.code != REDUNDANT.1 && answer.names("pacemaker-stopped"))?;
     pacemaker::begin(lab, follower)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     steps::cut(lab, follower)?;
     let lost = || ask(lab, leader);
     eventually("a node that is lost is told", lost, |answer| {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::steps;
 use crate::cluster::ETCD_CLONE;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::NODES;
-use crate::pcs;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const CLONE: &str = "kubelet-clone";
 /// The limit for a leader's hand-over and a few retries.

@@ -5,17 +5,17 @@
 use std::time::Duration;
 
 use super::{steps, words};
-use crate::bmc;
-use crate::check::eventually;
-use crate::etcd;
-use crate::history;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
-use crate::power;
+use crate::host::bmc;
+use crate::host::node::Node;
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::eventually;
+use crate::judge::history;
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 pub(super) const LEFT: Node = Node::One;
 pub(super) const PEER: Node = Node::Two;

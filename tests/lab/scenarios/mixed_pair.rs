@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use super::steps;
 use super::takeover::{ONE_MONITOR, hand_over};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::load::writer::Writers;
+use crate::programs::shell_agent::{self, Agent};
 use crate::sh::{self, Result};
-use crate::shell_agent::{self, Agent};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 const SHELL: Node = Node::One;
 const TANDEM: Node = Node::Two;

@@ -47,6 +47,7 @@ mod lone_boot;
 mod member;
 mod mixed_pair;
 mod names_alike;
+mod needs;
 mod new_voters_peer_dies;
 mod node_failure;
 mod openshift_created;
@@ -88,30 +89,38 @@ mod wrong_input;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::blank::Blank;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
 use crate::cluster::{self, CloneKind};
-use crate::decisions;
 use crate::demo::Outcome;
-use crate::etcd;
-use crate::evidence;
 use crate::host;
+use crate::host::blank::Blank;
+use crate::host::node::NODES;
+use crate::host::state::{self, Lab};
 use crate::interrupt;
-use crate::journals;
-use crate::node::NODES;
-use crate::redundant;
-use crate::report::{Done, Failed, Report};
+use crate::judge::decisions;
+use crate::judge::evidence;
+use crate::judge::journals;
+use crate::judge::report::{Done, Failed, Report};
+use crate::load::writer::{FIRST_WRITES, STEADY, Writers};
+use crate::programs::shell_agent::Agent;
 use crate::sh::{self, Result};
-use crate::shell_agent::Agent;
 use crate::side_by_side;
-use crate::state::{self, Lab};
-use crate::teardown;
-use crate::up::{self, Wish};
-use crate::writer::{FIRST_WRITES, STEADY, Writers};
-use table::{Hosts, Needs, Scenario};
+use needs::{Hosts, Needs};
+use table::Scenario;
 
 /// Prints names and descriptions.
-pub fn list() {
+/// Prints a line for each scenario, or, if `is_long`, also when, where and from which state it runs.
+pub fn list(is_long: bool) {
     for scenario in table::all() {
+        if is_long {
+            let when = if scenario.nightly { "nightly" } else { "daily" };
+            let (hosts, begins) = (scenario.hosts.words(), scenario.needs.words());
+            println!("{}\n  {}\n  {when}, {hosts}; begins with {begins}\n", scenario.name, scenario.about);
+            continue;
+        }
         let nightly = if scenario.nightly { " (nightly)" } else { "" };
         let vms = if scenario.hosts == Hosts::Vms { " (virtual machines)" } else { "" };
         println!("{:<36} {}{vms}{nightly}", scenario.name, scenario.about);

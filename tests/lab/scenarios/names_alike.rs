@@ -1,13 +1,13 @@
 //! The nodes have the names node1 and node10, so that each comparison of names must use the whole name.
 
-use crate::check::must;
 use crate::cluster;
-use crate::decisions;
-use crate::node::{self, Second};
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
+use crate::host::node::{self, Second};
+use crate::host::state::Lab;
+use crate::judge::check::must;
+use crate::judge::decisions;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::teardown;
-use crate::up::{self, Wish};
 
 /// Runs in a lab of its own, because the names are in all of its files.
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {

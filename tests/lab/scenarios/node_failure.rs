@@ -1,10 +1,10 @@
 //! One node's power is cut: the other fences it, runs standalone, and takes it back.
 
+use crate::cluster::up::Wish;
 use crate::demo::{Victim, power_cut};
+use crate::host::state::Lab;
+use crate::load::writer::STEADY;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::STEADY;
 
 pub fn leader(lab: &Lab, _: Wish) -> Result<()> {
     failure(lab, Victim::Leader)

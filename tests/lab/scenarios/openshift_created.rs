@@ -4,17 +4,17 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check::eventually;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::two_node_openshift;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, ETCD_CLONE};
-use crate::etcd;
-use crate::greps::{self, Found, When};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::eventually;
+use crate::judge::greps::{self, Found, When};
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::two_node_openshift;
-use crate::up::Wish;
 
 /// The manifest's settings in etcd's configuration.
 const CONFIG: [&str; 3] =

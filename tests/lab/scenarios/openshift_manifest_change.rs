@@ -2,15 +2,15 @@
 //! one is kept.
 
 use super::steps;
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::two_node_openshift;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::two_node_openshift;
-use crate::up::Wish;
 
 const FLAG: &str = "restart_no_leave";
 

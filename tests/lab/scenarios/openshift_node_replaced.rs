@@ -3,16 +3,16 @@
 //! disks. A survivor that serves keeps running and deletes the attribute; one without a leader is restarted.
 
 use super::steps;
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::two_node_openshift;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::two_node_openshift;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::up(lab)?;

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check::{eventually, must};
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::two_node_openshift;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, ETCD_CLONE};
-use crate::etcd;
 use crate::host;
-use crate::image;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::programs::image;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::two_node_openshift;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     two_node_openshift::up(lab)?;

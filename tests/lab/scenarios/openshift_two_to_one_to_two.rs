@@ -4,18 +4,18 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::two_node_openshift;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::two_node_openshift;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 const LIMIT: Duration = Duration::from_secs(120);
 

@@ -6,18 +6,18 @@
 use std::time::Duration;
 
 use super::steps::{self, THREE_MONITORS};
-use crate::check::{eventually, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pacemaker;
+use crate::cluster::pcs;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::net;
-use crate::node::Node;
-use crate::pacemaker;
-use crate::pcs;
+use crate::host::net;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::load::writer::Writers;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::{self, Wish};
-use crate::writer::Writers;
 
 const STAYS: Node = Node::One;
 /// The node that is serviced.
@@ -27,7 +27,7 @@ const SERVICED: Node = Node::Two;
 pub fn cable_is_pulled(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let booted = steps::boots(lab);
-    let logs = crate::node::NODES.map(|node| steps::log_length(lab, node));
+    let logs = crate::host::node::NODES.map(|node| steps::log_length(lab, node));
     let cut_at = ends_and_cable_is_pulled(lab, &writers)?;
     std::thread::sleep(THREE_MONITORS);
     let wrote = steps::who_wrote(&writers, cut_at);

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use super::steps;
 use super::table::{Scenario, scenario};
 use super::{cib_hangs, image_changes, settings_upgrade};
-use crate::check::{self, must};
 use crate::cluster;
-use crate::etcd;
-use crate::etcdctl::Etcdctl;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{self, must};
+use crate::programs::etcdctl::Etcdctl;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub const SCENARIOS: &[Scenario] = &[
     scenario("parameters_change", "parameters change that need no restart: the etcd that runs takes them", run),

@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::{self, Lab};
+use crate::judge::story::{Story, StoryStep};
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::story::{Story, StoryStep};
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = super::writing(lab)?;
@@ -25,7 +25,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 }
 
 /// Follows the partition until one node is fenced and the other takes writes, and a while longer.
-fn cut_off(lab: &Lab, writers: &mut crate::writer::Writers, stories: &mut [Story; 2]) -> Result<()> {
+fn cut_off(lab: &Lab, writers: &mut crate::load::writer::Writers, stories: &mut [Story; 2]) -> Result<()> {
     let began = state::since_epoch();
     let winner = sh::wait_for("one node to be fenced", Duration::from_secs(120), Duration::from_millis(100), || {
         stories.iter_mut().for_each(Story::follow);

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::bmc;
-use crate::net;
-use crate::node::NODES;
+use crate::cluster::up::Wish;
+use crate::host::bmc;
+use crate::host::net;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// A time longer than the token's loss, fencing's delays and its first failure.
 const CUT_OFF: Duration = Duration::from_secs(25);

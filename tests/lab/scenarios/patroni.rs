@@ -5,20 +5,20 @@
 use std::time::{Duration, Instant};
 
 use super::steps;
-use crate::alert;
-use crate::check::{eventually, must, within};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::alert;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::redundant;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::patroni::{self, TTL};
-use crate::pcs;
-use crate::power;
-use crate::redundant;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must, within};
+use crate::load::writer::Writers;
+use crate::programs::patroni::{self, TTL};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The limit for making, copying or rewinding a data directory.
 const DATA: Duration = Duration::from_secs(240);

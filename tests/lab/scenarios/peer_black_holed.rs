@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check::must;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The time in which a hanging monitor is detected: monitors run every 5 s, with a time-out of 25 s.
 const BLACK_HOLED: Duration = Duration::from_secs(35);

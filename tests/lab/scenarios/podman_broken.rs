@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use nix::sched::{CloneFlags, setns};
 
 use super::steps;
-use crate::check::{eventually, must};
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, Failure};
-use crate::etcd;
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The exit code for a retry, so that Pacemaker finds the repaired node by itself.
 const GENERIC: &str = "1";

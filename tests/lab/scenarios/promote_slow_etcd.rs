@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use super::steps;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const JOINS: Node = Node::Two;
 const AGENT: &str = "/usr/lib/ocf/resource.d/tandem/podman-etcd";

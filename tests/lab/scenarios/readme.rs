@@ -6,18 +6,18 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::decisions;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::image;
-use crate::node::{BMC_PASSWORD, NODES, Node};
-use crate::pcs;
-use crate::release;
+use crate::host::node::{BMC_PASSWORD, NODES, Node};
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::judge::decisions;
+use crate::programs::image;
+use crate::programs::release;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::teardown;
-use crate::tls;
-use crate::up::{self, Wish};
 
 /// The pages, in the order in which an operator types them.
 const PAGES: [(&str, &str); 3] = [
@@ -184,5 +184,5 @@ pub(super) fn automation(lab: &Lab) -> Result<()> {
     must("nothing has rebooted it", &format!("test ! -e {REBOOTED}"), true)?;
     pcs::run(lab, Node::One, &["node", "unstandby", "node1"])?;
     etcd::wait_two_voters(lab, Duration::from_secs(120))?;
-    crate::redundant::wait(lab)
+    crate::cluster::redundant::wait(lab)
 }

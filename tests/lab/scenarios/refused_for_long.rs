@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check::within;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::within;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The node that has left the membership, and so may not start without its peer.
 const REFUSES: Node = Node::One;

@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check::eventually;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, Failure};
-use crate::etcd;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::eventually;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const WISH: &str = "restart_no_leave";
 const TOOL: &str = "/usr/sbin/crm_attribute";

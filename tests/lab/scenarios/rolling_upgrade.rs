@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::steps;
-use crate::asked;
-use crate::check::{eventually, must};
-use crate::collector;
-use crate::decisions;
-use crate::etcd;
-use crate::faulty;
+use crate::cluster::asked;
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
-use crate::program;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::judge::decisions;
+use crate::programs;
+use crate::programs::faulty;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const LIMIT: Duration = Duration::from_secs(240);
 /// The name of the scenario in which no writer has to wait.
@@ -29,7 +29,7 @@ const UPGRADE: &str = "upgrade_by_may_stop";
 const LONGEST_GAP: Duration = Duration::from_millis(500);
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
-    let newer = program::tested();
+    let newer = programs::tested();
     let older = std::env::var_os("TANDEM_OLD").map_or_else(|| newer.clone(), PathBuf::from);
     println!("   both nodes have the older version: {}", older.display());
     for node in NODES {
@@ -64,9 +64,9 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 /// other must not be stopped. While the two run two versions, both nodes show that. The older one is a build of the
 /// lab's that differs only in its version.
 pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
-    let (older, newer) = (faulty::build()?, program::tested());
+    let (older, newer) = (faulty::build()?, programs::tested());
     decisions::replay(lab, UPGRADE)?;
-    NODES.into_iter().try_for_each(|node| program::put(lab, node, &older))?;
+    NODES.into_iter().try_for_each(|node| programs::put(lab, node, &older))?;
     std::thread::sleep(steps::THREE_MONITORS);
     NODES.into_iter().try_for_each(|node| decisions::forget(lab, node))?;
     let leader = etcd::wait_two_voters(lab, LIMIT)?.leader;
@@ -85,7 +85,7 @@ pub fn as_it_may_be_stopped(lab: &Lab, _: Wish) -> Result<()> {
         must("the voter that is left may not be stopped", asked, |(code, _)| *code == 3)?;
         // No action of the agent runs on the stopped node, so there is none to wait for.
         decisions::replay(lab, UPGRADE)?;
-        program::put(lab, node, &newer)?;
+        programs::put(lab, node, &newer)?;
         decisions::forget(lab, node)?;
         show_two_versions(lab, node != leader)?;
         steps::standby(lab, node, false)?;
@@ -123,7 +123,7 @@ fn show_two_versions(lab: &Lab, wanted: bool) -> Result<()> {
 /// later, so its records are dropped.
 fn replace(lab: &Lab, node: Node, with: &Path) -> Result<()> {
     decisions::replay(lab, "rolling_upgrade")?;
-    program::put(lab, node, with)?;
+    programs::put(lab, node, with)?;
     std::thread::sleep(steps::THREE_MONITORS);
     decisions::forget(lab, node)
 }

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use super::{image_changes, steps};
-use crate::check::must;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const SLOWER: &str = "heartbeat-interval=200;election-timeout=2000";
 const USUAL: &str = "heartbeat-interval=100;election-timeout=1000";
@@ -24,7 +24,7 @@ const PATIENCE_S: &str = "60";
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     refused(lab, leader)?;
     let mut writers = super::writing(lab)?;
     let upgrade = |settings: &str| format!("tandem upgrade --settings 'etcd_settings={settings}'");
@@ -73,7 +73,7 @@ fn refused(lab: &Lab, on: Node) -> Result<()> {
 fn cannot_start(lab: &Lab, wrong: &str, before: &str) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let follower = leader.other();
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let process = etcd::pid(lab, leader);
     let line = format!("tandem upgrade --settings {wrong} --yes --timeout {PATIENCE_S}");
     let (code, said) = host::typed(lab, leader, &line)?;

@@ -4,19 +4,19 @@
 use std::time::Duration;
 
 use super::steps::{self, THREE_MONITORS};
-use crate::bmc;
-use crate::check::must;
+use crate::cluster::pacemaker;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, ETCD_CLONE};
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::pacemaker;
-use crate::pcs;
-use crate::power;
+use crate::host::bmc;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::must;
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 const AGENT: &str = "/usr/lib/ocf/resource.d/lab/slow";
 /// The file that shows that its stop has begun.

@@ -6,16 +6,16 @@
 use std::time::Duration;
 
 use super::steps;
-use crate::check;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::redundant;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::redundant;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The path that every search finds before the real podman.
 const PODMAN: &str = "/usr/sbin/podman";
@@ -48,7 +48,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     super::ends_well(lab, &mut writers)
 }
 
-fn survives(lab: &Lab, wish: Wish, leader: Node, writers: &crate::writer::Writers) -> Result<()> {
+fn survives(lab: &Lab, wish: Wish, leader: Node, writers: &crate::load::writer::Writers) -> Result<()> {
     for node in [leader, leader.other()] {
         steps::standby(lab, node, true)?;
         steps::wait_stopped(lab, &[node])?;

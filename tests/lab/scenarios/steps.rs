@@ -2,18 +2,18 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::check;
+use crate::cluster::etcd::{self, View};
+use crate::cluster::pcs;
+use crate::cluster::up;
 use crate::cluster::{self, Failure};
-use crate::etcd::{self, View};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check;
+use crate::load::writer::Writers;
 use crate::random::Random;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up;
-use crate::writer::Writers;
 
 /// The limit for a stop, plus the time in which a busy cluster begins it.
 const STOP_LIMIT: Duration = Duration::from_secs(180);

@@ -3,15 +3,15 @@
 
 use std::cell::Cell;
 
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::demo::{Outcome, Victim, power_cut};
-use crate::etcd;
-use crate::faulty;
 use crate::host;
-use crate::node::NODES;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
+use crate::load::writer::ONE_BY_ONE;
+use crate::programs::faulty;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::ONE_BY_ONE;
 
 /// The switch that skips the commit-index step, in a program that is built with it.
 const SWITCH: &str = "test-skip-advance-commit";

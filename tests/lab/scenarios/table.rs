@@ -2,28 +2,7 @@
 
 #[expect(clippy::wildcard_imports, reason = "the table names every module beside it")]
 use super::*;
-use crate::journals::BOTH_RETURN;
-
-/// The state in which a scenario begins.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Needs {
-    /// Two voters and no complaints. A lab that another scenario left healthy is good enough.
-    Healthy,
-    /// The state of `Healthy`, with the resource as a promotable clone.
-    Promotable,
-    /// The state of `Healthy`, with the shell agent.
-    ShellAgent,
-    /// Hosts and fencing, but no etcd resource yet.
-    NoEtcd,
-    /// Two voters by `tandem setup`.
-    SetUp,
-    /// Hosts with nothing but the packages, as RPMs leave them.
-    Blank,
-    /// The same, as Debian's packages leave them.
-    BlankDebian,
-    /// No lab at all: it makes its own.
-    Nothing,
-}
+use crate::judge::journals::BOTH_RETURN;
 
 /// Returns every scenario, for all kinds of hosts.
 pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
@@ -49,24 +28,6 @@ pub(super) fn all() -> impl Iterator<Item = &'static Scenario> {
         vm::SCENARIOS,
     ];
     topics.into_iter().flatten().chain(LAST)
-}
-
-/// The kinds of hosts that a scenario supports.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hosts {
-    Namespaces,
-    Both,
-    Vms,
-}
-
-impl Hosts {
-    pub(super) fn include(self, kind: host::Kind) -> bool {
-        match self {
-            Self::Both => true,
-            Self::Namespaces => kind == host::Kind::Namespaces,
-            Self::Vms => kind == host::Kind::Vm,
-        }
-    }
 }
 
 pub(super) struct Scenario {

@@ -4,16 +4,16 @@
 use std::time::Duration;
 
 use super::readme;
-use crate::check::{eventually, must};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::load::writer::Writers;
+use crate::programs::shell_agent::{self, Agent};
 use crate::sh::{self, Result};
-use crate::shell_agent::{self, Agent};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The promised limit for a writer's gap. The measured gap on a busy machine is 0.1 s.
 const LONGEST_GAP: Duration = Duration::from_secs(1);

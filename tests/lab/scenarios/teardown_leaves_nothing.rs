@@ -3,15 +3,15 @@
 
 use std::fs;
 
-use crate::blank::Blank;
-use crate::check::eventually;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::proc::Record;
+use crate::host::blank::Blank;
+use crate::host::node::{NODES, Node};
+use crate::host::proc::Record;
+use crate::host::state::{self, Lab};
+use crate::judge::check::eventually;
 use crate::sh::Result;
-use crate::state::{self, Lab};
-use crate::teardown;
-use crate::up::{self, Wish};
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     // It has a name of its own, because another lab may be running; labs do not affect each other.
@@ -61,7 +61,7 @@ fn up_and_broken(lab: &Lab, wish: Wish) -> Result<()> {
 }
 
 fn a_container_each(lab: &Lab, wish: Wish) -> Result<()> {
-    let image = crate::image::name(wish.etcd.number());
+    let image = crate::programs::image::name(wish.etcd.number());
     for node in NODES {
         let etcd = ["podman", "run", "-d", "--name", "etcd", "--net", "host", &image, "etcd", "--data-dir", "/d"];
         host::must(lab, node, &etcd)?;

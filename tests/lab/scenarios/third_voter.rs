@@ -6,16 +6,16 @@ use std::thread;
 use std::time::Duration;
 
 use super::steps;
-use crate::check::{must, within};
-use crate::etcd::{self, View};
+use crate::cluster::etcd::{self, View};
+use crate::cluster::redundant;
+use crate::cluster::third_voter::{self, ThirdVoter};
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::redundant;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{must, within};
+use crate::load::writer::Writers;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::third_voter::{self, ThirdVoter};
-use crate::up::Wish;
-use crate::writer::Writers;
 
 const JOINS: Duration = Duration::from_secs(120);
 const RETURNS: Duration = Duration::from_secs(180);

@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use super::{steps, words};
-use crate::node::Node;
+use crate::cluster::up::Wish;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const FIRST: Node = Node::Two;
 const SECOND: Node = Node::One;

@@ -4,20 +4,21 @@
 
 use std::time::{Duration, Instant};
 
+use super::needs::Needs;
 use super::steps;
-use super::table::{Needs, Scenario, scenario};
-use crate::check::{eventually, must};
+use super::table::{Scenario, scenario};
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, ETCD_CLONE};
-use crate::etcd;
 use crate::host;
-use crate::net;
-use crate::node::Node;
-use crate::pcs;
+use crate::host::net;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::judge::story::{Story, StoryStep};
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::story::{Story, StoryStep};
-use crate::up::Wish;
-use crate::writer::Writers;
 
 pub(super) const SCENARIOS: &[Scenario] = &[
     scenario(

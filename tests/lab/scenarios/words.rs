@@ -1,9 +1,9 @@
 //! An operator or a script gives a node up with options only: each missing confirmation is named, and nothing is done.
 
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// The command that prints what a refused command must not change: the configuration in the CIB, the quorum, and the
 /// agent's files.

@@ -2,14 +2,14 @@
 //! Pacemaker's reaction.
 
 use super::steps;
-use crate::bmc;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, Failure};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::bmc;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The exit code for a retry: what is missing can be added at any moment, and the retry finds it.
 const GENERIC: &str = "1";

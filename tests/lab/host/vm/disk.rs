@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{guest, tree};
-use crate::blank::Blank;
 use crate::cluster;
-use crate::node::Node;
-use crate::release;
+use crate::host::blank::Blank;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::programs::release;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::tls;
 
 /// The size of the disk. Its file is sparse.
 const SIZE: &str = "6G";

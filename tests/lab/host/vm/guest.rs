@@ -5,10 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use super::tree;
-use crate::blank::{self, Blank};
-use crate::node::Node;
+use crate::host::blank::{self, Blank};
+use crate::host::node::Node;
+use crate::host::tls;
 use crate::sh::{self, Result};
-use crate::tls;
 
 /// Units that a machine without hardware does not need. Each costs an emulated core half a second.
 const MASKED: &[&str] = &[
@@ -77,7 +77,7 @@ const CLUSTER: &[&str] = &["corosync", "pacemaker"];
 const NO_CLUSTER_IS_MADE: &[&str] = &["pcsd.service", "pcsd-ruby.service"];
 
 /// A script that streams the journal to the lab as it is written. So the lab also has the lines that the guest had not
-/// synced when its power failed. The format is the one that [`crate::timeline`] merges.
+/// synced when its power failed. The format is the one that [`crate::judge::timeline`] merges.
 const JOURNAL: &str = r"#!/bin/sh
 journalctl --follow --lines=all --boot --utc --output=short-iso-precise |
     sed -u -E 's/^([-0-9]+T[0-9:]+[.][0-9]{3})[0-9]*[+]00:?00 ([a-z0-9]+) /\1Z \2: /' > $(echo /dev/vport*p1)

@@ -16,12 +16,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::{Host, command, must, running};
-use crate::disks;
-use crate::net;
-use crate::node::Node;
-use crate::proc::Record;
+use crate::host::disks;
+use crate::host::net;
+use crate::host::node::Node;
+use crate::host::proc::Record;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 const PATH: &str = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// The limit for a boot, which takes one to two minutes of a core.

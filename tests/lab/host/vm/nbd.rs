@@ -11,11 +11,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::disk;
-use crate::node::Node;
-use crate::proc::Record;
+use crate::host::node::Node;
+use crate::host::proc::Record;
+use crate::host::state::{self, Lab};
 use crate::random::Random;
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
 
 // https://github.com/NetworkBlockDevice/nbd/blob/master/doc/proto.md: the fixed newstyle handshake, and simple replies.
 const MAGIC: u64 = 0x4e42_444d_4147_4943;

@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::{disk, nbd, record};
-use crate::net;
-use crate::node::Node;
+use crate::host::net;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 const PROGRAM: &str = "qemu-system-x86_64";
 /// The time in which a kernel must print its first line if the machine's own virtualization works.

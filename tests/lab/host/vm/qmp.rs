@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// A connection to a machine's QEMU. Earlier resets are not reported.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::{disk, guest};
-use crate::blank::Blank;
-use crate::debian;
-use crate::image::{self, Tools, Version};
-use crate::program;
-use crate::release::{self, Release};
+use crate::host::blank::Blank;
+use crate::host::state::Lab;
+use crate::programs;
+use crate::programs::debian;
+use crate::programs::image::{self, Tools, Version};
+use crate::programs::release::{self, Release};
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 /// The packages that a virtual machine needs. Their names are the same in each release.
 const PACKAGES: &[&str] = &[
@@ -71,7 +71,7 @@ pub fn make(lab: &Lab) -> Result<()> {
 }
 
 fn install_package(tree: &Path) -> Result<()> {
-    let packages = program::packages().ok_or(
+    let packages = programs::packages().ok_or(
         "TANDEM_DEB does not name Tandem's Debian packages, which virtual machines install; type 'make vm-lab'",
     )?;
     let policy = tree.join("usr/sbin/policy-rc.d");

@@ -4,20 +4,20 @@
 
 use std::time::Duration;
 
-use crate::check;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check;
 use crate::scenarios::steps;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let lost = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let survivor = lost.other();
     let mut writers = crate::scenarios::writing(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     // The lost node stays off, so that data which the survivor lacks cannot return.
     lab.set("boot-delay", "3600")?;
     steps::cut(lab, lost)?;

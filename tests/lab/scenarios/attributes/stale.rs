@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, ETCD_CLONE};
 use crate::host;
-use crate::node::NODES;
-use crate::pcs;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// Cluster properties, as name and value.
 const PROPERTIES: &[(&str, &str)] =

@@ -5,15 +5,15 @@
 
 use std::time::Duration;
 
-use crate::check;
 use crate::cluster;
+use crate::cluster::pacemaker;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pacemaker;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const LEAVES: Node = Node::Two;
 const STAYS: Node = Node::One;
@@ -36,7 +36,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     check::must("a record of a node that has left counts as none", known, is_none)?;
 
     pacemaker::begin(lab, LEAVES)?;
-    crate::etcd::wait_two_voters(lab, Duration::from_secs(120))?;
+    crate::cluster::etcd::wait_two_voters(lab, Duration::from_secs(120))?;
     // The node's attribute manager may have removed them as it started, or not.
     put_back(lab, &record)?;
     std::thread::sleep(A_FEW_MONITORS);

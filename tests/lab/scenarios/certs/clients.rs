@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use etcd_client::{Client, ConnectOptions};
 
-use crate::etcd;
-use crate::node::{NODES, Node};
+use crate::cluster::etcd;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::host::tls;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::tls;
 
 const FILES: [&str; 3] = ["ca.crt", "client.crt", "client.key"];
 /// The time-out of a write. Even a busy machine answers sooner, so a write that takes longer was refused.

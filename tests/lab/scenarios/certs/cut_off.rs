@@ -7,14 +7,14 @@ use super::super::steps;
 use super::clients::Following;
 use super::replaced::{self, GO_ON, JOIN, ROTATE};
 use super::seen::{self, PKI};
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// A number above that of the changes of a rotation on both nodes.
 const CHANGES: usize = 40;

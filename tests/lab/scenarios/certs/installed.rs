@@ -7,14 +7,14 @@ use super::super::setup::typed::{HERE, THERE};
 use super::super::steps;
 use super::replaced::GAP;
 use super::seen;
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::host::tls::{self, Authority};
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::tls::{self, Authority};
-use crate::up::Wish;
 
 /// The files that the resource of the lab's clusters uses.
 const CERT: &str = "/etc/tandem/etcd.crt";

@@ -8,10 +8,11 @@ mod renewed;
 mod replaced;
 mod seen;
 
+use super::needs::Needs;
 use super::setup;
-use super::table::{Needs, Scenario, scenario};
+use super::table::{Scenario, scenario};
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// The scenarios, in the order in which they run, so that those that share a lab are adjacent.
 pub(super) const SCENARIOS: &[Scenario] = &[

@@ -3,12 +3,12 @@
 use super::super::steps;
 use super::clients::{Following, Knocked, Knocks};
 use super::seen::{self, PKI};
-use crate::check::must;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub(super) fn run(lab: &Lab, _: Wish) -> Result<()> {
     let members = steps::members(lab)?;

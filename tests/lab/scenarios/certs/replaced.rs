@@ -6,14 +6,14 @@ use super::super::setup::typed::{self, Done, HERE, THERE, Typed};
 use super::super::steps;
 use super::clients::Following;
 use super::seen;
-use crate::check::must;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::judge::check::must;
+use crate::load::writer::Writers;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::tls;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The command with the confirmation that a CA of today needs, because the lab's CA is always new.
 pub(super) const ROTATE: &str = "tandem certs rotate-ca --again --yes";
@@ -103,7 +103,7 @@ fn well_replaced(lab: &Lab, old: &seen::Ca, writers: &Writers) -> Result<()> {
 
 /// Checks for two voters, one CA, and no remains of the old CA.
 pub(super) fn replaced(lab: &Lab, old: &seen::Ca) -> Result<()> {
-    crate::etcd::wait_two_voters(lab, Duration::from_secs(60))?;
+    crate::cluster::etcd::wait_two_voters(lab, Duration::from_secs(60))?;
     old.must_be_gone(lab)?;
     seen::nothing_is_under_way(lab)?;
     println!("   both show certificates of '{}' alone", seen::one_ca(lab)?);

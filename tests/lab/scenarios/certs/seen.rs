@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::etcd;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 pub(super) const PKI: &str = "/etc/tandem/pki";
 const PORTS: [u16; 2] = [2379, 2380];

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::asked;
-use crate::check::must;
-use crate::collector;
-use crate::etcd;
+use crate::cluster::asked;
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::redundant;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
-use crate::pcs;
-use crate::redundant;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const UNIT: &str = include_str!("../../../../systemd/tandem-collect.service");
 const NODE: Node = Node::One;

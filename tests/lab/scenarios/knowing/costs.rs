@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 use roxmltree::Document;
 
-use crate::asked::{self, REDUNDANT};
-use crate::check::{self, must};
-use crate::collector;
-use crate::cpu;
-use crate::etcd;
+use crate::cluster::asked::{self, REDUNDANT};
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::cpu;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{self, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const NODE: Node = Node::One;
 /// The number of measured calls of each kind, of which the median counts.
@@ -31,7 +31,7 @@ const HOUR: Duration = Duration::from_secs(600);
 /// Measures status and collection alternately, so that other load on the machine affects all alike.
 pub fn cpu_time(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let calls = ["tandem status --json", "tandem collect", "pcs status xml"];
     for call in calls {
         // pcs' time counts only if it prints XML.
@@ -59,7 +59,7 @@ pub fn cpu_time(lab: &Lab, _: Wish) -> Result<()> {
 /// Runs the collections of an hour in ten minutes, with `tandem status` in between and no other activity.
 pub fn idle_cib(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     collector::collect(lab)?;
     check::eventually(
         "the cluster is at rest",

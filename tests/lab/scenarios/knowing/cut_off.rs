@@ -6,17 +6,17 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::check::must;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::random::Random;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The node that is fenced, and the one that runs the test.
 const VICTIM: Node = Node::Two;
@@ -38,7 +38,7 @@ enum Moment {
 
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let mut chance = steps::chance()?;
     let mut writers = crate::scenarios::writing(lab)?;
     for moment in [Moment::Off, Moment::Boots, Moment::Learner] {
@@ -49,7 +49,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
         etcd::wait_two_voters(lab, Duration::from_secs(240))?;
         let complaints = cluster::wait_clean(lab)?;
         must("nothing is left to clean up", complaints, Vec::is_empty)?;
-        crate::redundant::wait(lab)?;
+        crate::cluster::redundant::wait(lab)?;
         must("nothing is left of the test", left(lab), |now| *now == before)?;
     }
     crate::scenarios::ends_well(lab, &mut writers)?;

@@ -5,17 +5,17 @@
 use std::time::Duration;
 
 use super::super::steps;
-use crate::asked::{DOWN, REDUNDANT, says};
-use crate::check::must;
+use crate::cluster::asked::{DOWN, REDUNDANT, says};
+use crate::cluster::etcd;
+use crate::cluster::typed;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, CloneKind};
-use crate::etcd;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::tls;
-use crate::typed;
-use crate::up::Wish;
 
 /// The quota, which sixteen values of a megabyte fill.
 const QUOTA: &str = "quota-backend-bytes=16777216";

@@ -9,7 +9,8 @@ mod states_of_bmcs;
 mod states_of_etcd;
 mod typed_commands;
 
-use super::table::{Needs, Scenario, scenario};
+use super::needs::Needs;
+use super::table::{Scenario, scenario};
 use super::{alarm, events_of_a_cut, known_states, operators_day};
 
 /// The scenarios, in the order in which they run.

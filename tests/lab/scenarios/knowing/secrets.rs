@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use crate::bmc;
-use crate::check::must;
 use crate::cluster;
-use crate::collector;
-use crate::etcd;
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
-use crate::pcs;
+use crate::host::bmc;
+use crate::host::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::scenarios::steps;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The second line of a password file, which waits for the change at its BMC.
 const STAGED: &str = "st4ged-secret";
@@ -52,7 +52,7 @@ const FILES: &[&str] = &[
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(60))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let mut writers = crate::scenarios::writing(lab)?;
     plant(lab)?;
     for mode in ["ok", "echo", "echo-refusing"] {

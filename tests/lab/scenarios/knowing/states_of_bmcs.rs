@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use crate::asked::{Answer, DEGRADED, REDUNDANT, answers, ask, row};
-use crate::bmc;
-use crate::check::{self, must};
 use crate::cluster;
-use crate::collector;
-use crate::etcd;
+use crate::cluster::asked::{Answer, DEGRADED, REDUNDANT, answers, ask, row};
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::bmc;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::{self, must};
 use crate::scenarios::steps;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The limit for a device's monitor and start, each of which may take Pacemaker's twenty seconds, on either node.
 const FOUND_OUT: Duration = Duration::from_secs(150);
@@ -25,7 +25,7 @@ const STRANGE: [(&str, &str); 2] = [("stranger", "bmc-other-machine"), ("says-of
 
 pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let boots = steps::boots(lab);
     let mut writers = crate::scenarios::writing(lab)?;
     for mode in FAILING {

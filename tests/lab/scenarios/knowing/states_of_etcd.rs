@@ -3,18 +3,18 @@
 
 use std::time::{Duration, Instant};
 
-use crate::asked::{self, Answer, DEGRADED, DOWN, REDUNDANT, ask, row, says};
-use crate::bmc;
-use crate::check::eventually;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::asked::{self, Answer, DEGRADED, DOWN, REDUNDANT, ask, row, says};
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
+use crate::host::bmc;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::eventually;
 use crate::scenarios::{podman_broken, steps};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The number of tries to observe a learner, because one with a small database votes after a second or two.
 const TRIES: usize = 4;
@@ -22,7 +22,7 @@ const TRIES: usize = 4;
 pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(60))?.leader;
     let follower = leader.other();
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let mut writers = crate::scenarios::writing(lab)?;
     disabled(lab, leader)?;
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(120))?.leader;
@@ -31,7 +31,7 @@ pub fn run(lab: &Lab, wish: Wish) -> Result<()> {
     lost_and_fenced(lab, follower.other(), follower, wish)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     cluster::wait_clean(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     NODES.into_iter().try_for_each(|node| row(lab, node, REDUNDANT, None, &[]))?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
@@ -55,7 +55,7 @@ fn learner(lab: &Lab, leader: Node, joins: Node) -> Result<()> {
         named && answer.is(DEGRADED, None)
     };
     for _ in 0..TRIES {
-        crate::redundant::wait(lab)?;
+        crate::cluster::redundant::wait(lab)?;
         steps::standby(lab, joins, true)?;
         steps::wait_alone(lab, leader)?;
         steps::wait_stopped(lab, &[joins])?;
@@ -74,7 +74,7 @@ fn learner(lab: &Lab, leader: Node, joins: Node) -> Result<()> {
 
 /// Removes the OCI runtime, so that no container starts.
 fn start_fails(lab: &Lab, stays: Node, fails: Node) -> Result<()> {
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     steps::standby(lab, fails, true)?;
     steps::wait_alone(lab, stays)?;
     steps::wait_stopped(lab, &[fails])?;
@@ -85,7 +85,7 @@ fn start_fails(lab: &Lab, stays: Node, fails: Node) -> Result<()> {
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
     cluster::wait_clean(lab)?;
     pcs::run(lab, stays, &["resource", "cleanup", cluster::ETCD])?;
-    crate::redundant::wait(lab)
+    crate::cluster::redundant::wait(lab)
 }
 
 /// Cuts a node with a BMC that refuses at first, and later works.

@@ -4,18 +4,18 @@
 use std::time::Duration;
 
 use super::super::steps;
-use crate::asked::{self, REDUNDANT, says};
-use crate::check::must;
 use crate::cluster;
-use crate::collector;
-use crate::etcd;
+use crate::cluster::asked::{self, REDUNDANT, says};
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::pacemaker;
+use crate::cluster::typed;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
-use crate::pacemaker;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::typed;
-use crate::up::Wish;
 
 /// The two nodes of a healthy lab.
 #[derive(Clone, Copy)]
@@ -97,7 +97,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     on_a_healthy_pair(lab)?;
     for (id, enter) in STATES {
         let leader = etcd::wait_two_voters(lab, Duration::from_secs(120))?.leader;
-        crate::redundant::wait(lab)?;
+        crate::cluster::redundant::wait(lab)?;
         let pair = Pair { leader, follower: leader.other() };
         enter(lab, pair)?;
         match *id {
@@ -116,7 +116,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
 
 fn on_a_healthy_pair(lab: &Lab) -> Result<()> {
     let leader = etcd::wait_two_voters(lab, Duration::from_secs(120))?.leader;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     collector::collect(lab)?;
     for (command, wanted) in ON_A_HEALTHY_PAIR {
         let (code, said) = typed::types(lab, leader, command)?;

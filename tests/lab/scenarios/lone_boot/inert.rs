@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::{FIRST, LAST, NEVER, WAIT, allow, forbid, lose_both, start_unit, switched_on, units_end};
-use crate::bmc;
-use crate::check;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::net;
-use crate::node::Node;
+use crate::host::bmc;
+use crate::host::net;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check;
+use crate::load::writer::Writers;
 use crate::scenarios::steps;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The time of some observations.
 const SHORT: Duration = Duration::from_secs(15);
@@ -63,7 +63,7 @@ pub fn nightly(lab: &Lab, wish: Wish) -> Result<()> {
         crate::scenarios::ends_well(lab, &mut writers)?;
     }
     two_voters(lab, wish, LONG)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     forbid(lab)
 }
 
@@ -155,7 +155,7 @@ fn departed(lab: &Lab, wish: Wish, _: &Writers) -> Result<()> {
     lab.set("boot-delay", &wish.boot_delay.to_string())?;
     steps::on(lab, FIRST, wish.boot_delay)?;
     start_unit(lab, FIRST)?;
-    crate::up::wait_online(lab)?;
+    crate::cluster::up::wait_online(lab)?;
     steps::standby(lab, LAST, false)
 }
 

@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use super::steps;
 use super::table::{Scenario, scenario};
-use crate::check::{self, must};
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{self, must};
+use crate::load::writer::Writers;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 pub const SCENARIOS: &[Scenario] = &[
     scenario(
@@ -125,7 +125,7 @@ fn switched_on(lab: &Lab) -> usize {
 /// Returns the names of data that was moved aside on a node, which may be off.
 fn moved_aside(lab: &Lab, node: Node) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(crate::disks::data_dir(lab, node))? {
+    for entry in std::fs::read_dir(crate::host::disks::data_dir(lab, node))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if name.starts_with("member-") {
             names.push(name);

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::super::setup::typed::{self, Done, HERE, THERE, Typed};
 use super::killed;
 use super::world::{self, World};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{Node, Second};
-use crate::redundant;
+use crate::host::node::{Node, Second};
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 const ABORT: &str = "tandem member replace --abort --yes";
 

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::super::setup::typed::Typed;
 use super::world::{self, World};
-use crate::node::Second;
+use crate::cluster::up::Wish;
+use crate::host::node::Second;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const GOES_ON: &str = "tandem member replace --yes";
 /// The output of its steps up to the one that needs the new machine.

@@ -7,7 +7,8 @@ mod openshift;
 mod replaced;
 mod world;
 
-use super::table::{Needs, Scenario, scenario};
+use super::needs::Needs;
+use super::table::{Scenario, scenario};
 
 /// The scenarios, in the order in which they run.
 pub(super) const SCENARIOS: &[Scenario] = &[

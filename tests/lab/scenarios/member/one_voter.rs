@@ -2,12 +2,12 @@
 
 use super::super::setup::typed::HERE;
 use super::world::{self, World};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Second;
+use crate::host::node::Second;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn two_one_two(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_removed_and_added", |world| {

@@ -15,18 +15,18 @@ use super::super::setup::typed::Typed;
 use super::super::steps;
 use super::killed::killed_after;
 use super::world::World;
-use crate::check::{eventually, must};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::two_node_openshift;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::kubernetes::{self, FakeApi};
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
+use crate::load::writer::Writers;
+use crate::programs::kubernetes::{self, FakeApi};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::two_node_openshift;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 const GOES_ON: &str = "tandem member replace --yes";
 const LEAVES: [&str; 12] = [

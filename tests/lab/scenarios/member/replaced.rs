@@ -8,13 +8,13 @@ use super::super::steps;
 use super::super::third_voter;
 use super::killed::killed_after;
 use super::world::{self, World};
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{self, Second};
+use crate::host::node::{self, Second};
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 pub fn after_a_cut(lab: &Lab, wish: Wish) -> Result<()> {
     world::run(lab, wish, "member_replaced_after_a_cut", |world| {

@@ -5,20 +5,20 @@ use std::time::Duration;
 
 use super::super::setup::described::{Described, FILE};
 use super::super::setup::typed::{self, Done, HERE, THERE, Typed};
-use crate::blank::{self, Blank};
-use crate::bmc;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::redundant;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::image;
-use crate::node::{self, BMC_PASSWORD, BMC_USER, Node, Second};
-use crate::power;
-use crate::proc::Record;
-use crate::redundant;
+use crate::host::blank::{self, Blank};
+use crate::host::bmc;
+use crate::host::node::{self, BMC_PASSWORD, BMC_USER, Node, Second};
+use crate::host::power;
+use crate::host::proc::Record;
+use crate::host::state::Lab;
+use crate::load::writer::Writers;
+use crate::programs::image;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::teardown;
-use crate::up::{self, Wish};
-use crate::writer::Writers;
 
 /// The boot delay of a machine that lost its power for good, so that its BMC cannot bring it back in any scenario.
 const NEVER: &str = "3600";

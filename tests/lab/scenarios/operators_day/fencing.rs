@@ -4,17 +4,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{Seat, answer, comes_to_say, comes_to_show, says};
-use crate::bmc;
-use crate::check::must;
 use crate::cluster;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
 use crate::host;
-use crate::node::Node;
-use crate::pcs;
-use crate::release;
+use crate::host::bmc;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::must;
+use crate::programs::release;
 use crate::scenarios::steps;
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// Cuts a node. Until the fencing is over there is nothing to type, and the screen shows until when.
 pub(super) fn cut(lab: &Lab, seat: Seat) -> Result<()> {

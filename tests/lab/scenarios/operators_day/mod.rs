@@ -7,14 +7,14 @@ mod fencing;
 mod parted;
 mod quiet;
 
-use crate::check::{eventually, must};
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::typed;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::typed;
-use crate::up::Wish;
 
 /// A step of the day. The etcd leader's node is the operator's seat, and the failure happens to the other node.
 type Step = fn(&Lab, Seat) -> Result<()>;
@@ -46,7 +46,7 @@ const STEPS: &[(&str, Step)] = &[
 pub(super) fn run(lab: &Lab, wish: Wish) -> Result<()> {
     for (what, step) in STEPS {
         let here = etcd::wait_two_voters(lab, std::time::Duration::from_secs(180))?.leader;
-        crate::redundant::wait(lab)?;
+        crate::cluster::redundant::wait(lab)?;
         println!("   {what}");
         step(lab, Seat { here, there: here.other(), boot_delay: wish.boot_delay })?;
         lab.set("boot-delay", &wish.boot_delay.to_string())?;

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::{Seat, answer, comes_to_say, comes_to_show, says, types};
-use crate::check::must;
-use crate::collector;
-use crate::etcd;
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::typed;
 use crate::host;
-use crate::net;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::typed;
 
 const LIMIT: Duration = Duration::from_secs(120);
 

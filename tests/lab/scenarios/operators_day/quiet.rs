@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 
 use super::{Seat, comes_to_say, says};
-use crate::check::{eventually, must};
-use crate::collector;
-use crate::etcd;
+use crate::cluster::collector;
+use crate::cluster::etcd;
+use crate::cluster::pacemaker;
 use crate::host;
-use crate::pacemaker;
+use crate::host::state::Lab;
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// Types what users of other tools type in the first minute.
 pub(super) fn first_look(lab: &Lab, seat: Seat) -> Result<()> {

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use super::on_both;
-use crate::check;
+use crate::cluster::pcs;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::{self, Wish};
 
 const TOKEN: &str = "/root/token";
 const SERVICES: &[&str] = &["corosync", "pacemaker", "pcsd"];

@@ -5,11 +5,11 @@ use std::fs;
 use super::typed::HERE;
 use crate::cluster::CloneKind;
 use crate::host;
-use crate::image;
-use crate::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::host::node::{BMC_PASSWORD, BMC_USER, NODES, Node};
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::programs::image;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::tls;
 
 pub const FILE: &str = "/etc/tandem/cluster.toml";
 /// The directory of the certificates of a site with its own CA.

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::super::steps;
 use super::typed::{self, HERE, THERE, Typed};
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
+use crate::host::state::{self, Lab};
+use crate::judge::check::must;
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::up::Wish;
 
 const BOTH: &str = "tandem fencing test --both --ssh root@node2 --confirm node2 --timeout 6m";
 /// The command that shows both halves.

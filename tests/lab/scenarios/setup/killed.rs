@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::described::{Described, FILE};
 use super::snapshot;
 use super::typed::{self, HERE, THERE, Typed};
-use crate::blank::Blank;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::teardown;
+use crate::cluster::up::{self, Wish};
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::blank::Blank;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::{self, Lab};
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::teardown;
-use crate::up::{self, Wish};
 
 /// Limits above and below the number of its output lines.
 const CUTS: usize = 40;

@@ -15,17 +15,18 @@ mod wrong;
 
 use std::time::Duration;
 
-use super::table::{Needs, Scenario, scenario};
+use super::needs::Needs;
+use super::table::{Scenario, scenario};
 use crate::cluster::CloneKind;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::demo::{self, Victim};
-use crate::etcd;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::load::writer::STEADY;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::tls;
-use crate::up::Wish;
-use crate::writer::STEADY;
 use described::{Described, FILE};
 use killed::{by_sigkill, by_the_first_nodes_power, by_the_other_nodes_power};
 use typed::{HERE, THERE};

@@ -6,14 +6,14 @@ use std::time::Duration;
 use super::super::steps;
 use super::described::password_file;
 use super::typed::{HERE, THERE};
-use crate::bmc::accounts;
-use crate::check::must;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::bmc::accounts;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check::must;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The node of the updated BMC.
 const OF: Node = THERE;

@@ -4,8 +4,8 @@ use super::described::FILE;
 use super::snapshot;
 use super::typed::{HERE, THERE, join_line, typed};
 use crate::host;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
 
 const TRACE: &str = "/var/tmp/setup.trace";
 /// Programs with the first arguments that change nothing. An empty list allows any argument.

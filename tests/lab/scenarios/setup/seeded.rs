@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use etcd_client::Client;
 
-use crate::check;
-use crate::etcd;
+use crate::cluster::etcd;
 use crate::host;
-use crate::image;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check;
+use crate::programs::image;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 const KEYS: usize = 100;
 pub(super) const DATA: &str = "/var/lib/etcd";

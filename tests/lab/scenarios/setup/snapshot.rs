@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
 
 /// All places that a set-up may write to.
 const PLACES: &[&str] =

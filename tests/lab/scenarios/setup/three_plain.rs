@@ -7,12 +7,12 @@ use etcd_client::Client;
 
 use super::seeded::{DATA, Seed, write};
 use super::typed::{self, HERE, THERE};
-use crate::etcd;
+use crate::cluster::etcd;
 use crate::host;
-use crate::image;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::programs::image;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 /// The third one has no machine of its own: it is a second process on the second one's.
 const PLACES: [Place; 3] = [

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::host;
-use crate::node::Node;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::sh::{self, Result};
-use crate::state::Lab;
 
 /// The node where it is typed, and the other node.
 pub const HERE: Node = Node::One;
@@ -159,7 +159,7 @@ pub fn two_commands(lab: &Lab, line: &str, before: impl FnOnce() -> Result<()>) 
 
 /// Waits until no such command runs on either node, however it was ended.
 pub fn nothing_is_left(lab: &Lab) -> Result<()> {
-    for node in crate::node::NODES {
+    for node in crate::host::node::NODES {
         // The brackets keep `pgrep` from finding itself.
         let none = || host::must(lab, node, &["sh", "-c", "! pgrep -f '[t]andem setup'"]).ok().map(drop);
         sh::wait_for(

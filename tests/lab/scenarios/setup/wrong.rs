@@ -7,11 +7,11 @@ use super::described::{Described, FILE};
 use super::snapshot;
 use super::typed::{self, Done, HERE, THERE, Typed};
 use super::{on_both, seeded};
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::NODES;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The prefix that changes a program's clock.
 const CLOCK: &str = "env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1 FAKETIME_DONT_FAKE_MONOTONIC=1";

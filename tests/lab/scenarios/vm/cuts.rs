@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use super::{roles, two_voters};
-use crate::power;
+use crate::cluster::up::Wish;
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::load::writer::Writers;
 use crate::scenarios::steps;
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::Writers;
 
 /// The survivor's log lines at the beginning of its recovery, and when its announcement is in force. A write follows
 /// the latter within about a second.
@@ -38,7 +38,7 @@ pub fn in_the_recovery(lab: &Lab, _: Wish) -> Result<()> {
 /// write.
 fn cut_after(lab: &Lab, writers: &Writers, words: &str, pause: Duration) -> Result<bool> {
     let (leader, survivor) = roles(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let from = steps::log_length(lab, survivor);
     power::cut(lab, leader)?;
     let alone_since = writers.now();

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::{roles, two_voters};
 use crate::cluster;
-use crate::node::Node;
-use crate::pcs;
-use crate::power;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
+use crate::host::node::Node;
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::load::writer::{SIXTEEN, Writers};
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
-use crate::writer::{SIXTEEN, Writers};
 
 /// Log lines of the agent or the new etcd, and the time from each to the power cut.
 const MOMENTS: [(&str, Duration); 3] = [
@@ -35,7 +35,7 @@ pub fn cut_again(lab: &Lab, _: Wish) -> Result<()> {
         (writers.count() > ENTRIES).then_some(())
     })?;
     let (stays, joins) = roles(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     power::cut(lab, joins)?;
     let mut from = steps::log_length(lab, joins);
     // A node that boots before its peer misses it is fenced as it comes up. It would still be a voter, and keep its

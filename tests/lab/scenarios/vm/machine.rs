@@ -4,14 +4,14 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use super::{roles, struck_until_fenced, two_voters, two_voters_since};
-use crate::check;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The limit for a shutdown, in which Pacemaker stops etcd, and for the boot that follows.
 const SHUTDOWN: Duration = Duration::from_secs(120);
@@ -29,7 +29,7 @@ pub fn kernel_panic(lab: &Lab, _: Wish) -> Result<()> {
 pub fn watchdog(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, _) = roles(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let boot = boot_id(lab, leader)?;
     // The device is opened and never fed again. Its holder is stopped, so that the device is not closed in good order.
     order(lab, leader, "setsid sh -c 'exec 3> /dev/watchdog0; kill -STOP $$' < /dev/null > /dev/null 2>&1 &")?;
@@ -45,14 +45,14 @@ pub fn reboots(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let resets = steps::resets_asked(lab);
     for node in NODES {
-        crate::redundant::wait(lab)?;
+        crate::cluster::redundant::wait(lab)?;
         let boot = boot_id(lab, node)?;
         let asked = Instant::now();
         order(lab, node, "systemctl reboot")?;
         booted_anew(lab, node, &boot)?;
         two_voters_since(lab, asked)?;
     }
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let boots = [boot_id(lab, NODES[0])?, boot_id(lab, NODES[1])?];
     let asked = Instant::now();
     for node in NODES {

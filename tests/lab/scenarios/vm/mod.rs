@@ -14,14 +14,15 @@ pub mod watchdogs;
 
 use std::time::{Duration, Instant};
 
+use super::needs::{Hosts, Needs};
 use super::steps;
-use super::table::{self, Hosts, Needs, Scenario};
-use crate::etcd;
-use crate::journals::{BOTH_RETURN, NO_FENCING_YET};
-use crate::node::Node;
+use super::table::{self, Scenario};
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::judge::journals::{BOTH_RETURN, NO_FENCING_YET};
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The scenarios that run only on virtual machines, in this order.
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -188,7 +189,7 @@ fn roles(lab: &Lab) -> Result<(Node, Node)> {
 fn struck_until_fenced(lab: &Lab, strike: impl FnOnce(Node) -> Result<()>) -> Result<()> {
     let mut writers = super::writing(lab)?;
     let (leader, _) = roles(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let before = steps::power_cuts(lab);
     let struck = Instant::now();
     strike(leader)?;

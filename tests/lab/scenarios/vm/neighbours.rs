@@ -4,12 +4,12 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-use crate::net;
-use crate::node::Node;
-use crate::program;
+use crate::host::net;
+use crate::host::node::Node;
+use crate::host::state::Lab;
+use crate::host::tls;
+use crate::programs;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::tls;
 
 /// The key is public, because other machines cannot reach the group.
 const KEY: &str = "a key of the lab, and of nothing else\n";
@@ -45,7 +45,7 @@ impl Neighbours {
             let tail = format!("[grpc]\nsocket = '{place}/socket'\n");
             sh::write(&config, text(of, name, &key.display().to_string(), &head, &tail))?;
             let mut command = Command::new("nsenter");
-            command.arg(format!("--net={}", net::client_handle(lab).display())).arg(program::tested());
+            command.arg(format!("--net={}", net::client_handle(lab).display())).arg(programs::tested());
             command.arg("fencing-agent").arg("--config").arg(config).arg("--run-dir").arg(dir.join("run"));
             command.arg("--state-dir").arg(dir.join("state")).arg("run").env_remove("JOURNAL_STREAM");
             let log = File::create(dir.join("log"))?;

@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::check;
-use crate::etcd;
+use crate::cluster::etcd;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::program;
+use crate::host::node::{NODES, Node};
+use crate::host::state::Lab;
+use crate::judge::check;
+use crate::programs;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 const NEWER: &str = "99.0.0-1";
 const COLLECTOR: &str = "tandem-collect.service";
@@ -21,7 +21,7 @@ const APT: [&str; 4] = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--q
 
 pub fn under_a_cluster(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let etcds = check::must("etcd runs on both nodes", NODES.map(|node| etcd::pid(lab, node)), |etcds| {
         etcds.iter().all(Option::is_some)
     })?;
@@ -108,7 +108,7 @@ fn logs_go_to_the_journal(lab: &Lab) -> Result<()> {
 
 /// Returns the lab's packages with a higher version.
 fn newer(lab: &Lab) -> Result<Vec<PathBuf>> {
-    let packages = program::packages().ok_or("TANDEM_DEB names no packages")?;
+    let packages = programs::packages().ok_or("TANDEM_DEB names no packages")?;
     packages.iter().enumerate().map(|(at, package)| newer_one(lab, at, package)).collect()
 }
 

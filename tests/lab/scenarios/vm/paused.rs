@@ -6,14 +6,14 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::{roles, struck_until_fenced, two_voters};
-use crate::bmc;
 use crate::cluster;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::Node;
+use crate::host::bmc;
+use crate::host::node::Node;
+use crate::host::state::Lab;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// Twice the time in which a node would run standalone.
 const LOOKED_AT: Duration = Duration::from_secs(12);
@@ -23,7 +23,7 @@ const LOOKED_AT: Duration = Duration::from_secs(12);
 pub fn not_fenced(lab: &Lab, _: Wish) -> Result<()> {
     let mut writers = crate::scenarios::writing(lab)?;
     let (leader, follower) = roles(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     bmc::set_mode(lab, leader, "unreachable")?;
     signal(lab, leader, Signal::SIGSTOP)?;
     steps::wait_peer_gone(lab, follower)?;
@@ -54,7 +54,7 @@ pub fn for_a_moment(lab: &Lab, _: Wish) -> Result<()> {
         steps::wait_write(&writers, Duration::from_secs(60))?;
     }
     two_voters(lab)?;
-    crate::check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts)?;
+    crate::judge::check::must("nobody was fenced", steps::power_cuts(lab), |now| *now == cuts)?;
     crate::scenarios::ends_well(lab, &mut writers)
 }
 

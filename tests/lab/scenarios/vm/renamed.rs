@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use super::{roles, two_voters};
-use crate::check;
-use crate::faulty;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::power;
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check;
+use crate::programs::faulty;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The number of tries for a loss: the disk decides whether it loses an unsynced rename, and another sync of the kernel
 /// may include it.
@@ -49,7 +49,7 @@ pub fn loss_is_seen(lab: &Lab, _: Wish) -> Result<()> {
 /// the data in its old place. The node is then in standby, so that its agent changes nothing.
 fn is_back_in_its_place(lab: &Lab) -> Result<bool> {
     let (_, follower) = roles(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     let from = steps::log_length(lab, follower);
     // Fencing switches it on.
     lab.set("boot-delay", "0")?;

@@ -1,18 +1,18 @@
 //! `tandem setup` on machines that were installed from Debian's packages and run systemd.
 
-use crate::blank::Blank;
-use crate::check;
+use crate::cluster::up::Wish;
 use crate::demo::Victim;
 use crate::host;
-use crate::node::NODES;
+use crate::host::blank::Blank;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
+use crate::judge::check;
 use crate::scenarios::setup::described::{Described, FILE};
 use crate::scenarios::setup::fencing_both;
 use crate::scenarios::setup::killed::{self, Blow};
 use crate::scenarios::setup::typed::{self, HERE};
 use crate::scenarios::setup::{no_join_file_is_left, one_command, survives};
 use crate::sh::Result;
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The units that it enables for each boot.
 const ENABLED: [&str; 5] =

@@ -6,17 +6,17 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{roles, two_voters};
-use crate::check;
 use crate::cluster;
-use crate::faulty;
+use crate::cluster::pcs;
+use crate::cluster::up::Wish;
 use crate::host;
-use crate::node::{NODES, Node};
-use crate::pcs;
-use crate::power;
+use crate::host::node::{NODES, Node};
+use crate::host::power;
+use crate::host::state::Lab;
+use crate::judge::check;
+use crate::programs::faulty;
 use crate::scenarios::steps;
 use crate::sh::{self, Result};
-use crate::state::Lab;
-use crate::up::Wish;
 
 /// The number of tries for a loss: the disk decides whether it loses an unsynced write, and another sync of the kernel
 /// may include it.
@@ -119,7 +119,7 @@ fn is_lost_without_its_sync(lab: &Lab, written: Written) -> Result<()> {
 /// peer is away. Then brings both back.
 fn cut_as_it_is_written(lab: &Lab, written: Written) -> Result<Found> {
     let (leader, survivor) = roles(lab)?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     pcs::run(lab, survivor, &["resource", "update", cluster::ETCD, "recovery=restart"])?;
     let from = steps::log_length(lab, survivor);
     let before = note(lab, survivor)?;

@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use super::watchdogs::is_denied_nothing;
-use crate::check::{eventually, must};
+use crate::cluster::etcd;
+use crate::cluster::up::Wish;
 use crate::cluster::{self, CloneKind};
-use crate::etcd;
 use crate::host;
-use crate::node::{NODES, Node};
+use crate::host::node::{NODES, Node};
+use crate::host::state::{self, Lab};
+use crate::host::tls::{self, Authority};
+use crate::judge::check::{eventually, must};
 use crate::sh::Result;
-use crate::state::{self, Lab};
-use crate::tls::{self, Authority};
-use crate::up::Wish;
 
 const COLLECTOR: &str = "tandem-collect.service";
 const SERVICE: &str = "tandem-certs.service";
@@ -29,7 +29,7 @@ pub fn run(lab: &Lab, _: Wish) -> Result<()> {
     let instead: Vec<(&str, &str)> = parameters.into_iter().zip(files.iter().map(String::as_str)).collect();
     cluster::create_etcd_with(lab, NODES[0], CloneKind::Plain, &instead, false)?;
     etcd::wait_two_voters(lab, Duration::from_secs(180))?;
-    crate::redundant::wait(lab)?;
+    crate::cluster::redundant::wait(lab)?;
     collects(lab)?;
     by_hand(lab, NODES[0])?;
     by_timer(lab, NODES[1])?;

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::machine::{boot_id, booted_anew, order};
 use super::neighbours::{self, Neighbours};
-use crate::check::{eventually, must};
+use crate::cluster::up::Wish;
 use crate::host;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::state::{self, Lab};
 use crate::host::vm::qmp::Resets;
-use crate::net;
-use crate::node::{NODES, Node};
+use crate::judge::check::{eventually, must};
 use crate::sh::{self, Result};
-use crate::state::{self, Lab};
-use crate::up::Wish;
 
 const DRIVERS: [&str; 2] = ["i6300esb", "softdog"];
 const MUX: &str = "watchdog-mux";

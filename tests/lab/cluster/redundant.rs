@@ -1,0 +1,31 @@
+//! The wait until either node may be lost. That is a moment later than two voters are there: an etcd votes before its
+//! agent has published and stored that. A node that loses its peer in between refuses to run standalone, and must.
+
+use serde_json::Value;
+
+use crate::host;
+use crate::host::node::NODES;
+use crate::host::state::Lab;
+use crate::judge::check;
+use crate::programs::shell_agent::Agent;
+use crate::sh::Result;
+
+/// Waits until both agents have stored that their members are voters of two, and have nothing left to publish. Returns
+/// at once in a lab with the shell agent, which stores nothing of the kind.
+pub fn wait(lab: &Lab) -> Result<()> {
+    if Agent::of(lab) != Agent::Tandem {
+        return Ok(());
+    }
+    NODES.into_iter().try_for_each(|node| {
+        let explain = || host::said(lab, node, &["tandem", "explain", "--json"]);
+        let what = format!("the agent of {node} is ready for the loss of its peer");
+        check::eventually(&what, explain, |said| remembers(said)).map(drop)
+    })
+}
+
+fn remembers(said: &str) -> bool {
+    let Ok(explained) = serde_json::from_str::<Value>(said) else { return false };
+    let voter = explained.pointer("/snapshot/boot_memory/known/voter/sole");
+    let to_do = explained.pointer("/plan/effects").and_then(Value::as_array);
+    voter == Some(&Value::Bool(false)) && to_do.is_some_and(Vec::is_empty)
+}

@@ -1,0 +1,169 @@
+//! Pure checks of the acknowledged writes: losses, forks and gaps. They check records, and do no I/O.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::host::node::Node;
+use crate::load::stalls::{self, Span};
+
+/// The header of an answer of etcd.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// The store's revision, which is the number of a write in the history.
+    pub revision: i64,
+    /// The term of the newest entry that the member had applied when it answered.
+    pub term: u64,
+    pub cluster: u64,
+    pub member: u64,
+}
+
+/// An answer of etcd: an acknowledged write, or a linearizable read. Times count from the beginning of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ack {
+    /// The written key, unique for each try, or a description of the read.
+    pub key: String,
+    pub began: Duration,
+    pub ended: Duration,
+    /// The only node that was asked.
+    pub node: Node,
+    pub said: Header,
+}
+
+/// The contents of a node's store at the end.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    /// The revision of each key's last change.
+    pub keys: BTreeMap<String, i64>,
+    pub cluster: u64,
+}
+
+impl Store {
+    /// Returns whether the write is in the store at its own revision. The key by itself could be another write's.
+    fn has(&self, ack: &Ack) -> bool {
+        self.keys.get(&ack.key) == Some(&ack.said.revision)
+    }
+}
+
+/// Two answers that cannot be of one history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    pub first: Ack,
+    pub second: Ack,
+    pub why: &'static str,
+}
+
+impl Fork {
+    fn new(first: &Ack, second: &Ack, why: &'static str) -> Self {
+        Self { first: first.clone(), second: second.clone(), why }
+    }
+}
+
+/// Finds proof that two nodes took writes independently of each other, or that one node returned a stale answer.
+///
+/// The writers and the watch ask each node separately, and both nodes all the time. In one history every write has a
+/// revision of its own. A write that begins after another one was acknowledged has a higher revision, whichever node
+/// took either. Two nodes that take writes independently both continue counting from their last common revision. So,
+/// with the second write at the latest, they issue a revision twice, or one below an acknowledged one. That holds for
+/// any cluster ids, member ids and terms, because a forced new cluster may keep them. Where they differ, they are proof
+/// as well: there is one cluster, and its term never falls. One case is invisible here: a second history that begins
+/// above everything that the first one acknowledged. For that see [`beside`].
+///
+/// A lost acknowledged write also shows here if its revision is issued again, because a history that forgot a write is
+/// a fork, too.
+pub fn forks(writes: &[Ack], reads: &[Ack]) -> Vec<Fork> {
+    let mut found = Vec::new();
+    let mut by_revision: BTreeMap<i64, &Ack> = BTreeMap::new();
+    for ack in writes {
+        if let Some(other) = by_revision.insert(ack.said.revision, ack) {
+            found.push(Fork::new(other, ack, "both got the same revision"));
+        }
+    }
+    let all: Vec<&Ack> = writes.iter().chain(reads).collect();
+    if let Some(first) = all.first()
+        && let Some(second) = all.iter().find(|ack| ack.said.cluster != first.said.cluster)
+    {
+        found.push(Fork::new(first, second, "they are of two clusters"));
+    }
+    let why = "the second began after the first was answered, but got a lower revision";
+    found.extend(falls(&all, |ack| ack.said.revision, why));
+    let why = "the second began after the first was answered, but in a lower term";
+    found.extend(falls(&all, |ack| ack.said.term, why));
+    found
+}
+
+/// Finds answers with a value below that of an answer that was complete before the question began.
+fn falls<T: Ord + Copy>(answers: &[&Ack], height: impl Fn(&Ack) -> T, why: &'static str) -> Vec<Fork> {
+    let mut found = Vec::new();
+    let mut by_begin = answers.to_vec();
+    by_begin.sort_by_key(|ack| ack.began);
+    let mut by_end = answers.to_vec();
+    by_end.sort_by_key(|ack| ack.ended);
+    let mut ended = by_end.into_iter().peekable();
+    let mut highest: Option<&Ack> = None;
+    for ack in by_begin {
+        while let Some(earlier) = ended.next_if(|earlier| earlier.ended < ack.began) {
+            if highest.is_none_or(|highest| height(highest) < height(earlier)) {
+                highest = Some(earlier);
+            }
+        }
+        if let Some(earlier) = highest.filter(|earlier| height(earlier) > height(ack)) {
+            found.push(Fork::new(earlier, ack, why));
+        }
+    }
+    found
+}
+
+/// Finds writes that are not in the final history. Either another write has their revision, or another member
+/// acknowledged a later write in a history without them.
+pub fn beside(writes: &[Ack], store: &Store) -> Vec<Fork> {
+    let by_revision: BTreeMap<i64, &str> = store.keys.iter().map(|(key, revision)| (*revision, key.as_str())).collect();
+    let newest = writes.iter().filter(|ack| store.has(ack));
+    let newest: BTreeMap<u64, &Ack> = newest.fold(BTreeMap::new(), |mut newest, ack| {
+        let of_member = newest.entry(ack.said.member).or_insert(ack);
+        if of_member.said.revision < ack.said.revision {
+            *of_member = ack;
+        }
+        newest
+    });
+    let mut found = Vec::new();
+    for ack in writes {
+        if ack.said.cluster != store.cluster {
+            found.push(Fork::new(ack, ack, "there is another cluster now"));
+        }
+        if store.has(ack) {
+            continue;
+        }
+        if by_revision.get(&ack.said.revision).is_some_and(|key| *key != ack.key) {
+            found.push(Fork::new(ack, ack, "another write has that revision now"));
+        }
+        let later = newest
+            .values()
+            .find(|later| later.said.member != ack.said.member && later.said.revision > ack.said.revision);
+        if let Some(later) = later {
+            found.push(Fork::new(ack, later, "the second is there in the end, and the first is not in its history"));
+        }
+    }
+    found
+}
+
+/// Returns the acknowledged writes that the store lacks, or has at another revision than acknowledged.
+pub fn lost<'a>(writes: &'a [Ack], store: &Store) -> Vec<&'a Ack> {
+    writes.iter().filter(|ack| !store.has(ack)).collect()
+}
+
+/// Returns the longest time without an acknowledgement from `from` to `to`, and when it began.
+pub fn longest_gap(acks: &[Ack], from: Duration, to: Duration) -> (Duration, Duration) {
+    longest_beside(acks, from, to, &[])
+}
+
+/// Returns the longest gap as [`longest_gap`] does, less the time for which the machine itself stalled in each gap.
+pub fn longest_beside(acks: &[Ack], from: Duration, to: Duration, stalls: &[Span]) -> (Duration, Duration) {
+    let mut times: Vec<Duration> = acks.iter().map(|ack| ack.ended).filter(|at| (from..=to).contains(at)).collect();
+    times.extend([from, to]);
+    times.sort_unstable();
+    let gaps = times.windows(2).map(|pair| {
+        let gap = (pair[0], pair[1]);
+        (gap.1.saturating_sub(gap.0).saturating_sub(stalls::within(gap, stalls)), gap.0)
+    });
+    gaps.max().unwrap_or_default()
+}

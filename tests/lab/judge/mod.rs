@@ -1,0 +1,13 @@
+//! The judge of a run: what the writers, the journals and the agents' records show, and whether it may be so.
+
+pub mod check;
+pub mod decisions;
+pub mod evidence;
+pub mod greps;
+pub mod history;
+pub mod journals;
+pub mod report;
+pub mod self_test;
+pub mod story;
+pub mod timeline;
+pub mod verdict;

@@ -1,0 +1,450 @@
+//! Clients that write to etcd without pause, and record every acknowledgement. [`crate::judge::verdict`] judges them.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use etcd_client::{Client, TlsOptions};
+use nix::sched::{CloneFlags, setns};
+
+use crate::cluster::etcd;
+use crate::host::net;
+use crate::host::node::{NODES, Node};
+use crate::host::state::{self, Lab};
+use crate::judge::history::{self, Ack, Header};
+use crate::load::chain::{self, ChainStep, Deed, Link};
+use crate::load::stalls::{Span, Stalls};
+use crate::sh::{self, Result};
+
+/// The load of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// The number of parallel writers. Each switches to the other endpoint when a write fails.
+    writers: usize,
+    /// The pause between a writer's writes.
+    between: Duration,
+    /// The interval at which the watch writes to each node.
+    watch_every: Duration,
+    /// The interval at which the chain is read, and extended, through each node.
+    chain_every: Duration,
+}
+
+impl Load {
+    /// Returns a load for slower hosts. Without it, an emulated core would spend all its time on the writes, and on a
+    /// TLS handshake after each failed one.
+    fn stretched(self) -> Self {
+        Self {
+            between: sh::patience(self.between),
+            watch_every: sh::patience(self.watch_every),
+            chain_every: sh::patience(self.chain_every),
+            ..self
+        }
+    }
+}
+
+/// A load of a hundred writes a second, so that one is nearly always in flight. The machine's cores stay free for the
+/// clusters: with a pause of 5 ms, etcd and the writers took half a core of a slow machine for each lab.
+pub const STEADY: Load = Load {
+    writers: 4,
+    between: Duration::from_millis(20),
+    watch_every: Duration::from_millis(100),
+    chain_every: Duration::from_millis(200),
+};
+
+/// A load of one write after the other. Between two of them the newest acknowledged entry is in both logs, and
+/// committed in neither. With several writers, the next entry, which carries the commit index, nearly always follows at
+/// once.
+pub const ONE_BY_ONE: Load = Load {
+    writers: 1,
+    between: Duration::from_millis(10),
+    watch_every: Duration::from_secs(1),
+    chain_every: Duration::from_secs(1),
+};
+
+/// A load of many parallel writers, like the clients of a busy API server: entries are always in flight.
+pub const SIXTEEN: Load = Load {
+    writers: 16,
+    between: Duration::from_millis(20),
+    watch_every: Duration::from_millis(100),
+    chain_every: Duration::from_millis(200),
+};
+
+/// The limit for the first few hundred writes. Nothing is measured before they are there.
+pub const FIRST_WRITES: Duration = Duration::from_secs(120);
+/// The number of writes that show that a node takes writes again.
+const SOME_WRITES: usize = 5;
+/// The time after which a write counts as failed, and the writer tries another one through the other endpoint.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(700);
+/// The pause after a failure, because a refused connection fails at once and would be retried all the time.
+const AFTER_FAILURE: Duration = Duration::from_millis(50);
+
+/// The size of a value that only fills the database, and the number of such values in flight.
+const FILLING: usize = 1 << 20;
+const FILLERS: u32 = 4;
+
+/// Fills the database with so many megabytes, which etcd's log then holds as well.
+pub fn fill(lab: &Lab, megabytes: u32) -> Result<()> {
+    let network = File::open(net::client_handle(lab))?;
+    let tls = etcd::tls(lab)?;
+    let filled = std::thread::spawn(move || {
+        setns(network, CloneFlags::CLONE_NEWNET)?;
+        etcd::runtime()?.block_on(fill_all(tls, megabytes))
+    });
+    filled.join().unwrap_or_else(|_| Err("the fillers failed".into()))
+}
+
+async fn fill_all(tls: TlsOptions, megabytes: u32) -> Result<()> {
+    let mut tasks = Vec::new();
+    for first in 0..FILLERS {
+        let tls = tls.clone();
+        tasks.push(tokio::spawn(async move {
+            let mut client = etcd::connect(&tls, NODES[0]).await.map_err(|error| error.to_string())?;
+            for number in (first..megabytes).step_by(FILLERS as usize) {
+                let put = client.put(format!("filling/{number}"), vec![b'x'; FILLING], None).await;
+                put.map_err(|error| error.to_string())?;
+            }
+            Ok::<_, String>(())
+        }));
+    }
+    for task in tasks {
+        task.await.map_err(|error| error.to_string())??;
+    }
+    Ok(())
+}
+
+/// The running writers, watch and chain.
+pub struct Writers {
+    pub(crate) lab: Lab,
+    shared: Arc<Shared>,
+    pub(crate) stalls: Stalls,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+struct Shared {
+    /// The prefix of this run's keys in etcd.
+    prefix: String,
+    began: Instant,
+    stop: AtomicBool,
+    acks: Mutex<Vec<Ack>>,
+    chain: Mutex<Vec<ChainStep>>,
+    /// The records on disk, for debugging a failed run.
+    acks_file: Mutex<File>,
+    chain_file: Mutex<File>,
+}
+
+impl Writers {
+    /// Starts them at the client's place on the network.
+    pub fn start(lab: &Lab, load: Load) -> Result<Self> {
+        let label = state::since_epoch().as_millis();
+        let file = |what: &str| File::create(lab.dir().join(format!("{what}-{label}.tsv")));
+        let shared = Arc::new(Shared {
+            prefix: format!("lab/{label}/"),
+            began: Instant::now(),
+            stop: AtomicBool::new(false),
+            acks: Mutex::new(Vec::new()),
+            chain: Mutex::new(Vec::new()),
+            acks_file: Mutex::new(file("acks")?),
+            chain_file: Mutex::new(file("chain")?),
+        });
+        let network = File::open(net::client_handle(lab))?;
+        // The credentials are read again for each connection, because a scenario may replace the certificates.
+        let with = lab.clone();
+        etcd::tls(lab)?;
+        let stalls = Stalls::watch(lab.dir().join(format!("stalls-{label}")), shared.began)?;
+        let for_thread = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            setns(network, CloneFlags::CLONE_NEWNET)?;
+            etcd::runtime()?.block_on(write_all(for_thread, with, load))
+        });
+        Ok(Self { lab: lab.clone(), shared, stalls, thread: Some(thread) })
+    }
+
+    /// Returns the time since the writers began, which is the clock of their acknowledgements.
+    pub fn now(&self) -> Duration {
+        self.shared.began.elapsed()
+    }
+
+    /// Returns the number of acknowledged writes.
+    pub fn count(&self) -> usize {
+        lock(&self.shared.acks).len()
+    }
+
+    /// Returns the first write that began after `moment` and was acknowledged.
+    pub fn first_after(&self, moment: Duration) -> Option<Ack> {
+        lock(&self.shared.acks).iter().filter(|ack| ack.began > moment).min_by_key(|ack| ack.ended).cloned()
+    }
+
+    /// Waits until each node has acknowledged some writes that begin from now on, as a part of the proof of a good end.
+    pub fn wait_on_each(&self) -> Result<()> {
+        let moment = self.now();
+        let has_some = |acks: &[Ack], node| {
+            acks.iter().filter(|ack| ack.began > moment && ack.node == node).take(SOME_WRITES).count() == SOME_WRITES
+        };
+        sh::wait_for("new writes through each node", FIRST_WRITES, Duration::from_millis(200), || {
+            let acks = lock(&self.shared.acks);
+            NODES.into_iter().all(|node| has_some(&acks, node)).then_some(())
+        })
+    }
+
+    /// Returns all acknowledged writes so far.
+    pub fn acknowledged(&self) -> Vec<Ack> {
+        lock(&self.shared.acks).clone()
+    }
+
+    /// Returns all steps of the chain so far.
+    pub fn chain(&self) -> Vec<ChainStep> {
+        lock(&self.shared.chain).clone()
+    }
+
+    /// Returns the prefix of this run's keys.
+    pub fn prefix(&self) -> &str {
+        &self.shared.prefix
+    }
+
+    /// Stops the writers, and returns all acknowledgements.
+    pub fn stop(&mut self) -> Result<Vec<Ack>> {
+        self.shared.stop.store(true, Ordering::SeqCst);
+        if let Some(thread) = self.thread.take() {
+            thread.join().map_err(|_| "the writers panicked")??;
+        }
+        Ok(self.acknowledged())
+    }
+
+    /// Returns the longest time without an acknowledgement, from the first one until now, and when it began.
+    pub fn longest_gap(&self) -> (Duration, Duration) {
+        self.longest_beside(&[])
+    }
+
+    /// Returns [`Self::longest_gap`] less the machine's own stalls: the time for which etcd and its agents made clients
+    /// wait.
+    pub fn longest_wait(&self) -> (Duration, Duration) {
+        self.longest_beside(&self.stalls.seen())
+    }
+
+    fn longest_beside(&self, stalls: &[Span]) -> (Duration, Duration) {
+        let acks = self.acknowledged();
+        let first = acks.iter().map(|ack| ack.ended).min().unwrap_or_default();
+        history::longest_beside(&acks, first, self.now(), stalls)
+    }
+}
+
+impl Drop for Writers {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::SeqCst);
+    }
+}
+
+fn lock<T>(records: &Mutex<Vec<T>>) -> std::sync::MutexGuard<'_, Vec<T>> {
+    records.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn say(file: &Mutex<File>, line: &str) {
+    if let Ok(mut file) = file.lock() {
+        let _ = writeln!(file, "{line}");
+    }
+}
+
+impl Shared {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    fn record(&self, ack: Ack) {
+        let Ack { key, began, ended, node, said: Header { revision, term, cluster, member } } = &ack;
+        let (began, ended) = (began.as_secs_f64(), ended.as_secs_f64());
+        let line = format!("{began:.6}\t{ended:.6}\t{node}\t{revision}\t{term}\t{cluster:x}\t{member:x}\t{key}");
+        say(&self.acks_file, &line);
+        lock(&self.acks).push(ack);
+    }
+
+    fn record_step(&self, step: ChainStep) {
+        let (began, ended) = (step.began.as_secs_f64(), step.ended.as_secs_f64());
+        say(&self.chain_file, &format!("{began:.6}\t{ended:.6}\t{}\t{:?}", step.node, step.deed));
+        lock(&self.chain).push(step);
+    }
+}
+
+async fn write_all(shared: Arc<Shared>, lab: Lab, load: Load) -> Result<()> {
+    let mut tasks = Vec::new();
+    let load = load.stretched();
+    for number in 0..load.writers {
+        let node = NODES[number % NODES.len()];
+        tasks.push(tokio::spawn(write(Arc::clone(&shared), lab.clone(), number, node, load.between)));
+    }
+    for node in NODES {
+        tasks.push(tokio::spawn(watch(Arc::clone(&shared), lab.clone(), node, load.watch_every)));
+        tasks.push(tokio::spawn(go_on(Arc::clone(&shared), lab.clone(), node, load.chain_every)));
+        tasks.push(tokio::spawn(look(Arc::clone(&shared), lab.clone(), node, load.chain_every)));
+    }
+    for task in tasks {
+        task.await.map_err(|error| format!("a client of the lab's ended by itself: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Runs a writer: one write after the other, each until one try is acknowledged, through either endpoint. Each try has
+/// a key of its own, because a try without an answer proves nothing about the acknowledged one.
+async fn write(shared: Arc<Shared>, lab: Lab, number: usize, first: Node, between: Duration) {
+    let mut endpoint = Endpoint::new(first);
+    let mut count = 0_u64;
+    while !shared.stopped() {
+        count += 1;
+        let mut tries = 0_u64;
+        while !shared.stopped() {
+            tries += 1;
+            let key = format!("{}w{number}-{count:08}-{tries}", shared.prefix);
+            if endpoint.put(&shared, &lab, &key).await {
+                break;
+            }
+            endpoint = Endpoint::new(endpoint.node.other());
+            tokio::time::sleep(sh::patience(AFTER_FAILURE)).await;
+        }
+        tokio::time::sleep(between).await;
+    }
+}
+
+/// Runs the watch, which writes only through one node, so that a node that takes writes on its own is always detected.
+async fn watch(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
+    let mut endpoint = Endpoint::new(node);
+    let mut count = 0_u64;
+    while !shared.stopped() {
+        count += 1;
+        let key = format!("{}watch-{node}-{count:08}", shared.prefix);
+        if !endpoint.put(&shared, &lab, &key).await {
+            endpoint = Endpoint::new(node);
+        }
+        tokio::time::sleep(every).await;
+    }
+}
+
+/// Extends the chain through only one node. Both nodes' clients put the same numbers, and compete. The later one
+/// receives the present number, and tries again at once.
+async fn go_on(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
+    let key = format!("{}{}", shared.prefix, chain::KEY);
+    let mut endpoint = Endpoint::new(node);
+    let mut known = None;
+    let mut tries = 0_u64;
+    while !shared.stopped() {
+        tries += 1;
+        known = match known {
+            None => endpoint.look(&shared, &lab, &key).await,
+            Some(link) => {
+                let (swapped, link) = endpoint.swap(&shared, &lab, &key, &link, &format!("{node}-{tries}")).await;
+                if !swapped && link.is_some() {
+                    known = link;
+                    continue;
+                }
+                link
+            }
+        };
+        if known.is_none() {
+            endpoint = Endpoint::new(node);
+        }
+        tokio::time::sleep(every).await;
+    }
+}
+
+/// Reads the chain through only one node.
+async fn look(shared: Arc<Shared>, lab: Lab, node: Node, every: Duration) {
+    let key = format!("{}{}", shared.prefix, chain::KEY);
+    let mut endpoint = Endpoint::new(node);
+    while !shared.stopped() {
+        if endpoint.look(&shared, &lab, &key).await.is_none() {
+            endpoint = Endpoint::new(node);
+        }
+        tokio::time::sleep(every).await;
+    }
+}
+
+/// A node and the connection to it, made anew after each failure. Otherwise a connection to a host without power would
+/// be waited for long after the host is back.
+struct Endpoint {
+    node: Node,
+    client: Option<Client>,
+}
+
+impl Endpoint {
+    fn new(node: Node) -> Self {
+        Self { node, client: None }
+    }
+
+    /// Writes a key. Records the write and returns true if it was acknowledged in time.
+    async fn put(&mut self, shared: &Shared, lab: &Lab, key: &str) -> bool {
+        let began = shared.began.elapsed();
+        let answer = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), self.try_put(lab, key)).await;
+        let Ok(Some(said)) = answer else { return false };
+        let ended = shared.began.elapsed();
+        shared.record(Ack { key: key.to_owned(), began, ended, node: self.node, said });
+        true
+    }
+
+    async fn try_put(&mut self, lab: &Lab, key: &str) -> Option<Header> {
+        let answer = self.client(lab).await?.put(key, "", None).await.ok()?;
+        etcd::header(answer.header())
+    }
+
+    /// Reads the chain's number in time, and records it.
+    async fn look(&mut self, shared: &Shared, lab: &Lab, key: &str) -> Option<Link> {
+        let began = shared.began.elapsed();
+        let read = async { chain::read(self.client(lab).await?, key).await };
+        let deed = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), read).await.ok()??;
+        self.record(shared, began, deed).1
+    }
+
+    /// Puts the number after `known`. Returns whether it was put, and the present number. A try without an answer is
+    /// recorded as one.
+    async fn swap(
+        &mut self,
+        shared: &Shared,
+        lab: &Lab,
+        key: &str,
+        known: &Link,
+        author: &str,
+    ) -> (bool, Option<Link>) {
+        let began = shared.began.elapsed();
+        let swap = async { chain::swap(self.client(lab).await?, key, known, author).await };
+        let deed = tokio::time::timeout(sh::patience(WRITE_TIMEOUT), swap).await.ok().flatten();
+        let tried = || Deed::Tried { number: known.number + 1, author: author.to_owned() };
+        self.record(shared, began, deed.unwrap_or_else(tried))
+    }
+
+    fn record(&self, shared: &Shared, began: Duration, deed: Deed) -> (bool, Option<Link>) {
+        let known = match &deed {
+            Deed::Swapped { link, .. } => (true, Some(link.clone())),
+            Deed::Read { link, .. } => (false, Some(link.clone())),
+            Deed::Tried { .. } => (false, None),
+        };
+        shared.record_step(ChainStep { began, ended: shared.began.elapsed(), node: self.node, deed });
+        known
+    }
+
+    async fn client(&mut self, lab: &Lab) -> Option<&mut Client> {
+        if self.client.is_none() {
+            self.client = etcd::connect(&etcd::tls(lab).ok()?, self.node).await.ok();
+        }
+        self.client.as_mut()
+    }
+}
+
+/// Runs `cargo lab write`.
+pub fn by_hand(lab: &Lab, seconds: &str) -> Result<()> {
+    let seconds: u64 = seconds.parse().map_err(|_| format!("'{seconds}' is no number of seconds"))?;
+    let mut writers = Writers::start(lab, STEADY)?;
+    for second in 1..=seconds {
+        std::thread::sleep(Duration::from_secs(1));
+        println!("{second:>4} s: {} writes acknowledged", writers.count());
+    }
+    let verdict = writers.judge()?;
+    println!(
+        "{} acknowledged, {} lost, longest gap {:.2} s, {} signs of two histories, {} faults of the chain",
+        verdict.acknowledged,
+        verdict.lost.len(),
+        verdict.gap.as_secs_f64(),
+        verdict.forks.len(),
+        verdict.chain.len()
+    );
+    verdict.must_be_good()
+}

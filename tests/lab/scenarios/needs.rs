@@ -1,0 +1,65 @@
+//! What a scenario needs: the state in which it begins, and the kind of hosts.
+
+use crate::host;
+
+/// The state in which a scenario begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Two voters and no complaints. A lab that another scenario left healthy is good enough.
+    Healthy,
+    /// The state of `Healthy`, with the resource as a promotable clone.
+    Promotable,
+    /// The state of `Healthy`, with the shell agent.
+    ShellAgent,
+    /// Hosts and fencing, but no etcd resource yet.
+    NoEtcd,
+    /// Two voters by `tandem setup`.
+    SetUp,
+    /// Hosts with nothing but the packages, as RPMs leave them.
+    Blank,
+    /// The same, as Debian's packages leave them.
+    BlankDebian,
+    /// No lab at all: it makes its own.
+    Nothing,
+}
+
+impl Needs {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Healthy => "two voters",
+            Self::Promotable => "two voters of a promotable clone",
+            Self::ShellAgent => "two voters of the shell agent",
+            Self::NoEtcd => "hosts and fencing, without etcd",
+            Self::SetUp => "two voters by 'tandem setup'",
+            Self::Blank => "hosts with the packages alone, as RPMs leave them",
+            Self::BlankDebian => "hosts with the packages alone, as Debian's leave them",
+            Self::Nothing => "no lab: it makes its own",
+        }
+    }
+}
+
+/// The kinds of hosts that a scenario supports.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hosts {
+    Namespaces,
+    Both,
+    Vms,
+}
+
+impl Hosts {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Both => "in namespaces and in virtual machines",
+            Self::Namespaces => "in namespaces",
+            Self::Vms => "in virtual machines",
+        }
+    }
+
+    pub(super) fn include(self, kind: host::Kind) -> bool {
+        match self {
+            Self::Both => true,
+            Self::Namespaces => kind == host::Kind::Namespaces,
+            Self::Vms => kind == host::Kind::Vm,
+        }
+    }
+}
