@@ -17,23 +17,25 @@ use super::{History, backup, lock, read_closely};
 use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// The prefix of copies of WAL tails. They are in the data dir, next to `member`.
+/// The prefix of the names of copies of the WAL's end. The copies lie in the data dir, next to `member`.
 const COPY_PREFIX: &str = "wal-tail-before-advance-";
-/// The number of copies that are kept.
+/// The number of copies of the WAL's end that are kept in a data dir.
 const COPIES: usize = 5;
-/// A copy begins at a multiple of this, because some bytes before the change help to read it.
+/// The alignment in bytes of the start of a copy of the WAL's end. So a copy includes some bytes before the changed ones, which
+/// help to read it.
 const PAGE: u64 = 4096;
-/// The greatest number of bytes after the last record. etcd preallocates files of 64 MiB.
+/// The greatest number of bytes that are copied from the WAL's end. etcd preallocates WAL files of 64 MiB.
 const LONGEST_TAIL: u64 = 128 * 1024 * 1024;
 
 /// The result of [`advance_commit`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advanced {
-    /// The commit index before the change.
+    /// The WAL's commit index before [`advance_commit`] changed it.
     pub from: u64,
-    /// The commit index now, which is the index of the last entry.
+    /// The WAL's commit index now, which is the index of the log's last entry.
     pub to: u64,
-    /// The copy of the WAL's last file before the change, named by file, offset and length; `None` if no change was necessary.
+    /// Path of the copy of the end of the WAL's last file, made before the change; `None` if no change was necessary. The name
+    /// has the file, an offset and the file's length.
     pub kept_copy: Option<PathBuf>,
 }
 
@@ -66,14 +68,14 @@ fn refuse_if_open(dir: &Path) -> Result<(), Error> {
     lock::holder(dir)?.map_or(Ok(()), |path| Err(Error::Open { path }))
 }
 
-/// Returns the state that the new record has.
+/// Returns the Raft state (term, vote, commit index) for the record that [`advance_commit`] appends.
 fn advanced(history: &History, state: HardState) -> HardState {
     // A power cut may have kept entries of a term and lost the state that came with them. A vote belongs to its term.
     let vote = if history.last_term > state.term { 0 } else { state.vote };
     HardState { term: state.term.max(history.last_term), vote, commit: history.last_index }
 }
 
-/// Reads the data dir, and refuses unless the data is a voter's.
+/// Reads the data dir. Returns an error if its data is not a voter's, or if advancing its commit index is unsafe.
 fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
     match read_closely(dir)? {
         Some(Reading::Whole(whole))
@@ -88,7 +90,7 @@ fn inspect(dir: &Path) -> Result<Box<Whole>, Error> {
     }
 }
 
-/// Returns the reason for a refusal, and what to do about it.
+/// Returns the reason why the commit index of `reading` must not be advanced, and what the operator can do instead.
 fn why_not(dir: &Path, reading: Option<Reading>) -> String {
     const REJOIN: &str = "start the peer and let this node join it as a learner, with 'pcs resource cleanup etcd'";
     match reading {
@@ -129,8 +131,8 @@ fn why_not(dir: &Path, reading: Option<Reading>) -> String {
     }
 }
 
-/// Saves the bytes that the change may overwrite: from the page of the last record to the last byte that is not zero. Returns
-/// whether the change overwrites any. Only then must the copy be on disk first.
+/// Saves the bytes that the new record may overwrite: from the start of the last record's page to the last byte that is not zero.
+/// Returns the copy's path, and whether the new record overwrites any of these bytes. The copy is synced only if it does.
 fn keep_copy(dir: &Path, file: &mut File, end: &WalOffset) -> Result<(PathBuf, bool), Error> {
     let start = end.offset - end.offset % PAGE;
     let mut tail = Vec::new();
@@ -159,7 +161,7 @@ fn write_copy(data: &Dir, name: &str, bytes: &[u8], synced: bool) -> io::Result<
     if synced { file.sync_all() } else { Ok(()) }
 }
 
-/// Writes `record` at `offset`, and zeros after it.
+/// Writes `record` at `offset`. If `overwrites`, first replaces everything after `offset` by zeros.
 fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::Result<()> {
     if overwrites {
         // The bytes there are of a torn record, which was never acknowledged. They are cleared and synced first, because a rest
@@ -178,7 +180,7 @@ fn append(file: &mut File, offset: u64, record: &[u8], overwrites: bool) -> io::
     file.sync_all()
 }
 
-/// Reads the commit index back to verify the write.
+/// Reads the commit index back. Returns an error unless it is `commit`.
 fn verify(dir: &Path, commit: u64) -> Result<(), Error> {
     let found = inspect(dir)?.history.commit_index;
     if found == commit {

@@ -16,22 +16,23 @@ use crate::os::file_kind::Kind;
 use crate::os::{clock, proc};
 use crate::records::kept_history::KeptHistory;
 
-/// The prefix of backups of `member`. The time of the backup follows it.
+/// The prefix of the names of backups of `member`. A number and the time of the backup follow.
 const BACKUP_PREFIX: &str = "member-backup-";
-/// The prefix of a history that an operator gave up for another one. Neither `prune_backups` nor `drop_backups` deletes it.
+/// The prefix of the names of histories: data that was given up for the peer's data. `prune_backups` and `drop_backups` do not
+/// delete histories.
 const HISTORY_PREFIX: &str = "member-history-";
-/// The prefix of a backup that is being deleted, and so may be incomplete.
+/// The prefix of the names of backups that are being deleted, and so may be incomplete.
 const DISCARD_PREFIX: &str = "member-discard-";
-/// The depth to which sizes are measured. etcd's data has two levels of directories below a backup.
+/// The greatest depth of directories in which sizes are measured. etcd's data has two levels of directories below a backup.
 const DEPTH: usize = 8;
 
-/// Moves `member` aside inside `dir`. Returns its new path, or `None` if there was nothing to move. Refuses while etcd has the
-/// files open.
+/// Renames `member` in `dir` to the next backup's name. Returns the new path, or `None` if there is no `member`. Refuses while
+/// etcd has the files open.
 pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
     move_to(dir, BACKUP_PREFIX, |_| {})
 }
 
-/// Moves `member` to a name that only an operator deletes, with `kept` inside.
+/// Writes `kept` into `member`, and renames `member` in `dir` to the next history's name. Only an operator deletes a history.
 pub fn move_history_aside(dir: &Path, kept: &KeptHistory) -> Result<Option<PathBuf>, Error> {
     move_to(dir, HISTORY_PREFIX, |member| {
         // Without this file the fork can only be found by comparing the two histories. A full disk must not keep a node from its
@@ -64,7 +65,7 @@ fn move_to(dir: &Path, prefix: &str, prepare: impl FnOnce(&Dir)) -> Result<Optio
     Ok(Some(backup))
 }
 
-/// Explains why `member` cannot be renamed, and what to do if the cause is permanent.
+/// Returns the error of a failed rename of `member`. It has the remedy if `member` is a mount point or on another file system.
 fn not_renamed(dir: &Path, member: &Path, source: io::Error) -> Error {
     match source.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EBUSY | Errno::EXDEV) => Error::Mounted { dir: dir.to_owned(), member: member.to_owned(), source },
@@ -72,17 +73,18 @@ fn not_renamed(dir: &Path, member: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Returns `member` in `dir` if it is a mount point, because then it cannot be moved aside and each later join fails.
+/// Returns the path of `member` in `dir` if it is a mount point; else `None`. A mount point cannot be renamed, so each later join
+/// would fail.
 pub fn mounted_member(dir: &Path) -> Option<PathBuf> {
     Some(dir.join(MEMBER)).filter(|member| proc::is_mount_point(member))
 }
 
-/// Deletes the oldest backups, except for the newest `keep`.
+/// Deletes the backups in `dir`, except for the newest `keep`.
 pub fn prune_backups(dir: &Path, keep: usize) -> Result<(), Error> {
     layout::open(dir)?.map_or(Ok(()), |data| try_prune(&data, BACKUP_PREFIX, keep, None))
 }
 
-/// Deletes the backups with these names. Ignores other names.
+/// Deletes the backups `names` in `dir`. Ignores names that are not those of backups.
 pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     let Some(data) = layout::open(dir)? else { return Ok(()) };
     let all = numbered(&data, BACKUP_PREFIX)?;
@@ -90,7 +92,7 @@ pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     doomed.into_iter().try_for_each(|(_, name)| delete(&data, &name))
 }
 
-/// Returns the disk usage of the history `name` in `dir`; `None` if that is no history, or a link.
+/// Returns the disk usage in bytes of the history `name` in `dir`; `None` if there is no such directory.
 pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
     let Some(data) = layout::open(dir)? else { return Ok(None) };
     if !numbered(&data, HISTORY_PREFIX)?.iter().any(|(_, known)| known == name) {
@@ -101,7 +103,7 @@ pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
     is_history.then(|| size(&data, name, DEPTH)).transpose()
 }
 
-/// Deletes the history `name` in `dir`. Ignores every other name.
+/// Deletes the history `name` in `dir`. Does nothing if `name` is not the name of a history.
 pub fn forget_history(dir: &Path, name: &str) -> Result<(), Error> {
     match layout::open(dir)? {
         Some(data) if history_bytes(dir, name)?.is_some() => {
@@ -112,7 +114,7 @@ pub fn forget_history(dir: &Path, name: &str) -> Result<(), Error> {
     }
 }
 
-/// Returns the free space of the data dir's file system, and the size of each backup in it.
+/// Returns the free space of the data dir's file system, and the size of each backup in the data dir.
 pub fn room(dir: &Path) -> Result<Room, Error> {
     let free = statvfs(dir).map_err(|errno| Error::io("asking for the room in", dir)(errno.into()))?;
     let mut backups = Vec::new();
@@ -128,7 +130,7 @@ pub fn room(dir: &Path) -> Result<Room, Error> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aside {
     pub path: PathBuf,
-    /// The time of the move in seconds since 1970; 0 where the name does not contain it.
+    /// The time at which the data was moved aside, in seconds since 1970; 0 where the name does not contain a time.
     pub at: u64,
     pub bytes: u64,
 }
@@ -136,14 +138,14 @@ pub struct Aside {
 /// The reason why data was moved aside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsideKind {
-    /// A backup from before its member joined anew. The newest few are kept.
+    /// Data that a member had before it joined the cluster anew. Only the newest backups are kept.
     Backup,
-    /// A history that was given up for another one. Only an operator deletes it.
+    /// Data that was given up for the peer's data. Only an operator deletes it.
     History,
 }
 
 impl AsideKind {
-    /// Returns the reason by the name that the data was given, wherever it is now.
+    /// Returns the reason by the last part of `path`; `None` if that is neither the name of a backup nor of a history.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let begins = |prefix: &str| name.starts_with(prefix);
@@ -151,13 +153,13 @@ impl AsideKind {
     }
 }
 
-/// Returns the disk usage of the member's data in `dir`; `None` where there is none.
+/// Returns the disk usage in bytes of `member` in `dir`; `None` where there is no `member`.
 pub fn bytes(dir: &Path) -> Result<Option<u64>, Error> {
     let Some(data) = layout::open(dir)? else { return Ok(None) };
     layout::below(&data, MEMBER)?.map(|_| size(&data, MEMBER, DEPTH)).transpose()
 }
 
-/// Lists the data next to the member's in `dir`, oldest first: backups, then histories that were given up.
+/// Lists the data that was moved aside in `dir`: first the backups, then the histories, each oldest first.
 pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     let mut found = Vec::new();
     let Some(data) = layout::open(dir)? else { return Ok(found) };
@@ -171,7 +173,8 @@ pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     Ok(found)
 }
 
-/// Returns the disk usage of a file or a directory, down to `depth` directories. Preallocated files use more than they hold.
+/// Returns the disk usage in bytes of the file or directory `name`, down to `depth` levels of directories. A preallocated file
+/// uses more than it contains.
 fn size(dir: &Dir, name: impl AsRef<OsStr>, depth: usize) -> Result<u64, Error> {
     const BLOCK: u64 = 512;
     let path = dir.path().join(name.as_ref());
@@ -184,15 +187,15 @@ fn size(dir: &Dir, name: impl AsRef<OsStr>, depth: usize) -> Result<u64, Error> 
     layout::names(&inside)?.iter().try_fold(blocks, |sum, entry| Ok(sum + size(&inside, entry, depth - 1)?))
 }
 
-/// Returns a name with the next number: `<prefix><number>-<UTC time><label>`. The number defines the order, because a wrong clock
-/// must not make an old backup appear new.
+/// Returns the next name for a file or directory in `dir`: `<prefix><number>-<UTC time><label>`. The number defines the order,
+/// because a wrong clock must not make an old backup appear new.
 pub(super) fn next_name(dir: &Dir, prefix: &str, label: &str) -> Result<String, Error> {
     let newest = numbered(dir, prefix)?.last().map_or(0, |(number, _)| *number);
     Ok(format!("{prefix}{:04}-{}{label}", newest.saturating_add(1), clock::utc_stamp()))
 }
 
-/// Deletes the oldest files that [`next_name`] named, except for the newest `keep` and `made`. A failure is only logged, because
-/// the requested change is complete.
+/// Deletes the oldest entries of `dir` with names that [`next_name`] made from `prefix`, except for the newest `keep` and `made`.
+/// A failure is only logged, because the requested change is complete.
 pub(super) fn prune(dir: &Dir, prefix: &str, keep: usize, made: &str) {
     if let Err(error) = try_prune(dir, prefix, keep, Some(made)) {
         log::warn!("old backups stay: {error}");
@@ -220,7 +223,7 @@ fn discard(dir: &Dir, name: &str) -> Result<(), Error> {
     dir.remove_all(name).map_err(Error::io("deleting", dir.path().join(name)))
 }
 
-/// Lists the names that [`next_name`] made, oldest first.
+/// Lists the entries of `dir` with names that [`next_name`] made from `prefix`, by number, lowest first.
 fn numbered(dir: &Dir, prefix: &str) -> Result<Vec<(u64, String)>, Error> {
     let number = |name: &str| name.strip_prefix(prefix)?.split_once('-')?.0.parse::<u64>().ok();
     let names = with_prefix(dir, prefix)?.into_iter();

@@ -18,44 +18,47 @@ pub(super) use changes::{Damage, Walk};
 pub use described::Described;
 pub(super) use described::{described, last_revision};
 
-/// The database's name in the directory of snapshots.
+/// The name of etcd's database file in `member/snap`.
 pub(super) const DATABASE: &str = "db";
 
-/// bbolt's magic number in a meta page. Below it is the format version.
+/// The magic number in a meta page of a bbolt file. [`VERSION`] follows it.
 const MAGIC: u32 = 0xED0C_DAED;
 const VERSION: u32 = 2;
-/// The size of every page's header.
+/// The size of the header of a bbolt page, in bytes.
 const HEADER: usize = 16;
 const LEAF: u16 = 0x02;
 const BRANCH: u16 = 0x01;
-/// The flag of a leaf element that is a bucket.
+/// The flag of an element of a leaf page that holds a bucket.
 const BUCKET: u32 = 0x01;
-/// The page size from which a page is invalid. etcd never creates such pages.
+/// The greatest size of a page with its overflow pages, in bytes. etcd creates none of nearly this size on the way to the wanted
+/// keys.
 const MAX_PAGE: usize = 1 << 20;
-/// The greatest depth of a tree. A deeper tree is circular.
+/// The greatest depth of a tree of pages. A deeper tree is circular.
 const MAX_DEPTH: u32 = 16;
-/// The greatest number of keys and of pages, far more than a cluster has members. A larger tree is circular.
+/// The greatest number of keys that are read. A cluster has far fewer members, so a larger tree is circular.
 const MAX_KEYS: usize = 10_000;
 const MAX_PAGES: u32 = 10_000;
-/// The greatest number of collected bytes. Elements may share bytes, so a small file can name any amount of values.
+/// The greatest number of bytes that are collected as keys and values. Elements may share bytes, so a small file can claim any
+/// amount of values.
 const MAX_BYTES: usize = 16 << 20;
-/// The greatest number of bytes that are read of the file in total.
+/// The greatest number of bytes that are read from one database.
 const MAX_READ: u64 = 256 << 20;
 
-/// The log index that the database has applied.
+/// The index up to which etcd's database has applied the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Applied {
-    /// The database holds only empty buckets.
+    /// The database is missing, or holds only empty buckets.
     Nothing,
     /// The database has applied the log up to this index.
     UpTo(u64),
-    /// The database cannot be read: damaged, in use, or of another format.
+    /// The database cannot be read, because it is damaged, in use, or of another format.
     Unreadable,
 }
 
 impl Applied {
-    /// Returns the fault of the database if the log was compacted up to `snapshot_index`, because it must then hold everything up
-    /// to that index. An unreadable database proves nothing.
+    /// Returns the fault of a database that has not applied the log up to `snapshot_index`; else `None`. The log was compacted up
+    /// to that index, so the database must have everything before it. An unreadable database proves nothing, so that it counts as
+    /// without fault.
     pub(super) fn lack(self, snapshot_index: u64) -> Option<String> {
         let what = match self {
             Self::UpTo(index) if index < snapshot_index => format!("reaches only up to index {index}"),
@@ -65,8 +68,8 @@ impl Applied {
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
 
-    /// Returns the index of a database that is ahead of a log that ends at `last_index`. All that the database holds was in the
-    /// log before. etcd still starts, and then does not apply new entries with the lost indexes.
+    /// Returns the index of a database that has applied more than a log that ends at `last_index`. Such a log has lost its end.
+    /// etcd still starts, and then does not apply new entries that have the lost entries' indexes.
     pub(super) fn ahead_of(self, last_index: u64) -> Option<u64> {
         match self {
             Self::UpTo(index) if index > last_index => Some(index),
@@ -75,22 +78,22 @@ impl Applied {
     }
 }
 
-/// The members in the database.
+/// The members that etcd's database lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Members {
     pub(super) peer_urls: BTreeMap<u64, Vec<String>>,
     pub(super) removed: BTreeSet<u64>,
-    /// The version that all members of the cluster agreed on, major and minor.
+    /// The cluster's version, major and minor; `None` if the database has none.
     pub(super) version: Option<(u64, u64)>,
 }
 
-/// Reads the consistent index of the database in `snap`.
+/// Reads the log index that the database in the directory `snap` has applied.
 pub(super) fn applied(snap: &Dir) -> Result<Applied, Error> {
     let Some(file) = open(snap)? else { return Ok(Applied::Nothing) };
     applied_in(file).map_err(Error::io("reading", snap.path().join(DATABASE)))
 }
 
-/// Reads the members from the database in `snap`; `None` where it cannot be read.
+/// Reads the members from the database in the directory `snap`; `None` where the database is missing or cannot be read.
 pub(super) fn members(snap: &Dir) -> Result<Option<Members>, Error> {
     let Some(file) = open(snap)? else { return Ok(None) };
     members_in(file).map_err(Error::io("reading", snap.path().join(DATABASE)))
@@ -103,7 +106,7 @@ fn open(snap: &Dir) -> Result<Option<std::fs::File>, Error> {
     }
 }
 
-/// Reads from any source as [`members`] does.
+/// Reads the members from the database in `source`; `None` if it cannot be read.
 pub(super) fn members_in(source: impl Read + Seek) -> io::Result<Option<Members>> {
     let mut database = Database::of(source)?;
     match database.members() {
@@ -113,7 +116,7 @@ pub(super) fn members_in(source: impl Read + Seek) -> io::Result<Option<Members>
     }
 }
 
-/// Reads from any source as [`applied`] does.
+/// Reads the log index that the database in `source` has applied.
 pub(super) fn applied_in(source: impl Read + Seek) -> io::Result<Applied> {
     let mut database = Database::of(source)?;
     if database.length == 0 {
@@ -131,16 +134,16 @@ enum Fault {
     Format,
 }
 
-/// The value of a key: a nested bucket, or bytes.
+/// The value of a key in a bbolt bucket: a nested bucket, or bytes.
 enum Value {
     Bucket(Vec<u8>),
     Plain(Vec<u8>),
 }
 
-/// A key and its value.
+/// A key of a bbolt bucket, and its value.
 type Entry = (Vec<u8>, Vec<u8>);
 
-/// The fields that are read of a member's JSON.
+/// The part of a member's JSON in the database that this program reads.
 #[derive(serde::Deserialize)]
 struct Urls {
     #[serde(rename = "peerURLs", default)]
@@ -152,9 +155,9 @@ struct Database<S> {
     source: S,
     length: u64,
     page_size: usize,
-    /// The number of pages that have been read.
+    /// The number of pages that have been read from the database.
     pages: u32,
-    /// The number of bytes that were read, or collected as keys and values.
+    /// The number of bytes that have been read from the database.
     read: u64,
     collected: usize,
 }
@@ -191,7 +194,8 @@ impl<S: Read + Seek> Database<S> {
         })
     }
 
-    /// Reads the value of `key` in the bucket `name`.
+    /// Reads the value of `key` in the bucket `name`; `None` if the bucket or the key is missing. `root` is the root bucket's
+    /// page.
     fn value(&mut self, root: u64, name: &[u8], key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
         let Some(Value::Bucket(bucket)) = self.find(root, name, 0)? else { return Ok(None) };
         let found = match page_of(&bucket)? {
@@ -205,7 +209,7 @@ impl<S: Read + Seek> Database<S> {
         }
     }
 
-    /// Reads all entries of the bucket `name`.
+    /// Reads all entries of the bucket `name`. `root` is the root bucket's page.
     fn entries(&mut self, root: u64, name: &[u8]) -> Result<Vec<Entry>, Fault> {
         let Some(Value::Bucket(bucket)) = self.find(root, name, 0)? else { return Ok(Vec::new()) };
         let mut entries = Vec::new();
@@ -247,7 +251,7 @@ impl<S: Read + Seek> Database<S> {
         Ok(())
     }
 
-    /// Returns the page of the root bucket, from the newer valid one of the two meta pages.
+    /// Returns the number of the root bucket's page, from the newer one of the valid meta pages.
     fn root(&mut self) -> Result<u64, Fault> {
         let first = self.read_at(0, 4096)?;
         let sizes = [meta(&first).map(|meta| meta.page_size), Some(4096), Some(8192), Some(16384), Some(65536)];
@@ -262,7 +266,7 @@ impl<S: Read + Seek> Database<S> {
         Err(Fault::Format)
     }
 
-    /// Finds `key` in the tree below page `id`.
+    /// Finds `key` in the tree of pages that begins at page `id`.
     fn find(&mut self, id: u64, key: &[u8], depth: u32) -> Result<Option<Value>, Fault> {
         let page = self.page(id, depth)?;
         self.find_in(&page, key, depth)
@@ -311,7 +315,7 @@ impl<S: Read + Seek> Database<S> {
         child.map_or(Ok(None), |child| self.find(child, key, depth + 1))
     }
 
-    /// Reads `length` bytes, which must exist. Nothing is allocated for bytes that do not.
+    /// Reads `length` bytes at offset `at`. Returns an error before it allocates memory if the file ends earlier.
     fn read_at(&mut self, at: u64, length: usize) -> Result<Vec<u8>, Fault> {
         if at.checked_add(length as u64).is_none_or(|end| end > self.length) {
             return Err(Fault::Format);
@@ -331,14 +335,14 @@ impl<S: Read + Seek> Database<S> {
     }
 }
 
-/// The fields of a meta page.
+/// The fields of a bbolt meta page that this program reads.
 struct Meta {
     page_size: usize,
     root: u64,
     transaction: u64,
 }
 
-/// Reads a meta page, if its checksum is right.
+/// Parses a meta page; `None` if its magic number, its version or its checksum is wrong.
 fn meta(page: &[u8]) -> Option<Meta> {
     let word = |at| number(page, HEADER + at).map(u32::from_le_bytes);
     let long = |at| number(page, HEADER + at).map(u64::from_le_bytes);
@@ -351,7 +355,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Returns the page where a bucket's tree begins; 0 for a bucket inside its parent's page.
+/// Returns the number of the page where a bucket's tree begins; 0 for a bucket that is stored in its parent's page.
 fn page_of(bucket: &[u8]) -> Result<u64, Fault> {
     number::<8>(bucket, 0).map(u64::from_le_bytes).ok_or(Fault::Format)
 }
@@ -379,7 +383,7 @@ mod tests {
 
     use super::*;
 
-    /// A page of one megabyte in which 2,000 elements share the same bytes as their values.
+    /// Asserts that reading stops at [`MAX_BYTES`], because 2,000 elements of this page claim the same megabyte as their value.
     #[test]
     fn values_that_overlap_are_not_collected_without_end() {
         let (count, value) = (2_000_u16, 1 << 20);

@@ -3,44 +3,45 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An unknown outcome, or a refused change. It never means an empty data dir.
+/// The reason why the contents of a data dir are unknown, or why a change of them was refused. It never means that the data dir
+/// is empty.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The operating system returned an error.
     #[error("{action} {}: {source}", path.display())]
     Io {
-        /// The operation, e.g. `reading`.
+        /// The operation that failed, e.g. `reading`.
         action: &'static str,
-        /// The file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
     },
-    /// The files are intact, but contain something that this version cannot read.
+    /// The files are intact, but contain something that this version of Tandem cannot read.
     #[error("{} holds {what}, which this version of tandem cannot read: upgrade tandem", path.display())]
     Unsupported {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The thing that it cannot read.
+        /// The unknown part of the file, e.g. a record type.
         what: String,
     },
-    /// The database is damaged, or of an unknown format.
+    /// etcd's database is damaged, or of an unknown format.
     #[error("the database {} cannot be read: {why}", path.display())]
     Database {
-        /// The file.
+        /// Path of the database.
         path: PathBuf,
         why: String,
     },
-    /// Files appeared and disappeared during the reading. Only a running etcd does that.
+    /// Files of the data dir appeared and disappeared while they were read. Only a running etcd does that.
     #[error("{} changed on every attempt to read it: etcd is writing there; try again", path.display())]
     Changing {
-        /// The data dir.
+        /// Path of the data dir.
         path: PathBuf,
     },
-    /// A change was requested while etcd uses the files.
+    /// A change was requested while an etcd process has the data dir's files locked.
     #[error("etcd has {} open: stop it on this node first, e.g. with 'pcs resource disable etcd'", path.display())]
     Open {
-        /// The locked file.
+        /// Path of the locked file.
         path: PathBuf,
     },
     /// `member` cannot be renamed inside the data dir, because it is a mount point or on another file system.
@@ -49,7 +50,7 @@ pub enum Error {
         dir.display(), member.display()
     )]
     Mounted {
-        /// The data dir.
+        /// Path of the data dir.
         dir: PathBuf,
         member: PathBuf,
         source: io::Error,
@@ -57,21 +58,21 @@ pub enum Error {
     /// The requested change is unsafe for the contents of this data dir.
     #[error("{} {why}", path.display())]
     Refused {
-        /// The data dir.
+        /// Path of the data dir, or of data that was moved aside.
         path: PathBuf,
-        /// The reason, and what to do instead.
+        /// The reason for the refusal, and what the operator can do instead.
         why: String,
     },
 }
 
 impl Error {
-    /// Wraps an I/O error with the operation and the path.
+    /// Returns a function that makes an [`Error::Io`] from an I/O error of the operation `action` on `path`.
     pub(super) fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_owned();
         move |source| Self::Io { action, path, source }
     }
 
-    /// Returns whether a file has disappeared that was just listed.
+    /// Returns whether a file was missing. A running etcd purges files between the listing and the reading.
     pub(super) fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

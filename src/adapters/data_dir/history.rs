@@ -9,47 +9,49 @@ use super::wal::{Reader, Segment, Stop, WalOffset};
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// The result of a reading.
+/// The outcome of reading a data dir with a WAL.
 #[derive(Clone, Debug)]
 pub(super) enum Reading {
     /// etcd would start from this data.
     Whole(Box<Whole>),
-    /// etcd would not start from this data.
+    /// etcd would not start from this data, for this reason.
     Broken(String),
 }
 
-/// The contents of the data dir, with the details that a change of the WAL needs.
+/// The contents of a data dir, with the details that a change of the WAL needs.
 #[derive(Clone, Debug)]
 pub(super) struct Whole {
-    /// The history of the data. Its damage does not include `torn` and `unfinished`.
+    /// The member, the end of its log, and the cluster's members. The damage listed here does not include `torn` and
+    /// `unfinished`.
     pub(super) history: History,
-    /// Raft's state from the WAL.
+    /// Raft's term, vote and commit index, from the WAL.
     pub(super) state: HardState,
-    /// The position of the next record.
+    /// The position in the WAL's last file where the next record would be appended.
     pub(super) end: WalOffset,
-    /// The description of a torn record at that position, if there is one.
+    /// The description of an incomplete record at the position `end`; `None` if there is none.
     pub(super) torn: Option<String>,
-    /// The newest snapshot file, if it cannot be read.
+    /// The newest `.snap` file and its fault, if it cannot be read; else `None`. A running etcd may be writing it.
     pub(super) unfinished: Option<String>,
-    /// The index of the snapshot that the log follows.
+    /// The index of the snapshot that the log continues; 0 if there is no snapshot.
     pub(super) snapshot_index: u64,
-    /// The index of a snapshot between the commit index and the end of the log. The WAL records it but does not confirm it yet.
-    /// This member was receiving it from the leader when it stopped.
+    /// The index of a recorded snapshot above the commit index; `None` if there is none. This member was receiving the snapshot
+    /// from the leader when it stopped.
     pub(super) pending_snapshot: Option<u64>,
-    /// Whether the log has an uncommitted removal of one of three or more voters. The member counts until the removal is
-    /// committed.
+    /// True if the log has an uncommitted removal of one of three or more voters. The removed member still counts as a voter
+    /// then.
     pub(super) may_remove: bool,
-    /// Whether the WAL records as committed every change of the voters that it has.
+    /// True if the WAL records every change of the voters in it as committed.
     pub(super) voters_are_committed: bool,
 }
 
 impl Whole {
-    /// Returns whether the data ends as a running etcd leaves it while it writes.
+    /// Returns whether the data ends in an incomplete record or an unreadable newest snapshot, as a running etcd leaves it while
+    /// it writes.
     pub(super) fn is_unfinished(&self) -> bool {
         self.torn.is_some() || self.unfinished.is_some()
     }
 
-    /// Returns the history of an etcd that is not running. Its unfinished writes count as damage.
+    /// Returns the history if etcd is not running. `torn` and `unfinished` then count as damage.
     pub(super) fn into_history(self) -> History {
         let mut history = self.history;
         history.damage.extend(self.torn.into_iter().chain(self.unfinished));
@@ -57,7 +59,7 @@ impl Whole {
     }
 }
 
-/// Reads `wals`, in the order of their sequence, with the snapshots of `snaps`.
+/// Reads the WAL files `wals`, which are sorted by their sequence, and the snapshots in `snaps`.
 pub(super) fn read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Error> {
     match try_read(wals, snaps) {
         Ok(reading) => Ok(reading),
@@ -100,7 +102,7 @@ fn try_read(wals: &[Segment], snaps: &dyn SnapSource) -> Result<Reading, Stop> {
     })))
 }
 
-/// Returns the snapshots that the WAL confirms, because they are not above the commit index, and those that it only records.
+/// Returns two lists of the snapshots that the WAL records: those up to the commit index, which are valid, and those above it.
 fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnapshot>), Stop> {
     let (mut snapshots, mut commit) = (Vec::new(), 0);
     for_each(wals, |record| {
@@ -114,7 +116,8 @@ fn recorded_snapshots(wals: &[Segment]) -> Result<(Vec<WalSnapshot>, Vec<WalSnap
     Ok(snapshots.into_iter().partition(|snapshot| snapshot.index <= commit))
 }
 
-/// Calls `visit` for each record. Returns the end of the WAL, and the description of a torn end.
+/// Calls `visit` for each record of the WAL. Returns the end of the WAL, and the description of an incomplete last record; `None`
+/// if that is whole.
 pub(super) fn for_each(
     wals: &[Segment],
     mut visit: impl FnMut(WalRecord) -> Result<(), Stop>,
@@ -131,7 +134,7 @@ pub(super) fn for_each(
     }
 }
 
-/// Returns the files with the entries after `index`.
+/// Returns the WAL files that contain the entries after `index`. Returns an error if one of them is missing.
 pub(super) fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
     let first = wals.iter().rposition(|segment| segment.first_index <= index);
     let Some(wals) = first.and_then(|first| wals.get(first..)) else {
@@ -145,26 +148,26 @@ pub(super) fn select(wals: &[Segment], index: u64) -> Result<&[Segment], Stop> {
     }
 }
 
-/// Decodes bytes that have passed a checksum.
+/// Decodes a protobuf message from bytes with a correct checksum. `what` describes the message in an error.
 pub(super) fn decode<M: Message + Default>(data: Bytes, what: &str) -> Result<M, Stop> {
     M::decode(data).map_err(|error| Stop::Damaged(format!("{what} of the WAL cannot be decoded: {error}")))
 }
 
-/// The members that the log's changes come to.
+/// The members after all changes in the log.
 struct Replayed {
     membership: Membership,
     may_remove: bool,
     voters_are_committed: bool,
 }
 
-/// The log after one snapshot.
+/// The part of the log after one snapshot.
 struct Log {
     start: u64,
     metadata: Option<Bytes>,
     state: HardState,
     last_term: u64,
     last_index: u64,
-    /// The member changes, each with its index. Overwritten entries are removed.
+    /// The member changes in the log, each with the index of its entry. Changes in overwritten entries are removed.
     changes: Vec<(u64, Change)>,
     is_snapshot_recorded: bool,
     end: WalOffset,
@@ -219,7 +222,7 @@ impl Log {
         Ok(())
     }
 
-    /// Appends an entry. It replaces an earlier entry of its index, and all entries after that.
+    /// Adds an entry to the log. The entry replaces an earlier entry with its index, and all entries after that one.
     fn take_entry(&mut self, entry: Entry, path: &std::path::Path) -> Result<(), Stop> {
         if entry.index <= self.start {
             return Ok(());
@@ -247,7 +250,7 @@ impl Log {
         Ok(())
     }
 
-    /// Checks the conditions under which etcd starts.
+    /// Checks the conditions under which etcd starts. Returns the WAL's metadata.
     fn verify(&self, snapshot: &Loaded) -> Result<Metadata, Stop> {
         let Some(metadata) = &self.metadata else {
             return Err(Stop::Damaged(
@@ -265,7 +268,8 @@ impl Log {
         decode(metadata.clone(), "the metadata")
     }
 
-    /// Returns the members, and whether another member may have been removed.
+    /// Returns the members after all changes in the log, whether a removal of a voter is uncommitted, and whether all changes of
+    /// the voters are committed.
     fn membership(&self, snapshot: &Loaded) -> Replayed {
         let mut membership = snapshot.membership.clone();
         let (mut may_remove, mut voters_are_committed) = (false, true);

@@ -18,8 +18,8 @@ use crate::os::{proc, terminate};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Ends the processes with the WAL or the database of `dir` open that `is_ours` accepts, if a process has one of these files
-/// locked. Returns their number.
+/// Ends the processes that have the WAL or the database of `dir` open, and that `is_ours` accepts. Does nothing unless one of
+/// these files is locked. Returns the number of ended processes.
 pub(super) fn end(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) -> Result<usize, Error> {
     let Some(locked) = lock::holder(dir)? else { return Ok(0) };
     let spared = proc::self_and_ancestors();

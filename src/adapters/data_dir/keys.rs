@@ -15,7 +15,7 @@ use super::wal::Stop;
 use crate::os::beneath::Dir;
 use crate::records::kept_history::KeptHistory;
 
-/// The keys of one history.
+/// The keys of a data dir that no etcd uses, or of data that was moved aside.
 #[derive(Debug)]
 pub struct Keys {
     database: PathBuf,
@@ -26,8 +26,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Opens the data `name` in the data dir `dir`: etcd's own directory, or one that was moved aside. No etcd may write there
-    /// meanwhile.
+    /// Opens the data `name` in the data dir `dir`: etcd's own directory `member`, or one that was moved aside. No etcd may write
+    /// there meanwhile.
     pub fn open(dir: &Path, name: impl AsRef<Path>) -> Result<Self, Error> {
         let member = dir.join(&name);
         let unusable = |why: String| Error::Refused { path: member.clone(), why };
@@ -66,34 +66,35 @@ impl Keys {
         Ok(Self { database, file, compacted, above, noted })
     }
 
-    /// Returns the revision of the last compaction; 0 if there was none.
+    /// Returns the revision up to which the database was compacted; 0 if it never was.
     pub fn compacted(&self) -> u64 {
         self.compacted
     }
 
-    /// Returns the last revision in the database; 0 where there is none.
+    /// Returns the revision of the last change in the database; 0 if it has no change.
     pub fn last_revision(&self) -> Result<u64, Error> {
         database::last_revision(&self.file).map(Option::unwrap_or_default).map_err(damaged(&self.database))
     }
 
-    /// Returns a history's note about the point where it diverged from another one.
+    /// Returns the file that was saved with data that was given up. It has the point where the data diverged from the data that
+    /// was kept. Returns `None` if there is no such file.
     pub fn noted(&self) -> Option<&KeptHistory> {
         self.noted.as_ref()
     }
 
-    /// Returns the log's requests after the database, in the order of the log.
+    /// Returns the clients' requests that are in the log and not in the database yet, in the order of the log.
     pub fn above(&self) -> &[Logged] {
         &self.above
     }
 
-    /// Returns the changes from revision `from` on.
+    /// Returns the changes in the database, from revision `from` on.
     pub fn changes(&self, from: u64) -> Result<Changes<File>, Error> {
         let file = self.file.try_clone().map_err(Error::io("opening", &self.database))?;
         Changes::open(file, self.database.clone(), from)
     }
 }
 
-/// The changes of keys in a database, in the order of their revisions.
+/// The changes of keys in etcd's database, in the order of their revisions.
 #[derive(Debug)]
 pub struct Changes<S> {
     walk: Walk<S>,
@@ -106,19 +107,19 @@ impl<S: Read + Seek> Changes<S> {
         Ok(Self { walk, database })
     }
 
-    /// Reads the next change; `None` after the last one.
+    /// Reads the next change of a key; `None` after the last one.
     pub fn next_change(&mut self) -> Result<Option<Change>, Error> {
         self.walk.next().map_err(damaged(&self.database))
     }
 }
 
 impl MemoryDir {
-    /// Returns all changes, as [`Keys::changes`] does.
+    /// Returns all changes of keys in the database.
     pub fn changes(&self) -> Result<Changes<Cursor<&[u8]>>, Error> {
         Changes::open(Cursor::new(&self.database), PathBuf::new(), 0)
     }
 
-    /// Returns each request of the log.
+    /// Returns the clients' requests in the whole log.
     pub fn above(&self) -> Result<Vec<Logged>, Error> {
         let unusable = |why| Error::Refused { path: PathBuf::new(), why };
         requests::above(&self.segments(), 0).map_err(|stop| match stop {

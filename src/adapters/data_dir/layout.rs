@@ -15,53 +15,53 @@ use super::wal::Segment;
 use crate::os::beneath::Dir;
 use crate::os::regular_file;
 
-/// The number of files of each kind that are opened when they are listed, newest first. etcd keeps five of each. Where it keeps
-/// all, this program must not run out of descriptors.
+/// The number of WAL files, and of snapshots, that are opened when they are listed, newest first. etcd keeps five of each by
+/// default. The limit keeps this program from running out of descriptors where etcd keeps all.
 const HELD: usize = 100;
 
-/// The largest `.snap` file in bytes. It lists the members, so a larger one is damaged.
+/// The largest `.snap` file in bytes. A snapshot only lists the members, so a larger file is damaged.
 const SNAP_LIMIT: u64 = 64 * 1024 * 1024;
 
-/// etcd's own directory inside the data dir.
+/// The name of etcd's own directory inside the data dir.
 pub(super) const MEMBER: &str = "member";
 pub(super) const WAL: &str = "wal";
 pub(super) const SNAP: &str = "snap";
 
-/// The files of a data dir with a WAL, or the state of one without.
+/// The files that were found in a data dir, before any is read.
 #[derive(Debug)]
 pub(super) enum Layout {
-    /// etcd would create a new data dir.
+    /// There is no member's data. etcd would create it.
     Blank,
-    /// etcd would not create a new data dir, and cannot start either.
+    /// There is data without a WAL. etcd would neither create a new data dir nor start. The text is the reason.
     Broken(String),
-    /// The files that must be read.
+    /// There is a WAL. Its files must be read.
     Files(Files),
 }
 
-/// The files that etcd would read.
+/// The WAL files and snapshots of a data dir, which etcd would read at its start.
 #[derive(Debug)]
 pub(super) struct Files {
-    /// The WAL files, in the order of their sequence.
+    /// The WAL files, sorted by their sequence numbers.
     pub(super) wals: Vec<Segment>,
-    /// Directory of the snapshots.
+    /// The directory `member/snap`.
     pub(super) snaps: SnapDir,
-    /// Irregularities that do not keep etcd from starting.
+    /// Irregularities of the files that do not keep etcd from starting.
     pub(super) damage: Vec<String>,
 }
 
-/// The `.snap` files of a directory.
+/// The directory `member/snap`, with its `.snap` files and the database.
 #[derive(Debug)]
 pub(super) struct SnapDir {
-    /// The directory. Without it there is neither a snapshot nor a database.
+    /// The opened directory `member/snap`; `None` if it is missing, so that there is neither a snapshot nor a database.
     dir: Option<Arc<Dir>>,
-    /// The snapshots, with the files that were opened when they were listed. A running etcd that purges one meanwhile removes
-    /// only its name.
+    /// The paths of the `.snap` files; with the file where it was opened when it was listed. An open file can be read even after
+    /// etcd has purged it.
     snaps: Vec<(PathBuf, Option<File>)>,
 }
 
 impl SnapDir {
-    /// Returns the reason why etcd cannot start from the snapshot at `index`, if it cannot. A snapshot only lists the members.
-    /// The data is in the database, or in a database that the leader sent and that is not in place yet.
+    /// Returns the reason why etcd cannot start from the snapshot at `index`; `None` if it can. A `.snap` file only lists the
+    /// members. The keys are in the database, or in a database that the leader sent and that etcd has not renamed to `db` yet.
     pub(super) fn lack(&self, applied: Applied, index: u64) -> Result<Option<String>, Error> {
         let received = received(index);
         let found = self
@@ -75,8 +75,8 @@ impl SnapDir {
         }
     }
 
-    /// Opens the database that a start from the snapshot at `index` would use. That is the one that the leader sent, where it is
-    /// not in place yet. Returns `None` where there is none.
+    /// Opens the database that etcd would use after the snapshot at `index`; `None` if there is none. If `db` lacks the
+    /// snapshot's entries, that is the database that the leader sent.
     pub(super) fn database(&self, index: u64) -> Result<Option<(PathBuf, File)>, Error> {
         let Some(dir) = &self.dir else { return Ok(None) };
         let received = self.applied()?.lack(index).map(|_| received(index));
@@ -88,13 +88,13 @@ impl SnapDir {
         }
     }
 
-    /// Returns the index that the database has applied.
+    /// Returns the log index that the database `db` has applied.
     pub(super) fn applied(&self) -> Result<Applied, Error> {
         self.dir.as_ref().map_or(Ok(Applied::Nothing), |dir| database::applied(dir))
     }
 }
 
-/// Returns the name of a database that the leader sent.
+/// Returns the name of the database that the leader sends with the snapshot at `index`.
 fn received(index: u64) -> String {
     format!("{index:016x}.snap.db")
 }
@@ -122,7 +122,7 @@ impl SnapSource for SnapDir {
     }
 }
 
-/// Reads a whole file, which may have been read before.
+/// Reads a whole file from its beginning, even if it was read before.
 fn whole(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.rewind()?;
@@ -130,12 +130,12 @@ fn whole(mut file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Lists the names in `dir`, and opens the files that etcd may purge.
+/// Lists the files in the data dir `dir`, and opens those that etcd may purge.
 pub(super) fn look(dir: &Path) -> Result<Layout, Error> {
     member(dir)?.map_or(Ok(Layout::Blank), |member| look_into(&member))
 }
 
-/// Lists the names in etcd's own directory, wherever that is.
+/// Lists the files in `member`: etcd's own directory, or one that was moved aside. Opens those that etcd may purge.
 pub(super) fn look_into(member: &Dir) -> Result<Layout, Error> {
     let (wal, snap) = (below(member, WAL)?.map(Arc::new), below(member, SNAP)?.map(Arc::new));
     let wal_names = wal.as_deref().map_or(Ok(Vec::new()), names)?;
@@ -164,7 +164,7 @@ pub(super) fn open(dir: &Path) -> Result<Option<Dir>, Error> {
     }
 }
 
-/// Opens etcd's own directory in the data dir; `None` where there is none.
+/// Opens etcd's own directory `member` in the data dir; `None` where there is none.
 pub(super) fn member(dir: &Path) -> Result<Option<Dir>, Error> {
     open(dir)?.map_or(Ok(None), |dir| below(&dir, MEMBER))
 }
@@ -178,12 +178,13 @@ pub(super) fn below(dir: &Dir, name: impl AsRef<Path>) -> Result<Option<Dir>, Er
     }
 }
 
-/// Returns the sorted names in `dir`.
+/// Returns the names of the entries of `dir`, sorted.
 pub(super) fn names(dir: &Dir) -> Result<Vec<OsString>, Error> {
     dir.names().map_err(Error::io("listing", dir.path()))
 }
 
-/// Returns the snapshots among `names`, with the newest of them opened. A file that cannot be opened fails when it is read.
+/// Returns the paths of the `.snap` files among `names`, newest first, and opens the newest ones. A file that cannot be opened
+/// here causes an error only when it is read.
 fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<File>)> {
     let Some(dir) = dir else { return Vec::new() };
     names.retain(|name| has_extension(name, "snap"));
@@ -196,8 +197,8 @@ fn hold(dir: Option<&Dir>, mut names: Vec<OsString>) -> Vec<(PathBuf, Option<Fil
     names.into_iter().enumerate().map(open).collect()
 }
 
-/// Returns the state of a data dir without WAL files, which was never used or is damaged. A failed first start leaves a database.
-/// etcd creates it before it knows whether it can join, and the WAL last.
+/// Returns the state of a data dir without WAL files, which was never used or is damaged. A database without entries is left by a
+/// failed first start: etcd creates the database before it knows whether it can join, and the WAL last.
 fn without_wal(
     member: &Dir,
     wal_names: &[OsString],
@@ -215,13 +216,14 @@ fn without_wal(
     })
 }
 
-/// Sorts WAL files into their sequence.
+/// Sorts WAL files by their sequence numbers.
 pub(super) fn in_order(mut wals: Vec<Segment>) -> Vec<Segment> {
     wals.sort_unstable_by_key(|segment| (segment.sequence, segment.first_index));
     wals
 }
 
-/// Lists the traces of an interrupted run. A file that etcd renamed to `.broken` in a repair is no damage any more.
+/// Lists the traces of an interrupted etcd in its directory `member`. A file that etcd renamed to `.broken` in a repair is no
+/// longer damage.
 fn leftovers(member: &Dir) -> Result<Vec<String>, Error> {
     let half = names(member)?.into_iter().filter(|name| name == "wal.tmp").map(|name| member.path().join(name));
     Ok(half.map(|path| format!("{}: a WAL that was never finished lies beside the real one", path.display())).collect())
@@ -235,7 +237,8 @@ fn has_extension(name: &OsStr, extension: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Reading hundreds of megabytes takes time. A file that is purged meanwhile is still read.
+    /// Asserts that files which etcd purges after they were listed are still read. Reading hundreds of megabytes takes time, so a
+    /// running etcd can purge files meanwhile.
     #[test]
     fn what_is_purged_after_it_was_listed_is_still_read() {
         let dir = tempfile::tempdir().unwrap();

@@ -16,9 +16,9 @@ use crate::os::beneath::Dir;
 use crate::os::ofd_lock;
 use crate::os::regular_file::is_irregular;
 
-/// Returns the first file of the data dir that a process holds locked.
+/// Returns the path of the first file of the data dir that a process holds locked; `None` if there is none.
 ///
-/// It does not take etcd's kind of lock, so that an etcd that starts at this moment is not refused.
+/// It does not take etcd's own kind of lock, because an etcd that starts at this moment would then fail.
 pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
     for place in files(dir)? {
         let file = match place.dir.or_irregular(&place.name) {
@@ -37,7 +37,7 @@ pub(super) fn holder(dir: &Path) -> Result<Option<PathBuf>, Error> {
     Ok(None)
 }
 
-/// A file that etcd may have open.
+/// A file of the data dir that etcd may have open.
 #[derive(Debug)]
 struct Place {
     dir: Arc<Dir>,
@@ -50,8 +50,8 @@ impl Place {
     }
 }
 
-/// Returns the files that etcd locks. A link in place of a directory yields none. etcd has no files there, and a stop must not
-/// fail because the container left such a link.
+/// Returns the files that etcd locks. A symbolic link in place of a directory yields none, because etcd has no files there. A
+/// stop must not fail because the container left such a link.
 fn files(dir: &Path) -> Result<Vec<Place>, Error> {
     let mut places = Vec::new();
     for part in [WAL, "wal.tmp", SNAP] {
@@ -63,7 +63,7 @@ fn files(dir: &Path) -> Result<Vec<Place>, Error> {
     Ok(places)
 }
 
-/// Opens the directory `part` of etcd's data, and lists its names; `None` where there is none.
+/// Opens the directory `part` of `member`, and lists its names; `None` where there is no such directory.
 pub(super) fn directory(dir: &Path, part: &str) -> Result<Option<(Dir, Vec<OsString>)>, Error> {
     let found = member(dir).and_then(|member| member.map_or(Ok(None), |member| below(&member, part)));
     match found {
@@ -72,8 +72,8 @@ pub(super) fn directory(dir: &Path, part: &str) -> Result<Option<(Dir, Vec<OsStr
     }
 }
 
-/// Returns whether etcd has a file locked. It locks WAL files with an open-file-description lock if the kernel has those, else
-/// with flock. It locks the database with flock.
+/// Returns whether a process has `file` locked as etcd does. etcd locks WAL files with an open-file-description lock, or with
+/// flock if the kernel lacks these. etcd locks the database with flock.
 fn is_locked(file: File) -> std::io::Result<bool> {
     if ofd_lock::is_taken(&file)? {
         return Ok(true);
@@ -86,7 +86,8 @@ fn is_locked(file: File) -> std::io::Result<bool> {
     }
 }
 
-/// Opens a WAL file for writing, with etcd's own kind of lock. Until it is closed, no etcd can open it.
+/// Opens the WAL file at `path` for writing, and takes etcd's own kind of lock. No etcd can open the file until this program
+/// closes it.
 pub(super) fn open_locked(dir: &Path, path: &Path) -> Result<File, Error> {
     let file = opened_to_change(dir, path).map_err(Error::io("opening", path))?;
     match ofd_lock::try_take(&file) {
@@ -105,7 +106,8 @@ fn opened_to_change(dir: &Path, path: &Path) -> std::io::Result<File> {
 mod tests {
     use super::*;
 
-    /// This lock keeps etcd out while a WAL file is changed.
+    /// Asserts that a locked WAL file counts as open and cannot be locked again, because this lock keeps etcd out while a WAL
+    /// file is changed.
     #[test]
     fn our_lock_is_seen_as_etcds_own() {
         let dir = tempfile::tempdir().unwrap();

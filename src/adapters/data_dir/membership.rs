@@ -14,7 +14,7 @@ use super::database::Members;
 use super::proto::{ConfChange, ConfChangeV2, ConfState};
 use crate::base::json;
 
-/// The kind of a change, with etcd's numbers.
+/// The kind of a change of members, with etcd's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ChangeKind {
     Add,
@@ -36,24 +36,24 @@ impl From<u64> for ChangeKind {
     }
 }
 
-/// A change of one member, found in the log.
+/// A change of one member that was found in the log.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     kind: ChangeKind,
     id: u64,
-    /// etcd's data for its own checks. Raft alone does not use it.
+    /// The data with which etcd checks the change before it applies it; `None` if the change has none. Raft does not use it.
     context: Option<Context>,
 }
 
 impl Change {
-    /// Decodes etcd's own kind of configuration-change entry.
+    /// Decodes the configuration-change entry (`ConfChange`) that etcd writes; `None` if that fails.
     pub(super) fn decode(data: Bytes) -> Option<Self> {
         let change = ConfChange::decode(data).ok()?;
         let context = serde_json::from_slice(&change.context).ok();
         Some(Self { kind: change.kind.into(), id: change.node_id, context })
     }
 
-    /// Decodes Raft's newer kind, which may hold several changes.
+    /// Decodes Raft's newer configuration-change entry (`ConfChangeV2`), which may contain several changes; `None` if that fails.
     pub(super) fn decode_v2(data: Bytes) -> Option<Vec<Self>> {
         let change = ConfChangeV2::decode(data).ok()?;
         let single = |single: &super::proto::ConfChangeSingle| Self {
@@ -72,13 +72,13 @@ impl Change {
         self.kind == ChangeKind::Remove
     }
 
-    /// Returns whether this version of tandem knows this kind of change.
+    /// Returns whether this version of Tandem knows the change's kind.
     pub(super) fn is_known(&self) -> bool {
         self.kind != ChangeKind::Unknown
     }
 }
 
-/// The data that etcd sends with a change.
+/// The data that etcd writes with a change of members, as JSON.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Context {
@@ -88,7 +88,7 @@ struct Context {
     is_promote: bool,
 }
 
-/// The configuration after the changes so far.
+/// The members of a cluster after the changes that were applied so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Membership {
     pub(super) voters: BTreeSet<u64>,
@@ -98,7 +98,8 @@ pub(super) struct Membership {
 }
 
 impl Membership {
-    /// Returns the configuration of a snapshot. `store` is etcd's member list in the snapshot, which has the URLs.
+    /// Returns the members in a `.snap` file. `state` has their ids. `store` is the key-value tree in the snapshot, which has the
+    /// peer URLs.
     pub(super) fn from_snapshot(state: &ConfState, store: &[u8]) -> Self {
         let store = Store::parse(store);
         Self {
@@ -109,9 +110,9 @@ impl Membership {
         }
     }
 
-    /// Returns the configuration that the WAL records with a snapshot. The database is newer than the record. It has the URLs of
-    /// the record's members that are still members. A member that the database has removed and the record lacks stays removed,
-    /// whatever the log adds.
+    /// Returns the members that the WAL records with a snapshot. `state` has their ids. `members` is from the database, which is
+    /// newer than the record. The peer URLs are taken from it. Members that it lists as removed stay removed, unless the record
+    /// has them.
     pub(super) fn from_record(state: &ConfState, members: Members) -> Self {
         let is_member = |id: &u64| state.voters.contains(id) || state.learners.contains(id);
         Self {
@@ -122,7 +123,7 @@ impl Membership {
         }
     }
 
-    /// Applies one change, unless etcd would drop it.
+    /// Applies one change of members, unless etcd would drop it.
     pub(super) fn apply(&mut self, change: &Change) {
         let id = change.id;
         if id == 0 || self.removed.contains(&id) {
@@ -153,7 +154,8 @@ impl Membership {
         }
     }
 
-    /// Returns whether etcd would accept an addition or promotion. Without a context etcd cannot check it.
+    /// Returns whether etcd would accept the addition or promotion of a member. A change without a context is accepted, because
+    /// etcd cannot check it.
     fn accepts(&self, change: &Change) -> bool {
         match &change.context {
             None => true,
@@ -178,7 +180,7 @@ struct Store {
     removed: BTreeSet<u64>,
 }
 
-/// A directory of the tree. Fields that are not read are skipped, so their size costs nothing.
+/// A directory of a snapshot's key-value tree. Parsing skips unused fields, so their size does not matter.
 #[derive(Deserialize)]
 struct Directory<T> {
     #[serde(rename = "Children")]
@@ -217,8 +219,8 @@ struct Leaf {
 }
 
 impl Store {
-    /// Parses as much of the tree as possible. An unreadable tree leaves the URLs unknown, which only means that fewer changes
-    /// are dropped. Raft's own configuration has another source.
+    /// Parses as much of the key-value tree as possible. An unreadable tree leaves the peer URLs unknown, so that fewer changes
+    /// are dropped. Raft's own list of members has another source.
     fn parse(json: &[u8]) -> Self {
         let Ok(tree) = serde_json::from_slice::<Tree>(json) else { return Self::default() };
         let cluster = tree.root.children.and_then(|top| top.cluster).and_then(|cluster| cluster.children);

@@ -12,7 +12,7 @@ use super::snapshot::SnapSource;
 use super::wal::Segment;
 use super::{DataDir, layout};
 
-/// The files of a data dir, by name.
+/// A data dir in memory, for tests. Each file has a name and its bytes.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryDir {
     /// The files of `member/wal`.
@@ -24,7 +24,7 @@ pub struct MemoryDir {
 }
 
 impl MemoryDir {
-    /// Reads the data dir as [`read`](super::read) does.
+    /// Interprets these files as [`read`](super::read) does with a data dir on disk.
     pub fn read(&self) -> Result<DataDir, Error> {
         let segments = self.segments();
         let applied = database::applied_in(Cursor::new(&self.database)).unwrap_or(Applied::Unreadable);

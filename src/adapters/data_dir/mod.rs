@@ -43,13 +43,13 @@ use crate::records::kept_history::KeptHistory;
 use history::Reading;
 use layout::Layout;
 
-/// The number of attempts to read files that a running etcd changes meanwhile, because it purges old ones.
+/// The number of attempts to read a data dir. A running etcd may purge files during one.
 const ATTEMPTS: u32 = 5;
-/// The pause between two attempts.
+/// The pause between two attempts to read a data dir.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads the contents of `dir`, whether etcd runs or not. An error means that they are unknown, and never that the data dir is
-/// blank.
+/// Reads the contents of the data dir `dir`, whether etcd runs or not. An error means that the contents are unknown, and never
+/// that the data dir is blank.
 pub fn read(dir: &Path) -> Result<DataDir, Error> {
     for attempt in 1..=ATTEMPTS {
         if attempt > 1 {
@@ -75,7 +75,7 @@ pub fn read(dir: &Path) -> Result<DataDir, Error> {
     Err(Error::Changing { path: dir.to_owned() })
 }
 
-/// Reads data that was moved aside, in place. No etcd uses it.
+/// Reads the contents of the data at `path` that was moved aside. No etcd uses it.
 pub fn read_aside(path: &Path) -> Result<DataDir, Error> {
     let Some(member) = layout::open(path)? else { return Ok(DataDir::Blank) };
     Ok(match read_files(layout::look_into(&member)?, || false)? {
@@ -85,34 +85,36 @@ pub fn read_aside(path: &Path) -> Result<DataDir, Error> {
     })
 }
 
-/// Returns the database's data for operators. `member` is etcd's own directory, or one that was moved aside.
+/// Returns the part of etcd's database that is shown to operators. `member` is etcd's own directory, or one that was moved aside.
 pub fn described(member: &Path) -> Described {
     let snap =
         layout::open(member).ok().flatten().and_then(|member| layout::below(&member, layout::SNAP).ok().flatten());
     snap.map(|snap| database::described(&snap)).unwrap_or_default()
 }
 
-/// Returns the last revision in the database of the data dir, which no etcd may have open.
+/// Returns the revision of the last change in the data dir's database; `None` if it is unknown. No etcd may have the data open.
 pub fn revision(dir: &Path) -> Option<u64> {
     let snap = layout::below(&layout::member(dir).ok()??, layout::SNAP).ok()??;
     database::described(&snap).revision
 }
 
-/// Returns whether the log records as committed every change of the voters in it. A removal that is not may be in this log alone: a peer that
-/// votes by its own log continues without it. No etcd may have the data open.
+/// Returns whether the WAL in `dir` records every change of the voters in it as committed. An uncommitted removal of a voter may
+/// be in this log alone. The peer, which votes by its own log, may continue without it. No etcd may have the data open.
 pub fn voters_are_committed(dir: &Path) -> Result<bool, Error> {
     let reading = read_closely(dir)?;
     Ok(matches!(reading, Some(Reading::Whole(whole)) if whole.voters_are_committed && whole.pending_snapshot.is_none()))
 }
 
-/// Returns the note of the history at `path`, which was moved aside, about the point where it diverged.
+/// Returns the point where the data at `path` diverged from the data that was kept; `None` if it is not recorded. The data at
+/// `path` was given up and moved aside.
 pub fn kept_history(path: &Path) -> Option<KeptHistory> {
     let dir = layout::open(path.parent()?).ok()??;
     let history = layout::below(&dir, path.file_name()?).ok()??;
     KeptHistory::read(&history).known().cloned()
 }
 
-/// Reads `dir` once as [`read`] does, with the details that a change of the WAL needs; `None` if it is blank.
+/// Reads `dir` once, with the details that a change of the WAL needs; `None` if it is blank. Only [`read`] repeats this while
+/// etcd changes files.
 fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
     // If the check fails, etcd counts as running.
     read_files(layout::look(dir)?, || is_open(dir).unwrap_or(true))
@@ -147,12 +149,12 @@ pub fn end_holders(dir: &Path, grace: Duration, is_ours: &dyn Fn(i32) -> bool) -
     holders::end(dir, grace, is_ours)
 }
 
-/// Returns whether a process, which can only be etcd, has the data dir's files locked.
+/// Returns whether a process has the data dir's files locked. Only etcd does that.
 pub fn is_open(dir: &Path) -> Result<bool, Error> {
     Ok(lock::holder(dir)?.is_some())
 }
 
-/// Records that the database is ahead of the log.
+/// Adds to `history` that the database has applied the log up to `index`, although the log ends earlier.
 fn set_ahead(history: &mut History, index: u64) {
     let last = history.last_index;
     let what = format!("the database holds entries up to index {index}, the log ends at {last}: its end is lost");

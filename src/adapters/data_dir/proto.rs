@@ -5,7 +5,7 @@
 use prost::Message;
 use prost::bytes::Bytes;
 
-/// The kinds of [`WalRecord`].
+/// The values of [`WalRecord`]'s field `kind`.
 pub(super) mod record_type {
     pub(crate) const METADATA: i64 = 1;
     pub(crate) const ENTRY: i64 = 2;
@@ -14,13 +14,13 @@ pub(super) mod record_type {
     pub(crate) const SNAPSHOT: i64 = 5;
 }
 
-/// The kinds of [`Entry`] that are no client data.
+/// The values of [`Entry`]'s field `kind` for entries that contain no client data.
 pub(super) mod entry_type {
     pub(crate) const CONF_CHANGE: u64 = 1;
     pub(crate) const CONF_CHANGE_V2: u64 = 2;
 }
 
-/// One record of the WAL, inside its frame.
+/// One record of the WAL, without the length in front of it.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct WalRecord {
     #[prost(int64, tag = "1")]
@@ -31,7 +31,7 @@ pub(super) struct WalRecord {
     pub(crate) data: Bytes,
 }
 
-/// The member and the cluster that the WAL belongs to.
+/// The ids of the member and the cluster that a WAL belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Metadata {
     #[prost(uint64, tag = "1")]
@@ -65,7 +65,7 @@ pub(super) struct Entry {
     pub(crate) data: Bytes,
 }
 
-/// A change of one member, as etcd proposes it.
+/// A change of one member, as etcd writes it to the log.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ConfChange {
     #[prost(uint64, tag = "2")]
@@ -76,7 +76,7 @@ pub(super) struct ConfChange {
     pub(crate) context: Bytes,
 }
 
-/// A change of several members at once. Raft supports it, but etcd does not propose it.
+/// A change of several members at once. Raft supports such changes, but etcd does not write them.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct ConfChangeV2 {
     #[prost(message, repeated, tag = "2")]
@@ -92,7 +92,7 @@ pub(super) struct ConfChangeSingle {
     pub(crate) node_id: u64,
 }
 
-/// The members at one index of the log.
+/// The ids of the cluster's members at one index of the log.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct ConfState {
     #[prost(uint64, repeated, packed = "false", tag = "1")]
@@ -103,19 +103,19 @@ pub(super) struct ConfState {
     pub(crate) voters_outgoing: Vec<u64>,
 }
 
-/// The WAL's record of a snapshot.
+/// A record in the WAL that a snapshot exists at this index.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct WalSnapshot {
     #[prost(uint64, tag = "1")]
     pub(crate) index: u64,
     #[prost(uint64, tag = "2")]
     pub(crate) term: u64,
-    /// The members, recorded from etcd 3.5 on.
+    /// The ids of the members at the snapshot; `None` before etcd 3.5.
     #[prost(message, optional, tag = "3")]
     pub(crate) conf_state: Option<ConfState>,
 }
 
-/// A `.snap` file.
+/// The outer message of a `.snap` file: a checksum, and an encoded [`Snapshot`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SnapFile {
     #[prost(uint32, tag = "1")]
@@ -124,7 +124,7 @@ pub(super) struct SnapFile {
     pub(crate) data: Bytes,
 }
 
-/// The contents of a [`SnapFile`].
+/// The message inside a [`SnapFile`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Snapshot {
     #[prost(bytes = "bytes", tag = "1")]
@@ -133,7 +133,7 @@ pub(super) struct Snapshot {
     pub(crate) metadata: Option<SnapshotMetadata>,
 }
 
-/// The position of a [`Snapshot`] in the log.
+/// The position of a [`Snapshot`] in the log, and the members there.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct SnapshotMetadata {
     #[prost(message, optional, tag = "1")]
@@ -144,7 +144,7 @@ pub(super) struct SnapshotMetadata {
     pub(crate) term: u64,
 }
 
-/// A key in the database (`mvccpb.KeyValue`). A deletion has only the key.
+/// The value in etcd's bucket `key` (`mvccpb.KeyValue`). In a deletion only `key` is set.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct KeyValue {
     #[prost(bytes = "bytes", tag = "1")]
@@ -159,7 +159,7 @@ pub(super) struct KeyValue {
     pub(crate) lease: i64,
 }
 
-/// A client's request inside an [`Entry`] (`etcdserverpb.InternalRaftRequest`), as far as it changes keys.
+/// A client's request inside an [`Entry`] (`etcdserverpb.InternalRaftRequest`), with only the requests that change keys.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Request {
     #[prost(message, optional, tag = "4")]
@@ -181,14 +181,14 @@ pub(super) struct Put {
     pub(crate) value: Bytes,
     #[prost(int64, tag = "3")]
     pub(crate) lease: i64,
-    /// The key keeps its present value.
+    /// True if the key keeps its present value, whatever `value` is.
     #[prost(bool, tag = "5")]
     pub(crate) ignore_value: bool,
     #[prost(bool, tag = "6")]
     pub(crate) ignore_lease: bool,
 }
 
-/// A deletion of a key, or of all keys from `key` up to the range's end.
+/// A deletion of `key`, or of all keys from `key` up to `range_end`.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct Delete {
     #[prost(bytes = "bytes", tag = "1")]
@@ -197,7 +197,7 @@ pub(super) struct Delete {
     pub(crate) range_end: Bytes,
 }
 
-/// A transaction. etcd executes one of its two branches.
+/// A transaction with two lists of operations. etcd executes one of the lists.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Transaction {
     #[prost(message, repeated, tag = "2")]
@@ -206,7 +206,7 @@ pub(super) struct Transaction {
     pub(crate) failure: Vec<Operation>,
 }
 
-/// A part of a [`Transaction`].
+/// One operation of a [`Transaction`].
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Operation {
     #[prost(message, optional, tag = "2")]
@@ -217,7 +217,7 @@ pub(super) struct Operation {
     pub(crate) transaction: Option<Transaction>,
 }
 
-/// The end of a lease, which deletes all of its keys.
+/// The revocation of a lease, which deletes all keys of the lease.
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub(super) struct Revocation {
     #[prost(int64, tag = "1")]

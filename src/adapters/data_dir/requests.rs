@@ -8,23 +8,25 @@ use super::history;
 use super::proto::{self, Entry, Operation, entry_type, record_type};
 use super::wal::{Segment, Stop};
 
-/// The greatest memory of these requests in bytes. etcd writes its database ten times a second, so the part is short.
+/// The greatest size in bytes of the requests that the log has and the database lacks. etcd writes its database ten times a
+/// second, so this part of the log is short.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A request of a client, with its place in the log.
+/// A client's request that changes keys, with its place in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// The index of its entry in the log.
+    /// The index of the log entry that has the request.
     pub index: u64,
     pub request: Request,
-    /// Whether it is part of a transaction. The conditions are not evaluated, so it may not have been executed.
+    /// True if the request is part of a transaction. The transaction's conditions are not evaluated, so etcd may not have
+    /// executed the request.
     pub is_conditional: bool,
 }
 
-/// The change that a request makes.
+/// The change of keys that a client's request makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A write. Without a value the key keeps its present one.
+    /// A write of a key. If `value` is `None`, the key keeps its present value.
     Put {
         key: Bytes,
         value: Option<Bytes>,
@@ -33,25 +35,25 @@ pub enum Request {
     Delete {
         key: Bytes,
     },
-    /// A deletion of all keys from one up to another, or of all keys from the first on.
+    /// A deletion of all keys from `from` up to `end`, without `end`. If `end` is `None`, all keys from `from` on.
     DeleteRange {
         from: Bytes,
         end: Option<Bytes>,
     },
-    /// A deletion of all keys of a lease.
+    /// The revocation of a lease, which deletes all keys of the lease.
     Revoke {
         lease: i64,
     },
 }
 
-/// The requests that were read so far.
+/// The requests that were found in the log so far, and the size of their entries in bytes.
 #[derive(Debug, Default)]
 struct Above {
     requests: Vec<Logged>,
     bytes: usize,
 }
 
-/// Reads the requests in `wals` after log index `applied`.
+/// Reads the clients' requests from the WAL files `wals`, from the entries after index `applied`.
 pub(super) fn above(wals: &[Segment], applied: u64) -> Result<Vec<Logged>, Stop> {
     let mut above = Above::default();
     history::for_each(wals, |record| match record.kind {
@@ -87,7 +89,7 @@ impl Above {
     }
 }
 
-/// Calls `add` for each request of both branches.
+/// Calls `add` for each request of a transaction, whichever branch etcd executes.
 fn branches(transaction: proto::Transaction, add: &mut dyn FnMut(Request)) {
     for Operation { put, delete, transaction } in transaction.success.into_iter().chain(transaction.failure) {
         let requests = [put.map(Request::from), delete.map(Request::from)];

@@ -12,7 +12,7 @@ use super::membership::Membership;
 use super::proto::{ConfState, SnapFile, Snapshot, WalSnapshot};
 use super::wal::Stop;
 
-/// The snapshot that the log follows. The default is the beginning of the log.
+/// The snapshot after which the log is read. The default is the beginning of the log, without a snapshot.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Loaded {
     pub(super) index: u64,
@@ -20,30 +20,30 @@ pub(super) struct Loaded {
     pub(super) membership: Membership,
 }
 
-/// The snapshot files that cannot be read.
+/// The `.snap` files that cannot be read, each with its fault.
 #[derive(Debug, Default)]
 pub(super) struct Skipped {
-    /// The newest file. A running etcd may be writing it.
+    /// The newest `.snap` file, if it cannot be read; else `None`. A running etcd may be writing it.
     pub(super) newest: Option<String>,
     pub(super) others: Vec<String>,
 }
 
-/// A source of snapshots: a directory, or memory in tests.
+/// The source from which snapshots are read: the directory `member/snap`, or memory in tests.
 pub(super) trait SnapSource {
-    /// Returns the names of all `.snap` files.
+    /// Returns the paths of all `.snap` files.
     fn names(&self) -> Result<Vec<PathBuf>, Error>;
-    /// Returns the bytes of a file; `None` if it is larger than any snapshot.
+    /// Returns the bytes of the `.snap` file at `path`; `None` if it is larger than any snapshot of etcd.
     fn load(&self, path: &Path) -> Result<Option<Bytes>, Error>;
-    /// Returns the members in the database; `None` where it cannot be read.
+    /// Returns the members in etcd's database; `None` where it cannot be read.
     fn members(&self) -> Result<Option<Members>, Error>;
 }
 
-/// The first version of etcd that starts without a `.snap` file.
+/// The first version of etcd, major and minor, that starts without a `.snap` file.
 const WITHOUT_FILES: (u64, u64) = (3, 7);
 
 impl dyn SnapSource + '_ {
-    /// Returns the newest intact snapshot that the WAL confirms. etcd, too, skips unreadable files (and renames them), so these
-    /// are only added to `skipped`.
+    /// Returns the newest intact snapshot among `valid`, the snapshots that the WAL records up to its commit index. Unreadable
+    /// files are added to `skipped`, because etcd skips them, too, and starts.
     pub(super) fn newest_of(&self, valid: &[WalSnapshot], skipped: &mut Skipped) -> Result<Option<Loaded>, Stop> {
         let mut paths = self.names()?;
         // The names begin with term and index in hexadecimal of fixed width.
@@ -70,8 +70,9 @@ impl dyn SnapSource + '_ {
         Ok(None)
     }
 
-    /// Returns the newest snapshot that the WAL, in `wal`, records with its members, for an etcd that needs no `.snap` file. The
-    /// etcd of a cluster with an older version does not start without one. An unreadable database does not make the data invalid.
+    /// Returns the newest snapshot that the WAL at `wal` records with its members; `None` if there is none. etcd 3.7 and later
+    /// need no `.snap` file. So `None` is returned if the cluster has an older version. An unreadable database does not make the
+    /// data invalid.
     pub(super) fn newest_recorded(&self, valid: &[WalSnapshot], wal: &Path) -> Result<Option<Loaded>, Stop> {
         let newest = valid.iter().filter(|recorded| recorded.index > 0).max_by_key(|recorded| recorded.index);
         let Some((recorded, state)) = newest.and_then(|recorded| Some((recorded, recorded.conf_state.as_ref()?)))
@@ -88,7 +89,7 @@ impl dyn SnapSource + '_ {
     }
 }
 
-/// Refuses a configuration that is unknown or contradictory.
+/// Returns an error if a snapshot's list of members is of an unknown kind, or contradicts itself.
 fn check(state: &ConfState, path: &Path) -> Result<(), Stop> {
     if !state.voters_outgoing.is_empty() {
         let what = "a change of members that is half done (a joint configuration)".into();
@@ -100,7 +101,7 @@ fn check(state: &ConfState, path: &Path) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Unwraps a file's contents. An error describes the fault.
+/// Decodes the contents of a `.snap` file. The error describes what is wrong with the file.
 fn parse(bytes: Bytes) -> Result<Snapshot, &'static str> {
     let Ok(file) = SnapFile::decode(bytes) else { return Err("the snapshot cannot be decoded") };
     if file.data.is_empty() || file.crc == 0 {

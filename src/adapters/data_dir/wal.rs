@@ -2,7 +2,6 @@
 //!
 //! The reader classifies faults as etcd does when it opens its WAL. A fault that etcd repairs by itself is a torn tail, and a
 //! fault that keeps it from starting is damage.
-//! etcd refuse to start is damage.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
@@ -16,38 +15,39 @@ use super::error::Error;
 use super::proto::{WalRecord, record_type};
 use crate::os::beneath::Dir;
 
-/// The size of the length field in front of each record.
+/// The size in bytes of the length field in front of each record of the WAL.
 const FRAME: u64 = 8;
-/// The least unit that a disk writes. etcd also uses it to recognise a torn write.
+/// The smallest unit in bytes that a disk writes. etcd uses it, too, to recognise an incomplete write.
 const SECTOR: u64 = 512;
-/// The record length from which etcd 3.4 does not start. Later versions treat such a record at the end of the log as torn.
+/// The record length in bytes from which etcd 3.4 does not start. Later versions treat such a record at the end of the log as
+/// incomplete.
 const LONGEST_OF_3_4: u64 = 10 * 1024 * 1024;
-/// The most memory that is allocated before the bytes arrive, so that a wrong length field costs none.
+/// The greatest number of bytes that are allocated before any is read, so that a wrong length field costs no memory.
 const FIRST_CHUNK: usize = 64 * 1024;
-/// The largest record. etcd begins another file after 64 MiB, and accepts requests of a few megabytes. A larger record is not
-/// etcd's, and could cost unlimited memory and time.
+/// The largest record in bytes. etcd begins another WAL file after 64 MiB, and accepts requests of a few megabytes. A larger
+/// record is not etcd's, and could cost unlimited memory and time.
 const LARGEST_RECORD: u64 = 64 * 1024 * 1024;
 const LARGEST_FILE: u64 = 1024 * 1024 * 1024;
 
 /// One file of the WAL.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
-    /// The file's path, which messages also show.
+    /// The path of the WAL file, which messages also show.
     pub(super) path: PathBuf,
-    /// The position in the sequence of files, from the name.
+    /// The number of the file in the sequence of WAL files, from its name.
     pub(super) sequence: u64,
-    /// The index of the first entry that may be in this file, from the name.
+    /// The index of the first log entry that may be in this file, from its name.
     pub(super) first_index: u64,
-    /// The file's bytes, where they do not come from disk.
+    /// The bytes of a file in memory, for tests; `None` for a file on disk.
     pub(super) bytes: Option<Bytes>,
-    /// The directory of the file.
+    /// The directory of the WAL file; `None` for a file in memory.
     pub(super) from: Option<Arc<Dir>>,
-    /// The file, opened when it was listed. A running etcd that purges it meanwhile removes only its name.
+    /// The WAL file, if it was opened when it was listed. An open file can be read even after etcd has purged it.
     pub(super) held: Option<Arc<File>>,
 }
 
 impl Segment {
-    /// Parses a file's name; `None` for a name that etcd does not regard as a WAL file either.
+    /// Parses the name of a WAL file; `None` for a name that etcd does not regard as a WAL file either.
     pub(super) fn from_path(path: &Path) -> Option<Self> {
         let stem = path.file_name()?.to_str()?.strip_suffix(".wal")?;
         let (sequence, first_index) = stem.split_once('-')?;
@@ -65,7 +65,7 @@ impl Segment {
         })
     }
 
-    /// Opens the file for all later reads. A file that cannot be opened fails when it is read.
+    /// Opens the WAL file for all later reads. A file that cannot be opened here causes an error only when it is read.
     pub(super) fn hold(&mut self) {
         self.held = self.file().ok().map(Arc::new);
     }
@@ -96,14 +96,14 @@ struct Input {
     length: u64,
 }
 
-/// The reason why reading stopped before the end.
+/// The reason why reading the WAL stopped before its end.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The last file ends in an incomplete record. The text contains etcd's reaction.
+    /// The last WAL file ends in an incomplete record. The text describes it, and what etcd does about it.
     Torn(String),
-    /// etcd does not start from this WAL.
+    /// etcd does not start from this WAL, for this reason.
     Damaged(String),
-    /// An I/O error, or an unknown format.
+    /// An I/O error occurred, or the WAL has an unknown format.
     Failed(Error),
 }
 
@@ -113,18 +113,18 @@ impl From<Error> for Stop {
     }
 }
 
-/// The position of the next record.
+/// The position in the WAL where the next record would be appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WalOffset {
-    /// The last file.
+    /// The path of the WAL's last file.
     pub(super) path: PathBuf,
-    /// The offset after the last intact record.
+    /// The offset in bytes after the last intact record of the file.
     pub(super) offset: u64,
-    /// The rolling checksum up to that offset.
+    /// The rolling checksum of the WAL up to `offset`.
     pub(super) crc: u32,
 }
 
-/// A reader of records up to the end of the last file.
+/// A reader of the WAL's records, from the first of its files to the end of the last one.
 pub(super) struct Reader<'a> {
     segment: &'a Segment,
     rest: &'a [Segment],
@@ -134,7 +134,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens the first of `segments`; `None` if there are none.
+    /// Opens the first of the WAL files `segments`; `None` if there are none.
     pub(super) fn open(segments: &'a [Segment]) -> Result<Option<Self>, Error> {
         let Some((segment, rest)) = segments.split_first() else { return Ok(None) };
         Ok(Some(Self { segment, rest, input: segment.open()?, offset: 0, crc: 0 }))
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         WalOffset { path: self.segment.path.clone(), offset: self.offset, crc: self.crc }
     }
 
-    /// Returns the next record with its checksum verified; `None` at the end.
+    /// Returns the next record of the WAL, after its checksum was verified; `None` at the end of the last file.
     pub(super) fn next(&mut self) -> Result<Option<WalRecord>, Stop> {
         loop {
             if let Some(record) = self.next_in_file()? {
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
         Ok(Some(record))
     }
 
-    /// Verifies the rolling checksum and updates it.
+    /// Compares the record's checksum with the rolling checksum of the WAL, and updates the latter.
     fn check(&mut self, record: &WalRecord, body: &[u8]) -> Result<(), Stop> {
         if record.kind == record_type::CRC {
             // At the very first record there is no checksum yet to compare with.
@@ -213,7 +213,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads at most `wanted` bytes, and fewer only at the end of the file. Memory grows with the bytes that exist.
+    /// Reads `wanted` bytes, or fewer at the end of the file. The memory grows with the bytes that exist, so that a wrong length
+    /// costs none.
     fn read(&mut self, wanted: u64) -> Result<Vec<u8>, Stop> {
         let mut bytes = Vec::with_capacity(usize::try_from(wanted).unwrap_or(FIRST_CHUNK).min(FIRST_CHUNK));
         let read = (&mut self.input.source).take(wanted).read_to_end(&mut bytes);
@@ -221,18 +222,20 @@ impl<'a> Reader<'a> {
         Ok(bytes)
     }
 
-    /// Returns the stop for a record that exceeds the file.
+    /// Returns the [`Stop`] for a record that reaches past the end of its file. Only in the last file is that an incomplete
+    /// write; in any other file it is damage.
     fn incomplete(&self, what: &str) -> Stop {
         if self.is_last() { Stop::Torn(self.torn(what)) } else { Stop::Damaged(self.place(what)) }
     }
 
-    /// Returns the stop for a record with wrong content. It is torn if a whole sector of it never reached the disk.
+    /// Returns the [`Stop`] for a record with wrong content. The record is an incomplete write if it is in the last file and a
+    /// whole sector of it is zero; else it is damaged.
     fn unreadable(&self, body: &[u8], what: &str) -> Stop {
         let torn = self.is_last() && has_unwritten_sector(self.offset + FRAME, body);
         if torn { Stop::Torn(self.torn(what)) } else { Stop::Damaged(self.place(what)) }
     }
 
-    /// Describes a torn end, which every etcd cuts off.
+    /// Returns the description of an incomplete record at the end of the WAL, which every version of etcd cuts off.
     fn torn(&self, what: &str) -> String {
         format!("{}; etcd cuts it off", self.place(what))
     }
@@ -241,24 +244,24 @@ impl<'a> Reader<'a> {
         self.rest.is_empty()
     }
 
-    /// Returns `what` with file and offset.
+    /// Returns `what`, preceded by the file's path and the offset.
     fn place(&self, what: &str) -> String {
         format!("{} at byte {}: {what}", self.segment.path.display(), self.offset)
     }
 }
 
-/// The reactions of etcd's versions to such an end.
+/// The text about an incomplete record at the end of the WAL with a length that etcd 3.4 refuses.
 const REFUSED_BY_3_4: &str = "; etcd 3.5 and later cut it off, and etcd 3.4 does not start from it (max entry size limit \
     exceeded): type 'tandem data-dir advance-commit', which cuts it off";
 
-/// Splits a frame into the lengths of the record and of the padding after it.
+/// Splits the length field in front of a record into the lengths of the record and of the padding after it, both in bytes.
 fn split_frame(field: u64) -> (u64, u64) {
     let length = field & ((1 << 56) - 1);
     let padding = if field >> 63 == 1 { (field >> 56) & 7 } else { 0 };
     (length, padding)
 }
 
-/// Returns whether one of the disk sectors that `body`, written at `offset`, covers holds only zeros.
+/// Returns whether `body`, which was written at `offset`, has only zeros in one of the disk sectors that it covers.
 fn has_unwritten_sector(offset: u64, body: &[u8]) -> bool {
     // The remainder is below 512.
     let head = usize::try_from(SECTOR - offset % SECTOR).unwrap_or_default().min(body.len());
@@ -267,7 +270,7 @@ fn has_unwritten_sector(offset: u64, body: &[u8]) -> bool {
     (!head.is_empty() && zero(head)) || tail.chunks(usize::try_from(SECTOR).unwrap_or(usize::MAX)).any(zero)
 }
 
-/// Returns a record with its frame, as etcd would append it after one with the checksum `crc`.
+/// Returns the bytes of a WAL record with its length field. `crc` is the checksum of the record before it.
 pub(super) fn frame(kind: i64, crc: u32, data: &[u8]) -> Vec<u8> {
     let record = WalRecord { kind, crc: crc32c::crc32c_append(crc, data), data: Bytes::copy_from_slice(data) };
     let body = record.encode_to_vec();
@@ -286,7 +289,7 @@ pub(super) fn frame(kind: i64, crc: u32, data: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Returns the reader's text about `end` after one intact record.
+    /// Returns the text of the error for a WAL file with one intact record and then the bytes `end`.
     fn said(end: &[u8]) -> String {
         let bytes = Bytes::from([frame(record_type::STATE, 0, b""), end.to_vec()].concat());
         let (path, held) = (PathBuf::from("/wal"), None);

@@ -6,13 +6,14 @@ use std::path::Path;
 use super::{layout, lock};
 use crate::os::beneath::Dir;
 
-/// Returns the time of the last write to the log in `dir`, in seconds since 1970; `None` where there is none.
+/// Returns the time of the last write to the WAL in the data dir `dir`, in seconds since 1970; `None` where there is no WAL.
 pub fn last_written(dir: &Path) -> Option<u64> {
     let (wal, names) = lock::directory(dir, layout::WAL).ok()??;
     newest(&wal, &names)
 }
 
-/// Returns the same time for data that was moved aside to `path`.
+/// Returns the time of the last write to the WAL in the data at `path`, which was moved aside, in seconds since 1970; `None`
+/// where there is no WAL.
 pub fn last_written_aside(path: &Path) -> Option<u64> {
     let wal = layout::below(&layout::open(path).ok()??, layout::WAL).ok()??;
     newest(&wal, &layout::names(&wal).ok()?)

@@ -11,36 +11,37 @@ use prost::bytes::Bytes;
 use super::{BRANCH, BUCKET, Database, Fault, HEADER, LEAF, MAX_DEPTH, Value, inline, number, page_of, slice};
 use crate::adapters::data_dir::proto::KeyValue;
 
-/// The largest page with its overflow. etcd puts up to four large values into one, and accepts requests of a few megabytes at
-/// most.
+/// The greatest size in bytes of a page with its overflow. etcd puts up to four large values into one page, and accepts requests
+/// of a few megabytes at most.
 const LARGEST_PAGE: u64 = 64 << 20;
-/// The length of a change's key: its revision, `_`, its place in the transaction, and a mark if it is a deletion.
+/// The length in bytes of a key in etcd's bucket `key`: a revision, `_`, and the change's number in its transaction. A deletion
+/// has one more byte.
 const REVISION: usize = 17;
 const SEPARATOR: u8 = b'_';
 const DELETION: u8 = b't';
 
-/// A change of a key, with its revision.
+/// A change of one key, with the revision that etcd gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub revision: u64,
-    /// The change's place among those of its revision.
+    /// The number of this change among the changes of its revision, from 0.
     pub place: u64,
     pub is_deletion: bool,
     pub key: Bytes,
-    /// The revision that created the key; 0 in a deletion.
+    /// The revision that created the key; 0 if this change is a deletion.
     pub created: u64,
-    /// The number of writes of the key since its creation.
+    /// The number of writes of the key since its creation, with this one.
     pub version: u64,
     pub lease: i64,
     pub value: Bytes,
 }
 
-/// The reason why a database cannot be read.
+/// The reason why etcd's database cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::adapters::data_dir) enum Damage {
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The page, and its fault.
+    /// The number of a bbolt page, and the page's fault.
     #[error("page {0} {1}")]
     Page(u64, &'static str),
     #[error("neither of its first two pages is whole")]
@@ -56,18 +57,20 @@ impl From<Fault> for Damage {
     }
 }
 
-/// An iterator over the changes of a database.
+/// An iterator over the changes of keys in etcd's database, in the order of their revisions.
 #[derive(Debug)]
 pub(in crate::adapters::data_dir) struct Walk<S> {
     database: Database<S>,
-    /// The pages that are left below each branch on the path. The next page is the last one.
+    /// The unread child pages of each branch page from the root to the current leaf. Within a branch, the next page is the last
+    /// element.
     left: Vec<Vec<u64>>,
     leaf: Leaf,
-    /// The bytes of the file that no page has covered yet.
+    /// The number of bytes of the file that are in no page that has been read.
     unread: u64,
-    /// The revision of the last compaction. Of changes up to it, only the last one of each key is left.
+    /// The revision of the database's last compaction; 0 if there was none. Of the changes up to it, only the last one of each
+    /// key is left.
     compacted: u64,
-    /// The first revision that the caller wants.
+    /// The first revision that the caller wants; changes of earlier ones are skipped.
     from: u64,
     last: Option<(u64, u64)>,
 }
@@ -78,12 +81,12 @@ struct Leaf {
     bytes: Vec<u8>,
     count: usize,
     next: usize,
-    /// The bytes of keys and values that elements have named.
+    /// The number of bytes that the leaf's elements so far claim as their keys and values.
     named: usize,
 }
 
 impl<S: Read + Seek> Walk<S> {
-    /// Opens a database, and starts with the changes of revision `from`.
+    /// Opens the database in `source`. The first change that [`Walk::next`] returns is the first one of revision `from` or later.
     pub(in crate::adapters::data_dir) fn open(source: S, from: u64) -> Result<Self, Damage> {
         let mut database = Database::of(source)?;
         let unread = database.length;
@@ -114,12 +117,12 @@ impl<S: Read + Seek> Walk<S> {
         Ok(walk)
     }
 
-    /// Returns the revision up to which this history was compacted; 0 where it never was.
+    /// Returns the revision up to which the database was compacted; 0 where it never was.
     pub(in crate::adapters::data_dir) fn compacted(&self) -> u64 {
         self.compacted
     }
 
-    /// Reads the next change; `None` after the last one.
+    /// Reads the next change of a key; `None` after the last one.
     pub(in crate::adapters::data_dir) fn next(&mut self) -> Result<Option<Change>, Damage> {
         loop {
             while self.leaf.next < self.leaf.count {
@@ -182,7 +185,7 @@ impl<S: Read + Seek> Walk<S> {
         Ok(())
     }
 
-    /// Reads the next element of the leaf; `None` if its revision is before the first one that the caller wants.
+    /// Reads the next element of the leaf page; `None` if its revision is before the first one that the caller wants.
     fn take(&mut self) -> Result<Option<Change>, Damage> {
         let leaf = &mut self.leaf;
         let wrong = |what| Damage::Page(leaf.id, what);
@@ -224,7 +227,8 @@ impl<S: Read + Seek> Walk<S> {
 }
 
 impl<S: Read + Seek> Database<S> {
-    /// Reads the revision of the last compaction. An interrupted compaction has deleted a part, so the scheduled revision counts.
+    /// Reads the revision of the last compaction, or of one that is scheduled. A scheduled compaction counts, because an
+    /// interrupted one has deleted a part of the changes.
     fn compacted(&mut self, root: u64) -> Result<u64, Fault> {
         let mut compacted = 0;
         for name in ["scheduledCompactRev", "finishedCompactRev"] {
@@ -236,7 +240,7 @@ impl<S: Read + Seek> Database<S> {
     }
 }
 
-/// Splits the key of a change into revision, place and deletion mark.
+/// Splits a key of etcd's bucket `key` into revision, number in the transaction, and whether the change is a deletion.
 fn revision(key: &[u8]) -> Option<(u64, u64, bool)> {
     let is_deletion = match key.get(REVISION..)? {
         [] => false,
@@ -247,7 +251,7 @@ fn revision(key: &[u8]) -> Option<(u64, u64, bool)> {
     Some((number(key, 0).map(u64::from_be_bytes)?, number(key, 9).map(u64::from_be_bytes)?, is_deletion))
 }
 
-/// Returns the pages below a branch that can hold revision `from` or a later one. The first of them is the last element.
+/// Returns the child pages of a branch page that can hold revision `from` or a later one, in reverse order.
 fn children(page: &[u8], count: usize, from: u64) -> Option<Vec<u64>> {
     let mut below = Vec::new();
     for element in (0..count).map(|element| HEADER + element * 16) {

@@ -8,31 +8,31 @@ use super::{
 };
 use crate::os::beneath::Dir;
 
-/// The longest key of a change: a revision, `_`, another number, and a deletion mark.
+/// The greatest length in bytes of a key in etcd's bucket `key`: a revision, `_`, a number, and a deletion mark.
 const REVISION_KEY: usize = 18;
 
-/// The database's data for operators. No decision uses it.
+/// The data of etcd's database that is shown to operators. No decision uses it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Described {
-    /// The revision of the last change of a key in the database.
+    /// The revision of the last change of a key; `None` if the database has none or cannot be read.
     pub revision: Option<u64>,
     /// The members' names by their ids.
     pub names: BTreeMap<u64, String>,
 }
 
-/// Reads the data for operators from the database in `snap`; empty where it cannot be read.
+/// Reads what operators are shown of the database in the directory `snap`. The result is empty where the database cannot be read.
 pub(in crate::adapters::data_dir) fn described(snap: &Dir) -> Described {
     let Ok(Some(source)) = open(snap) else { return Described::default() };
     let Ok(mut database) = Database::of(source) else { return Described::default() };
     Described { revision: database.revision().ok().flatten(), names: database.names().unwrap_or_default() }
 }
 
-/// Reads the revision of the last change in a database.
+/// Reads the revision of the last change in the database in `source`; `None` if it has no change.
 pub(in crate::adapters::data_dir) fn last_revision(source: impl Read + Seek) -> Result<Option<u64>, Damage> {
     Ok(Database::of(source)?.revision()?)
 }
 
-/// The fields that are read of a member's JSON.
+/// The part of a member's JSON in the database that this program reads.
 #[derive(serde::Deserialize)]
 struct Named {
     #[serde(default)]
@@ -59,7 +59,8 @@ impl<S: Read + Seek> Database<S> {
         Ok(key.and_then(|key| number(&key, 0)).map(u64::from_be_bytes))
     }
 
-    /// Reads the last key below page `id`. It does not read whole pages, because values may be long.
+    /// Reads the last key in the tree of pages that begins at page `id`. Reads only the needed parts of a page, because values
+    /// may be long.
     fn last_key(&mut self, id: u64, depth: u32) -> Result<Option<Vec<u8>>, Fault> {
         self.pages += 1;
         if depth > MAX_DEPTH || self.pages > MAX_PAGES {
@@ -87,7 +88,7 @@ impl<S: Read + Seek> Database<S> {
     }
 }
 
-/// Returns the last key of a bucket that is inside another one's value.
+/// Returns the last key of a bucket that is stored in its parent's page.
 fn last_key_in(page: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     let count = number(page, 10).map(u16::from_le_bytes).ok_or(Fault::Format)?;
     let Some(last) = usize::from(count).checked_sub(1) else { return Ok(None) };
