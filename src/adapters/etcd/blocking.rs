@@ -23,7 +23,7 @@ use crate::base::Fact;
 use crate::decide::evidence::MemberId;
 use crate::os::clock::Deadline;
 
-/// Runs [`client::observe`] to its end.
+/// Runs [`client::observe`], and blocks the thread until it has ended.
 pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
     let mut answer = Fact::NotAsked.into();
     let question = async {
@@ -36,7 +36,7 @@ pub fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
     }
 }
 
-/// Runs [`status::ask`] to its end.
+/// Runs [`status::ask`], and blocks the thread until it has ended.
 pub fn status(endpoint: &Endpoint, credentials: &Credentials, patience: Patience) -> Fact<Status> {
     let mut answer = Fact::NotAsked;
     let question = async {
@@ -49,7 +49,8 @@ pub fn status(endpoint: &Endpoint, credentials: &Credentials, patience: Patience
     }
 }
 
-/// Asks the member at `endpoint` for its state. Tries a plain connection first, within the same time.
+/// Asks the member at `endpoint` for its state, after a plain TCP connection has shown that a server listens. Both together take
+/// at most `patience`.
 pub fn member(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Heard {
     let deadline = Deadline::after(patience);
     if let Err(heard) = members::listens(endpoint, patience) {
@@ -66,7 +67,7 @@ pub fn member(endpoint: &Endpoint, credentials: &Credentials, patience: Duration
     }
 }
 
-/// Runs [`client::move_leader`] to its end.
+/// Runs [`client::move_leader`], and blocks the thread until it has ended.
 pub fn move_leader(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -76,7 +77,7 @@ pub fn move_leader(
     wait(endpoint, Box::pin(client::move_leader(endpoint, credentials, to, timeout)))
 }
 
-/// Runs [`client::remove_member`] to its end.
+/// Runs [`client::remove_member`], and blocks the thread until it has ended.
 pub fn remove_member(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -86,7 +87,7 @@ pub fn remove_member(
     wait(endpoint, Box::pin(client::remove_member(endpoint, credentials, id, timeout)))
 }
 
-/// Runs [`client::add_learner`] to its end.
+/// Runs [`client::add_learner`], and blocks the thread until it has ended.
 pub fn add_learner(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -96,7 +97,7 @@ pub fn add_learner(
     wait(endpoint, Box::pin(client::add_learner(endpoint, credentials, peer_url, timeout)))
 }
 
-/// Runs [`client::promote_member`] to its end.
+/// Runs [`client::promote_member`], and blocks the thread until it has ended.
 pub fn promote_member(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -106,22 +107,22 @@ pub fn promote_member(
     wait(endpoint, Box::pin(client::promote_member(endpoint, credentials, id, timeout)))
 }
 
-/// Runs [`client::confirmed_read`] to its end.
+/// Runs [`client::confirmed_read`], and blocks the thread until it has ended.
 pub fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(client::confirmed_read(endpoint, credentials, timeout)))
 }
 
-/// Runs [`client::accepted_write`] to its end.
+/// Runs [`client::accepted_write`], and blocks the thread until it has ended.
 pub fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(client::accepted_write(endpoint, credentials, timeout)))
 }
 
-/// Runs [`client::committed_entry`] to its end.
+/// Runs [`client::committed_entry`], and blocks the thread until it has ended.
 pub fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(client::committed_entry(endpoint, credentials, timeout)))
 }
 
-/// Runs [`leases::find`] to its end.
+/// Runs [`leases::find`], and blocks the thread until it has ended.
 pub fn find_leases(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -131,22 +132,22 @@ pub fn find_leases(
     answered(endpoint, Vec::new(), leases::find(endpoint, credentials, own, timeout))
 }
 
-/// Runs [`leases::revoke`] to its end.
+/// Runs [`leases::revoke`], and blocks the thread until it has ended.
 pub fn revoke_lease(endpoint: &Endpoint, credentials: &Credentials, id: i64, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(leases::revoke(endpoint, credentials, id, timeout)))
 }
 
-/// Runs [`maintenance::revision`] to its end.
+/// Runs [`maintenance::revision`], and blocks the thread until it has ended.
 pub fn revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<i64, Error> {
     answered(endpoint, 0, maintenance::revision(endpoint, credentials, timeout))
 }
 
-/// Runs [`maintenance::own_revision`] to its end.
+/// Runs [`maintenance::own_revision`], and blocks the thread until it has ended.
 pub fn own_revision(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<u64, Error> {
     answered(endpoint, 0, maintenance::own_revision(endpoint, credentials, timeout))
 }
 
-/// Runs [`key_pages::read`] to its end.
+/// Runs [`key_pages::read`], and blocks the thread until it has ended.
 pub fn read_keys(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -157,7 +158,7 @@ pub fn read_keys(
     answered(endpoint, None, key_pages::read(endpoint, credentials, wanted, timeout, visit))
 }
 
-/// Runs [`maintenance::hash`] to its end.
+/// Runs [`maintenance::hash`], and blocks the thread until it has ended.
 pub fn hash(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeout: Duration) -> Result<Hash, Error> {
     answered(
         endpoint,
@@ -166,17 +167,17 @@ pub fn hash(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeo
     )
 }
 
-/// Runs [`maintenance::snapshot`] to its end.
+/// Runs [`maintenance::snapshot`], and blocks the thread until it has ended.
 pub fn snapshot(endpoint: &Endpoint, credentials: &Credentials, path: &Path, timeout: Duration) -> Result<u64, Error> {
     answered(endpoint, 0, maintenance::snapshot(endpoint, credentials, path, timeout))
 }
 
-/// Runs [`space::alarms`] to its end.
+/// Runs [`space::alarms`], and blocks the thread until it has ended.
 pub fn alarms(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<Vec<Alarm>, Error> {
     answered(endpoint, Vec::new(), space::alarms(endpoint, credentials, timeout))
 }
 
-/// Runs [`space::disarm_no_space`] to its end.
+/// Runs [`space::disarm_no_space`], and blocks the thread until it has ended.
 pub fn disarm_no_space(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -186,17 +187,17 @@ pub fn disarm_no_space(
     wait(endpoint, Box::pin(space::disarm_no_space(endpoint, credentials, member, timeout)))
 }
 
-/// Runs [`space::compact`] to its end.
+/// Runs [`space::compact`], and blocks the thread until it has ended.
 pub fn compact(endpoint: &Endpoint, credentials: &Credentials, revision: i64, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(space::compact(endpoint, credentials, revision, timeout)))
 }
 
-/// Runs [`space::defragment`] to its end.
+/// Runs [`space::defragment`], and blocks the thread until it has ended.
 pub fn defragment(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     wait(endpoint, Box::pin(space::defragment(endpoint, credentials, timeout)))
 }
 
-/// Runs [`member_lock::take`] to its end.
+/// Runs [`member_lock::take`], and blocks the thread until it has ended.
 pub fn take_member_lock(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -207,7 +208,7 @@ pub fn take_member_lock(
     answered(endpoint, Taken::By(String::new()), member_lock::take(endpoint, credentials, holder, seconds, timeout))
 }
 
-/// Runs [`member_lock::renew`] to its end.
+/// Runs [`member_lock::renew`], and blocks the thread until it has ended.
 pub fn renew_member_lock(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -217,7 +218,7 @@ pub fn renew_member_lock(
     answered(endpoint, false, member_lock::renew(endpoint, credentials, lease, timeout))
 }
 
-/// Runs [`member_lock::note_removal`] to its end.
+/// Runs [`member_lock::note_removal`], and blocks the thread until it has ended.
 pub fn note_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -227,7 +228,7 @@ pub fn note_removal(
     wait(endpoint, Box::pin(member_lock::note_removal(endpoint, credentials, removed, timeout)))
 }
 
-/// Runs [`member_lock::last_removal`] to its end.
+/// Runs [`member_lock::last_removal`], and blocks the thread until it has ended.
 pub fn last_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -236,7 +237,7 @@ pub fn last_removal(
     answered(endpoint, None, member_lock::last_removal(endpoint, credentials, timeout))
 }
 
-/// Returns the answer of `question`. `answer` is the initial value that a successful question overwrites.
+/// Runs the request `question` to its end, and returns its result. `answer` is a placeholder until then.
 fn answered<T: Send>(
     endpoint: &Endpoint,
     mut answer: T,
@@ -250,7 +251,7 @@ fn answered<T: Send>(
     Ok(answer)
 }
 
-/// A boxed question, so that the code that runs it is compiled once and not for each question.
+/// A request to etcd as a boxed future. Boxed, so that [`wait`] is compiled only once and not for each type of future.
 type Question<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
 
 fn wait(endpoint: &Endpoint, question: Question<'_>) -> Result<(), Error> {
@@ -279,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns an endpoint on which nothing listens any more.
+    /// Returns an endpoint on which no server listens.
     fn closed() -> Endpoint {
         let address = crate::os::test_port::listener().local_addr().unwrap().to_string();
         Endpoint { url: format!("https://{address}"), address }

@@ -13,15 +13,15 @@ use tonic::transport::{Endpoint, Uri};
 
 use crate::adapters::https::tls;
 
-/// The verifier of a server's certificate, and the identity that this client shows.
+/// The TLS settings of a connection to etcd: how the server's certificate is verified, and the client certificate.
 pub(super) struct Tls {
-    /// The client's identity. It has no authorities, because the verifier has them.
+    /// The client certificate and its key. The authorities are not in these options, because `verifier` has them.
     pub(super) options: TlsOptions,
     verifier: Arc<dyn ServerCertVerifier>,
 }
 
 impl Tls {
-    /// Creates TLS settings that trust `authorities` and show `identity`.
+    /// Creates TLS settings that trust the certificates `authorities` and present the client certificate `identity`.
     pub(super) fn new(authorities: Vec<CertificateDer<'static>>, identity: Identity) -> Self {
         Self { options: TlsOptions::new().identity(identity), verifier: tls::verifier(tls::Trust::Listed(authorities)) }
     }
@@ -31,7 +31,8 @@ impl Tls {
     }
 }
 
-/// A builder of channels: with TLS, or plain without it. etcd-client's TLS options take authorities, but no verifier.
+/// A builder of connections to etcd, with TLS or, if `None`, without. etcd-client's own TLS options accept authorities, but no
+/// verifier.
 pub(super) struct Builder(pub(super) Option<Tls>);
 
 impl BalancedChannelBuilder for Builder {

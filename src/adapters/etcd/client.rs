@@ -22,7 +22,8 @@ use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::Fact;
 use crate::decide::evidence::{Etcd, Member, MemberId, NoPermission};
 
-/// The client certificate, its key and the authority that one etcd is asked with.
+/// Paths of the files with which this program connects to etcd: the authority that signed etcd's certificate, and a client
+/// certificate with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     pub trusted_ca_file: PathBuf,
@@ -33,47 +34,48 @@ pub struct Credentials {
 /// The address of an etcd's client port.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// `https://host:port`
+    /// `https://host:port` of the client port.
     pub url: String,
-    /// `host:port`, for a plain TCP connection that checks that a server listens.
+    /// `host:port` of the client port. A plain TCP connection to it shows whether a server listens.
     pub address: String,
 }
 
-/// The key that etcdctl's own health check reads; it need not exist.
+/// The key that etcdctl's own health check reads. The key need not exist.
 pub(super) const HEALTH_KEY: &str = "health";
-/// The standard library's text for a connection that took too long.
+/// The standard library's error text for a connection that timed out.
 const TOO_LATE: &str = "connection timed out";
-/// tonic's text for every failure of its own.
+/// The text of every error that arises in tonic itself, and not in etcd.
 const OF_THE_TRANSPORT: &str = "transport error";
-/// The lease time in seconds; a lease that is not revoked expires after it.
+/// The lifetime in seconds of the lease with which [`accepted_write`] tests whether etcd accepts writes. It bounds the lease if
+/// the revocation fails.
 const CHECK_LEASE_S: i64 = 5;
 
-/// etcd's texts for a request that its auth refuses, whatever the gRPC code. Each follows `etcdserver: ` or `auth: `.
+/// etcd's error texts for a request that its auth refuses, without the prefix `etcdserver: ` or `auth: `.
 const NO_PERMISSION: [&str; 5] =
     ["permission denied", "user name is empty", "user name not found", "user not found", "invalid auth token"];
-/// A learner's answer to every read.
+/// The error text with which a learner answers every read.
 const LEARNER: &str = "rpc not supported for learner";
 
-/// The state that an etcd reported, and whether it refused part of the question.
+/// The result of [`observe`]: the state of an etcd, or what kept this program from learning it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub etcd: Fact<Etcd>,
     pub no_permission: Option<Box<NoPermission>>,
-    /// The member's raft state, set where it has no leader.
+    /// The member's ids, term and applied index if it has no leader; else `None`.
     pub leaderless: Option<Raft>,
-    /// Whether etcd accepted the connection and then did not answer in time. Where auth refuses this agent, this is about the
-    /// read that shows whether etcd serves: without a leader that read waits, as it does on a slow etcd.
+    /// True if etcd accepted the connection and then did not answer in time. If auth refused the agent, this is about a read that
+    /// was sent after that. Such a read times out both without a leader and on a slow etcd.
     pub is_too_late: bool,
 }
 
-/// The identity of a member, with its cluster, and its term.
+/// The ids of a member and its cluster, and the position up to which the member has applied its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raft {
     pub cluster_id: u64,
     pub member_id: MemberId,
     /// The term of the last entry that the member has applied.
     pub term: u64,
-    /// The index of that entry.
+    /// The index of the last entry that the member has applied.
     pub applied: u64,
 }
 
@@ -83,8 +85,8 @@ impl From<Fact<Etcd>> for Answer {
     }
 }
 
-/// Asks the etcd at `endpoint` for its state and its member list. A refused connection is `Absent`. Silence is `Unknown`, and so
-/// is all that etcd does not disclose to this agent.
+/// Asks the etcd at `endpoint` for its state and its member list. The result is `Absent` if the connection is refused. It is
+/// `Unknown` if etcd does not answer, or if etcd's auth refuses a request.
 pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Answer {
     match listens(&endpoint.address, timeout).await {
         Fact::Known(()) => {}
@@ -105,8 +107,8 @@ pub async fn observe(endpoint: &Endpoint, credentials: &Credentials, timeout: Du
     }
 }
 
-/// Reads a key through an etcd that refused to disclose its state. etcd has a majority confirm the read before it checks
-/// permissions, so a permission error counts as success. A learner serves no reads, and counts as success too.
+/// Reads a key through an etcd that has refused to disclose its state. A majority confirms the read before etcd checks
+/// permissions, so a permission error counts as success. A learner serves no reads, so its error counts as success, too.
 async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     match confirmed_read(endpoint, credentials, timeout).await {
         Err(Error::NoPermission { .. }) => Ok(()),
@@ -115,7 +117,7 @@ async fn reads(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration
     }
 }
 
-/// Moves leadership from the etcd at `endpoint` to member `to`.
+/// Has the leader at `endpoint` hand over to member `to`.
 pub async fn move_leader(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -134,7 +136,7 @@ pub async fn remove_member(
     ask(endpoint, credentials, timeout, async move |mut client| client.member_remove(id).await.map(drop)).await
 }
 
-/// Adds a learner with the peer URL `peer_url`.
+/// Adds a learner with the peer URL `peer_url` to the cluster.
 pub async fn add_learner(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -157,7 +159,7 @@ pub async fn promote_member(
     ask(endpoint, credentials, timeout, async move |mut client| client.member_promote(id).await.map(drop)).await
 }
 
-/// Runs a linearizable read, which a majority confirms.
+/// Runs a linearizable read. It succeeds only if a majority confirms it.
 pub async fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         client.get(HEALTH_KEY, Some(GetOptions::new().with_count_only())).await.map(drop)
@@ -165,7 +167,7 @@ pub async fn confirmed_read(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
-/// Runs a write: grants a lease without keys, and revokes it at once.
+/// Tests whether etcd accepts writes: grants a lease without keys, and revokes it at once.
 pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         let lease = client.lease_grant(CHECK_LEASE_S, None).await?;
@@ -174,8 +176,8 @@ pub async fn accepted_write(endpoint: &Endpoint, credentials: &Credentials, time
     .await
 }
 
-/// Commits one more entry to the log: the question for alarms, which goes through raft as a write does. A full database refuses
-/// every write, even a lease, but answers this.
+/// Commits one more entry to etcd's log by a request for the list of alarms, which goes through Raft. A full database refuses
+/// every write, even of a lease, but not this request.
 pub async fn committed_entry(endpoint: &Endpoint, credentials: &Credentials, timeout: Duration) -> Result<(), Error> {
     ask(endpoint, credentials, timeout, async |mut client| {
         client.alarm(AlarmAction::Get, AlarmType::None, None).await.map(drop)
@@ -209,8 +211,8 @@ async fn state(mut client: Client) -> Result<(Raft, Etcd), etcd_client::Error> {
     Ok((raft, etcd))
 }
 
-/// Returns the member list of the etcd that reported `status`. A learner refuses this question ("rpc not supported for learner"),
-/// so its list is empty.
+/// Returns the member list of the etcd that reported `status`; empty for a learner, because a learner refuses to list the
+/// members.
 pub(super) async fn members(client: &mut Client, status: &StatusResponse) -> Result<Vec<Member>, etcd_client::Error> {
     if status.is_learner() {
         return Ok(Vec::new());
@@ -224,7 +226,7 @@ pub(super) async fn members(client: &mut Client, status: &StatusResponse) -> Res
     Ok(client.member_list().await?.members().iter().map(member).collect())
 }
 
-/// Tries a TCP connection to `address`.
+/// Returns whether a server listens at `address`. The result is `Absent` if the connection is refused.
 async fn listens(address: &str, timeout: Duration) -> Fact<()> {
     let too_late = || std::io::Error::new(ErrorKind::TimedOut, TOO_LATE);
     let looked_up = time::timeout(timeout, tokio::net::lookup_host(address)).await;
@@ -244,7 +246,7 @@ async fn listens(address: &str, timeout: Duration) -> Fact<()> {
     }
 }
 
-/// Runs one conversation with the etcd at `endpoint`, for at most `timeout`.
+/// Connects to the etcd at `endpoint` and runs the requests of `conversation`, in at most `timeout` together.
 pub(super) async fn ask<T, F>(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -284,7 +286,8 @@ pub(super) fn too_late(endpoint: &Endpoint, timeout: Duration) -> Error {
     Error::TimedOut { url: endpoint.url.clone(), seconds: timeout.as_secs_f64() }
 }
 
-/// Translates `error`. A refusal stays a refusal without the user's name if the certificate cannot be read in time.
+/// Returns this program's error for an `error` of etcd-client. A refusal by auth has the user's name only if the client
+/// certificate can be read in time.
 async fn failure(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -307,8 +310,8 @@ async fn failure(
     Error::NoPermission { url, user, why }
 }
 
-/// Returns the file that makes this client or etcd reject the other's certificate, or what etcd shows, where `error` is about
-/// trust.
+/// Returns the error that explains a failed TLS handshake: the file of `credentials` that is unusable, or what is wrong with
+/// etcd's certificate. Returns `None` if `error` has another cause.
 async fn mistrust(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -335,7 +338,7 @@ async fn mistrust(
     Some(Error::Client { url: endpoint.url.clone(), why })
 }
 
-/// Returns the file of `credentials` that no client could use, with the reason.
+/// Returns an error for the file of `credentials` that no client could use; `None` if each file is usable.
 fn unusable_file(credentials: &Credentials) -> Option<Error> {
     let Credentials { trusted_ca_file, cert_file, key_file } = credentials;
     if let Some(why) = wrong::authorities(&read_pem(trusted_ca_file).ok()?) {
@@ -348,23 +351,23 @@ fn unusable_file(credentials: &Credentials) -> Option<Error> {
     })
 }
 
-/// Reads files in a separate thread, so that a disk or a file server that hangs blocks no other task of the runtime.
+/// Reads files in a separate thread, so that a hanging disk or file server does not block the other tasks of the runtime.
 async fn beside_the_runtime<T: Send + 'static>(read: impl FnOnce() -> T + Send + 'static) -> Result<T, JoinError> {
     tokio::task::spawn_blocking(read).await
 }
 
-/// Returns whether etcd's auth refused this one question.
+/// Returns whether `error` means that etcd's auth refused the request.
 pub(super) fn is_refused(error: &etcd_client::Error) -> bool {
     is_no_permission(&sentence(error))
 }
 
-/// Returns whether `words` are etcd's text for a user without permission.
+/// Returns whether the error text `words` is etcd's text for a user without permission.
 fn is_no_permission(words: &str) -> bool {
     let words = words.strip_prefix("etcdserver: ").or_else(|| words.strip_prefix("auth: "));
     words.is_some_and(|words| NO_PERMISSION.contains(&words))
 }
 
-/// Returns the error's own text, without the prefixes of the transport.
+/// Returns the text of `error`: only etcd's message if etcd sent the error, else the text with all causes.
 pub(super) fn sentence(error: &etcd_client::Error) -> String {
     if let etcd_client::Error::GRpcStatus(status) = error {
         return status.message().to_owned();

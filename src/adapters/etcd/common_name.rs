@@ -7,17 +7,17 @@ use rustls_pki_types::pem::PemObject;
 
 use crate::os::regular_file;
 
-/// The largest certificate file that is read.
+/// The size in bytes of the largest certificate file that is read.
 const LIMIT: u64 = 1 << 20;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const VERSION: u8 = 0xa0;
-/// The object identifier 2.5.4.3, with its tag and length.
+/// The object identifier of the CommonName (2.5.4.3) in DER, with its tag and length.
 const COMMON_NAME: &[u8] = &[0x06, 0x03, 0x55, 0x04, 0x03];
-/// The fields before the subject: serial number, algorithm, issuer, validity.
+/// The number of fields before a certificate's subject: serial number, algorithm, issuer, validity.
 const FIELDS_BEFORE_THE_SUBJECT: usize = 4;
 
-/// Returns the CommonName of the first certificate of a PEM file; `None` where none can be read.
+/// Returns the CommonName of the first certificate of a PEM file; `None` where it cannot be read or has none.
 pub(super) fn of_file(path: &Path) -> Option<String> {
     of_certificate(&CertificateDer::from_pem_slice(&regular_file::read_at_most(path, LIMIT).ok()?).ok()?)
 }
@@ -51,7 +51,7 @@ fn common_name(mut set: &[u8]) -> Option<String> {
     None
 }
 
-/// Splits DER after its first element. Returns the tag, the content, and the rest.
+/// Splits DER after its first element. Returns the element's tag and content, and the bytes after the element.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&tag, rest) = der.split_first()?;
     let (&first, mut rest) = rest.split_first()?;

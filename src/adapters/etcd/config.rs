@@ -10,14 +10,14 @@ use super::version::Version;
 use crate::base::json;
 use crate::decide::plan::RunMode;
 
-/// The configuration's contents, apart from the mode of the start.
+/// The contents of etcd's configuration file that do not depend on the [`RunMode`].
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub name: String,
     pub data_dir: PathBuf,
     pub own_peer_url: String,
     pub own_client_url: String,
-    /// The peer's name and URL; `None` in a cluster of one.
+    /// The peer's member name and peer URL; `None` in a cluster of one.
     pub peer: Option<(String, String)>,
     pub client_port: u16,
     pub peer_port: u16,
@@ -25,44 +25,45 @@ pub struct Settings {
     pub trusted_ca_file: PathBuf,
     pub server: Pair,
     pub peer_pair: Pair,
-    /// The settings of an operator or a pod manifest. The first setting of a name counts.
+    /// The settings from the operator or the static pod's manifest. If a name occurs twice, its first setting counts.
     pub settings: Vec<Setting>,
     pub version: Version,
     pub openshift: Option<OpenShift>,
-    /// The token of a new cluster. etcd derives the ids of its first member and of the cluster from the token and the member's
-    /// address.
+    /// The `initial-cluster-token` of a new cluster. From the token and the member's peer URL etcd derives the ids of the cluster
+    /// and its first member.
     pub new_token: String,
 }
 
-/// A certificate and its key.
+/// Paths of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
     pub cert: PathBuf,
     pub key: PathBuf,
 }
 
-/// The additional settings of OpenShift's etcd.
+/// The settings that only OpenShift's own build of etcd has.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenShift {
-    /// The number by which a forced new cluster raises its revisions, an option of OpenShift's own etcd.
+    /// The number by which a forced new cluster raises its revisions (`force-new-cluster-bump-amount`).
     pub bump: u64,
 }
 
-/// The file's name in its directory. Below it is the number of bytes that are read of the file.
+/// The name of etcd's configuration file. [`LIMIT`] is the number of bytes that are read of it.
 pub const FILE: &str = "config.yaml";
 pub const LIMIT: u64 = 1024 * 1024;
-/// The key that forces a new cluster. Below it is the key by which that cluster raises its revisions.
+/// The key in etcd's configuration file that makes it force a new cluster.
 const FORCE_KEY: &str = "force-new-cluster";
 const TOKEN_KEY: &str = "initial-cluster-token";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
-/// The settings that apply unless the operator or the manifest sets others. etcd 3.5 made pre-vote its default. With pre-vote a
-/// member that fails to win an election stays in its term. A vote proxy sees by the term that no other member was elected.
+/// The settings that apply unless the operator or the manifest sets others. `pre-vote` is the default since etcd 3.5. A member
+/// then stays in its term if it fails to win an election, and a vote proxy can conclude from an unchanged term that no other
+/// member was elected.
 const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000", "pre-vote=true"];
-/// The settings of OpenShift's static pod.
+/// The settings that etcd has in OpenShift's static pod, and which apply unless the manifest sets others.
 const OPENSHIFT_DEFAULTS: &[&str] =
     &["metrics=extensive", "initial-corrupt-check=true", "max-learners=1", "listen-metrics-urls=https://0.0.0.0:9978"];
 
-/// Returns the configuration for a start in `mode`.
+/// Returns the text of etcd's configuration file for a start in `mode`.
 pub fn render(settings: &Settings, mode: &RunMode) -> String {
     let (initial_cluster, state) = initial_cluster(settings, mode);
     let tls = |pair: &Pair| {
@@ -103,8 +104,8 @@ fn any(settings: &Settings) -> &'static str {
     if settings.own_ip.is_ipv6() { "[::]" } else { "0.0.0.0" }
 }
 
-/// Returns the URLs on which clients are served. OpenShift's etcd has a local socket, too. etcd 3.4 would fail to start a second
-/// time in the same container, because it does not reuse the socket's file. No OpenShift with two nodes has etcd 3.4.
+/// Returns the URLs on which etcd listens for clients. From etcd 3.5 on, OpenShift's etcd listens on a local socket, too. etcd
+/// 3.4 does not: it would fail at the second start in a container, because it cannot reuse the socket's file.
 fn client_listeners(settings: &Settings) -> String {
     let network = format!("https://{}:{}", any(settings), settings.client_port);
     match (settings.openshift.filter(|_| settings.version.minor >= 5), settings.own_ip) {
@@ -114,7 +115,8 @@ fn client_listeners(settings: &Settings) -> String {
     }
 }
 
-/// Returns the settings of the operator or the manifest, then the defaults of all others.
+/// Returns the lines of the configuration for the settings of the operator or the manifest, and for the defaults of all settings
+/// that these do not set.
 fn others(settings: &Settings) -> Vec<(String, Value)> {
     let openshift = settings.openshift.map(|_| OPENSHIFT_DEFAULTS).unwrap_or_default();
     let defaults: Vec<Setting> =
@@ -137,14 +139,15 @@ fn initial_cluster(settings: &Settings, mode: &RunMode) -> (String, &'static str
     (members.join(","), state)
 }
 
-/// The data dir and the client ports that a configuration names.
+/// The data dir and the client ports from an etcd configuration file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub data_dir: PathBuf,
     pub client_ports: Vec<u16>,
 }
 
-/// Returns the address that the member advertises to clients: the first one, where the configuration has several.
+/// Returns the address of the first URL that etcd advertises to clients; `None` if it is no `https` URL with an IP address.
+/// `text` is the configuration file.
 pub fn address(text: &str) -> Option<IpAddr> {
     let urls = value(text, "advertise-client-urls")?;
     let (host, _) = urls.split(',').next()?.strip_prefix("https://")?.rsplit_once(':')?;
@@ -156,7 +159,8 @@ fn value(text: &str, key: &str) -> Option<String> {
     json::from_text(line).ok().or_else(|| Some(line.to_owned()))
 }
 
-/// Returns the place that a configuration names. The shell agent's configurations are read, too.
+/// Returns the data dir and client ports from the configuration file `text`; `None` without an absolute data dir. Configuration
+/// files that the shell agent wrote can be read, too.
 pub fn place(text: &str) -> Option<Place> {
     let urls = value(text, "listen-client-urls").unwrap_or_default();
     let client_ports = urls.split(',').filter_map(|url| url.rsplit(':').next()?.trim_end_matches('/').parse().ok());
@@ -164,18 +168,19 @@ pub fn place(text: &str) -> Option<Place> {
     data_dir.is_absolute().then(|| Place { data_dir, client_ports: client_ports.filter(|port| *port != 0).collect() })
 }
 
-/// Returns whether a configuration forces a new cluster at the next start.
+/// Returns whether etcd would force a new cluster at its next start with the configuration file `text`.
 pub fn forces_new_cluster(text: &str) -> bool {
     text.lines().any(forces)
 }
 
-/// Returns the configuration with the force removed.
+/// Returns the configuration file `text` with `force-new-cluster` set to false.
 pub fn settled(text: &str) -> String {
     let line = |line: &str| if forces(line) { format!("{FORCE_KEY}: false\n") } else { line.to_owned() };
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// Returns whether a line forces a new cluster. The line's end does not matter, because an editor may have changed it.
+/// Returns whether a line of a configuration file sets `force-new-cluster`. Spaces at the end are ignored, because an editor may
+/// have added them.
 fn forces(line: &str) -> bool {
     line.trim_end() == format!("{FORCE_KEY}: true")
 }
@@ -208,8 +213,8 @@ mod tests {
         }
     }
 
-    /// With etcd's default token, a new cluster at the same address would have the ids of the cluster before it. It would then
-    /// have to reach that cluster's position.
+    /// Asserts that a new cluster gets a token of its own. With etcd's default token, a new cluster at the same address would
+    /// have the ids of the earlier cluster, and its members would wait for that cluster's log position.
     #[test]
     fn a_cluster_that_begins_has_a_token_of_its_own() {
         assert!(render(&settings(), &RunMode::Bootstrap).contains("initial-cluster-token: \"tandem-1-2\"\n"));
@@ -235,7 +240,7 @@ mod tests {
         assert_eq!(address("advertise-client-urls: http://node1\n"), None);
     }
 
-    /// External tests search the file for the line of the bump, and the log for its effect.
+    /// Asserts that the configuration has the line of the bump, because OpenShift's tests search the file for the line.
     #[test]
     fn openshifts_etcd_is_told_by_how_much_to_raise_its_revisions() {
         let openshift = Settings { openshift: Some(OpenShift { bump: 10_246 }), ..settings() };

@@ -3,7 +3,7 @@
 const UNITS: &[(&str, f64)] =
     &[("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9), ("m", 60e9), ("h", 3600e9)];
 
-/// Returns the duration in nanoseconds; `None` if the text is no duration.
+/// Parses a duration such as `1m30s`. Returns it in nanoseconds; `None` if `text` is no duration.
 pub(super) fn nanoseconds(text: &str) -> Option<u64> {
     if text == "0" {
         return Some(0);

@@ -7,17 +7,17 @@ use etcd_client::{Client, GetOptions, KvClient};
 use super::client::{self, Credentials, Endpoint, Error};
 use super::space::COMPACTED;
 
-/// The number of keys in the first page. Later pages have as many as `PAGE` bytes hold, because etcd builds a whole page before
-/// it sends it.
+/// The number of keys that are requested first. Each later page has about as many keys as fit into [`PAGE`] bytes, because etcd
+/// builds a whole page in memory.
 const FIRST_KEYS: i64 = 64;
 const MOST_KEYS: i64 = 8_000;
 const PAGE: usize = 8 << 20;
-/// The largest answer that is accepted, in bytes. A larger one is requested in parts.
+/// The largest answer of etcd that is accepted, in bytes. A larger page is requested again with fewer keys.
 const LARGEST_ANSWER: usize = 64 << 20;
-/// The smallest possible key.
+/// The first key in etcd's order of keys.
 const FIRST: &[u8] = &[0];
 
-/// A key and its value, as of the revision.
+/// A key of etcd, with its value and its revisions as of the revision that is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
     pub key: &'a [u8],
@@ -28,18 +28,19 @@ pub struct Pair<'a> {
     pub lease: i64,
 }
 
-/// The selection of keys.
+/// The selection of the keys to read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wanted {
-    /// The revision to read at; the newest one if `None`.
+    /// The revision as of which keys are read; `None` for the newest one.
     pub at: Option<u64>,
-    /// The least revision that a key may have been modified at.
+    /// The least modification revision of the keys to read; 0 for all keys.
     pub since: u64,
-    /// Whether one key is enough.
+    /// True if only the first key is wanted.
     pub only_one: bool,
 }
 
-/// Calls `visit` for each key. Returns the revision that was read; `None` where etcd has compacted it.
+/// Calls `visit` for each selected key. Returns the revision as of which the keys were read; `None` if etcd has compacted that
+/// revision.
 pub(super) async fn read(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -90,7 +91,7 @@ async fn pages(
     }
 }
 
-/// Reads the keys after `from`; `None` where the answer is too large.
+/// Requests at most `limit` keys from `from` on; `None` where etcd's answer is larger than [`LARGEST_ANSWER`].
 async fn page(
     kv: &mut KvClient,
     from: &[u8],

@@ -7,45 +7,45 @@ use etcd_client::{Client, GetOptions, LeaseTimeToLiveOptions};
 
 use super::client::{self, Credentials, Endpoint, Error};
 
-/// The number of keys per question. It asks for names only, which are short.
+/// The number of keys that one request asks for. Requests ask for keys without values, which are short.
 const PAGE: i64 = 1000;
-/// The placeholder for keys that etcd's auth hides.
+/// The text that is shown in place of keys that etcd's auth does not let this program read.
 const HIDDEN: &str = "(not to be read)";
-/// etcd's text for a lease that has ended meanwhile.
+/// etcd's error text for a lease that has expired or was revoked.
 const NO_LEASE: &str = "etcdserver: requested lease not found";
 
-/// The part of a key that names the node.
+/// The place in a key-value pair where the name of the owning node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// The value is the node's name.
+    /// The value is the name of the node.
     Value,
-    /// The part after the last slash of the key is the node's name.
+    /// The part after the last slash of the key is the name of the node.
     Name,
-    /// The value or the part after the last slash.
+    /// The value, or the part after the last slash of the key, is the name of the node.
     Either,
 }
 
-/// The selection of a node's own keys. Names are compared byte by byte, and only the whole name matches.
+/// The rule by which a key belongs to `node`. A name must be equal to `node`, byte by byte.
 #[derive(Clone, Debug)]
 pub struct Own {
-    /// The prefix of all keys.
+    /// The prefix of all keys that can belong to the node.
     pub prefix: String,
     pub node: String,
     pub mark: Mark,
 }
 
-/// A lease that holds at least one of the node's own keys.
+/// A lease to which at least one key of the selected node is attached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     pub id: i64,
-    /// The node's own keys under the lease.
+    /// The keys of the selected node that are attached to the lease.
     pub own: Vec<String>,
-    /// Other keys under the lease: those of other nodes, and those without a known owner.
+    /// The other keys that are attached to the lease: those of other nodes, and those without a known owner.
     pub others: Vec<String>,
 }
 
 impl Own {
-    /// Returns whether the name of `key` makes it the node's own. A key outside of the prefix never is.
+    /// Returns whether the last part of `key` makes it a key of `node`. A key without the prefix never is one.
     fn is_by_name(&self, key: &[u8]) -> bool {
         let last = key.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
         self.is_below(key) && self.mark != Mark::Value && last == self.node.as_bytes()
@@ -59,7 +59,7 @@ impl Own {
         key.starts_with(self.prefix.as_bytes())
     }
 
-    /// Returns the end of the range of keys below the prefix: the first name that no longer begins with it.
+    /// Returns the end of the range of keys with the prefix: the first key after them.
     fn end(&self) -> Vec<u8> {
         let mut end = self.prefix.clone().into_bytes();
         while let Some(last) = end.pop() {
@@ -72,7 +72,7 @@ impl Own {
     }
 }
 
-/// Finds the leases that hold one of the node's own keys, each with all of its keys. All reads are linearizable.
+/// Finds the leases to which a key of the node in `own` is attached, each with all of its keys. All reads are linearizable.
 pub async fn find(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -82,7 +82,7 @@ pub async fn find(
     client::ask(endpoint, credentials, timeout, async |client| of_node(client, own).await).await
 }
 
-/// Revokes a lease, which deletes all of its keys. A lease that has already ended is no error.
+/// Revokes the lease `id`, which deletes all of its keys. A lease that no longer exists is no error.
 pub async fn revoke(endpoint: &Endpoint, credentials: &Credentials, id: i64, timeout: Duration) -> Result<(), Error> {
     let done = client::ask(endpoint, credentials, timeout, async |mut client| client.lease_revoke(id).await).await;
     match done {
@@ -108,7 +108,7 @@ async fn of_node(mut client: Client, own: &Own) -> Result<Vec<Lease>, etcd_clien
     Ok(found)
 }
 
-/// Reads all keys of a lease of which `key` is known.
+/// Reads all keys that are attached to the lease `id`. `key` is one of them, which is returned if auth hides the others.
 async fn whole(client: &mut Client, own: &Own, id: i64, key: &[u8]) -> Result<Lease, etcd_client::Error> {
     let mut lease = Lease { id, own: Vec::new(), others: Vec::new() };
     let keys = match client.lease_time_to_live(id, Some(LeaseTimeToLiveOptions::new().with_keys())).await {
@@ -131,13 +131,13 @@ async fn whole(client: &mut Client, own: &Own, id: i64, key: &[u8]) -> Result<Le
     Ok(lease)
 }
 
-/// Returns a key for a log: in one line, with its control characters replaced.
+/// Returns a key as text for a log, with its control characters replaced.
 fn text(key: &[u8]) -> String {
     let plain = |letter: char| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter };
     String::from_utf8_lossy(key).chars().map(plain).collect()
 }
 
-/// Returns the keys below the prefix that have a lease, with its id.
+/// Returns each key with the prefix that is attached to a lease, and the lease's id.
 async fn leased(client: &mut Client, own: &Own) -> Result<BTreeMap<Vec<u8>, i64>, etcd_client::Error> {
     let mut found = BTreeMap::new();
     let mut from = own.prefix.clone().into_bytes();
@@ -154,16 +154,16 @@ async fn leased(client: &mut Client, own: &Own) -> Result<BTreeMap<Vec<u8>, i64>
     }
 }
 
-/// The owner of a key.
+/// The owner of a key that was attached to a lease.
 #[derive(PartialEq, Eq)]
 enum Whose {
     Own,
     Others,
-    /// The key has gone, or has another lease now.
+    /// The key no longer exists, or is attached to another lease.
     Gone,
 }
 
-/// Returns the owner of a key that had `lease` a moment ago.
+/// Returns the owner of a key that was attached to `lease` when it was listed.
 async fn whose(client: &mut Client, own: &Own, key: &[u8], lease: i64) -> Result<Whose, etcd_client::Error> {
     if !own.is_below(key) {
         // The value of a key outside of the prefix is not read.

@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use crate::base::json;
 
-/// The texts that the Go runtime writes before the stacks of a program that crashed.
+/// The beginnings of the line that the Go runtime writes when a program crashes. Stack traces follow the line.
 const BREAKDOWNS: [&str; 2] = ["panic: ", "fatal error: "];
-/// The texts of crashes that the data did not cause: space, rights, memory, ports, or a downgrade.
+/// The texts in the log of an etcd that crashed for another reason than its data: disk space, permissions, memory, ports, or a
+/// downgrade.
 const AROUND: [&str; 12] = [
     "no space left on device",
     "disk quota exceeded",
@@ -22,23 +23,23 @@ const AROUND: [&str; 12] = [
     "removed from the cluster",
 ];
 
-/// etcd's warning when it learns of its own removal, from its peers or from its log. It then exits with success.
+/// etcd's warning when it learns from its peers or its log that its member was removed. etcd then exits with code 0.
 const REMOVED: &str = "the member has been permanently removed from the cluster";
 
-/// Returns whether etcd ended because its member was removed.
+/// Returns whether etcd ended because its member was removed from the cluster.
 pub fn tells_of_a_removal(log: &str) -> bool {
     log.contains(REMOVED)
 }
 
-/// Returns whether etcd's log ends in a crash with no other cause than its data.
+/// Returns whether etcd's log shows a crash for which it gives no other cause than the data.
 pub fn breaks_down_over_its_data(log: &str) -> bool {
     let broke_down = log.lines().any(|line| BREAKDOWNS.iter().any(|word| line.trim_start().starts_with(word)));
     let log = log.to_lowercase();
     broke_down && !AROUND.iter().any(|words| log.contains(words))
 }
 
-/// Returns the line of etcd's log that explains most. That is the newest line of level fatal or panic. Otherwise it is the crash,
-/// then a line of level error or of a removal, then the last line.
+/// Returns the line of etcd's log that explains most; `None` if the log is empty. The order is: the newest line of level fatal or
+/// panic, the first line of a crash, the newest line of level error or of a removal, the last line.
 pub fn most_telling(log: &str) -> Option<String> {
     let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let newest = |counts: &dyn Fn(&Value) -> bool| {
@@ -54,7 +55,7 @@ pub fn most_telling(log: &str) -> Option<String> {
         .or_else(|| lines.last().map(|line| (*line).to_owned()))
 }
 
-/// Returns the crash's own line. The stacks follow it.
+/// Returns the first line of the last crash in etcd's log; `None` without a crash. Only stack traces follow that line.
 fn breakdown(lines: &[&str]) -> Option<String> {
     let is_one = |line: &&&str| BREAKDOWNS.iter().any(|word| line.starts_with(word));
     lines.iter().rev().find(is_one).map(|line| (*line).to_owned())
@@ -78,7 +79,8 @@ mod tests {
         assert_eq!(most_telling(log).as_deref(), Some("discovery failed: member count is unequal"));
     }
 
-    /// The end of the log of an etcd 3.5 that learnt from its peer that it was removed.
+    /// Asserts that the line of a removal explains more than the last line. The log is that of an etcd 3.5 that learnt of its
+    /// removal from its peer.
     #[test]
     fn a_removal_beats_how_etcd_ends_after_it() {
         let log = "{\"level\":\"warn\",\"msg\":\"server error\",\"error\":\"the member has been permanently removed from the cluster\"}\n\
@@ -89,7 +91,7 @@ mod tests {
         assert!(tells_of_a_removal(log) && !tells_of_a_removal(DAMAGED));
     }
 
-    /// etcd 3.4's log for a database with overwritten pages.
+    /// The log of an etcd 3.4 that found overwritten pages in its database.
     const DAMAGED: &str = "{\"level\":\"info\",\"msg\":\"starting an etcd server\",\"downgrade-check-interval\":\"5s\"}\n\
         panic: freepages: failed to get all reachable pages (page 651: out of bounds: 5)\n\n\
         goroutine 127 [running]:\ngo.etcd.io/bbolt.(*DB).freepages.func2()\n\tgo.etcd.io/bbolt/db.go:1056 +0x99\n";

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use super::client::{self, Credentials, Endpoint, Error};
 
-/// The hash of all keys of an etcd up to a revision.
+/// The hash that etcd computes of all keys up to one revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hash {
     pub hash: u32,
-    /// The first revision that was hashed. Two hashes are comparable only if this is the same.
+    /// The first revision that the hash includes. Two hashes can only be compared if they begin at the same revision.
     pub compact_revision: i64,
 }
 
-/// Returns the revision of the etcd at `endpoint`, by a linearizable read.
+/// Returns the revision of the cluster, by a linearizable read through the etcd at `endpoint`.
 pub(super) async fn revision(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Result<i64, Error> {
     client::ask(endpoint, credentials, patience, async |mut client| {
         let answer = client.get(client::HEALTH_KEY, None).await?;
@@ -25,7 +25,7 @@ pub(super) async fn revision(endpoint: &Endpoint, credentials: &Credentials, pat
     .await
 }
 
-/// Returns the revision of the etcd at `endpoint` by its own state. etcd answers this without a leader.
+/// Returns the revision that the etcd at `endpoint` has applied. The request succeeds without a leader, too.
 pub(super) async fn own_revision(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -39,7 +39,7 @@ pub(super) async fn own_revision(
     .await
 }
 
-/// Returns the hash of all keys up to `revision`.
+/// Returns the hash of all keys of the etcd at `endpoint` up to `revision`.
 pub(super) async fn hash(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -53,7 +53,8 @@ pub(super) async fn hash(
     .await
 }
 
-/// Writes a copy of the database to `path`, readable only by root. The file is complete or missing. Returns its size in bytes.
+/// Writes a copy of the database of the etcd at `endpoint` to `path`, readable only by root. Returns the copy's size in bytes.
+/// After an error there is no new file at `path`.
 pub(super) async fn snapshot(
     endpoint: &Endpoint,
     credentials: &Credentials,

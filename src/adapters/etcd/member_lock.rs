@@ -10,21 +10,22 @@ use etcd_client::{Client, Compare, CompareOp, PutOptions, Txn, TxnOp};
 use super::client::{self, Credentials, Endpoint, Error};
 use super::members::{self, LOCK};
 
-/// The key that names the last removed member. It is not below the lock, because etcd's lock service counts all keys there.
+/// The key with the last member that was removed. The key does not begin with [`LOCK`], because etcd's lock service counts every
+/// key that does.
 const REMOVED: &str = "tandem/member-removed";
 
-/// The outcome of a request for the lock.
+/// The outcome of an attempt to take the member-change lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     Yes {
         key: String,
         lease: i64,
     },
-    /// Another holder has the lock; this is the holder's description of itself.
+    /// Another command holds the lock. The text describes that command.
     By(String),
 }
 
-/// Takes the lock for `seconds`, unless it is held. `holder` describes this holder to others.
+/// Takes the member-change lock for `seconds`, unless another command holds it. `holder` describes this command to others.
 pub(super) async fn take(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -53,7 +54,7 @@ async fn put_if_nobody_has_it(mut client: Client, holder: &str, seconds: i64) ->
     Ok(Taken::By(found.map_or_else(|| "it has just ended".to_owned(), |found| found.holder)))
 }
 
-/// Renews the lock. Returns `false` if its lease is over.
+/// Renews the lease of the member-change lock. Returns `false` if the lease has expired.
 pub(super) async fn renew(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -68,7 +69,7 @@ pub(super) async fn renew(
     .await
 }
 
-/// Records the member that is removed next.
+/// Records in etcd that the member `removed` is about to be removed.
 pub(super) async fn note_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -81,7 +82,7 @@ pub(super) async fn note_removal(
     .await
 }
 
-/// Returns the last recorded removal.
+/// Returns the member that [`note_removal`] recorded last; `None` if it recorded none.
 pub(super) async fn last_removal(
     endpoint: &Endpoint,
     credentials: &Credentials,

@@ -11,77 +11,80 @@ use super::client::{self, Credentials, Endpoint, Error};
 use crate::decide::evidence::MemberId;
 use crate::os::clock::Deadline;
 
-/// The prefix of the keys of the lock against two member changes at once. A key's value describes its holder.
+/// The prefix of the member-change lock's keys. The lock keeps two commands from changing the members at once. A key's value
+/// describes the command that holds it.
 pub const LOCK: &str = "tandem/member-change/";
-/// The part of a member's time that is reserved for questions that need no majority.
+/// The part of a member's time limit that is reserved for requests that need no majority.
 const FOR_THE_LIST: Duration = Duration::from_millis(500);
-/// tonic's text for an answer that took too long. The transport's timer may fire a moment before this client's.
+/// tonic's error text for a request that timed out. tonic's timer may end a moment before this program's.
 const EXPIRED: &str = "Timeout expired";
-/// etcd's texts for alarms: data that differs between members, and a full database.
+/// etcd's text for the alarm that a member's data differs from the others'.
 const CORRUPT: &str = "alarm:CORRUPT";
 const NO_SPACE: &str = "alarm:NOSPACE";
 
-/// An entry of a member list.
+/// A member, as one etcd's member list describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
     pub id: MemberId,
-    /// The member's name; empty if it never started.
+    /// The member's name; empty if the member has never started.
     pub name: String,
     pub peer_urls: Vec<String>,
-    /// The URLs for clients; empty if the member never started.
+    /// The member's client URLs; empty if the member has never started.
     pub client_urls: Vec<String>,
     pub is_learner: bool,
 }
 
-/// The state that a member reports.
+/// The state that one member reports about itself and its cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Said {
     pub cluster_id: u64,
     pub member_id: MemberId,
-    /// The leader that the member knows; `None` where it has none.
+    /// The id of the leader, as far as the member knows; `None` where it knows none.
     pub leader: Option<MemberId>,
     pub is_learner: bool,
     pub index: u64,
     pub applied: u64,
     pub db_bytes: u64,
-    /// Whether the member raises the alarm that its data differs from the others'.
+    /// True if the member reports the alarm that data differs between members.
     pub is_corrupt: bool,
-    /// Whether any member has the alarm of a full database. No member then accepts writes.
+    /// True if any member has raised the alarm that its database is full. No member then accepts writes.
     pub has_no_space: bool,
-    /// The result of a linearizable read just before the list was read, with the reason of a failure.
+    /// The result of a linearizable read through the member, just before `list` was read. The error text is the reason of a
+    /// failure.
     pub confirmed: Result<(), String>,
-    /// The member list as this member has applied it; `None` from a learner, which does not disclose it.
+    /// The member list as of the last entry that this member has applied; `None` from a learner, which refuses to list the
+    /// members.
     pub list: Option<Vec<Listed>>,
-    /// The lock of a member change, where it is held.
+    /// The member-change lock; `None` while no command holds it.
     pub change: Option<Lock>,
 }
 
-/// The lock of a member change, while it is held.
+/// The member-change lock, which a command holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {
     pub key: String,
-    /// The holder's description of itself.
+    /// The description of the command that holds the lock.
     pub holder: String,
 }
 
-/// The outcome of a question to a member.
+/// The outcome of asking a member for its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     Said(Box<Said>),
-    /// The member did not answer, for this reason.
+    /// The member did not answer. The text is the reason.
     Nothing(String),
-    /// The member could not be asked, for this reason.
+    /// The member could not be asked, because of an error on this side. The text is the error.
     Unknown(String),
 }
 
-/// Asks the member at `endpoint` for its state, for at most `patience`.
+/// Asks the member at `endpoint` for its state, in at most `patience`.
 pub(super) async fn ask(endpoint: &Endpoint, credentials: &Credentials, patience: Duration) -> Result<Said, Error> {
     // Without a majority the read uses all of its time, and the rest of the state is still wanted.
     let read = patience.saturating_sub(FOR_THE_LIST);
     client::ask(endpoint, credentials, patience, async move |client| conversation(client, read).await).await
 }
 
-/// Tries a TCP connection to the endpoint within `patience`. An error is the outcome to report instead.
+/// Tries a TCP connection to `endpoint` within `patience`. The error is the outcome to report for the member.
 pub(super) fn listens(endpoint: &Endpoint, patience: Duration) -> Result<(), Heard> {
     let deadline = Deadline::after(patience);
     let addresses = endpoint.address.to_socket_addrs();
@@ -96,8 +99,8 @@ pub(super) fn listens(endpoint: &Endpoint, patience: Duration) -> Result<(), Hea
     TcpStream::connect_timeout(&address, left).map(drop).map_err(refused)
 }
 
-/// Returns the outcome for an answer. A server that accepts connections and never answers is not healthy. An error of this side,
-/// such as a bad certificate, shows nothing about the member.
+/// Returns the outcome of asking a member. A server that accepts connections and does not answer is not healthy. An error on this
+/// side, such as a bad certificate, shows nothing about the member.
 pub(super) fn heard(answer: Result<Said, Error>) -> Heard {
     match answer {
         Ok(said) => Heard::Said(Box::new(said)),
@@ -136,8 +139,8 @@ async fn conversation(mut client: Client, read: Duration) -> Result<Said, etcd_c
     })
 }
 
-/// Reads the lock's first key, which holds the lock, by a linearizable read. etcd confirms a read before its auth refuses it.
-/// After such a refusal the read counts as confirmed, and the lock as unknown.
+/// Reads the oldest key of the member-change lock by a linearizable read. Returns whether the read was confirmed, and the lock. A
+/// majority confirms a read before etcd's auth refuses it, so after a refusal the read counts as confirmed.
 pub(super) async fn lock(client: &mut Client) -> (Result<(), String>, Option<Lock>) {
     let first =
         GetOptions::new().with_prefix().with_limit(1).with_sort(SortTarget::Create, etcd_client::SortOrder::Ascend);
@@ -151,7 +154,7 @@ pub(super) async fn lock(client: &mut Client) -> (Result<(), String>, Option<Loc
     }
 }
 
-/// Reads the lock from its key. etcd's own lock service writes no value.
+/// Returns the member-change lock of a key and its value. The value is empty if etcd's own lock service took the lock.
 fn of_key(key: &[u8], value: &[u8]) -> Lock {
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let key = text(key);

@@ -13,10 +13,10 @@ use table::{
 };
 use values::{listeners, typed};
 
-/// etcd's limit of its database where none is set, or 0.
+/// The limit of etcd's database in bytes if `quota-backend-bytes` is 0 or not set.
 const DEFAULT_QUOTA: u64 = 2 * 1024 * 1024 * 1024;
 
-/// One setting with its value, in the form of the configuration file.
+/// One etcd setting, with its value in the form of the configuration file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     key: &'static Key,
@@ -26,13 +26,13 @@ pub struct Setting {
 impl Eq for Setting {}
 
 impl Setting {
-    /// Returns the setting's newest name.
+    /// Returns the name that the newest etcd has for the setting.
     pub fn name(&self) -> &'static str {
         self.key.name
     }
 }
 
-/// The reason why a setting is refused.
+/// The reason why an etcd setting is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("'{0}' is not 'name=value'")]
@@ -43,23 +43,23 @@ pub enum Error {
     Ours(String),
     #[error("{name}={value} is not {wanted}")]
     Value { name: String, value: String, wanted: String },
-    /// The settings are valid one by one, but not together.
+    /// Each setting is valid, but they contradict each other. The text has what to change.
     #[error("{0}")]
     Together(String),
 }
 
-/// Returns whether the agent sets `name` itself.
+/// Returns whether `name` is a setting that only the agent may set.
 pub fn is_ours(name: &str) -> bool {
     OURS.contains(&name)
 }
 
-/// Reads `name=value`, with the name of etcd's option. The prefix `experimental-` is optional.
+/// Parses `name=value`, where `name` is etcd's option. The prefix `experimental-` is optional.
 pub fn parse(text: &str) -> Result<Setting, Error> {
     let (name, value) = text.split_once('=').ok_or_else(|| Error::NoValue(text.to_owned()))?;
     setting(name.trim(), value.trim())
 }
 
-/// Reads the setting `name` from the text `value`.
+/// Checks the setting `name`, and converts `value` to the form of the configuration file.
 pub fn setting(name: &str, value: &str) -> Result<Setting, Error> {
     if is_ours(name) {
         return Err(Error::Ours(name.to_owned()));
@@ -74,7 +74,8 @@ pub fn setting(name: &str, value: &str) -> Result<Setting, Error> {
     Ok(Setting { key, value: typed(name, value, key.kind)? })
 }
 
-/// Returns the settings of `feature-gates`, for example of `InitialCorruptCheck=true,LeaseCheckpoint=true`.
+/// Parses the value of `feature-gates`, for example `InitialCorruptCheck=true,LeaseCheckpoint=true`, into one setting for each
+/// gate.
 pub fn feature_gates(text: &str) -> Vec<Result<Setting, Error>> {
     let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     let one = |entry: &str| {
@@ -86,13 +87,13 @@ pub fn feature_gates(text: &str) -> Vec<Result<Setting, Error>> {
     entries.map(one).collect()
 }
 
-/// Returns whether `name` is the option that holds feature gates.
+/// Returns whether `name` is the etcd option that contains feature gates.
 pub fn holds_feature_gates(name: &str) -> bool {
     name == FEATURE_GATES
 }
 
-/// Checks that `settings`, each valid by itself, fit together. They must also fit the ports in use, each given with the name of
-/// its user. The first setting of a name counts.
+/// Checks that `settings`, each valid by itself, do not contradict each other. No port may be one of `taken`, which are the names
+/// and ports that are in use. If a name occurs twice, its first setting counts.
 pub fn fit_together(settings: &[Setting], taken: &[(&'static str, u16)]) -> Result<(), Error> {
     let value = |name: &str| settings.iter().find(|setting| setting.key.name == name).map(|setting| &setting.value);
     let number = |name: &str, default: u64| value(name).and_then(Value::as_u64).unwrap_or(default);
@@ -141,19 +142,19 @@ fn ports_differ(settings: &[Setting], taken: &[(&'static str, u16)]) -> Result<(
     Ok(())
 }
 
-/// Returns the limit of etcd's database with these settings, in bytes.
+/// Returns the limit of etcd's database in bytes, with these settings.
 pub fn quota_bytes(settings: &[Setting]) -> u64 {
     let given = settings.iter().find(|setting| setting.key.name == "quota-backend-bytes");
     given.and_then(|setting| setting.value.as_u64()).filter(|quota| *quota > 0).unwrap_or(DEFAULT_QUOTA)
 }
 
-/// Returns the names of all settings.
+/// Returns the names of all etcd settings that an operator may set.
 pub fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)
 }
 
-/// Returns the settings as lines of the configuration file of `version`, and the names that this release does not know. The first
-/// of several settings with one name counts.
+/// Returns the settings as lines for the configuration file of an etcd of `version`, and the names of the settings that this
+/// version does not know. If a name occurs twice, its first setting counts.
 pub fn render<'a>(
     settings: impl IntoIterator<Item = &'a Setting>,
     version: Version,

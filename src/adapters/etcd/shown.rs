@@ -16,19 +16,20 @@ use super::pem;
 use crate::adapters::https::tls::{self, Trust};
 use crate::os::clock::Deadline;
 
-/// The outcome of a handshake.
+/// The outcome of a TLS handshake with an etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shown {
     Certificate(CertificateDer<'static>),
     /// The connection was refused.
     Nobody,
-    /// No answer arrived in time.
+    /// No answer arrived in time. The text describes what was tried.
     Silence(String),
-    /// The reason why the handshake failed. The other questions may give a better one.
+    /// The handshake failed, for this reason. Another request may show a more exact reason.
     Failure(String),
 }
 
-/// Performs a TLS handshake with the etcd at `endpoint`. The TCP connection has `connect`, and the rest has `patience`.
+/// Performs a TLS handshake with the etcd at `endpoint`, and returns the etcd's certificate. The TCP connection may take
+/// `connect`, and the rest `patience`.
 pub fn certificate(endpoint: &Endpoint, credentials: &Credentials, connect: Duration, patience: Duration) -> Shown {
     let stream = match connected(endpoint, connect) {
         Ok(stream) => stream,
@@ -48,7 +49,7 @@ pub(super) fn connected(endpoint: &Endpoint, patience: Duration) -> std::io::Res
     TcpStream::connect_timeout(&address, patience)
 }
 
-/// Performs the handshake. Returns the chain that the server shows, with at least one certificate.
+/// Performs a TLS handshake on `stream`. Returns the server's certificate chain, which has at least one certificate.
 pub(super) fn handshake(
     mut stream: TcpStream,
     endpoint: &Endpoint,
@@ -115,7 +116,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_secs(20);
 
-    /// Writes to `dir` a certificate for 127.0.0.1 that serves both sides, its key and its authority.
+    /// Writes to `dir` an authority, a certificate for 127.0.0.1 that is valid for server and client, and its key.
     fn credentials(dir: &Path) -> Credentials {
         let authority_key = KeyPair::generate().unwrap();
         let mut authority = CertificateParams::new(Vec::new()).unwrap();

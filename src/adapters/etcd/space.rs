@@ -7,25 +7,25 @@ use etcd_client::{AlarmAction, AlarmOptions, AlarmType, CompactionOptions};
 use super::client::{self, Credentials, Endpoint, Error};
 use crate::decide::evidence::MemberId;
 
-/// etcd's text for a revision that it has already compacted.
+/// etcd's error text for a revision that it has already compacted.
 pub(super) const COMPACTED: &str = "required revision has been compacted";
 
-/// An alarm of a member.
+/// An alarm of etcd, and the member that raised it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alarm {
     pub member: MemberId,
     pub kind: Kind,
 }
 
-/// The kind of an alarm.
+/// The kind of an etcd alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     NoSpace,
-    /// `CORRUPT`, or any other alarm of a later etcd.
+    /// The alarm `CORRUPT`, or one that a later etcd may have.
     Other,
 }
 
-/// Reads the alarms of all members, including members that were removed.
+/// Reads the alarms of all members, including those that were raised by members that were removed later.
 pub(super) async fn alarms(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -42,7 +42,7 @@ pub(super) async fn alarms(
     .await
 }
 
-/// Disarms the alarm NOSPACE of `member`, and no other one.
+/// Disarms the alarm NOSPACE of `member`, and no other alarm.
 pub(super) async fn disarm_no_space(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -57,7 +57,7 @@ pub(super) async fn disarm_no_space(
     .await
 }
 
-/// Compacts the history before `revision`, and waits until the asked member has deleted it from its database.
+/// Compacts the history before `revision`. Waits until the etcd at `endpoint` has deleted that history from its database.
 pub(super) async fn compact(
     endpoint: &Endpoint,
     credentials: &Credentials,
@@ -73,7 +73,7 @@ pub(super) async fn compact(
     .await
 }
 
-/// Defragments the database of the asked member. The member answers no reads meanwhile.
+/// Defragments the database of the etcd at `endpoint`. That etcd serves no reads meanwhile.
 pub(super) async fn defragment(
     endpoint: &Endpoint,
     credentials: &Credentials,

@@ -9,43 +9,43 @@ use super::client::{Credentials, Endpoint, HEALTH_KEY, ask as converse, is_refus
 use crate::base::Fact;
 use crate::decide::evidence::{Member, MemberId};
 
-/// The time limit of each part.
+/// The time limits of [`ask`].
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// The limit of the whole question.
+    /// The limit of all requests together.
     pub state: Duration,
-    /// The limit of the read, which is part of the whole.
+    /// The limit of the linearizable read alone, which is one of the requests.
     pub read: Duration,
 }
 
-/// The status that an etcd reports.
+/// The full status of one etcd, for operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub version: String,
     pub cluster_id: u64,
     pub member_id: MemberId,
-    /// The leader; `None` where it has none.
+    /// The id of the leader that this member knows; `None` where it knows none.
     pub leader: Option<MemberId>,
     pub term: u64,
-    /// The index of the last entry in the log. The next field is the index of the last applied one.
+    /// The index of the last entry in the member's log. `applied` is the index of the last entry that it has applied.
     pub index: u64,
     pub applied: u64,
     pub is_learner: bool,
     pub db_bytes: u64,
     pub db_in_use_bytes: u64,
-    /// The limit of the database, which etcd reports from 3.6 on.
+    /// The limit of the database in bytes; `None` from etcd before 3.6, which does not report it.
     pub quota_bytes: Option<u64>,
-    /// Alarms and errors, in etcd's words.
+    /// Alarms and errors, in the words of etcd.
     pub errors: Vec<String>,
-    /// The members as this member has applied them; empty from a learner, which does not disclose them.
+    /// The members as of the last entry that this member has applied; empty from a learner, which refuses to list them.
     pub members: Vec<Member>,
-    /// Whether a majority confirmed a read. A learner is not asked, because it serves no reads.
+    /// The result of a linearizable read, which a majority must confirm. `NotAsked` from a learner, which serves no reads.
     pub reads: Fact<()>,
     /// The time that the member took to report its state.
     pub took: Duration,
 }
 
-/// Asks the etcd at `endpoint` for its status. The caller has checked that it accepts connections.
+/// Asks the etcd at `endpoint` for its full status. The caller has checked that a server listens there.
 pub async fn ask(endpoint: &Endpoint, credentials: &Credentials, patience: Patience) -> Fact<Status> {
     let began = time::Instant::now();
     let talk = |client| conversation(client, began, patience.read);
@@ -80,8 +80,8 @@ async fn conversation(mut client: Client, began: time::Instant, read: Duration) 
     })
 }
 
-/// Returns whether a majority confirms a read. etcd confirms a read before it checks permissions, so a permission error counts as
-/// success.
+/// Runs a linearizable read, which a majority must confirm. A majority confirms a read before etcd checks permissions, so a
+/// permission error counts as success.
 async fn reads(mut client: Client, patience: Duration) -> Fact<()> {
     let options = GetOptions::new().with_count_only();
     match time::timeout(patience, client.get(HEALTH_KEY, Some(options))).await {

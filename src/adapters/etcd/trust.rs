@@ -19,16 +19,16 @@ use super::client::{Credentials, Endpoint, Error, read_pem};
 use super::pem;
 use super::shown::{connected, handshake, unusable};
 
-/// One port of an etcd, as one handshake showed it.
+/// The certificates that one port of an etcd showed in a TLS handshake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
-    /// The chain, leaf first.
+    /// The certificate chain of the server, leaf first.
     pub chain: Vec<CertificateDer<'static>>,
-    /// The subjects of the authorities that it trusts, in DER.
+    /// The subjects, in DER, of the authorities from which the server accepts client certificates.
     pub trusts: Vec<Vec<u8>>,
 }
 
-/// The outcome of a handshake.
+/// The outcome of a TLS handshake with one port of an etcd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Looked {
     At(Port),
@@ -37,7 +37,8 @@ pub enum Looked {
     Unknown(String),
 }
 
-/// Performs a handshake with one port. Presents this node's certificate, so that an etcd that trusts it logs no error.
+/// Performs a TLS handshake with the port at `endpoint`. Presents the client certificate `own`, so that an etcd that trusts it
+/// logs no error. The TCP connection may take `connect`, and the rest `patience`.
 pub fn look(endpoint: &Endpoint, own: &Credentials, connect: Duration, patience: Duration) -> Looked {
     let stream = match connected(endpoint, connect) {
         Ok(stream) => stream,
@@ -71,7 +72,7 @@ fn certified(own: &Credentials, provider: &CryptoProvider) -> Result<CertifiedKe
     CertifiedKey::from_der(pem::certificates(&own.cert_file)?, key, provider).map_err(|error| wrong(error.to_string()))
 }
 
-/// The subjects of the authorities that the server named.
+/// The subjects, in DER, of the authorities that the server named in its request for a client certificate.
 #[derive(Debug, Default)]
 struct Named(Mutex<Vec<Vec<u8>>>);
 
@@ -99,7 +100,7 @@ impl ResolvesClientCert for Resolver {
     }
 }
 
-/// A verifier that accepts every certificate, if the server has its key.
+/// A verifier that accepts every server certificate, if the server proves that it has the certificate's key.
 #[derive(Debug)]
 struct AcceptAny(Arc<CryptoProvider>);
 

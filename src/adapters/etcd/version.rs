@@ -3,12 +3,12 @@
 pub use crate::decide::evidence::Version;
 
 impl Version {
-    /// Reads the output of `etcd --version`: `etcd Version: 3.5.21`.
+    /// Parses the output of `etcd --version`, as in `etcd Version: 3.5.21`; `None` if it is not one of etcd 3.
     pub fn parse(printed: &str) -> Option<Self> {
         Self::of(printed.lines().find_map(|line| line.trim().strip_prefix("etcd Version:"))?.trim())
     }
 
-    /// Reads a bare version: `3.5.21`.
+    /// Parses a version such as `3.5.21`; `None` if it is not one of etcd 3.
     pub fn of(number: &str) -> Option<Self> {
         let mut parts = number.split(['.', '-', '+']);
         let major: u32 = parts.next()?.parse().ok()?;
@@ -17,8 +17,8 @@ impl Version {
     }
 }
 
-/// A defect of etcd that affects clusters of two members, with the first patch release of each line without it (etcd's
-/// CHANGELOG-3.4 to 3.6). A line that is not named never had it, or has no fix.
+/// A defect of etcd that affects clusters of two members, with the first release of each minor version that does not have it. A
+/// minor version that is not listed never had the defect, or has no fix. The source is etcd's CHANGELOG-3.4 to 3.6.
 struct Defect {
     what: &'static str,
     fixed: &'static [Version],
@@ -46,7 +46,7 @@ const DEFECTS: &[Defect] = &[
     Defect { what: "a member can fail to start after a promotion", fixed: &[Version { minor: 6, patch: 4 }] },
 ];
 
-/// Returns the known defects of `version` that matter here, each with the release that fixes it.
+/// Returns the known defects of `version` that affect clusters of two members, each with the release that mends it.
 pub fn defects(version: Version) -> Vec<String> {
     let concerns = |defect: &&Defect| {
         defect.fixed.iter().find(|fixed| fixed.minor == version.minor && version.patch < fixed.patch)

@@ -9,7 +9,7 @@ use self::double::{Double, LEADER, MEMBER, Reply, Script};
 use super::*;
 use crate::adapters::etcd::shown;
 
-/// Returns credentials for an etcd that is asked without TLS.
+/// Returns credentials for an etcd that is asked without TLS. The files do not exist.
 fn no_credentials() -> Credentials {
     Credentials { trusted_ca_file: PathBuf::new(), cert_file: PathBuf::new(), key_file: PathBuf::new() }
 }
@@ -57,7 +57,8 @@ fn what_to_type_comes_first_where_etcds_auth_refuses() {
     assert!(refused(None).to_string().contains("CommonName"));
 }
 
-/// On a busy machine a conversation can outlast its limit, and the transport, which has the same limit, can then end it.
+/// Asserts that every failure after the time limit counts as a time-out. On a busy machine the transport, which has the same
+/// limit, can end a request first.
 #[test]
 fn whatever_fails_once_the_time_is_over_is_too_late() {
     let endpoint = Endpoint { url: "http://127.0.0.1:1".to_owned(), address: "127.0.0.1:1".to_owned() };
@@ -76,7 +77,8 @@ fn whatever_fails_once_the_time_is_over_is_too_late() {
     assert!(late.is_too_late(), "{late}");
 }
 
-/// A new voter must have what the leader had acknowledged before it listed that voter.
+/// Asserts that a leader's log index is read after its member list. A new voter must have all entries that the leader
+/// acknowledged before it listed the voter.
 #[test]
 fn the_index_of_who_leads_is_not_older_than_its_list() {
     let asked = |leader: u64| {
@@ -92,7 +94,8 @@ fn the_index_of_who_leads_is_not_older_than_its_list() {
     assert_eq!((index, questions), (1, vec!["Status".to_owned(), "MemberList".to_owned()]), "who follows");
 }
 
-/// To a client that auth refuses, an etcd without a leader and a slow etcd look the same.
+/// Asserts that a read which times out after a refusal by auth is reported as too late, because an etcd without a leader and a
+/// slow etcd look the same to such a client.
 #[test]
 fn one_that_refuses_us_and_is_late_with_a_read_is_too_late() {
     let asked = |read: Reply| {
@@ -109,7 +112,7 @@ fn one_that_refuses_us_and_is_late_with_a_read_is_too_late() {
     assert_eq!(asked(Reply::Silence), (true, true));
 }
 
-/// Writes a client's files to `dir`: an authority, a certificate that it signed, and the key.
+/// Writes the files of a client to `dir`: an authority, a certificate that it signed for 127.0.0.1, and the key.
 fn files(dir: &std::path::Path) -> Credentials {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
     let (authority_key, key) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
@@ -129,7 +132,7 @@ fn files(dir: &std::path::Path) -> Credentials {
     }
 }
 
-/// Starts a TLS server that closes after the handshake, and returns its endpoint.
+/// Starts a TLS server that closes each connection after the handshake. Returns the server's endpoint.
 fn server(own: &Credentials) -> Endpoint {
     use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
     let chain = CertificateDer::pem_file_iter(&own.cert_file).unwrap().map(Result::unwrap).collect();
@@ -153,7 +156,7 @@ fn server(own: &Credentials) -> Endpoint {
     Endpoint { url: format!("https://{address}"), address }
 }
 
-/// The error is never only the text of a library.
+/// Asserts that the error of a failed handshake names the file that is wrong, and is not only the text of a library.
 #[test]
 fn what_keeps_two_sides_from_trust_is_said_with_the_file() {
     let (dir, theirs_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -191,8 +194,8 @@ fn what_keeps_two_sides_from_trust_is_said_with_the_file() {
     }
 }
 
-/// `openssl req -x509` makes a self-signed certificate that names itself an authority. etcdctl trusts it if the CA file holds the
-/// same certificate.
+/// Asserts that a self-signed server certificate is trusted if the CA file holds the same certificate. `openssl req -x509` makes
+/// such certificates, and etcdctl trusts them, too.
 #[test]
 fn a_servers_certificate_that_is_in_the_file_itself_is_trusted() {
     use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};

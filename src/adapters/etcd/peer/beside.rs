@@ -14,14 +14,15 @@ use super::wire::Outgoing;
 use crate::decide::evidence::Member;
 use crate::os::clock;
 
-/// The interval between proposals of the removal. Raft drops a member change while it has others to apply.
+/// The interval at which the removal of the dead member is proposed. It is repeated, because Raft drops a member change while it
+/// has others to apply.
 const PROPOSED: Duration = Duration::from_millis(50);
-/// The interval at which `/members` is polled meanwhile.
+/// The interval at which `/members` is polled while the removal is proposed.
 pub(super) const LOOKED: Duration = Duration::from_millis(20);
-/// The time-out of one post or question that is repeated anyway.
+/// The time limit of a single request that is repeated anyway if it fails.
 pub(super) const BRIEFLY: Duration = Duration::from_millis(500);
 
-/// An event that a thread reports to the sequence.
+/// An event that a thread of the vote proxy reports to its main sequence ([`super::seat`]).
 pub(super) enum Event {
     Attached,
     Said(Message),
@@ -29,7 +30,7 @@ pub(super) enum Event {
     Listed(Vec<Member>),
 }
 
-/// The state of both streams, which all threads share.
+/// Flags, shared by all threads, of which of the two peer streams are open.
 #[derive(Default)]
 pub(super) struct Flags {
     message_is_up: AtomicBool,
@@ -49,7 +50,7 @@ impl Flags {
     }
 }
 
-/// Starts `work` in a thread of its own.
+/// Starts a thread that runs `work`.
 pub(super) fn start<'scope>(
     scope: &'scope Scope<'scope, '_>,
     work: impl FnOnce() + Send + 'scope,
@@ -58,7 +59,7 @@ pub(super) fn start<'scope>(
     started.map(drop).map_err(|error| format!("no thread could be started: {error}"))
 }
 
-/// Reports each message of a stream until the stream ends.
+/// Opens a peer stream of `kind`, and sends each of its messages to `bring` until the stream ends.
 pub(super) fn read(http: &Http, kind: Kind, sender: &Sender, flags: &Flags, bring: &SyncSender<Event>) {
     let why = match http.stream(kind.endpoint(), sender) {
         Ok(stream) => {
@@ -75,7 +76,7 @@ pub(super) fn read(http: &Http, kind: Kind, sender: &Sender, flags: &Flags, brin
     let _ = bring.send(Event::Closed(kind, why));
 }
 
-/// Reports each message of a stream. Returns why the stream ended.
+/// Sends each message of a peer stream to `bring`. Returns why the stream ended.
 fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String {
     loop {
         match decoder.next() {
@@ -90,7 +91,7 @@ fn pass_on(mut decoder: Decoder<impl Read>, bring: &SyncSender<Event>) -> String
     }
 }
 
-/// Proposes the removal repeatedly while both streams are up and the sender of `held` exists.
+/// Proposes the removal of the dead member repeatedly, as long as both peer streams are open and the sender of `held` exists.
 pub(super) fn propose(http: &Http, flags: &Flags, sender: &Sender, held: &Receiver<()>) {
     while flags.both_up() {
         let _ = post(http, sender, &Outgoing::removal_of(sender.from, clock::boot_nanoseconds()), BRIEFLY);
@@ -100,7 +101,7 @@ pub(super) fn propose(http: &Http, flags: &Flags, sender: &Sender, held: &Receiv
     }
 }
 
-/// Reports the member list repeatedly while the sender of `held` exists.
+/// Sends etcd's member list to `bring` repeatedly, as long as the sender of `held` exists.
 pub(super) fn watch(http: &Http, bring: &SyncSender<Event>, held: &Receiver<()>) {
     loop {
         if let Ok((_, members)) = http.members(BRIEFLY)
@@ -114,7 +115,7 @@ pub(super) fn watch(http: &Http, bring: &SyncSender<Event>, held: &Receiver<()>)
     }
 }
 
-/// Waits for `wanted`. Returns early, with `true`, once the sender of `held` is dropped.
+/// Waits for the time `wanted`. Returns `true` at once when the sender of `held` is dropped.
 fn is_over(held: &Receiver<()>, wanted: Duration) -> bool {
     !matches!(held.recv_timeout(wanted), Err(RecvTimeoutError::Timeout))
 }

@@ -19,18 +19,18 @@ use crate::adapters::etcd::version::Version;
 use crate::decide::evidence::{Member, MemberId};
 use crate::os::clock::Deadline;
 
-/// The largest body that is read, many times a member list.
+/// The greatest size in bytes of an answer's body. A member list is much shorter.
 const BODY_LIMIT: u64 = 1024 * 1024;
-/// The largest header that is read, many times etcd's own.
+/// The greatest size in bytes of an answer's header. etcd's headers are much shorter.
 const HEADER_LIMIT: usize = 16 * 1024;
-/// The size of the buffer of a stream.
+/// The size in bytes of the read buffer of a peer stream.
 const PIECE: usize = 64 * 1024;
 const CLUSTER: &str = "X-Etcd-Cluster-ID";
 const OK: u16 = 200;
-/// The status of a message that etcd has accepted.
+/// The HTTP status with which etcd answers a Raft message that it has accepted.
 pub(super) const TAKEN: u16 = 204;
 
-/// The identity of the sender, which etcd's peers put into each request.
+/// The sender and the receiver of a request, as etcd's peers put them into HTTP headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sender {
     pub(super) cluster_id: u64,
@@ -51,7 +51,7 @@ impl Sender {
     }
 }
 
-/// A client of one peer port. Every request ends at the client's deadline.
+/// An HTTP client of one etcd's peer port. Every request ends at `deadline` at the latest.
 #[derive(Debug)]
 pub(super) struct Http {
     agent: Agent,
@@ -59,7 +59,7 @@ pub(super) struct Http {
     deadline: Deadline,
 }
 
-/// A member as `/members` lists it.
+/// A member in the JSON of `/members`.
 #[derive(Deserialize)]
 struct Listed {
     id: MemberId,
@@ -71,7 +71,7 @@ struct Listed {
     is_learner: bool,
 }
 
-/// The answer to `/version`.
+/// The JSON of `/version`.
 #[derive(Deserialize)]
 struct Versions {
     etcdserver: String,
@@ -95,7 +95,7 @@ impl Http {
         Ok(Self { agent: config.build().new_agent(), url, deadline })
     }
 
-    /// Returns the cluster's id and its members. etcd answers this without a quorum.
+    /// Returns the cluster's id and its members, from `/members`. etcd answers this without a quorum.
     pub(super) fn members(&self, patience: Duration) -> Result<(u64, Vec<Member>), Error> {
         let mut answer = self.get("/members", patience, &[])?;
         let id = answer.headers().get(CLUSTER).and_then(|id| id.to_str().ok());
@@ -116,14 +116,14 @@ impl Http {
         Version::of(&etcdserver).ok_or_else(|| self.failure("its version is none of etcd 3"))
     }
 
-    /// Opens a stream. It ends when the other side ends it, at [`close`](Self::close), or at the deadline.
+    /// Opens the peer stream `endpoint`. The stream ends when etcd closes it, at [`close`](Self::close), or at the deadline.
     pub(super) fn stream(&self, endpoint: &str, sender: &Sender) -> Result<impl Read + use<>, Error> {
         let path = format!("/raft/stream/{endpoint}/{:x}", sender.from);
         let answer = self.get(&path, self.deadline.budget(), &sender.headers())?;
         Ok(BufReader::with_capacity(PIECE, answer.into_body().into_reader()))
     }
 
-    /// Posts a message. Returns the status of the answer.
+    /// Posts an encoded Raft message. Returns the HTTP status of etcd's answer.
     pub(super) fn post(&self, message: &[u8], sender: &Sender, patience: Duration) -> Result<u16, Error> {
         let mut request = self.agent.post(format!("{}/raft", self.url)).content_type("application/protobuf");
         for (name, value) in sender.headers() {
@@ -141,7 +141,7 @@ impl Http {
         Ok(status)
     }
 
-    /// Closes every connection and refuses new ones. A thread that reads a stream sees its end.
+    /// Closes every connection and refuses new ones. Threads that read a stream then reach its end.
     pub(super) fn close(&self) {
         self.agent.clone().shutdown();
     }
@@ -171,7 +171,8 @@ impl Http {
         }
     }
 
-    /// Returns the time for one request. ureq takes a zero for no limit, so a deadline that has passed is an error.
+    /// Returns the time limit of one request: `patience`, but at most the time to the deadline. A deadline that has passed is an
+    /// error, because ureq takes zero for no limit.
     fn left(&self, patience: Duration) -> Result<Duration, Error> {
         let left = self.deadline.at_most(patience);
         if left.is_zero() { Err(self.too_late(self.deadline.budget())) } else { Ok(left) }
@@ -190,8 +191,8 @@ impl Http {
     }
 }
 
-/// Returns a TLS configuration that trusts only the peer's authority and shows etcd's own peer certificate. etcd checks that the
-/// certificate fits the address that the connection comes from, which is etcd's own.
+/// Returns a TLS configuration that trusts only the CA file and presents the certificate of `credentials`, which is etcd's own
+/// peer certificate. etcd compares the certificate with the address of the connection, which is its own, too.
 fn tls(url: &str, credentials: &Credentials) -> Result<TlsConfig, Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let roots = pem::certificates(&credentials.trusted_ca_file)?;

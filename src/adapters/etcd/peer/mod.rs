@@ -20,24 +20,24 @@ use crate::decide::evidence::{Member, MemberId};
 use crate::os::clock::Deadline;
 use http::Http;
 
-/// The peer URL of this node's etcd, and the credentials for it: that etcd's own peer certificate.
+/// The peer URL of this node's etcd. The credentials are that etcd's own peer certificate.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// `https://ADDRESS:PORT`
+    /// `https://ADDRESS:PORT` of the peer port.
     pub url: String,
     pub credentials: Credentials,
 }
 
-/// The answer of the peer port, which needs no quorum.
+/// The state of a cluster, as its etcd reports it on the peer port. The report needs no quorum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatSeen {
     pub cluster_id: u64,
     pub version: Version,
-    /// The members, as of the last entry that this etcd has applied.
+    /// The members as of the last entry that the asked etcd has applied.
     pub members: Vec<Member>,
 }
 
-/// Asks the peer port for the members.
+/// Asks the etcd at `place` for its cluster, its version and its members.
 pub fn look(place: &Place, timeout: Duration) -> Result<SeatSeen, Error> {
     seen(&Http::new(place, Deadline::after(timeout))?, timeout)
 }
@@ -47,33 +47,34 @@ fn seen(http: &Http, patience: Duration) -> Result<SeatSeen, Error> {
     Ok(SeatSeen { cluster_id, version: http.version(patience)?, members })
 }
 
-/// The vote to cast: the candidate, the dead member that would cast it, and the term after which it is cast.
+/// The vote that a vote proxy casts: for whom, for which dead member, and in which term at the earliest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub cluster_id: u64,
-    /// The id of this node's etcd.
+    /// The member id of this node's etcd, which is to be elected.
     pub me: MemberId,
-    /// The id of the member that is known to be dead.
+    /// The id of the member that is proved to be dead.
     pub dead: MemberId,
-    /// The term in which this node's etcd was observed. etcd's status reports the term of the last applied entry. The two are
-    /// equal only if failed elections do not raise the term (`--pre-vote`, the default since etcd 3.5).
+    /// The term that this node's etcd reported, which is the term of its last applied entry. Raft's current term equals it only
+    /// if failed elections do not raise the term (`--pre-vote`, the default since etcd 3.5).
     pub term: u64,
-    /// The index up to which etcd had applied its log then, and with it every member change; 0 where that is not known.
+    /// The index up to which etcd had applied its log when it reported `term`; 0 where that is not known. Member changes up to
+    /// this index are applied.
     pub applied: u64,
 }
 
-/// The time at which each step was complete, since the beginning.
+/// The time from the start of the vote proxy to the end of each of its steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Both streams were attached.
+    /// Both peer streams were open.
     pub attached: Duration,
-    /// etcd had answered its term.
+    /// etcd had reported its term.
     pub term: Duration,
     /// etcd had accepted the vote.
     pub vote: Duration,
-    /// etcd had accepted the first acknowledgement. From here on it acknowledges writes.
+    /// etcd had received the first acknowledgement of log entries. From here on etcd acknowledges clients' writes.
     pub acknowledged: Duration,
-    /// etcd's list no longer had the dead member.
+    /// etcd's member list no longer had the dead member.
     pub removed: Duration,
 }
 
@@ -96,7 +97,7 @@ pub enum ProxyStep {
     Look,
     Attach,
     Term,
-    /// Lasts from the order to campaign until etcd asks for the vote.
+    /// The step from the order to campaign until etcd asks for the vote.
     Campaign,
     Vote,
     Acknowledge,
@@ -119,29 +120,30 @@ impl std::fmt::Display for ProxyStep {
     }
 }
 
-/// The step at which a vote proxy gave up, and the reason.
+/// The failure of a vote proxy: the step at which it gave up, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("given up at the step '{step}': {why}")]
 pub struct GivenUp {
     pub step: ProxyStep,
     pub why: String,
-    /// Whether a vote may have reached etcd. It may then have led, and have acknowledged writes that no other member has.
+    /// True if a vote may have reached etcd. etcd may then have led, and have acknowledged writes that no other member has.
     pub voted: bool,
-    /// The term that etcd is in, where it differs from the wish. The caller may wish for it after it has checked again that no
-    /// other member could have been elected.
+    /// etcd's term, if it differs from the term in the [`Wish`]; else `None`. The caller may try again with this term after it
+    /// has proved again that no other member was elected.
     pub moved_to: Option<u64>,
 }
 
-/// Casts the vote of `wish.dead` for `wish.me`, and has that member removed. Succeeds only once `/members` no longer lists it.
+/// Casts the vote of the dead member `wish.dead` for `wish.me`, and has the dead member removed. Succeeds only once etcd no
+/// longer lists the dead member.
 ///
-/// etcd persists the commit of the removal with the next write. Until a write is acknowledged, an etcd that is killed may start
-/// with two voters again. It then needs a vote proxy or a forced new cluster once more, and no acknowledged write is lost.
+/// etcd persists the commit of the removal with the next write. If etcd is killed before a write is acknowledged, it may start
+/// with two voters again. It then needs another vote proxy or a forced new cluster. No acknowledged write is lost.
 pub fn vote_proxy(place: &Place, wish: &Wish, within: Duration) -> Result<Taken, GivenUp> {
     seat::take(place, wish, within, &mut |_| true)
 }
 
-/// Works as [`vote_proxy`] does, and calls `go_on` after each step. Tests use it to act between two steps, and to end the proxy
-/// after one.
+/// Works as [`vote_proxy`] does, and calls `go_on` after each step. The proxy gives up if `go_on` returns false. Tests use it to
+/// act between two steps.
 #[doc(hidden)]
 pub fn vote_proxy_while(
     place: &Place,

@@ -13,16 +13,17 @@ use super::{GivenUp, Place, ProxyStep, Taken, Wish};
 use crate::decide::evidence::Member;
 use crate::os::clock::Deadline;
 
-/// The interval at which a question without an answer is repeated.
+/// The interval at which a message is sent again that etcd has not answered.
 const REPEATED: Duration = Duration::from_millis(100);
-/// etcd closes the streams of a member just after it has removed it from its list. A question for the list may be in flight then.
+/// The time for which `/members` is still polled after etcd has closed a stream. etcd closes a member's streams just after it has
+/// removed the member from its list.
 const CLOSING: Duration = Duration::from_millis(300);
-/// The capacity of the channel of events. A thread that reports more has to wait.
+/// The number of events that wait to be handled. A thread that reports more is blocked.
 const ROOM: usize = 1024;
-/// A term that every cluster has left that has elected twice. etcd answers a heartbeat of it with the current term.
+/// A term that is over in every cluster that has had two elections. etcd answers a heartbeat of this term with its current term.
 const STALE_TERM: u64 = 1;
 
-/// The seat of the dead member, which this proxy occupies.
+/// The main sequence of a vote proxy. It takes the dead member's place towards this node's etcd.
 struct Seat<'a> {
     http: &'a Http,
     sender: Sender,
@@ -32,19 +33,19 @@ struct Seat<'a> {
     events: Receiver<Event>,
     bring: SyncSender<Event>,
     step: ProxyStep,
-    /// The callback that is asked after each step.
+    /// The callback that returns after each step whether the vote proxy continues.
     may_go_on: &'a mut dyn FnMut(ProxyStep) -> bool,
     taken: Taken,
-    /// The number of heartbeats with a stale term that are still unanswered.
+    /// The number of heartbeats with [`STALE_TERM`] that etcd has not answered yet.
     questions: u64,
-    /// The term of the latest vote; zero before the first one.
+    /// The term of the latest vote that was cast; 0 before the first one.
     granted: u64,
     voted: bool,
     moved_to: Option<u64>,
-    /// The index of the first entry of that term. The new leader has written it.
+    /// The index of the first entry that the new leader wrote in the term `granted`; `None` until it arrives.
     own_entry: Option<u64>,
     own_entry_is_committed: bool,
-    /// The index up to which every entry of the leader's log was checked for a member change.
+    /// The index up to which the leader's log was checked for member changes; `None` before the first check.
     inspected: Option<u64>,
 }
 
@@ -127,9 +128,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Fails unless the voters are exactly this node's etcd and the dead member, in the expected cluster. With two voters each
-    /// majority includes this etcd. Its log then has all that was acknowledged, and no member is elected without its vote. With a
-    /// third voter neither is true. Learners neither vote nor acknowledge.
+    /// Returns an error unless the voters are exactly this node's etcd and the dead member, in the expected cluster. With two
+    /// voters, each majority includes this node's etcd. So its log has all acknowledged entries, and no member is elected without
+    /// its vote. With a third voter, neither is certain. Learners neither vote nor acknowledge.
     fn look(&self) -> Result<(), String> {
         let (cluster_id, members) = self.http.members(self.deadline.budget()).map_err(|error| error.to_string())?;
         if cluster_id != self.wish.cluster_id {
@@ -143,8 +144,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Attaches the two streams that the dead member would read, each only once. A stream that is closed again was taken over by
-    /// the real member, which must keep it.
+    /// Opens the two streams that the dead member would read, each only once. etcd closes a stream when the real member opens the
+    /// same stream, which must keep it.
     fn attach<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
     where
         'a: 'scope,
@@ -164,9 +165,9 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Fails unless etcd's term is still the one that was observed. Once attached, this seat receives all of etcd's vote
-    /// messages, so no other member can win. An election before that would have raised the term. The term was read before the
-    /// announcement was written to the CIB and read back, and no other node can run standalone behind that.
+    /// Returns an error unless etcd's term is still the term in the [`Wish`]. From here on no other member can win, because the
+    /// proxy receives all vote requests of etcd. An earlier election would have raised the term. The caller read the term before
+    /// it announced its recovery in the CIB, and after that no other node can run standalone.
     fn ask_term(&mut self) -> Result<(), String> {
         let question = Outgoing::new(kind::HEARTBEAT, STALE_TERM);
         let answer = self.ask_until(&question, kind::APPEND_ANSWER)?;
@@ -177,14 +178,14 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Has etcd campaign at once, whatever its role is. etcd ignores the order while it has member changes to apply, so the order
-    /// is repeated. After the campaign has begun, the order's term is over and etcd ignores it.
+    /// Orders etcd to campaign (`MsgTimeoutNow`), until it asks for a vote. The order is repeated, because etcd ignores it while
+    /// it has member changes to apply. Once the campaign has begun, etcd ignores it, too, because its term is over.
     fn have_it_campaign(&mut self) -> Result<Message, String> {
         let next = self.wish.term.checked_add(1).ok_or("there is no later term")?;
         self.ask_until(&Outgoing::new(kind::TIMEOUT_NOW, next), kind::VOTE)
     }
 
-    /// Posts `question` repeatedly until a message of kind `wanted` arrives.
+    /// Posts `question` repeatedly until etcd sends a message of kind `wanted`. Returns that message.
     fn ask_until(&mut self, question: &Outgoing, wanted: u64) -> Result<Message, String> {
         loop {
             if question.kind == kind::HEARTBEAT {
@@ -202,7 +203,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Grants the vote that etcd asks for, if every check still holds.
+    /// Casts the vote that etcd asks for, if every check still succeeds.
     fn grant(&mut self, mut request: Message) -> Result<(), String> {
         // etcd may have applied more since the first check. From 3.5 on it campaigns only once it has applied every member change
         // that it knows to be committed. So this check sees all of those.
@@ -233,8 +234,8 @@ impl<'a> Seat<'a> {
         self.insist(&Outgoing::new(kind::VOTE_ANSWER, request.term))
     }
 
-    /// Answers the messages of the leader that this vote has elected. Ignores all others: appends of an earlier term, and
-    /// requests for a vote that has not been promised.
+    /// Answers a message of the leader that this proxy has elected. Ignores messages of earlier terms, such as appends. Casts
+    /// another vote if etcd campaigns in a later term.
     fn answer(&mut self, message: Message) -> Result<(), String> {
         if message.kind == kind::VOTE && message.term > self.granted {
             return self.grant(message);
@@ -279,9 +280,11 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Returns whether every entry below the new leader's own was checked. Asks for entries that were not sent. One of them may
-    /// be a member change that is not known to be committed, and `/members` shows only applied changes. The first acknowledgement
-    /// would commit it. If it removes this node's own member, later acknowledged writes are lost.
+    /// Returns whether every entry before the new leader's own first entry was checked for member changes. Requests entries that
+    /// the leader has not sent.
+    ///
+    /// An uncommitted entry may be a member change. `/members` shows only applied changes, and the first acknowledgement would
+    /// commit the change. If it removes this node's own member, later acknowledged writes are lost.
     fn is_inspected(&mut self, message: &Message, last: u64) -> Result<bool, String> {
         let applied = if self.wish.applied == 0 { message.commit } else { self.wish.applied };
         let known = *self.inspected.get_or_insert(applied.min(message.commit));
@@ -312,7 +315,8 @@ impl<'a> Seat<'a> {
         Ok(true)
     }
 
-    /// Has the dead member removed, and answers the leader until its list no longer has that member.
+    /// Proposes the removal of the dead member, and answers the leader's messages until its member list no longer has the dead
+    /// member.
     fn remove<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
     where
         'a: 'scope,
@@ -347,7 +351,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Fails unless this node's etcd is now the only voter of the expected cluster.
+    /// Returns an error unless this node's etcd is now the only voter of the expected cluster.
     fn check(&self) -> Result<(), String> {
         let (cluster_id, members) = self.http.members(self.deadline.budget()).map_err(|error| error.to_string())?;
         let voters = voters(&members);
@@ -357,14 +361,15 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Returns the next message within `patience`. Fails if the message shows that the member itself is back.
+    /// Returns the next message that etcd sends within `patience`; `None` if there is none. Returns an error if the message shows
+    /// that the dead member is back.
     fn listen(&mut self, patience: Duration) -> Result<Option<Message>, String> {
         let Some(Event::Said(message)) = self.next(patience)? else { return Ok(None) };
         self.heed(&message)?;
         Ok(Some(message))
     }
 
-    /// Returns the next event, as [`next_or_closed`](Self::next_or_closed) does. A closed stream is an error.
+    /// Returns the next event within `patience`; `None` if there is none. A closed stream is an error.
     fn next(&mut self, patience: Duration) -> Result<Option<Event>, String> {
         match self.next_or_closed(patience)? {
             Some(Event::Closed(kind, why)) => Err(is_closed(kind, &why)),
@@ -382,7 +387,7 @@ impl<'a> Seat<'a> {
         }
     }
 
-    /// Fails on messages that etcd sends only to a live member, and on those that are not for the dead member.
+    /// Returns an error for a message that etcd would send only to a live member, or that is not from etcd to the dead member.
     fn heed(&mut self, message: &Message) -> Result<(), String> {
         let Wish { me, dead, .. } = *self.wish;
         if (message.from, message.to) != (me, dead) {
@@ -403,7 +408,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Posts a message without which the sequence cannot continue.
+    /// Posts a message within the whole time limit. Returns an error if etcd does not accept it, because the proxy cannot
+    /// continue without it.
     fn insist(&self, message: &Outgoing) -> Result<(), String> {
         self.post(message, self.deadline.budget())
     }

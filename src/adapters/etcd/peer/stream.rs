@@ -5,16 +5,16 @@ use std::io::{Error, ErrorKind, Read, Result};
 
 use super::wire::{CONF_CHANGE, CONF_CHANGES, REMOVE_NODE, kind};
 
-/// The largest message. etcd never sends a larger one.
+/// The greatest size in bytes of a Raft message. etcd never sends a larger one.
 const MESSAGE_LIMIT: u64 = 512 * 1024 * 1024;
-/// The largest context, many times etcd's 8 or 16 bytes.
+/// The greatest size in bytes of a message's `context`. etcd's contexts have 8 or 16 bytes.
 const CONTEXT_LIMIT: u64 = 1024;
-/// The size of the buffer for skipped bytes.
+/// The size in bytes of the buffer into which skipped bytes are read.
 const SKIPPED: usize = 16 * 1024;
-/// The largest number of bytes of a 64-bit varint.
+/// The greatest number of bytes of an encoded 64-bit varint.
 const VARINT: u32 = 10;
 
-/// The decoded fields of a `raftpb.Message`.
+/// A `raftpb.Message` from etcd, with only the fields that the vote proxy needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) kind: u64,
@@ -29,17 +29,17 @@ pub(super) struct Message {
     pub(super) entries: Entries,
 }
 
-/// A summary of a message's entries.
+/// A summary of the log entries in a Raft message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entries {
     pub(super) count: u64,
-    /// The index of the last entry.
+    /// The index of the message's last entry.
     pub(super) last: u64,
-    /// The greatest term of the entries, and the index of its first entry.
+    /// The greatest term among the entries, and the index of the first entry with that term; `None` without entries.
     pub(super) newest: Option<(u64, u64)>,
-    /// The first and the last index of the entries that change the members, except removals of `dead`.
+    /// The first and the last index of the entries that change the members, without removals of `dead`; `None` if there are none.
     pub(super) changes: Option<(u64, u64)>,
-    /// The member that is dead. Its removal does not count as a change.
+    /// The id of the dead member. An entry that removes this member does not count as a member change.
     pub(super) dead: u64,
 }
 
@@ -60,7 +60,7 @@ impl Entries {
     }
 }
 
-/// The kind of a stream: one for all messages, and one only for entries.
+/// The kind of a peer stream: etcd sends log entries on `Append`, and all other messages on `Message`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,
@@ -68,7 +68,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// Returns the stream's name in the path of a request.
+    /// Returns the name of the stream in the path of an HTTP request.
     pub(super) fn endpoint(self) -> &'static str {
         match self {
             Self::Message => "message",
@@ -77,25 +77,26 @@ impl Kind {
     }
 }
 
-/// A decoder that reads messages from a stream.
+/// A decoder that reads Raft messages from a peer stream.
 #[derive(Debug)]
 pub(super) struct Decoder<R> {
     kind: Kind,
     reader: R,
     from: u64,
     to: u64,
-    /// The term of entries that arrive without one. The next field is the index before them.
+    /// The term of entries that arrive in the short form, which names neither term nor index. `index` is the index before these
+    /// entries.
     term: u64,
     index: u64,
 }
 
 impl<R: Read> Decoder<R> {
-    /// Creates a decoder for a stream from member `from` to member `to`.
+    /// Creates a decoder for the stream that member `from` sends to member `to`.
     pub(super) fn new(kind: Kind, reader: R, from: u64, to: u64) -> Self {
         Self { kind, reader, from, to, term: 0, index: 0 }
     }
 
-    /// Returns the next message. Skips the heartbeats of the connection itself, which have no sender.
+    /// Returns the next Raft message. Skips messages without a sender, which only keep the connection alive.
     pub(super) fn next(&mut self) -> Result<Message> {
         loop {
             let message = match self.kind {
@@ -113,7 +114,7 @@ impl<R: Read> Decoder<R> {
         }
     }
 
-    /// Reads a message with its length in front.
+    /// Reads a Raft message that is preceded by its length in bytes.
     fn framed(&mut self) -> Result<Message> {
         let length = number(&mut self.reader)?;
         if length > MESSAGE_LIMIT {
@@ -129,7 +130,7 @@ impl<R: Read> Decoder<R> {
         Ok(message)
     }
 
-    /// Reads entries that continue the ones before, in the same term.
+    /// Reads log entries in the short form: they follow the previous message's entries, in the same term.
     fn implied(&mut self) -> Result<Message> {
         let (term, index) = (self.term, self.index);
         let count = number(&mut self.reader)?;
@@ -150,7 +151,7 @@ impl<R: Read> Decoder<R> {
     }
 }
 
-/// Reads a message of `length` bytes. Entries that remove `dead` do not count as member changes.
+/// Reads a Raft message of `length` bytes. Entries that remove the member `dead` do not count as member changes.
 pub(super) fn message(reader: &mut impl Read, length: u64, dead: u64) -> Result<Message> {
     let mut scan = Scan { reader, left: length };
     let mut message = Message { entries: Entries::beside(dead), ..Message::default() };
@@ -193,7 +194,7 @@ fn entry<R: Read>(mut scan: Scan<'_, R>, entries: &mut Entries) -> Result<()> {
     Ok(())
 }
 
-/// Returns the member that a member change removes, if it does nothing else.
+/// Returns the id of the member that a member change removes; `None` if the change is no removal.
 fn removal<R: Read>(mut change: Scan<'_, R>) -> Result<Option<u64>> {
     let (mut kind, mut member) = (0, 0);
     while let Some((field, value)) = change.field()? {
@@ -207,13 +208,13 @@ fn removal<R: Read>(mut change: Scan<'_, R>) -> Result<Option<u64>> {
     Ok((kind == REMOVE_NODE).then_some(member))
 }
 
-/// The value of a field: a number, or the number of bytes that follow.
+/// The value of a protobuf field: a number, or the number of bytes that follow.
 enum Value {
     Number(u64),
     Bytes(u64),
 }
 
-/// A section of a stream that ends after a number of bytes.
+/// A part of a stream, of which `left` bytes are unread.
 struct Scan<'r, R> {
     reader: &'r mut R,
     left: u64,
@@ -225,7 +226,7 @@ impl<R: Read> Scan<'_, R> {
         Ok(())
     }
 
-    /// Returns the next `length` bytes as a section, which the caller must read or skip to its end.
+    /// Returns the next `length` bytes as a part of their own. The caller must read or skip that part to its end.
     fn part(&mut self, length: u64) -> Result<Scan<'_, R>> {
         self.take(length)?;
         Ok(Scan { reader: self.reader, left: length })
@@ -244,7 +245,7 @@ impl<R: Read> Scan<'_, R> {
         Err(nonsense("a number without an end"))
     }
 
-    /// Returns the next field's number and value; `None` at the end.
+    /// Reads the number and the value of the next protobuf field; `None` at the end.
     fn field(&mut self) -> Result<Option<(u64, Value)>> {
         if self.left == 0 {
             return Ok(None);
@@ -277,7 +278,7 @@ fn byte(reader: &mut impl Read) -> Result<u8> {
     Ok(byte[0])
 }
 
-/// Reads a number outside of messages: eight bytes, big endian.
+/// Reads a number that is not in a protobuf message: eight bytes, big endian.
 fn number(reader: &mut impl Read) -> Result<u64> {
     let mut bytes = [0; 8];
     reader.read_exact(&mut bytes)?;

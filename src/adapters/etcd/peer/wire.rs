@@ -4,7 +4,7 @@
 
 use prost::Message as _;
 
-/// The kinds of messages (`raftpb.MessageType`) that the vote proxy sends, answers or interprets.
+/// The kinds of Raft messages (`raftpb.MessageType`) that the vote proxy sends, answers or interprets.
 pub(super) mod kind {
     pub(crate) const PROPOSAL: u64 = 2;
     pub(crate) const APPEND: u64 = 3;
@@ -17,14 +17,14 @@ pub(super) mod kind {
     pub(crate) const PRE_VOTE_ANSWER: u64 = 18;
 }
 
-/// `raftpb.EntryConfChange`.
+/// The kind of a log entry with one member change (`raftpb.EntryConfChange`).
 pub(super) const CONF_CHANGE: u64 = 1;
-/// Every kind of entry that changes the members. The second one is `raftpb.EntryConfChangeV2`.
+/// The kinds of log entries that change the members. The second one is `raftpb.EntryConfChangeV2`.
 pub(super) const CONF_CHANGES: [u64; 2] = [CONF_CHANGE, 2];
-/// `raftpb.ConfChangeRemoveNode`.
+/// The kind of a member change that removes a member (`raftpb.ConfChangeRemoveNode`).
 pub(super) const REMOVE_NODE: u64 = 1;
 
-/// The fields of `raftpb.Message` that the vote proxy sends.
+/// A `raftpb.Message` from the vote proxy, with only the fields that it sets.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Outgoing {
     #[prost(uint64, required, tag = "1")]
@@ -76,13 +76,13 @@ struct ConfChange {
 }
 
 impl Outgoing {
-    /// Creates a message of a kind and a term. The sender and the receiver are filled in when it is sent.
+    /// Creates a message of `kind` in `term`. The sender and the receiver are added when the message is posted.
     pub(super) fn new(kind: u64, term: u64) -> Self {
         Self { kind, term, ..Self::default() }
     }
 
-    /// Returns the proposal to remove member `dead`. A follower forwards its clients' requests to the leader in this form. A
-    /// proposal has no term.
+    /// Returns the message that proposes the removal of member `dead`. Followers forward their clients' requests to the leader in
+    /// the same form, without a term.
     pub(super) fn removal_of(dead: u64, request: u64) -> Self {
         let change = ConfChange { id: request_id(dead, request), kind: REMOVE_NODE, node_id: dead };
         let entry = Entry { kind: CONF_CHANGE, data: change.encode_to_vec(), ..Entry::default() };
@@ -90,8 +90,8 @@ impl Outgoing {
     }
 }
 
-/// Returns the id of a member change, by which etcd wakes the request that waits for it. etcd's own ids begin with the low 16
-/// bits of the asked member's id. An id that begins with the dead member's wakes no request.
+/// Returns the id for a member change. etcd ends the client request that waits for a change with this id. etcd's own ids begin
+/// with the low 16 bits of the asked member's id, so an id that begins with those of the dead member ends no request.
 fn request_id(dead: u64, request: u64) -> u64 {
     dead << 48 | request & ((1 << 48) - 1)
 }

@@ -1,74 +1,75 @@
 //! The table of etcd's settings that the agent does not set itself: names, kinds and releases.
 
-/// A setting that etcd knows.
+/// A setting of etcd that an operator may set.
 #[derive(Debug, PartialEq)]
 pub(super) struct Key {
-    /// The newest name.
+    /// The name that the newest etcd has for the setting.
     pub(super) name: &'static str,
     pub(super) kind: ValueKind,
-    /// The first minor release of etcd 3 that knows the setting, under any name.
+    /// The first minor release of etcd 3 that knows the setting, whatever its name was then.
     pub(super) since: u32,
     pub(super) form: Form,
 }
 
-/// The kind of a value in the configuration file. It is as strict as etcd, because etcd exits at a value that it cannot use.
+/// The kind of a setting's value. Values are checked as strictly as etcd does, because etcd exits at a value that it cannot use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Bool,
-    /// A whole number, from the least to the greatest.
+    /// A whole number, with the least and the greatest allowed one.
     Integer(u64, u64),
     Text,
     OneOf(&'static [&'static str]),
-    /// `simple`, or `jwt` with its options.
+    /// `simple`, or `jwt` with options.
     AuthToken,
-    /// Nanoseconds in the file, and `1m30s` everywhere else. The field is the least value in nanoseconds.
+    /// A duration: nanoseconds in the configuration file, and text such as `1m30s` everywhere else. The field is the least
+    /// duration in nanoseconds.
     Duration(u64),
-    /// A duration, or a number of hours or revisions.
+    /// The history that compaction retains: a duration, or a number of hours or revisions.
     Retention,
-    /// A list in the file, and comma-separated text everywhere else.
+    /// TLS cipher suites: a list in the configuration file, and comma-separated text everywhere else.
     CipherSuites,
     LogOutputs,
     Json,
-    /// The origins from which browsers may send requests.
+    /// The web origins from which browsers may send requests (`cors`).
     Origins,
-    /// Addresses that exist on every node.
+    /// URLs to listen on, with addresses that exist on every node.
     Listen,
 }
 
-/// The form of a setting in the file.
+/// The form in which a setting is written to etcd's configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
-    /// The name has the prefix `experimental-` up to etcd 3.5. From 3.7 on etcd no longer knows that form.
+    /// The name, with the prefix `experimental-` up to etcd 3.5. etcd 3.7 and later do not know the name with the prefix.
     Experimental,
-    /// The name is `experimental-` and `old` up to etcd 3.5, and a feature gate from then on.
+    /// The name `experimental-`, followed by `old`, up to etcd 3.5. A feature gate from etcd 3.6 on.
     Gate {
         old: &'static str,
     },
-    /// An entry of `socket-options`.
+    /// An entry of the map `socket-options`, with this name.
     Socket(&'static str),
 }
 
-/// The minor release from which etcd knows the new names and feature gates.
+/// The minor release of etcd 3 from which experimental settings have names without a prefix, or are feature gates.
 pub(super) const STABLE_NAMES: u32 = 6;
 pub(super) const EXPERIMENTAL: &str = "experimental-";
-/// The option that holds the gates, with the same name in the file.
+/// The name of the option that contains the feature gates.
 pub(super) const FEATURE_GATES: &str = "feature-gates";
 pub(super) const SOCKET_OPTIONS: &str = "socket-options";
-/// The lowest TLS version with which etcd refuses a list of cipher suites.
+/// The value of `tls-min-version` with which etcd refuses a list of cipher suites.
 pub(super) const TLS13: &str = "TLS1.3";
 const TLS_VERSIONS: &[&str] = &["TLS1.2", TLS13];
-/// The least number of heartbeats in an election time-out. Below it is the longest election time-out in milliseconds.
+/// The least ratio of `election-timeout` to `heartbeat-interval`.
 pub(super) const HEARTBEATS: u64 = 5;
 const LONGEST_ELECTION: u64 = 50_000;
-/// etcd's defaults in milliseconds.
+/// etcd's default of `heartbeat-interval`, in milliseconds.
 pub(super) const HEARTBEAT_INTERVAL: u64 = 100;
 pub(super) const ELECTION_TIMEOUT: u64 = 1_000;
-/// The greatest number of hours that etcd can hold as a duration.
+/// The greatest number of hours in `auto-compaction-retention` that etcd can convert to a duration.
 pub(super) const MOST_HOURS: u64 = 2_562_047;
 const INT32: u64 = i32::MAX as u64;
 pub(super) const UINT32: u64 = u32::MAX as u64;
-/// Go's names of the cipher suites.
+/// The names of the TLS cipher suites that etcd knows, which are Go's.
 pub(super) const CIPHER_SUITES: &[&str] = &[
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
@@ -98,7 +99,7 @@ pub(super) const CIPHER_SUITES: &[&str] = &[
     "TLS_RSA_WITH_AES_256_GCM_SHA384",
     "TLS_RSA_WITH_RC4_128_SHA",
 ];
-/// The destinations of logs other than files.
+/// The values of `log-outputs` that are not paths of files.
 pub(super) const LOG_STREAMS: &[&str] = &["stdout", "stderr", "systemd/journal"];
 
 const fn key(name: &'static str, kind: ValueKind, since: u32) -> Key {
@@ -121,7 +122,7 @@ const fn socket(name: &'static str, entry: &'static str) -> Key {
     Key { name, kind: ValueKind::Bool, since: 5, form: Form::Socket(entry) }
 }
 
-/// All settings that the agent does not set itself.
+/// All settings that an operator may set, because the agent does not set them itself.
 pub(super) const KEYS: &[Key] = &[
     key("auth-token", ValueKind::AuthToken, 4),
     integer("auth-token-ttl", 1, 1_000_000_000),
@@ -189,7 +190,8 @@ pub(super) const KEYS: &[Key] = &[
     gate("TxnModeWriteWithSharedBuffer", "txn-mode-write-with-shared-buffer", 5),
 ];
 
-/// The settings that the agent sets itself, and those that would move the data out of its reach.
+/// The settings that an operator may not set. The agent sets them itself, or they would put the data where the agent does not
+/// find it.
 pub(super) const OURS: &[&str] = &[
     "advertise-client-urls",
     "auto-tls",

@@ -35,7 +35,7 @@ pub(super) fn typed(name: &str, value: &str, kind: ValueKind) -> Result<Value, E
     checked.ok_or_else(|| Error::Value { name: name.to_owned(), value: value.to_owned(), wanted: wanted(kind) })
 }
 
-/// Returns a description of the values of this kind.
+/// Returns a text for operators that describes the allowed values of `kind`.
 pub(super) fn wanted(kind: ValueKind) -> String {
     let words = match kind {
         ValueKind::Bool => "true or false",
@@ -60,7 +60,7 @@ pub(super) fn items(value: &str) -> Vec<&str> {
     value.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()
 }
 
-/// Returns whether `outputs` are log outputs. `default` is valid only by itself.
+/// Returns whether `outputs` is a valid value of `log-outputs`. `default` is valid only by itself.
 pub(super) fn are_log_outputs(outputs: &[&str]) -> bool {
     let is_output = |output: &&str| LOG_STREAMS.contains(output) || output.starts_with('/');
     outputs == ["default"] || (!outputs.is_empty() && outputs.iter().all(is_output))
@@ -82,7 +82,7 @@ pub(super) fn is_json_object(value: &str) -> bool {
     json::from_text::<Map<String, Value>>(value).is_ok()
 }
 
-/// Returns whether `value` is a list of URLs that have only a scheme, a host and a port.
+/// Returns whether `value` is `*`, or a list of URLs that have only a scheme, a host and a port.
 pub(super) fn are_origins(value: &str) -> bool {
     let is_origin = |url: &&str| {
         let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://")).unwrap_or_default();
@@ -92,8 +92,8 @@ pub(super) fn are_origins(value: &str) -> bool {
     value == "*" || (!items(value).is_empty() && items(value).iter().all(is_origin))
 }
 
-/// Returns the ports of URLs that every node can listen on: loopback or all addresses. Both nodes share one configuration, so an
-/// address of one node would end the other node's etcd.
+/// Returns the ports of the URLs in `value` if every node can listen on them; else `None`. Their addresses must be loopback or
+/// all addresses. Both nodes have the same configuration, so with an address of one node the other node's etcd would exit.
 pub(super) fn listeners(value: &str) -> Option<Vec<u16>> {
     let port = |url: &&str| {
         let address = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;

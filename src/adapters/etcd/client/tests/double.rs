@@ -10,9 +10,9 @@ use prost::Message;
 
 use crate::adapters::etcd::client::Endpoint;
 
-/// The fake's own member id.
+/// The member id of the fake etcd itself.
 pub(super) const MEMBER: u64 = 1;
-/// The id of the other voter.
+/// The id of the other voter, which leads in some tests.
 pub(super) const LEADER: u64 = 2;
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -47,7 +47,7 @@ struct MemberList {
     members: Vec<Member>,
 }
 
-/// The fake's reaction to a question.
+/// The fake etcd's reaction to a request.
 #[derive(Clone, Copy)]
 pub(super) enum Reply {
     Answer,
@@ -55,7 +55,7 @@ pub(super) enum Reply {
     Silence,
 }
 
-/// The answers that a test wants.
+/// The reactions of a fake etcd to the requests of one test.
 #[derive(Clone, Copy)]
 pub(super) struct Script {
     pub(super) leader: u64,
@@ -63,7 +63,7 @@ pub(super) struct Script {
     pub(super) read: Reply,
 }
 
-/// A running fake, with its thread.
+/// A running fake etcd, which serves in a thread of its own.
 pub(super) struct Double {
     pub(super) endpoint: Endpoint,
     asked: Arc<Mutex<Vec<String>>>,
@@ -79,13 +79,14 @@ impl Double {
         Self { endpoint: Endpoint { url: format!("http://{address}"), address }, asked }
     }
 
-    /// Returns the questions so far, in order.
+    /// Returns the names of the requests that the fake etcd has received, in order.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
 
-/// Serves one connection after the other, because the client first tries a plain connection.
+/// Serves one connection. The caller serves one connection after the other, because the client first tries a plain TCP
+/// connection.
 fn serve(socket: TcpStream, script: Script, log: &Mutex<Vec<String>>) {
     socket.set_nonblocking(true).unwrap();
     super::runtime().block_on(async {
@@ -120,7 +121,7 @@ fn serve(socket: TcpStream, script: Script, log: &Mutex<Vec<String>>) {
     });
 }
 
-/// Returns a gRPC frame: an uncompressed flag, the length, the message.
+/// Logs `question`, and returns the answer as a gRPC frame: a flag that it is not compressed, the length, and the message.
 fn answer(question: &str, script: Script, log: &Mutex<Vec<String>>) -> Bytes {
     let mut log = log.lock().unwrap();
     log.push(question.to_owned());

@@ -15,7 +15,7 @@ pub(super) fn framed(message: &Outgoing) -> Vec<u8> {
     [&(bytes.len() as u64).to_be_bytes()[..], &bytes].concat()
 }
 
-/// Encodes appends in the form that continues the ones before.
+/// Encodes log entries in the short form of a peer stream, in which they follow the previous message's entries.
 pub(super) fn implied(entries: &[Entry], commit: u64) -> Vec<u8> {
     let mut bytes = vec![1];
     bytes.extend((entries.len() as u64).to_be_bytes());
@@ -43,7 +43,7 @@ fn outgoing() -> impl Strategy<Value = Outgoing> {
     })
 }
 
-/// Returns the message that the decoder should make of `sent`.
+/// Returns the message that a decoder should return for the encoded `sent`.
 fn expected(sent: &Outgoing) -> Message {
     let mut entries = Entries { count: sent.entries.len() as u64, dead: TO, ..Entries::default() };
     if let (Some(first), Some(last)) = (sent.entries.first(), sent.entries.last()) {
@@ -55,7 +55,7 @@ fn expected(sent: &Outgoing) -> Message {
     Message { kind, to, from, term, log_term, index, commit, reject, context, entries }
 }
 
-/// Reads until an error. Returns the messages and the error.
+/// Decodes `bytes` until an error. Returns the decoded messages and the error.
 fn all(kind: Kind, bytes: &[u8]) -> (Vec<Message>, std::io::Error) {
     let mut decoder = Decoder::new(kind, bytes, FROM, TO);
     let mut read = Vec::new();
@@ -95,7 +95,7 @@ proptest! {
         prop_assert_eq!(all(Kind::Append, &bytes).0, wanted);
     }
 
-    /// Random bytes end in an error, and never decode to more than was sent.
+    /// Asserts that random bytes end in an error, and never decode to more than was sent.
     #[test]
     fn nonsense_ends(bytes in vec(any::<u8>(), 0..4000)) {
         for kind in [Kind::Message, Kind::Append] {
@@ -105,7 +105,7 @@ proptest! {
         }
     }
 
-    /// A message with some bytes changed also ends.
+    /// Asserts that decoding also ends for a message of which some bytes were changed.
     #[test]
     fn near_nonsense_ends(sent in vec(outgoing(), 1..3), at in vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         for kind in [Kind::Message, Kind::Append] {
@@ -149,7 +149,7 @@ fn heartbeats_of_the_connection_are_passed_over() {
     assert_eq!(end.kind(), std::io::ErrorKind::UnexpectedEof);
 }
 
-/// The bytes are etcd 3.5's own encoding, because a mistake in both the encoder and the decoder would not show.
+/// Asserts that a removal is encoded as etcd 3.5 encodes it. Encoding and decoding it here would not show a mistake in both.
 #[test]
 fn a_removal_is_what_etcd_reads() {
     let removal = Outgoing { from: 0xb, to: 0xa, ..Outgoing::removal_of(0xb, 5) };

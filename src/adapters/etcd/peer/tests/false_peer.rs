@@ -18,17 +18,17 @@ pub(super) const ME: u64 = 0xa;
 pub(super) const DEAD: u64 = 0xb;
 pub(super) const CLUSTER: u64 = 0xc1;
 pub(super) const TERM: u64 = 5;
-/// The index of the new leader's own entry.
+/// The index of the first entry that the fake leader writes in its term.
 const OWN: u64 = 11;
 pub(super) const CONTEXT: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/// The way in which a request is not answered properly.
+/// The way in which the fake etcd mishandles a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
     Refuses,
     Hangs,
     TalksNonsense,
-    /// The peer answers as etcd does to a member that was removed: the body never ends.
+    /// The fake answers as etcd answers a removed member: with an error, and with a body that never ends.
     RefusesWithoutAnEnd,
 }
 
@@ -39,23 +39,23 @@ pub(super) enum Fault {
     At(ProxyStep, How),
     OtherCluster,
     OtherTerm,
-    /// The peer has a third voter, listed from the first check on or only before the vote.
+    /// The fake lists a third voter, in every member list or only from the check before the vote on.
     ThirdVoter {
         at_first: bool,
     },
     DeadIsNoVoter,
     LearnerBeside,
-    /// The stream of that name is closed after the term was asked for.
+    /// The fake closes the stream with this name after the vote proxy has asked for the term.
     Closes(&'static str),
     LaterLogTerm,
     EarlierVote,
-    /// The peer sends a message that is only for a live member.
+    /// The fake sends a message of this kind, which etcd sends only to a live member.
     Answers(u64),
-    /// The peer sends these bytes on the message stream as soon as that is attached.
+    /// The fake sends these bytes on the message stream as soon as the stream is open.
     Sends(Vec<u8>),
-    /// The peer sends entries that do not follow the ones before.
+    /// The fake sends entries that do not follow the previous ones.
     Gap,
-    /// The log has an unapplied entry of this kind. If it is a member change, it removes this member.
+    /// The fake's log has an unapplied entry of this kind. If the entry is a member change, it removes the member with this id.
     Tail(u64, u64),
     AnotherVoterInTheEnd,
 }
@@ -68,7 +68,7 @@ struct State {
     posted: Vec<Message>,
 }
 
-/// A running false peer, which ends when it is dropped.
+/// A fake etcd on a peer port, which runs until [`Running`] is dropped.
 pub(super) struct FalsePeer {
     address: String,
     fault: Fault,
@@ -109,7 +109,7 @@ impl Running {
         Place { url: format!("http://{}", self.0.address), credentials }
     }
 
-    /// Returns the posted messages of that kind.
+    /// Returns the messages of `kind` that the vote proxy has posted.
     pub(super) fn posted(&self, kind: u64) -> Vec<Message> {
         self.0.state.lock().unwrap().posted.iter().filter(|message| message.kind == kind).cloned().collect()
     }
@@ -120,7 +120,7 @@ impl Running {
 }
 
 impl FalsePeer {
-    /// Answers one request after the other.
+    /// Answers the requests of one connection, one after the other.
     fn serve(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         loop {
@@ -164,7 +164,7 @@ impl FalsePeer {
         }
     }
 
-    /// Returns the step that a request belongs to.
+    /// Returns the step of the vote proxy to which a request belongs.
     fn step(&self, path: &str, message: Option<&Message>) -> Option<ProxyStep> {
         let state = self.state.lock().unwrap();
         let Some(message) = message else {
@@ -247,7 +247,7 @@ impl FalsePeer {
         (cluster, format!("[{}]", members.join(",")))
     }
 
-    /// Reacts to a message as Raft does.
+    /// Reacts to a message as etcd's Raft does, apart from the fake's fault.
     fn hear(&self, message: &Message) {
         let term = message.term;
         match message.kind {

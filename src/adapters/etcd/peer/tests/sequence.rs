@@ -12,7 +12,7 @@ use crate::os::clock::Deadline;
 
 const WISH: Wish = Wish { cluster_id: CLUSTER, me: ME, dead: DEAD, term: TERM, applied: 10 };
 const WITHIN: Duration = Duration::from_millis(800);
-/// The tolerance for other load on this machine.
+/// The time that a vote proxy may take longer than its limit, because the machine has other load.
 const SLACK: Duration = Duration::from_millis(1500);
 
 fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
@@ -22,7 +22,7 @@ fn outcome(peer: &Running, wish: &Wish) -> Result<Taken, GivenUp> {
     outcome
 }
 
-/// Checks that the proxy gives up because of `fault`, and that it has granted nothing.
+/// Asserts that the vote proxy gives up because of `fault`, without having cast a vote.
 fn refused(fault: &Fault) -> GivenUp {
     let peer = Running::with(fault.clone());
     let given_up = outcome(&peer, &WISH).expect_err(&format!("{fault:?}"));
@@ -133,7 +133,7 @@ fn what_is_said_to_a_member_that_lives_ends_it() {
     }
 }
 
-/// etcd aborts the body of such an answer, and leaves the connection open.
+/// Asserts that the vote proxy does not wait for the body of a refusal. etcd aborts such a body, and leaves the connection open.
 #[test]
 fn the_end_of_a_refusal_is_not_waited_for() {
     for step in [ProxyStep::Term, ProxyStep::Campaign, ProxyStep::Vote] {
@@ -210,7 +210,7 @@ fn it_ends_after_a_step_where_it_is_asked_to() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// No bytes on a peer's stream obtain a vote, unless etcd would ask for it in that way.
+    /// Asserts that no random bytes on a peer stream obtain a vote.
     #[test]
     fn a_fuzzed_peer_gets_no_vote(bytes in proptest::collection::vec(any::<u8>(), 9..300)) {
         let given_up = refused(&Fault::Sends([&bytes[..], &[255; 8]].concat()));
