@@ -18,23 +18,23 @@ use crate::adapters::https::transport::TlsConnector;
 use crate::adapters::https::wrong::{self, Names, Wrong};
 use crate::base::json;
 
-/// The largest answer in bytes, more than the list of a two-node cluster's Machines.
+/// The greatest size in bytes of an answer's body. The list of all Machines of a two-node cluster is much shorter.
 pub(crate) const BODY_LIMIT: u64 = 8 * 1024 * 1024;
 const NOT_FOUND: u16 = 404;
 const OK: u16 = 200;
-/// The status of a write that names another version of the object.
+/// The HTTP status of a write that is based on an old version of the object.
 pub(crate) const CONFLICT: u16 = 409;
-/// The number of attempts to change an object that another client writes to.
+/// The number of attempts to change an object that another client changes at the same time.
 pub(crate) const TRIES: usize = 5;
 
-/// Returns the items of a list. An API that the cluster does not have has none.
+/// Returns the items of the list at `path`; none if the cluster does not have this API.
 pub(crate) fn list(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Vec<Value>, String> {
     let Some(body) = body(agent, access, path)? else { return Ok(Vec::new()) };
     let document: Value = json::from_text(&body).map_err(|error| error.to_string())?;
     Ok(document.get("items").and_then(Value::as_array).cloned().unwrap_or_default())
 }
 
-/// Returns the body at `path`; `None` where there is nothing.
+/// Returns the body of the answer for `path`; `None` if the status is 404.
 pub(crate) fn body(agent: &ureq::Agent, access: &Access, path: &str) -> Result<Option<Zeroizing<String>>, String> {
     let request = authorised(agent.get(format!("{}{path}", access.server)), access);
     let mut answer = request.call().map_err(|error| words(&error, access))?;
@@ -48,13 +48,14 @@ pub(crate) fn body(agent: &ureq::Agent, access: &Access, path: &str) -> Result<O
     Ok(Some(Zeroizing::new(body)))
 }
 
-/// Returns a client of the API that `kubeconfig` gives access to, with the time limit `patience` for each answer.
+/// Reads the kubeconfig file. Returns an HTTP client with the time limit `patience` for each request, and the access that the
+/// file gives.
 pub(crate) fn connect(kubeconfig: &Path, patience: Duration) -> Result<(ureq::Agent, Access), String> {
     let access = kubeconfig::read(kubeconfig).map_err(|why| format!("{} {why}", kubeconfig.display()))?;
     Ok((agent(&access, patience)?, access))
 }
 
-/// Adds the token of `access` to a request, where there is one.
+/// Adds the bearer token of `access` to a request, if `access` has one.
 pub(crate) fn authorised<B>(request: ureq::RequestBuilder<B>, access: &Access) -> ureq::RequestBuilder<B> {
     match &access.token {
         Some(token) => request.header("Authorization", Zeroizing::new(["Bearer ", token].concat()).as_str()),
@@ -80,7 +81,7 @@ pub(crate) fn agent(access: &Access, patience: Duration) -> Result<ureq::Agent, 
     Ok(ureq::Agent::with_parts(config, connector, DefaultResolver::default()))
 }
 
-/// Returns the authorities of the kubeconfig. Without any, no server is trusted.
+/// Returns the authorities of `access`. If there are none, the client trusts no server.
 fn trusted(access: &Access) -> Result<Vec<CertificateDer<'static>>, String> {
     let Some(pem) = &access.authorities else { return Ok(Vec::new()) };
     match wrong::authorities(pem) {
@@ -89,7 +90,7 @@ fn trusted(access: &Access) -> Result<Vec<CertificateDer<'static>>, String> {
     }
 }
 
-/// Returns the client's certificate and key, where the kubeconfig has them.
+/// Returns the client certificate of `access` and its key; `None` if the kubeconfig has none.
 fn identity(access: &Access) -> Result<Option<Identity>, String> {
     let Some((certificate, key)) = &access.identity else { return Ok(None) };
     let of_no_use = |what: &str, why: &str| format!("the {what} of {} is of no use: {why}", access.file);
@@ -103,7 +104,8 @@ fn identity(access: &Access) -> Result<Option<Identity>, String> {
     Ok(Some((chain, key)))
 }
 
-/// Describes the error of a request, with the entry of the kubeconfig that caused it.
+/// Returns a text for an error of a request. For a failed TLS handshake it names the entry of the kubeconfig that caused the
+/// failure.
 pub(crate) fn words(error: &ureq::Error, access: &Access) -> String {
     let of_tls = match error {
         ureq::Error::Rustls(error) => Some(error),

@@ -13,20 +13,20 @@ use zeroize::Zeroizing;
 
 use crate::os::wiped;
 
-/// The largest file in bytes, many times a kubeconfig, a certificate or a key.
+/// The size in bytes of the largest file that is read. A kubeconfig, a certificate or a key is much smaller.
 const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// The contents of a PEM file.
+/// The contents of a PEM file, which are overwritten when they are dropped.
 pub type Pem = Zeroizing<Vec<u8>>;
 
-/// The access that the current context of a kubeconfig file gives. Secrets are never printed, and are wiped when they are
-/// dropped. Copies that the YAML reader makes cannot be wiped here.
+/// The server and the credentials that the current context of a kubeconfig file names. Secrets are never printed, and are
+/// overwritten when they are dropped. The YAML parser's own copies are not.
 pub struct Access {
-    /// The kubeconfig's path, for error texts.
+    /// The path of the kubeconfig file, for error texts.
     pub file: String,
     pub server: String,
     pub authorities: Option<Pem>,
-    /// The client certificate and its key.
+    /// The client certificate and its key; `None` if only a token is used.
     pub identity: Option<(Pem, Pem)>,
     pub token: Option<Zeroizing<String>>,
 }
@@ -37,18 +37,18 @@ impl fmt::Debug for Access {
     }
 }
 
-/// The API server and the service account of a pod.
+/// The API server's address and the service account, as Kubernetes gives them to a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pod {
-    /// The value of `KUBERNETES_SERVICE_HOST`. `KUBERNETES_SERVICE_PORT` is in the next field.
+    /// The value of `KUBERNETES_SERVICE_HOST`. `port` is the value of `KUBERNETES_SERVICE_PORT`.
     pub(crate) host: String,
     pub(crate) port: String,
-    /// The directory with `token` and `ca.crt`.
+    /// The directory of the service account, with the files `token` and `ca.crt`.
     pub(crate) account: PathBuf,
 }
 
 impl Pod {
-    /// Reads the service account's present token and authority.
+    /// Reads the token and the authority that the service account has at this moment.
     pub(crate) fn access(&self) -> Result<Access, String> {
         let read = |name: &str| {
             let path = self.account.join(name);
@@ -68,7 +68,7 @@ impl Pod {
     }
 }
 
-/// The file's fields that are used here. Programs that write one omit the others, or set them to null.
+/// The fields of a kubeconfig file that this program uses. Each may be missing or null.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Config {
@@ -78,7 +78,7 @@ struct Config {
     users: Option<Vec<Named<User>>>,
 }
 
-/// An entry of a list. Each list has another key for the content.
+/// An entry of the lists `contexts`, `clusters` or `users`. The key of its content is `context`, `cluster` or `user`.
 #[derive(Deserialize)]
 struct Named<T> {
     name: Option<String>,
@@ -114,14 +114,14 @@ struct User {
     others: BTreeMap<String, Value>,
 }
 
-/// A cluster's settings that change the server that the client reaches or trusts.
+/// The settings of a cluster that would make the client trust or reach another server. They are not supported.
 const OF_A_CLUSTER: &[&str] = &["insecure-skip-tls-verify", "tls-server-name", "proxy-url"];
-/// A user's settings that make the client act as another user.
+/// The settings of a user that would make the client act as another user. They are not supported.
 const IN_ANOTHER_NAME: &[&str] = &["as", "as-uid", "as-groups", "as-user-extra"];
 
-/// Reads the file at `path`. An error describes why it cannot be used.
+/// Reads the kubeconfig file at `path`. The error text describes why the file cannot be used.
 ///
-/// Takes the credentials of exactly the user that the current context names, because another user's may be for another cluster.
+/// Only the user of the current context counts, because another user's credentials may be for another cluster.
 pub fn read(path: &Path) -> Result<Access, String> {
     let bytes = wiped::read_at_most(path, SIZE_LIMIT).map_err(|error| format!("cannot be read ({})", error.kind()))?;
     let text =
@@ -166,13 +166,13 @@ pub fn read(path: &Path) -> Result<Access, String> {
     })
 }
 
-/// Returns a text unless it is blank.
+/// Returns `text`; `None` if it is missing or blank.
 fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// Refuses a file that enables a setting of `names`. This client does not support it, and would reach or trust another server, or
-/// act as another user, than the file intends.
+/// Returns an error if `others` enables a setting of `names`, because this client does not support these settings. Ignoring one,
+/// it would trust or reach another server than the file intends, or act as another user.
 fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), String> {
     let is_on = |value: &Value| match value {
         Value::Null => false,
@@ -187,13 +187,14 @@ fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), 
     }
 }
 
-/// Reads YAML, which includes JSON. Returns no reason for a failure, because the reader's errors may quote the text, and that may
-/// be a key.
+/// Parses a kubeconfig from YAML, which includes JSON. A failure has no reason, because the parser's errors may quote the text,
+/// which may be a key.
 fn parse(text: &str) -> Option<Config> {
     serde_json::from_value(yaml(text)?).ok()
 }
 
-/// Reads one document of YAML as JSON: texts, lists, mappings and nothing. A number stays a text.
+/// Parses one document of YAML. Returns its texts, lists, mappings and nulls as JSON; `None` if it has anything else. A number
+/// stays a text.
 pub(crate) fn yaml(text: &str) -> Option<Value> {
     let mut loader = YamlLoader::<Yaml<'_>>::default();
     // A token stays as it is written, even if it looks like a number.
@@ -205,7 +206,7 @@ pub(crate) fn yaml(text: &str) -> Option<Value> {
     documents.next().is_none().then_some(document)
 }
 
-/// Converts YAML to JSON: texts, lists, mappings and null. `None` if the YAML has anything else.
+/// Converts YAML to JSON. Returns `None` if the YAML has anything but texts, lists, mappings and nulls.
 fn value(yaml: Yaml<'_>) -> Option<Value> {
     Some(match yaml {
         Yaml::Representation(text, ScalarStyle::Plain, None)
@@ -229,19 +230,20 @@ fn value(yaml: Yaml<'_>) -> Option<Value> {
     })
 }
 
-/// Returns the entry of `list` that is called `name`.
+/// Returns the content of the entry of `list` with the name `name`; `None` if there is none.
 fn named<'a, T>(list: Option<&'a [Named<T>]>, name: &str) -> Option<&'a T> {
     list?.iter().find(|entry| entry.name.as_deref() == Some(name))?.content.as_ref()
 }
 
-/// Decodes base64, and ignores blanks and line ends.
+/// Decodes base64. Ignores blanks and line ends; `None` if the rest is not base64.
 fn decoded(data: &str) -> Option<Vec<u8>> {
     let mut plain = Zeroizing::new(String::with_capacity(data.len()));
     plain.extend(data.chars().filter(|character| !character.is_ascii_whitespace()));
     base64::engine::general_purpose::STANDARD.decode(plain.as_bytes()).ok()
 }
 
-/// Returns a file's contents, from the configuration itself or from a path.
+/// Returns the contents of `data`, which is base64, or else of the file at `path`; `None` if both are missing. `name` is the
+/// setting, for error texts.
 fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Option<Pem>, String> {
     if let Some(data) = data {
         let content = decoded(data).ok_or_else(|| format!("has a {name}-data that is not base64"))?;
@@ -253,7 +255,7 @@ fn content(name: &str, data: Option<&str>, path: Option<PathBuf>) -> Result<Opti
         .map_err(|error| format!("names {}, which cannot be read ({})", path.display(), error.kind()))
 }
 
-/// Writes a kubeconfig to `dir` for a test's own API.
+/// Writes a kubeconfig for a test's API at `server` to `dir`. Returns the file's path.
 #[cfg(test)]
 pub(crate) fn for_server(dir: &tempfile::TempDir, server: &str) -> std::path::PathBuf {
     let path = dir.path().join("kubeconfig");
@@ -293,7 +295,7 @@ mod tests {
         assert!(read(&path).unwrap_err().contains("tokenFile and exec are not followed"));
     }
 
-    /// Reads `text` as a kubeconfig next to a file `ca.crt`.
+    /// Writes `text` to a kubeconfig file in a directory that also has a file `ca.crt`, and reads it.
     fn read_text(text: &str) -> Result<Access, String> {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("ca.crt"), "CA").unwrap();
@@ -373,7 +375,7 @@ mod tests {
         }
     }
 
-    /// Returns the token of the first user.
+    /// Returns the token of the first user in the kubeconfig `text`.
     fn token(text: &str) -> Option<String> {
         Some(parse(text)?.users?.first()?.content.as_ref()?.token.as_deref()?.clone())
     }

@@ -13,40 +13,40 @@ use super::kubeconfig::Access;
 use crate::base::json;
 
 const NODES: &str = "/api/v1/nodes";
-/// The number of Nodes in one answer.
+/// The greatest number of Nodes that one request asks for.
 const PAGE: usize = 100;
-/// The greatest number of pages, more than any cluster has.
+/// The greatest number of requests for one list of Nodes. No cluster needs so many.
 const MOST_PAGES: usize = 100;
-/// The additional time that a watch may last after the server's own limit.
+/// The time that this client waits for the end of a watch after the time at which the server should end it.
 const GRACE: Duration = Duration::from_secs(5);
-/// The largest line in bytes, many times a Node with the names of all its images.
+/// The greatest size in bytes of one event of a watch. A Node with the names of all its images is much shorter.
 const LINE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// The reason for a question without an answer.
+/// The reason why a request to the Kubernetes API has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The API server answers with a refusal: 401, 403, 404 and others.
+    /// The API server refused the request, for example with the HTTP status 401, 403 or 404.
     #[error("the API answers {status}: {why}")]
     Refused { status: u16, why: String },
-    /// The server no longer has the version from which the watch was to begin.
+    /// The API server no longer has the resource version from which the watch was to begin.
     #[error("the version from which the watch was to begin is too old")]
     TooOld,
-    /// There is no usable answer.
+    /// No usable answer arrived. The text is the reason.
     #[error("{0}")]
     None(String),
 }
 
-/// A Node's fields that fencing uses.
+/// The fields of a Kubernetes Node that fencing uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) uid: String,
-    /// The addresses of type `InternalIP`, in the Node's order.
+    /// The Node's addresses of type `InternalIP`, in the order in which the Node lists them.
     pub(crate) addresses: Vec<IpAddr>,
     pub(crate) labels: BTreeMap<String, String>,
-    /// The keys of its annotations.
+    /// The keys of the Node's annotations.
     pub(crate) annotations: BTreeSet<String>,
-    /// The keys of its taints.
+    /// The keys of the Node's taints.
     pub(crate) taints: BTreeSet<String>,
     pub(crate) is_being_deleted: bool,
     pub(crate) version: String,
@@ -55,15 +55,15 @@ pub(crate) struct Node {
 /// An event of a watch of one Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// The present state of the Node.
+    /// The Node was created or changed, to this state.
     Is(Box<Node>),
-    /// The Node was deleted, at this version.
+    /// The Node was deleted. The text is the resource version of the deletion.
     Gone(String),
-    /// Only the version has changed.
+    /// The Node is unchanged up to this resource version (a bookmark).
     Version(String),
 }
 
-/// Returns all Nodes with `label` (`key=value`).
+/// Returns all Nodes with the label `label`, as in `key=value`.
 pub(crate) fn list(access: &Access, label: &str, patience: Duration) -> Result<Vec<Node>, Failure> {
     let agent = api::agent(access, patience).map_err(Failure::None)?;
     let mut nodes = Vec::new();
@@ -80,7 +80,7 @@ pub(crate) fn list(access: &Access, label: &str, patience: Duration) -> Result<V
     Err(Failure::None(format!("the list has more than {MOST_PAGES} pages")))
 }
 
-/// Reads one Node; `None` where there is none. The answer is linearizable, because the request names no version.
+/// Reads the Node `name`; `None` where there is none. The read is linearizable, because the request names no resource version.
 pub(crate) fn read(access: &Access, name: &str, patience: Duration) -> Result<Option<Node>, Failure> {
     let agent = api::agent(access, patience).map_err(Failure::None)?;
     match answered(&agent, access, &format!("{NODES}/{}", encoded(name))) {
@@ -90,8 +90,8 @@ pub(crate) fn read(access: &Access, name: &str, patience: Duration) -> Result<Op
     }
 }
 
-/// Reads one Node, and returns the version from which a watch shows each later change. The Node's own version would not do. A
-/// server that has discarded its history refuses that version until the Node changes.
+/// Reads the Node `name`, and the resource version from which a watch shows each later change. That is the list's version. A
+/// server that has discarded its history would refuse the Node's own version until the Node changes.
 pub(crate) fn begin(access: &Access, name: &str, patience: Duration) -> Result<(Option<Node>, String), Failure> {
     let agent = api::agent(access, patience).map_err(Failure::None)?;
     let path = format!("{NODES}?fieldSelector=metadata.name%3D{}", encoded(name));
@@ -100,12 +100,13 @@ pub(crate) fn begin(access: &Access, name: &str, patience: Duration) -> Result<(
     Ok((node, answer.metadata.resource_version))
 }
 
-/// A watch of one Node.
+/// An open watch of one Node.
 pub(crate) struct Watch {
     lines: BufReader<Box<dyn Read + Send>>,
 }
 
-/// Watches the Node `name` from `version` on. The server ends the watch after `time`. A longer silence is an error.
+/// Starts a watch of the Node `name` from the resource version `version` on. The server ends the watch after `time`. If it does
+/// not, the watch ends with an error a few seconds later.
 pub(crate) fn watch(access: &Access, name: &str, version: &str, time: Duration) -> Result<Watch, Failure> {
     let agent = api::agent(access, time + GRACE).map_err(Failure::None)?;
     let path = format!(
@@ -119,7 +120,7 @@ pub(crate) fn watch(access: &Access, name: &str, version: &str, time: Duration) 
 }
 
 impl Watch {
-    /// Waits for the next change. Returns `None` once the server has ended the watch.
+    /// Waits for the next event of the watch. Returns `None` once the server has ended the watch.
     pub(crate) fn next(&mut self) -> Result<Option<Change>, Failure> {
         let mut line = Vec::new();
         let read = (&mut self.lines).take(LINE_LIMIT).read_until(b'\n', &mut line);
@@ -149,7 +150,7 @@ impl Watch {
 struct Listed {
     #[serde(default)]
     metadata: ListMetadata,
-    /// The items. Go writes an empty list as null.
+    /// The Nodes of the list; `None` if the list is empty, because Go writes an empty list as null.
     items: Option<Vec<Object>>,
 }
 
@@ -213,7 +214,7 @@ struct Address {
     address: String,
 }
 
-/// The server's reason for a refusal.
+/// The API server's reason for refusing a request.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Status {
@@ -248,7 +249,7 @@ impl From<Object> for Node {
     }
 }
 
-/// Sends a request. A status other than success is an error.
+/// Sends a GET request for `path`. An HTTP status other than success is an error.
 fn called(agent: &ureq::Agent, access: &Access, path: &str) -> Result<ureq::http::Response<ureq::Body>, Failure> {
     let request = authorised(agent.get(format!("{}{path}", access.server)), access);
     let mut answer = request.call().map_err(|error| Failure::None(words(&error, access)))?;
@@ -278,7 +279,7 @@ fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// Returns the beginning of the server's text, without control characters.
+/// Returns the beginning of a text from the server, without control characters.
 fn short(text: &str) -> String {
     const LONGEST: usize = 300;
     text.chars().filter(|character| !character.is_control()).take(LONGEST).collect()

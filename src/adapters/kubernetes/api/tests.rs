@@ -5,7 +5,7 @@ use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Starts an HTTPS server. Returns its URL, its certificate, and the head of each request.
+/// Starts an HTTPS server. Returns the server's URL, its certificate, and a channel with the head of each request.
 fn https() -> (String, String, std::sync::mpsc::Receiver<String>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -51,7 +51,8 @@ fn a_certificate_or_a_key_that_is_of_no_use_is_named_with_its_entry() {
     assert_eq!(wrong(&certificate, Some((&certificate, ""))), of("client-key", "it is empty"));
 }
 
-/// A server in the API's place must learn nothing, and above all not the token.
+/// Asserts that a server gets no request if its certificate is not trusted. Such a server must learn nothing, above all not the
+/// token.
 #[test]
 fn the_token_is_for_the_api_that_the_kubeconfigs_authority_vouches_for() {
     let (server, certificate, told) = https();

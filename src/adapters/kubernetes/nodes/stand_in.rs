@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A running fake. The threads that serve requests share its objects.
+/// A running fake of the Kubernetes API. Its threads, one for each connection, share its objects.
 #[derive(Clone)]
 pub(crate) struct StandIn {
     pub(crate) server: String,
@@ -20,15 +20,15 @@ pub(crate) struct StandIn {
 struct Objects {
     nodes: BTreeMap<String, Value>,
     version: u64,
-    /// The changes, each with its version.
+    /// The changes of Nodes: the resource version, the kind of the watch event, and the Node.
     changes: Vec<(u64, &'static str, Value)>,
-    /// The version up to which changes are forgotten.
+    /// The resource version before which no watch can begin.
     forgotten: u64,
-    /// The status that every request is answered with, if set.
+    /// The HTTP status with which every request is refused; `None` to serve requests.
     refuses: Option<u16>,
-    /// Whether the fake leaves requests unanswered and watches without events.
+    /// True while the fake answers no request and sends no event to a watch.
     is_silent: bool,
-    /// The number of times that all watches were ended. Watches from before the last time are over.
+    /// The number of times that a test has ended all watches. A watch that began before the last time ends.
     ends: u64,
     asked: Vec<String>,
 }
@@ -56,7 +56,7 @@ impl StandIn {
         self.shared.1.notify_all();
     }
 
-    /// Creates a Node, or replaces the one with its name.
+    /// Creates the Node `name`, or replaces it.
     pub(crate) fn put(&self, name: &str, uid: &str, address: &str, group: &str) {
         let node = json!({
             "metadata": { "name": name, "uid": uid, "labels": { "node.deckhouse.io/group": group } },
@@ -68,7 +68,7 @@ impl StandIn {
         self.set(name, |_| node);
     }
 
-    /// Edits a Node's JSON.
+    /// Changes the JSON of the Node `name` by `edit`.
     pub(crate) fn edit(&self, name: &str, edit: impl FnOnce(&mut Value)) {
         self.set(name, |node| {
             let mut node = node.unwrap_or_default();
@@ -99,17 +99,17 @@ impl StandIn {
         });
     }
 
-    /// Answers every request with `status` from now on.
+    /// Refuses every request with the HTTP status `status` from now on; serves requests again if it is `None`.
     pub(crate) fn refuse(&self, status: Option<u16>) {
         self.change(|objects| objects.refuses = status);
     }
 
-    /// Starts or stops to leave requests unanswered.
+    /// Answers no request and sends no event from now on; answers again if `is_silent` is false.
     pub(crate) fn fall_silent(&self, is_silent: bool) {
         self.change(|objects| objects.is_silent = is_silent);
     }
 
-    /// Forgets all versions before now, so that a watch from one of them ends with 410. Ends all watches.
+    /// Forgets all earlier resource versions, so that a watch from one of them ends with status 410. Ends all watches.
     pub(crate) fn forget(&self) {
         self.change(|objects| {
             objects.version += 1;
@@ -122,12 +122,12 @@ impl StandIn {
         self.change(|objects| objects.ends += 1);
     }
 
-    /// Returns the requests so far.
+    /// Returns the paths of all requests so far, in order.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.objects().asked.clone()
     }
 
-    /// Serves one request of a connection.
+    /// Serves the one request of a connection.
     fn serve(&self, socket: &TcpStream) -> Option<()> {
         let mut lines = BufReader::new(socket.try_clone().ok()?).lines();
         let request = lines.next()?.ok()?;
@@ -160,7 +160,7 @@ impl StandIn {
         }
     }
 
-    /// Lists in pages of two items, so that a list of three has a second page.
+    /// Returns a list of Nodes in pages of two, so that a list of three Nodes has a second page.
     fn list(&self, asked: &BTreeMap<String, String>) -> Value {
         const PAGE: usize = 2;
         let objects = self.objects();

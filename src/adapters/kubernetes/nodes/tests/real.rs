@@ -17,20 +17,20 @@ use crate::adapters::kubernetes::nodes::{Change, Failure, Node, begin, list, rea
 use crate::os::clock;
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// The program, which `tests/fencing_agent/apiserver` builds.
+/// The path of the real kube-apiserver, which `tests/fencing_agent/apiserver` builds.
 const PROGRAM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/fencing/kubernetes/kube-apiserver");
 const LABEL: &str = "node.deckhouse.io/group=test";
 const ADDRESS: &str = "192.0.2.1";
 
-/// An API with Nodes that tests can change.
+/// A Kubernetes API, real or fake, with Nodes that tests can change.
 trait Api {
     fn access(&self) -> Access;
     fn put(&self, name: &str);
     fn edit(&self, name: &str, edit: fn(&mut Value));
     fn delete(&self, name: &str);
-    /// Deletes a Node that a finalizer still keeps.
+    /// Deletes the Node `name`, which stays until its finalizer is removed.
     fn begin_to_delete(&self, name: &str);
-    /// Makes a watch from version 1 begin too late.
+    /// Makes the API forget earlier resource versions, so that a watch cannot begin at version 1.
     fn forget(&self);
 }
 
@@ -61,7 +61,7 @@ impl Api for StandIn {
     }
 }
 
-/// A kube-apiserver and its etcd, on this machine only.
+/// A real kube-apiserver and its etcd, which listen on this machine only.
 struct Server {
     etcd: Child,
     args: Vec<String>,
@@ -135,7 +135,7 @@ impl Server {
         this
     }
 
-    /// Waits until the server answers.
+    /// Waits until the kube-apiserver answers.
     fn wait(&self) {
         let began = Instant::now();
         while list(&self.access, LABEL, PATIENCE).is_err() {
@@ -205,7 +205,7 @@ impl Api for Server {
         self.delete(name);
     }
 
-    /// Restarts the server, because a new process has no earlier versions.
+    /// Restarts the kube-apiserver, because a new process has no earlier resource versions.
     fn forget(&self) {
         let mut running = self.running.borrow_mut();
         running.kill().unwrap();
@@ -216,7 +216,7 @@ impl Api for Server {
     }
 }
 
-/// Returns a Node's fields that fencing uses, without those that differ between servers.
+/// Returns the fields of a Node that fencing uses, without those that differ between a real and a fake API.
 fn shown(node: &Node) -> String {
     let Node { name, addresses, annotations, taints, is_being_deleted, labels, .. } = node;
     let group = labels.get("node.deckhouse.io/group");
@@ -224,7 +224,8 @@ fn shown(node: &Node) -> String {
     format!("{name} {addresses:?} {annotations:?} {marks:?} {is_being_deleted} {group:?}")
 }
 
-/// Applies changes to the API, and returns what it shows.
+/// Changes Nodes of `api` in a fixed order, and returns all that its lists, reads and watches show. The tests compare a real with
+/// a fake API.
 fn course(api: &dyn Api) -> Vec<String> {
     let access = api.access();
     let mut seen = Vec::new();
@@ -304,7 +305,7 @@ fn refuses(server: &Server, stand_in: &StandIn) {
     }
 }
 
-/// Creates more Nodes than a page holds.
+/// Asserts that [`list`] returns all of more Nodes than one request asks for.
 fn pages(server: &Server) {
     for at in 0..120 {
         server.put(&format!("n{at}"));
@@ -313,7 +314,7 @@ fn pages(server: &Server) {
     assert_eq!(list(&server.access, LABEL, PATIENCE).unwrap().len(), 122);
 }
 
-/// Checks that a watch of an unchanged Node shows the version of another Node's change, and ends cleanly.
+/// Asserts that a watch of an unchanged Node shows the resource version of another Node's change, and ends without an error.
 fn bookmarks(server: &Server) {
     let (_, begun) = begin(&server.access, "c", PATIENCE).unwrap();
     let mut changes = watch(&server.access, "c", &begun, Duration::from_secs(15)).unwrap();
