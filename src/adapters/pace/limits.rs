@@ -4,32 +4,33 @@ use std::time::Duration;
 
 use crate::adapters::pace::Question;
 
-/// The time limits of all questions. Those to this node's programs and files start at once, in parallel. The etcds are asked once
-/// the CIB has shown their addresses.
+/// The time limits of everything that an observation asks. Programs and files of this node are asked first, in parallel. The
+/// etcds are asked once the CIB has shown their addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// `cibadmin`. After this time the CIB on this node's disk provides the addresses of the etcds.
+    /// The limit of `cibadmin`. If it times out, the addresses of the etcds come from the CIB on this node's disk.
     pub cib: Duration,
-    /// `crm_mon`, which asks the CIB's manager and the fencer.
+    /// The limit of `crm_mon`, which asks the CIB's manager and the fencer.
     pub crm_mon: Duration,
-    /// `corosync-quorumtool`.
+    /// The limit of `corosync-quorumtool`.
     pub quorum: Duration,
-    /// `attrd_updater`, for the values that the collectors have published.
+    /// The limit of `attrd_updater`, which reads the values that the collectors on both nodes have published.
     pub attributes: Duration,
-    /// A connection to an etcd, because a machine that is off does not even refuse one.
+    /// The limit of a TCP connection to an etcd. A machine that is off does not even refuse a connection.
     pub connect: Duration,
-    /// The handshake in which an etcd shows its certificate. An etcd that hangs accepts the connection and sends nothing.
+    /// The limit of the TLS handshake in which an etcd shows its certificate. An etcd that hangs accepts the connection and sends
+    /// nothing.
     pub certificate: Duration,
-    /// The state and the members of an etcd.
+    /// The limit of reading an etcd's state and members.
     pub etcd: Duration,
-    /// A linearizable read, which an etcd without a majority does not answer.
+    /// The limit of a linearizable read, which an etcd without a majority does not answer.
     pub read: Duration,
-    /// The whole observation.
+    /// The limit of the whole observation.
     pub whole: Duration,
 }
 
 impl Default for Limits {
-    /// Returns limits for an answer within five seconds, even if a source hangs.
+    /// Returns limits with which an observation ends within five seconds, even if a program hangs.
     fn default() -> Self {
         let millis = Duration::from_millis;
         Self {
@@ -47,8 +48,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Returns limits for commands that change something, or that no operator waits for. They are those of tools on any machine,
-    /// so that a slow machine answers late instead of never.
+    /// Returns limits for commands that change something, or for which no operator waits. Each tool has the least limit of
+    /// [`Question::Pacemaker`], so that a slow machine answers late instead of never.
     pub fn patient() -> Self {
         let tool = Question::Pacemaker.floor();
         Self { cib: tool, crm_mon: tool, quorum: tool, attributes: tool, whole: 2 * tool, ..Self::default() }

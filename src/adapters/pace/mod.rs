@@ -17,44 +17,44 @@ use crate::os::clock::Deadline;
 use crate::records::state_file;
 use outcomes::{Outcome, Outcomes};
 
-/// The kind of a question. Each kind is measured separately.
+/// The kind of a request to another program. The durations of each kind are recorded separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
-    /// The state of this node's own etcd.
+    /// A request for the state of this node's own etcd.
     OwnEtcd,
-    /// The state of the peer's etcd. A machine without power does not even refuse a connection.
+    /// A request for the state of the peer's etcd. A machine without power does not even refuse a connection.
     PeerEtcd,
-    /// The members, from the peer port of this node's etcd.
+    /// A request for the members on the peer port of this node's etcd.
     OwnPeerPort,
-    /// An additional check that the operator has configured.
+    /// An additional check in a monitor, which the operator has configured.
     Check,
-    /// A change of etcd's members.
+    /// A request that changes etcd's members.
     Members,
-    /// A whole run of a vote proxy. A tenth of its floor is already long.
+    /// A whole run of a vote proxy. Even a tenth of its floor (see [`Question::floor`]) would be long for one.
     #[serde(rename = "stand_in")]
     VoteProxy,
-    /// A confirmed read or a write of this node's etcd, once it is the only voter.
+    /// A confirmed read or a write through this node's etcd, after it has become the only voter.
     Proof,
-    /// A tool of Pacemaker. The CIB's manager answers in milliseconds, unless it is in trouble.
+    /// A run of a Pacemaker tool. The CIB's manager answers in milliseconds, unless it has a problem.
     Pacemaker,
-    /// A question to podman about its containers or images.
+    /// A podman command that only reads, about containers or images.
     Podman,
-    /// A change by podman, except a launch.
+    /// A podman command that changes something, except the launch of etcd's container.
     PodmanChange,
-    /// A container that prints the version of etcd in its image.
+    /// A run of a container that prints the version of etcd in its image.
     ImageVersion,
     /// The launch of etcd's container by podman.
     Launch,
 }
 
-/// The time limit of a question.
+/// The time limit of a request to another program.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
     /// A limit that is the same on every machine.
     Fixed(Duration),
     Of(Question),
-    /// A question's limit plus this time, which is expected to pass.
+    /// The present limit of a [`Question`], plus a time that is expected to pass in any case.
     Beyond(Duration, Question),
 }
 
@@ -70,23 +70,25 @@ impl From<Question> for Limit {
     }
 }
 
-/// The greatest share of the action's remaining time for one question, because others follow it.
+/// The greatest share of the action's remaining time that one request may take, because others follow.
 const SHARE: (u32, u32) = (2, 5);
-/// The share for this node's etcd. Its state is the purpose of a monitor, and it must answer while it serves its clients.
+/// The greatest share of the action's remaining time that requests to this node's own etcd may take. A monitor exists to learn
+/// that etcd's state, and etcd must answer while it also serves its clients.
 const SHARE_OF_OUR_ETCD: (u32, u32) = (3, 5);
-/// The share for podman in a probe. Its only question to podman is whether etcd runs, and it fails without an answer. The rest of
-/// the time is for the publication of this node's state.
+/// The share of a probe's remaining time that podman may take. A probe asks podman only whether etcd runs, and fails without an
+/// answer. The rest of the time is for publishing this node's state.
 const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
-/// The longest time of a Pacemaker tool on a fast machine. Such a tool runs in every observation.
+/// The longest time that a Pacemaker tool takes on a machine that counts as fast. Such a tool runs in every observation.
 const QUICK: Duration = Duration::from_millis(500);
-/// The limit of a vote proxy, as a multiple of the time of Pacemaker's slowest tool. A vote proxy usually runs once in a boot, so
-/// it has no measurements of its own. On a fast machine the result is at most its floor.
+/// The limit of a vote proxy, as a multiple of the longest recorded time of a Pacemaker tool. A vote proxy usually runs once in a
+/// boot, so it has no durations of its own. On a fast machine its floor is greater.
 const VOTE_PROXY_PER_TOOL: u32 = 6;
-/// The margin of a launch over the slowest one so far. The agent does not begin a launch that would be cut short.
+/// The factor (numerator, denominator) from the slowest launch of etcd's container to the time that a launch must have. The agent
+/// does not begin a launch that would be cut short.
 const LAUNCH_MARGIN: (u32, u32) = (3, 2);
 
 impl Question {
-    /// Returns the time that the question may take on any machine.
+    /// Returns the least time limit of this kind of request, which applies on every machine.
     pub fn floor(self) -> Duration {
         Duration::from_millis(match self {
             Self::OwnPeerPort => 1_000,
@@ -102,42 +104,43 @@ impl Question {
         })
     }
 
-    /// Returns whether only this machine must answer. An etcd that does not answer may lack its leader, or hang.
+    /// Returns whether only programs on this machine are involved. Such a program answers late only because the machine is slow.
+    /// An etcd may also lack its leader, or hang.
     fn is_of_a_program(self) -> bool {
         matches!(self, Self::Pacemaker | Self::Podman | Self::PodmanChange | Self::ImageVersion | Self::Launch)
     }
 }
 
-/// The data that is kept between two actions, for this boot.
+/// The durations and counts that are kept between two actions, until the next boot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Kept {
     #[serde(default)]
     questions: BTreeMap<Question, Outcomes>,
-    /// The number of actions in a row that postponed a recovery, because their time was too short for it.
+    /// The number of consecutive actions that postponed a recovery, because their remaining time was too short for it.
     #[serde(default)]
     postponed: u64,
 }
 
-/// The speed of this machine, for the questions of one action.
+/// The speed of this machine, from which the time limits of one action's requests follow.
 #[derive(Debug, Default)]
 pub struct Pace {
-    /// The file of the data. An observation that is part of no action keeps nothing.
+    /// The file in which durations are recorded; `None` for an observation outside of an action, which records nothing.
     path: Option<PathBuf>,
-    /// The deadline of the action, where it has one. No question outlasts it.
+    /// The deadline of the action, which no request outlasts; `None` outside of an action.
     end: Option<Deadline>,
-    /// Whether the action is a probe. It is usually the first action in a boot, which has no measurements and is the slowest.
+    /// True if the action is a probe. A probe is usually the first action in a boot: no durations are recorded yet, and
+    /// everything is slowest.
     is_probe: bool,
     kept: Mutex<Kept>,
 }
 
 impl Pace {
-    /// Creates the pace of an action that ends at `end`, on a machine without measurements.
+    /// Creates the pace of an action that ends at `end`, without recorded durations.
     pub fn until(end: Deadline) -> Self {
         Self::default().ending(end)
     }
 
-    /// Reads the pace from the file at `path`, without changing it. An invalid file counts as missing, and the values are
-    /// measured anew.
+    /// Reads the recorded durations from the file at `path`, which it does not change. An invalid file counts as missing.
     pub fn read(path: &Path) -> Self {
         let kept = match state_file::read::<Kept>(path) {
             Fact::Known(kept) => kept,
@@ -150,31 +153,31 @@ impl Pace {
         Self { kept: Mutex::new(kept), ..Self::default() }
     }
 
-    /// Returns the pace for an observation or an action that ends at `end`.
+    /// Returns this pace with the deadline `end`.
     #[must_use]
     pub fn ending(self, end: Deadline) -> Self {
         Self { end: Some(end), ..self }
     }
 
-    /// Returns the pace for an action that adds its measurements to the file at `path`.
+    /// Returns this pace with `path` as the file in which durations are recorded.
     #[must_use]
     pub fn kept_at(self, path: &Path) -> Self {
         Self { path: Some(path.to_owned()), ..self }
     }
 
-    /// Returns the pace for a probe.
+    /// Returns this pace for an action that is a probe.
     #[must_use]
     pub fn of_a_probe(self) -> Self {
         Self { is_probe: true, ..self }
     }
 
-    /// Returns the time that an answer to Pacemaker takes. It is that of Pacemaker's tools in this boot, because both need the
-    /// same daemons.
+    /// Returns the time that Pacemaker needs to receive an action's result. It is the longest recorded time of a Pacemaker tool,
+    /// because both need the same daemons.
     pub fn answer_takes(&self) -> Duration {
         self.kept().of(Question::Pacemaker).slowest()
     }
 
-    /// Returns the present time limit of `question`.
+    /// Returns the time limit that a request of the kind `question` has now.
     pub fn limit(&self, question: Question) -> Duration {
         let kept = self.kept();
         let is_quick = kept.is_quick();
@@ -202,7 +205,8 @@ impl Pace {
         end.at_most(floor.max(wanted.min(share)))
     }
 
-    /// Asks within a limit and records the outcome. `is_too_late` recognises the error of the limit itself.
+    /// Calls `ask` with the time limit of `limit`, and records how long it took. `is_too_late` returns whether an error means
+    /// that the limit was exceeded.
     pub fn within<T, E>(
         &self,
         limit: impl Into<Limit>,
@@ -228,22 +232,25 @@ impl Pace {
         answer
     }
 
-    /// Records that `question` was answered after this time.
+    /// Records that a request of the kind `question` was answered after the time `took`.
     pub fn answered(&self, question: Question, took: Duration) {
         self.note(question, Outcome::answered(took));
     }
 
-    /// Records that `question` was not answered within this time. The next one of its kind has more.
+    /// Records that a request of the kind `question` was not answered within `waited`. The next one of that kind gets a longer
+    /// limit.
     pub fn too_late(&self, question: Question, waited: Duration) {
         self.note(question, Outcome::too_late(waited));
     }
 
-    /// Returns how many of the last questions of this kind were not answered in time. Only the kept outcomes count.
+    /// Returns the number of consecutive requests of the kind `question`, up to the last, that timed out. Only the last few
+    /// requests are remembered.
     pub fn unanswered(&self, question: Question) -> u64 {
         self.kept().of(question).unanswered()
     }
 
-    /// Returns the time that an action must have left for a launch, including the question to podman before it.
+    /// Returns the time that an action must have left to begin the launch of etcd's container, including the podman command
+    /// before it.
     pub fn launch_needs(&self) -> Duration {
         let kept = self.kept();
         let launches = kept.of(Question::Launch);
@@ -252,7 +259,7 @@ impl Pace {
         needed + kept.of(Question::Podman).slowest()
     }
 
-    /// Returns the number of actions in a row that postponed a recovery.
+    /// Returns the number of consecutive actions that postponed a recovery.
     pub fn postponed(&self) -> u64 {
         self.kept().postponed
     }
@@ -274,7 +281,8 @@ impl Pace {
         }
     }
 
-    /// Writes the data at once, because a slow action may be killed. Data that cannot be written is measured again.
+    /// Writes `kept` to its file at once, because a slow action may be killed. A failure is only logged, because the durations
+    /// can be measured again.
     fn keep(&self, kept: &Kept) {
         if let Some(path) = &self.path
             && let Err(error) = state_file::write(path, kept)
@@ -297,7 +305,7 @@ impl Kept {
         self.questions.get(&question).cloned().unwrap_or_default()
     }
 
-    /// Returns whether Pacemaker's tools were fast recently; false if that is unknown.
+    /// Returns whether every recorded run of a Pacemaker tool was fast; false if none is recorded.
     fn is_quick(&self) -> bool {
         self.questions.get(&Question::Pacemaker).is_some_and(|outcomes| outcomes.are_all_within(QUICK))
     }

@@ -4,27 +4,28 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of outcomes that are kept. A slow answer is forgotten after as many fast ones, and this node's etcd answers every
-/// few seconds.
+/// The number of outcomes that are kept for each kind of request. A slow answer is forgotten after as many later ones. This
+/// node's etcd answers every few seconds.
 const KEPT: usize = 8;
-/// The limit as a multiple of the slowest of the last answers.
+/// The factor from the slowest kept answer to the next time limit.
 const MARGIN: u32 = 3;
-/// The limit as a multiple of the time of a missing answer.
+/// The factor from a time limit that was too short to the next time limit.
 const GROWTH: u32 = 2;
-/// The greatest such limit, in floors. A machine thirty times slower needs less, and a start must observe again now and then.
+/// The greatest time limit after requests that timed out, as a multiple of the floor. Even a machine that is thirty times slower
+/// needs less. A start must also observe again from time to time.
 const GUESSED_FLOORS: u32 = 12;
-/// The part of the floor within which an answer counts as fast, and is not worth recording.
+/// The divisor of the floor that gives the time within which an answer counts as fast.
 const QUICK_PART: u32 = 32;
-/// The greatest limit, even if a file contains more.
+/// The greatest time of an outcome in milliseconds, even if a file contains a greater one.
 const LONGEST_MS: u64 = 3_600_000;
 
-/// The outcome of one question, in milliseconds.
+/// The outcome of one request to another program, with a time in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
-    /// Answered after this time.
+    /// The request was answered after this time.
     Answered(u64),
-    /// Not answered within this time.
+    /// The request was not answered within this time.
     TooLate(u64),
 }
 
@@ -50,29 +51,30 @@ fn time(ms: u64) -> Duration {
     Duration::from_millis(ms.min(LONGEST_MS))
 }
 
-/// The last outcomes, newest last.
+/// The last outcomes of requests of one kind, newest last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Outcomes(Vec<Outcome>);
 
 impl Outcomes {
-    /// Returns the next limit by these outcomes alone. A guess uses only those since the last answer.
+    /// Returns the next time limit that follows from these outcomes. Requests that timed out since the last answer count only if
+    /// `may_guess`.
     pub(super) fn wanted(&self, floor: Duration, may_guess: bool) -> Duration {
         let guessed = if may_guess { self.guessed(floor) } else { Duration::ZERO };
         (self.slowest() * MARGIN).max(guessed)
     }
 
-    /// Returns a longer limit than those that were too short since the last answer.
+    /// Returns a time limit that is longer than those that were too short since the last answer; zero if there were none.
     pub(super) fn guessed(&self, floor: Duration) -> Duration {
         (time(self.since_the_last_answer().max().unwrap_or_default()) * GROWTH).min(floor * GUESSED_FLOORS)
     }
 
-    /// Returns the number of late outcomes since the last answer.
+    /// Returns the number of requests that timed out since the last answer.
     pub(super) fn unanswered(&self) -> u64 {
         u64::try_from(self.since_the_last_answer().count()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the limits that were too short since the last answer, newest first.
+    /// Returns the times of the requests that timed out since the last answer, in milliseconds, newest first.
     fn since_the_last_answer(&self) -> impl Iterator<Item = u64> {
         self.0.iter().rev().map_while(|outcome| match outcome {
             Outcome::TooLate(ms) => Some(*ms),
@@ -80,7 +82,7 @@ impl Outcomes {
         })
     }
 
-    /// Returns the time of the slowest of the last answers.
+    /// Returns the time of the slowest kept answer; zero if there is none.
     pub(super) fn slowest(&self) -> Duration {
         let answers = self.0.iter().filter_map(|outcome| match outcome {
             Outcome::Answered(ms) => Some(*ms),
@@ -89,12 +91,13 @@ impl Outcomes {
         time(answers.max().unwrap_or_default())
     }
 
-    /// Returns whether there are outcomes, and all are answers within `limit`.
+    /// Returns whether there are outcomes, and all of them are answers within `limit`.
     pub(super) fn are_all_within(&self, limit: Duration) -> bool {
         !self.0.is_empty() && self.0.iter().all(|outcome| outcome.is_within(limit))
     }
 
-    /// Adds an outcome. Returns whether it is worth recording, as a fast answer after only fast ones is not.
+    /// Adds an outcome. Returns whether the outcomes have changed and must be saved. A fast answer after only fast ones is not
+    /// added.
     pub(super) fn add(&mut self, outcome: Outcome, floor: Duration) -> bool {
         let quick = floor / QUICK_PART;
         if outcome.is_within(quick) && self.are_all_within(quick) {
@@ -157,7 +160,8 @@ mod tests {
         assert_eq!(all.0.len(), KEPT);
     }
 
-    /// Otherwise each monitor of a healthy machine would write a file.
+    /// Asserts that a fast answer after only fast ones is not added, because each monitor of a healthy machine would then write a
+    /// file.
     #[test]
     fn a_quick_answer_after_nothing_but_quick_ones_is_no_news() {
         let mut all = Outcomes::default();

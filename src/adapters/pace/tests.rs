@@ -19,12 +19,12 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// Creates the pace of an action with this time: of a start, of a monitor, or less.
+/// Creates the pace of an action that has `budget_s` seconds.
 fn action(budget_s: f64) -> Pace {
     Pace::until(Deadline::after(seconds(budget_s)))
 }
 
-/// Returns a limit in tenths of a second, because some time passes before the question.
+/// Returns the present time limit of `question` in seconds, rounded to tenths, because some time passes before the call.
 fn limit(pace: &Pace, question: Question) -> f64 {
     (pace.limit(question).as_secs_f64() * 10.0).round() / 10.0
 }
@@ -56,7 +56,8 @@ fn a_slow_machine_has_what_its_answers_took_and_more() {
     assert!((limit(&pace, Question::PeerEtcd) - 1.5).abs() < 0.1, "another kind");
 }
 
-/// Usually there are no measurements of vote proxies yet.
+/// Asserts that the limit of a vote proxy grows with the times of Pacemaker's tools. Usually no durations of vote proxies are
+/// recorded yet.
 #[test]
 fn a_vote_proxy_on_a_slow_machine_has_more_by_what_pacemakers_tools_took() {
     for (tool_s, budget_s, expected_s) in [(0.5, 58.0, 3.0), (2.0, 58.0, 12.0), (2.0, 20.0, 8.0)] {
@@ -67,7 +68,8 @@ fn a_vote_proxy_on_a_slow_machine_has_more_by_what_pacemakers_tools_took() {
     }
 }
 
-/// The first action in a boot has no measurements, and asks podman nothing else.
+/// Asserts that podman may take most of a probe's time, unless the machine is known to be fast. A probe is the first action in a
+/// boot, and asks podman only one thing.
 #[test]
 fn the_podman_of_a_probe_has_most_of_its_time_unless_the_machine_is_known_to_be_quick() {
     let probe = action(23.0).of_a_probe();
@@ -108,7 +110,8 @@ fn silence_of_an_etcd_is_slowness_only_where_the_machine_is_slow() {
     assert!((limit(&pace, Question::OwnEtcd) - 5.0).abs() < 0.1, "it is slow");
 }
 
-/// The last observation of an etcd that hangs ends when it did with fixed limits: 14.5 s after the monitor's beginning.
+/// Asserts that one request gets at most its share of the action's time. So the last observation of an etcd that hangs ends 14.5
+/// s after the monitor began, as with fixed limits.
 #[test]
 fn one_question_has_a_share_of_the_actions_time_and_no_more() {
     let pace = action(20.0);
