@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::os::regular_file;
 
 pub const PATH: &str = "/etc/corosync/corosync.conf";
-/// The largest configuration that is read, in bytes.
+/// The greatest size of `corosync.conf` that is read, in bytes.
 const LIMIT: u64 = 1024 * 1024;
 
-/// Reads this node's configuration.
+/// Reads the `corosync.conf` of this node.
 pub fn text() -> io::Result<String> {
     text_at(Path::new(PATH))
 }
@@ -20,23 +20,24 @@ pub(crate) fn text_at(path: &Path) -> io::Result<String> {
     regular_file::text_of_at_most(path, LIMIT)
 }
 
-/// The times by which Corosync detects a lost node: `totem` in `corosync.conf(5)`.
+/// The times after which Corosync detects a lost node, from `totem` in `corosync.conf(5)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detection {
-    /// The milliseconds without the token after which a node counts as lost.
+    /// The milliseconds without Corosync's token after which a node counts as lost.
     pub token: u64,
-    /// The milliseconds in which the other nodes then agree on a membership without it.
+    /// The milliseconds in which the remaining nodes agree on a membership without the lost node.
     pub consensus: u64,
 }
 
 impl Detection {
-    /// Returns the most milliseconds between the loss of a node and a membership without it.
+    /// Returns the greatest number of milliseconds between the loss of a node and a membership without that node.
     pub fn takes(self) -> u64 {
         self.token.saturating_add(self.consensus)
     }
 }
 
-/// Reads the times of a cluster of two nodes, with the defaults of Corosync 3.1 for those that `text` does not name.
+/// Reads the times from the `corosync.conf` in `text`, for a cluster of two nodes. Missing times have the defaults of Corosync
+/// 3.1.
 pub fn detection(text: &str) -> Detection {
     const TOKEN: u64 = 3000;
     let lines =

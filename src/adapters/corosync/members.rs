@@ -5,12 +5,12 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::base::Fact;
 
-/// Corosync keeps a few keys below it for each node that ever joined.
+/// The prefix of Corosync's keys about members. Corosync keeps a few keys for each node that has ever joined.
 const MEMBERS: &str = "runtime.members.";
-/// What the tool reports where no key begins so.
+/// The error in the output of `corosync-cmapctl` if no key begins with the prefix.
 const NO_KEY: &str = "CS_ERR_NOT_EXIST";
 
-/// Returns whether a node other than the one with the id `own` has joined since Corosync started.
+/// Returns whether a node other than the one with the id `own` has joined since Corosync started on this node.
 pub fn another_joined(programs: &Programs, own: u32, limit: Duration) -> Fact<bool> {
     match programs.run("corosync-cmapctl", &[MEMBERS], limit) {
         Ok(output) if output.code == 0 => ids(&output.stdout).map_or_else(Fact::Unknown, |ids| {
@@ -28,7 +28,7 @@ pub fn another_joined(programs: &Programs, own: u32, limit: Duration) -> Fact<bo
     }
 }
 
-/// Reads lines such as `runtime.members.1.status (str) = joined`.
+/// Returns the node ids in lines such as `runtime.members.1.status (str) = joined`.
 fn ids(text: &str) -> Result<Vec<u32>, String> {
     let id = |line: &str| line.strip_prefix(MEMBERS)?.split_once('.')?.0.parse().ok();
     let lines = text.lines().filter(|line| !line.trim().is_empty());

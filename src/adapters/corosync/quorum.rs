@@ -12,24 +12,25 @@ use crate::base::Fact;
 pub struct Quorum {
     pub quorate: bool,
     pub two_node: bool,
-    /// Corosync waits until it has seen both nodes since its start.
+    /// True if Corosync still waits to see both nodes for the first time since its start (`wait_for_all`).
     pub waits_for_all: bool,
     pub expected_votes: u32,
     pub total_votes: u32,
-    /// This node's id in Corosync.
+    /// The id of this node in Corosync.
     pub node_id: u32,
-    /// The ids of the members of this node's partition in Corosync.
+    /// The ids in Corosync of the nodes in this node's partition.
     pub members: Vec<u32>,
 }
 
-/// The tool prints addresses, because names would need a resolver.
+/// The arguments of `corosync-quorumtool`: print the status, and addresses in place of names, because names would need a
+/// resolver.
 const ARGUMENTS: [&str; 2] = ["-s", "-i"];
-/// The tool's exit code for a partition without quorum. It has still printed the state.
+/// The exit code of `corosync-quorumtool` in a partition without quorum. The tool has printed the status then, too.
 const NOT_QUORATE: i32 = 2;
-/// The tool's text where Corosync does not answer.
+/// The output of `corosync-quorumtool` if Corosync does not answer.
 const NO_COROSYNC: &str = "Cannot initialize";
 
-/// Asks Corosync for its quorum.
+/// Asks Corosync for its quorum and membership. The result is `Absent` if Corosync does not answer.
 pub fn ask(programs: &Programs, limits: &Limits) -> Fact<Quorum> {
     match programs.run("corosync-quorumtool", &ARGUMENTS, limits.quorum) {
         Ok(output) => read(&output),
@@ -47,7 +48,7 @@ fn read(output: &Output) -> Fact<Quorum> {
     }
 }
 
-/// Reads the output of `corosync-quorumtool -s`.
+/// Parses the output of `corosync-quorumtool -s`; `None` if a line is missing.
 fn parse(text: &str) -> Option<Quorum> {
     let value = |name: &str| {
         let lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -70,7 +71,7 @@ fn parse(text: &str) -> Option<Quorum> {
     })
 }
 
-/// Reads the table at the end, with lines such as `         1          1 10.99.0.1 (local)`.
+/// Returns the node ids in the table at the end of the output. Its lines are such as `         1          1 10.99.0.1 (local)`.
 fn members(text: &str) -> Vec<u32> {
     let table = text.lines().skip_while(|line| !line.trim_start().starts_with("Nodeid")).skip(1);
     // A quorum device has a line with the id 0.

@@ -2,27 +2,27 @@
 
 use super::env::Env;
 
-/// One call of an alert agent. Unset fields are empty.
+/// The event with which Pacemaker calls an alert agent. Fields that Pacemaker does not set are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Alert {
     pub kind: Kind,
-    /// The node that the alert is about.
+    /// The name of the node that the alert is about.
     pub node: String,
     /// Pacemaker's description of the event.
     pub description: String,
-    /// The time in milliseconds since 1970. It is the same for every recipient.
+    /// The time of the event in milliseconds since 1970, which is the same for every recipient of the alert.
     pub time: u64,
-    /// The time with all of Pacemaker's digits, which distinguishes alerts.
+    /// The time of the event in seconds with six decimals, by which two alerts can be distinguished.
     pub stamp: String,
 }
 
-/// The kind of an alert, with the fields of only that kind.
+/// The kind of an alert, with the fields that only alerts of this kind have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// A node that has joined or was lost.
+    /// A node has joined or was lost.
     Node,
     Fencing {
-        /// The action: `reboot`, `off`, `on`.
+        /// The fencing action: `reboot`, `off` or `on`.
         action: String,
         done: bool,
     },
@@ -31,26 +31,26 @@ pub enum Kind {
         name: String,
         value: String,
     },
-    /// No alert, or one of an unknown kind.
+    /// There is no alert, or its kind is unknown.
     #[default]
     Other,
 }
 
-/// An operation that has ended.
+/// A resource operation that has ended, such as a start or a monitor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operation {
     pub resource: String,
     pub task: String,
-    /// The operation's interval in milliseconds; 0 if it is not repeated.
+    /// The interval of the operation in milliseconds; 0 if it is not repeated.
     pub interval: u64,
     pub rc: i32,
-    /// The expected code.
+    /// The exit code that Pacemaker expected.
     pub target: i32,
-    /// Pacemaker's own status: 0 is complete, 1 is cancelled, -1 is pending.
+    /// The status that Pacemaker gives the operation: 0 is complete, 1 is cancelled, -1 is pending.
     pub status: i32,
 }
 
-/// Reads the environment of a call.
+/// Reads an alert from the environment variables that Pacemaker has set.
 pub fn read(env: &Env) -> Alert {
     let text = |name: &str| env.get(&format!("CRM_alert_{name}")).unwrap_or_default().to_owned();
     let number = |name: &str, otherwise: i32| text(name).parse().unwrap_or(otherwise);
@@ -75,15 +75,16 @@ pub fn read(env: &Env) -> Alert {
     Alert { kind, node, description, time, stamp: format!("{seconds}.{micros:06}") }
 }
 
-/// Returns the action of a fencing: its task. Where Pacemaker does not set that, returns the second word of the description.
+/// Returns the action of a fencing, such as `reboot`: the alert's task, or the second word of its description if Pacemaker did
+/// not set the task.
 fn action(description: &str, task: &str) -> String {
     let word = || description.strip_prefix("Operation ")?.split(' ').next();
     if task.is_empty() || task == "st_notify_fence" { word().unwrap_or_default().to_owned() } else { task.to_owned() }
 }
 
 impl Alert {
-    /// Returns the node that is confirmed off. A fencing can also fail, or switch a node on. Pacemaker distinguishes these only
-    /// in the description, with the same words since 1.1.
+    /// Returns the node that Pacemaker has fenced and that is confirmed off; `None` for any other alert. A fencing can also fail,
+    /// or switch a node on. Only the description distinguishes these, in words that are the same since Pacemaker 1.1.
     pub fn fenced(&self) -> Option<&str> {
         let Kind::Fencing { done: true, .. } = self.kind else { return None };
         let node = self.node.as_str();

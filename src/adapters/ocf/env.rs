@@ -8,14 +8,14 @@ use std::time::Duration;
 use crate::adapters::options::yes_no;
 use crate::decide::evidence::{Moment, Notify, Operation};
 
-/// The environment of one call.
+/// The environment variables with which Pacemaker calls a resource agent.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     variables: BTreeMap<String, String>,
 }
 
 impl Env {
-    /// Reads the process' own environment. Skips variables that are not UTF-8, because no parameter is.
+    /// Reads the environment of this process. Skips variables that are not UTF-8, because no parameter is one.
     pub fn from_process() -> Self {
         Self::from_pairs(
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
@@ -26,12 +26,12 @@ impl Env {
         Self { variables: pairs.into_iter().collect() }
     }
 
-    /// Returns a variable that is set and not blank.
+    /// Returns the trimmed value of the variable `name`; `None` if it is missing or blank.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
 
-    /// Returns a resource parameter (`OCF_RESKEY_<name>`).
+    /// Returns the resource parameter `name` (variable `OCF_RESKEY_<name>`); `None` if it is missing or blank.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.get(&format!("OCF_RESKEY_{name}"))
     }
@@ -40,28 +40,30 @@ impl Env {
         self.parameter(&format!("CRM_meta_{name}"))
     }
 
-    /// Returns the resource's id, without the instance number of a clone (`etcd:0`), because the numbers swap between nodes.
+    /// Returns the id of the resource. The instance number of a clone (`etcd:0`) is removed, because these numbers swap between
+    /// nodes.
     pub fn resource(&self) -> &str {
         let instance = self.get("OCF_RESOURCE_INSTANCE").unwrap_or("etcd");
         instance.split(':').next().unwrap_or(instance)
     }
 
-    /// Returns the node that Pacemaker runs this action on, where it is set.
+    /// Returns the name of the node on which Pacemaker runs this action; `None` in a call by hand.
     pub fn on_node(&self) -> Option<&str> {
         self.meta("on_node")
     }
 
-    /// Returns the time-out that Pacemaker sets for this action.
+    /// Returns the time-out that Pacemaker sets for this action; `None` in a call by hand.
     pub fn timeout(&self) -> Option<Duration> {
         self.meta("timeout").and_then(|ms| ms.parse().ok()).map(Duration::from_millis)
     }
 
-    /// Returns the check level of a monitor: 0, 10 or 20. A number between two of them counts as the lower one.
+    /// Returns the check level of a monitor (`OCF_CHECK_LEVEL`); 0 if it is not set. There are the levels 0, 10 and 20. A number
+    /// between two levels counts as the lower one.
     pub fn check_level(&self) -> u32 {
         self.get("OCF_CHECK_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(0)
     }
 
-    /// Returns whether this is a recurring monitor. Pacemaker's probes have the interval 0.
+    /// Returns whether this action is a recurring monitor. Pacemaker's probes have the interval 0.
     pub fn is_recurring(&self) -> bool {
         self.meta("interval").and_then(|ms| ms.parse::<u64>().ok()).is_some_and(|ms| ms > 0)
     }
@@ -71,7 +73,8 @@ impl Env {
         self.meta("promotable").and_then(yes_no::of_pacemaker) == Some(true) || self.meta("promoted_max").is_some()
     }
 
-    /// Returns a hash of all that Pacemaker passes about the resource, parameters and role, and of this program's version.
+    /// Returns a hash of all variables that begin with `OCF_`, and of this program's version. Two calls with an equal hash are
+    /// about the same resource, parameters and role.
     pub fn asked(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         env!("CARGO_PKG_VERSION").hash(&mut hasher);
@@ -79,22 +82,22 @@ impl Env {
         hasher.finish()
     }
 
-    /// Returns the directory for agents' files that no reboot survives.
+    /// Returns the directory for files of resource agents that the next boot deletes.
     pub fn volatile_dir(&self) -> PathBuf {
         PathBuf::from(self.get("HA_RSCTMP").unwrap_or("/run/resource-agents"))
     }
 
-    /// Returns the file that Pacemaker wants its agents to log to as well.
+    /// Returns the file to which Pacemaker's resource agents log in addition to the journal; `None` if it is not set.
     pub fn log_file(&self) -> Option<PathBuf> {
         self.get("HA_LOGFILE").or_else(|| self.get("HA_logfile")).map(PathBuf::from)
     }
 
-    /// Returns whether debug messages are enabled.
+    /// Returns whether Pacemaker asks for debug messages.
     pub fn debug(&self) -> bool {
         self.get("HA_debug").is_some_and(|value| value != "0")
     }
 
-    /// Returns the notify variables; `None` without any, for example in a call by hand.
+    /// Returns the contents of the `notify` variables; `None` if there are none, for example in a call by hand.
     pub fn notify(&self) -> Option<Notify> {
         let has_any = self.variables.keys().any(|name| name.starts_with("OCF_RESKEY_CRM_meta_notify_"));
         if !has_any {

@@ -4,17 +4,17 @@ use std::io::Write;
 
 use crate::base::printable;
 
-/// The API's exit codes that this program uses.
+/// The exit codes of the OCF resource-agent API that this program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
     Success = 0,
-    /// A temporary failure. Pacemaker tries again.
+    /// A temporary failure, after which Pacemaker tries again.
     Generic = 1,
-    /// The parameters do not fit this machine. Pacemaker does not try this node again until a cleanup.
+    /// The parameters do not fit this machine. Pacemaker does not try the resource on this node again until a cleanup.
     Args = 2,
     Unimplemented = 3,
-    /// The parameters fit no machine. Pacemaker does not try any node again until a cleanup.
+    /// The parameters fit no machine. Pacemaker does not try the resource on any node again until a cleanup.
     Configured = 6,
     /// The resource is certainly stopped.
     NotRunning = 7,
@@ -22,13 +22,13 @@ pub enum Code {
 }
 
 impl Code {
-    /// Returns the process' exit status.
+    /// Returns the exit code as a number for the process.
     pub fn status(self) -> u8 {
         self as u8
     }
 }
 
-/// The end of an action: its exit code and, after a failure, the reason.
+/// The result of an action: its exit code and, after a failure, the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
     pub code: Code,
@@ -36,7 +36,7 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// Returns a failure with `reason`, which Pacemaker shows.
+    /// Creates the result of an action that failed for `reason`, which Pacemaker shows.
     pub fn failed(code: Code, reason: impl Into<String>) -> Self {
         Self { code, reason: Some(reason.into()) }
     }
@@ -48,16 +48,17 @@ impl From<Code> for Answered {
     }
 }
 
-/// The number of an exit reason's bytes that Pacemaker keeps.
+/// The number of bytes of an exit reason that Pacemaker keeps. It cuts off the rest.
 pub const REASON_LIMIT: usize = 127;
 
-/// Prints the line that Pacemaker takes as the reason of a failure. Only the last such line counts.
+/// Prints `reason` to standard error, in the form that Pacemaker takes as the exit reason. If there are several such lines, only
+/// the last counts.
 pub fn print_reason(reason: &str) {
     let prefix = std::env::var("OCF_EXIT_REASON_PREFIX").unwrap_or_else(|_| "ocf-exit-reason:".to_owned());
     let _ = writeln!(std::io::stderr(), "{prefix}{}", as_kept(reason));
 }
 
-/// Returns `reason` as Pacemaker keeps it, without line breaks. A reason that Pacemaker would cut gets an ellipsis.
+/// Returns `reason` in one line, of a length that Pacemaker keeps. A longer reason is cut and gets an ellipsis.
 pub fn as_kept(reason: &str) -> String {
     let line = printable::one_line(reason);
     if line.len() <= REASON_LIMIT {

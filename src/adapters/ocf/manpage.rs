@@ -6,7 +6,7 @@ use super::metadata::{Action, Agent};
 use crate::adapters::options::manpage::Page;
 use crate::adapters::options::standard::Standard;
 
-/// Returns the page `ocf_PROVIDER_NAME(7)`.
+/// Returns the man page `ocf_PROVIDER_NAME(7)` of a resource agent.
 pub fn page(agent: &Agent, provider: &str) -> String {
     let mut page = Page::new(&format!("ocf_{provider}_{}", agent.name), "7", "OCF resource agents", agent.short);
     page.section("SYNOPSIS").lines(&synopsis(agent, provider));

@@ -4,7 +4,7 @@ use crate::adapters::options::OptionRow;
 use crate::adapters::options::standard::Standard;
 use crate::adapters::xml::Writer;
 
-/// One action of an agent, with the defaults for Pacemaker.
+/// One action of a resource agent, with the time-out and interval that Pacemaker uses by default.
 #[derive(Debug)]
 pub struct Action {
     pub name: &'static str,
@@ -14,18 +14,18 @@ pub struct Action {
 }
 
 impl Action {
-    /// Creates an action that is not repeated.
+    /// Creates an action that Pacemaker does not repeat.
     pub const fn once(name: &'static str, timeout_s: u32) -> Self {
         Self { name, timeout_s, interval_s: None, role: None }
     }
 
-    /// Creates a monitor with its default interval.
+    /// Creates a recurring monitor with the interval that Pacemaker uses by default.
     pub const fn monitor(timeout_s: u32, interval_s: u32, role: Option<&'static str>) -> Self {
         Self { name: "monitor", timeout_s, interval_s: Some(interval_s), role }
     }
 }
 
-/// An agent with its descriptions, parameters and actions.
+/// The contents of a resource agent's meta-data: its descriptions, parameters and actions.
 #[derive(Debug)]
 pub struct Agent {
     pub name: &'static str,
@@ -35,17 +35,19 @@ pub struct Agent {
     pub actions: &'static [Action],
 }
 
-/// The version of the API. From 1.1 on Pacemaker supports `reload-agent` and reloadable parameters.
+/// The version of the OCF resource-agent API. From 1.1 on Pacemaker supports `reload-agent` and reloadable parameters.
 const API_VERSION: &str = "1.1";
 
-/// The DTD with which `ocf-tester` checks an agent of API 1.1. Below it is its path below `/usr/share`.
+/// The DTD with which `ocf-tester` checks the meta-data of an agent of API 1.1. The package installs it in `/usr/share` at
+/// [`DTD_PLACE`].
 pub const DTD: &str = include_str!("../../../metadata/ra-api-1.1.dtd");
 pub const DTD_PLACE: &str = "tandem/ra-api-1.1.dtd";
 
-/// A DOCTYPE with only a name. Declarations in the document make Pacemaker 3.0.0 log "fatal assertions" each time it reads them.
+/// The DOCTYPE of the meta-data, which has a name and no declarations. With declarations Pacemaker 3.0.0 would log "fatal
+/// assertions" each time it reads the meta-data.
 const DOCTYPE: &str = "<!DOCTYPE resource-agent SYSTEM \"/usr/share/tandem/ra-api-1.1.dtd\">";
 
-/// Returns the XML that `meta-data` prints.
+/// Returns the XML that a resource agent's action `meta-data` prints.
 pub fn xml(agent: &Agent) -> String {
     let mut xml = Writer::document(DOCTYPE);
     xml.open("resource-agent", &[("name", agent.name), ("version", env!("CARGO_PKG_VERSION"))]);

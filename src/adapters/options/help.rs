@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use super::OptionRow;
 
-/// The column where descriptions begin. Below it is the width of their lines.
+/// The column of the help text where the options' descriptions begin. [`WIDTH`] is the length of its lines.
 const COLUMN: usize = 37;
 const WIDTH: usize = 110;
 
-/// Returns an option's spelling on the command line: `-o, --action=[action]`.
+/// Returns the spelling of an option on the command line, as in `-o, --action=[action]`.
 pub fn usage(row: &OptionRow) -> String {
     let value = if row.takes_value() { format!("=[{}]", row.value) } else { String::new() };
     let letter = row.letter.map(|letter| format!("-{letter}, ")).unwrap_or_default();
     format!("{letter}--{}{value}", row.long_option())
 }
 
-/// Returns an option's description and its default.
+/// Returns the short description of an option, with its default.
 pub(super) fn meaning(row: &OptionRow) -> String {
     match row.default {
         Some(default) => format!("{} (Default: {default})", row.short),
@@ -23,7 +23,7 @@ pub(super) fn meaning(row: &OptionRow) -> String {
     }
 }
 
-/// Lists all options, each in one or more lines.
+/// Returns the help text of the options, with one or more lines for each.
 pub fn list<'a>(rows: impl IntoIterator<Item = &'a OptionRow>) -> String {
     let mut text = String::new();
     for row in rows {

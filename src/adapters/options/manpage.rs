@@ -6,12 +6,13 @@ use super::help::{meaning, usage};
 use super::standard::Standard;
 use super::{OptionKind, OptionRow};
 
-/// A man page under construction.
+/// A man page in roff to which sections are added.
 #[derive(Debug)]
 pub struct Page(Roff);
 
 impl Page {
-    /// Starts the page `name(section)` of a manual, and ends in its section NAME.
+    /// Creates the man page `name(section)` of the manual `manual`, with its section NAME. `short` is the description in that
+    /// section.
     pub fn new(name: &str, section: &str, manual: &str, short: &str) -> Self {
         let mut roff = Roff::new();
         let version = concat!("tandem ", env!("CARGO_PKG_VERSION"));
@@ -27,26 +28,26 @@ impl Page {
         self
     }
 
-    /// Adds text to the present paragraph.
+    /// Adds text to the current paragraph.
     pub fn text(&mut self, words: impl Into<Vec<Inline>>) -> &mut Self {
         self.0.text(words);
         self
     }
 
-    /// Adds lines that are not filled.
+    /// Adds lines that `man` shows as they are, without joining them.
     pub fn lines(&mut self, lines: &str) -> &mut Self {
         self.0.control("nf", []).text([roman(lines)]).control("fi", []);
         self
     }
 
-    /// Begins an entry of a list.
+    /// Begins an entry of a list, with `term` as its heading.
     pub fn entry(&mut self, term: impl Into<Vec<Inline>>) -> &mut Self {
         self.0.control("TP", []).text(term);
         self
     }
 
-    /// Adds an entry for each option, in the form of the standard. A parameter has its type and its long description. An option
-    /// has its spelling on the command line, and its name for a fence device.
+    /// Adds an entry for each option. An entry for a resource agent has the parameter's type and its long description. An entry
+    /// for a fence agent has the option's spelling on the command line, and its name on standard input.
     pub fn options<'a>(&mut self, standard: Standard, rows: impl IntoIterator<Item = &'a OptionRow>) -> &mut Self {
         for row in rows {
             match standard {
@@ -75,7 +76,7 @@ impl Page {
         self
     }
 
-    /// Adds the other pages to read, with their sections.
+    /// Adds the section SEE ALSO, with the names and sections of other man pages.
     pub fn see_also(&mut self, pages: &[(&str, u8)]) -> &mut Self {
         self.section("SEE ALSO");
         for (at, (name, section)) in pages.iter().enumerate() {
@@ -85,7 +86,8 @@ impl Page {
         self
     }
 
-    /// Returns the page for `man`, from the heading on. Programs that parse the page of `fence_redfish` expect this.
+    /// Returns the roff of the page, which begins with the heading (`.TH`). Programs that parse the man page of `fence_redfish`
+    /// expect that.
     pub fn finish(&self) -> String {
         // `man` shows a plain apostrophe as a curved one, which no shell accepts. The crate's own escape defines a string first,
         // which would come before the heading.
@@ -93,7 +95,7 @@ impl Page {
     }
 }
 
-/// Returns an option's description, and its name for a fence device.
+/// Returns the short description of an option, and its name on standard input.
 fn explanation(row: &OptionRow) -> Vec<Inline> {
     let meaning = meaning(row);
     let meaning = meaning.trim_end_matches('.');

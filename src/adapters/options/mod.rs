@@ -8,57 +8,58 @@ pub mod standard;
 pub mod value;
 pub mod yes_no;
 
-/// The kind of an option's values.
+/// The kind of an option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     Text,
-    /// A secret, which is never printed and is kept byte by byte.
+    /// A secret, which is never printed and of which no byte is changed.
     Secret,
     /// Words separated by blanks.
     Words,
-    /// A whole number, from the least to the greatest.
+    /// A whole number, with the least and the greatest allowed one.
     Integer(i64, i64),
-    /// A time in seconds, from the least to the greatest.
+    /// A time in seconds, with the least and the greatest allowed one.
     Seconds(i64, i64),
-    /// A switch. It has no value on the command line, and a truth value elsewhere.
+    /// A truth value that is true if the option is on the command line, where it has no value. Elsewhere it has the value yes or
+    /// no.
     Switch,
-    /// A truth value, also on the command line.
+    /// A truth value that is written as a word such as yes or no, on the command line too.
     Truth,
     OneOf(&'static [&'static str]),
     /// An absolute path that podman can mount.
     Path,
     /// Absolute paths that podman can mount, separated by commas.
     Paths,
-    /// An absolute path of the program's own directory. The program moves, deletes and mounts its contents.
+    /// An absolute path of a directory that belongs to the program alone. The program moves, deletes and mounts what is in it.
     Directory,
 }
 
-/// A row of a table of options.
+/// The definition of one option of an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionRow {
-    /// The name in the cluster's configuration. With dashes it is the long option.
+    /// The option's name in the cluster's configuration. With dashes for underscores it is the long option on the command line.
     pub name: &'static str,
-    /// The option's former name, which still works and is declared as deprecated.
+    /// The option's former name, which still works and is declared as deprecated; `None` if there is none.
     pub old: Option<&'static str>,
-    /// The option's letter on the command line.
+    /// The option's letter on the command line; `None` if it has no short form.
     pub letter: Option<char>,
     pub kind: OptionKind,
-    /// The placeholder for a value in the help, or an example.
+    /// The placeholder for the option's value in the help, or an example of a value.
     pub value: &'static str,
     pub default: Option<&'static str>,
-    /// True if the option must be given.
+    /// True if the agent fails without the option.
     pub required: bool,
-    /// True if a change takes effect without a restart.
+    /// True if a changed value takes effect without a restart of the resource.
     pub reloadable: bool,
-    /// True if the option prints a text, and so exists only on the command line.
+    /// True if the option prints a text for people, such as the help. It exists only on the command line.
     pub for_people: bool,
     pub short: &'static str,
-    /// The details in addition to [`Self::short`]; may be empty.
+    /// The details that follow the short description; may be empty.
     pub long: &'static str,
 }
 
 impl OptionRow {
-    /// Creates an optional option without a default.
+    /// Creates an option that is not required and has no default.
     pub const fn new(name: &'static str, kind: OptionKind, short: &'static str) -> Self {
         Self {
             name,
@@ -115,12 +116,12 @@ impl OptionRow {
         Self { long, ..self }
     }
 
-    /// Returns the long option, without its two dashes.
+    /// Returns the name of the long option, without its two dashes.
     pub fn long_option(&self) -> String {
         self.name.replace('_', "-")
     }
 
-    /// Returns whether the command line gives the option a value.
+    /// Returns whether the option has a value on the command line.
     pub fn takes_value(&self) -> bool {
         self.kind != OptionKind::Switch
     }
@@ -132,7 +133,7 @@ pub(crate) mod tests {
     use super::value::OptionValue;
     use super::*;
 
-    /// Checks a table: no name is used twice, and each default is a value of its kind.
+    /// Asserts that a table of options is valid: no name occurs twice, and each default is a value of its option's kind.
     pub(crate) fn assert_sound<'a>(standard: Standard, rows: impl IntoIterator<Item = &'a OptionRow>) {
         let (mut names, mut letters): (Vec<String>, Vec<char>) = (Vec::new(), Vec::new());
         for row in rows {

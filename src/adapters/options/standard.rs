@@ -9,13 +9,14 @@ use crate::adapters::xml::Writer;
 pub enum Standard {
     /// The OCF resource-agent API 1.1.
     ResourceAgent,
-    /// The fence agents' API, as their library prints it (`fencing.py.py`). It has the OCF API's elements, and adds each option's
-    /// spelling on the command line. It has one description, and declares old names as separate parameters.
+    /// The fence agents' API, as their library `fencing.py` prints it. The meta-data has the elements of the OCF API, and each
+    /// option's spelling on the command line. It has one description for each option, and declares old names as separate
+    /// parameters.
     FenceAgent,
 }
 
 impl Standard {
-    /// Reads a word for yes or no.
+    /// Parses a word for yes or no; `None` for any other word.
     pub(super) fn truth(self, word: &str) -> Option<bool> {
         match self {
             Self::ResourceAgent => yes_no::of_resource_agents(word),
@@ -23,8 +24,9 @@ impl Standard {
         }
     }
 
-    /// Returns the part of a wrong value that its error text shows. A resource agent's exit reason is cut as a whole, and a
-    /// resource has no secrets. A fence agent may get anything by mistake, of any length.
+    /// Returns the part of a wrong value that an error text shows. A resource agent shows all of it, because its parameters are
+    /// no secrets and its exit reason is cut anyway. A fence agent shows the first 40 characters, because it may get anything by
+    /// mistake.
     pub(super) fn shown(self, text: &str) -> String {
         match self {
             Self::ResourceAgent => text.to_owned(),
@@ -35,7 +37,7 @@ impl Standard {
         }
     }
 
-    /// Returns the type in the meta-data.
+    /// Returns the name of the type that the meta-data declares for options of `kind`.
     pub(super) fn type_name(self, kind: OptionKind) -> &'static str {
         let is_fence = self == Self::FenceAgent;
         match kind {
@@ -56,7 +58,7 @@ impl Standard {
         }
     }
 
-    /// Writes the elements of the meta-data that declare an option.
+    /// Writes the elements of the meta-data that declare the option `row`.
     pub fn declare(self, xml: &mut Writer, row: &OptionRow) {
         self.parameter(xml, row, row.name, row.old.map(|old| ("obsoletes", old)));
         if let Some(old) = row.old {

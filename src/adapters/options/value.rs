@@ -5,7 +5,7 @@ use std::path::{Component, PathBuf};
 use super::standard::Standard;
 use super::{OptionKind, OptionRow};
 
-/// A value of an option.
+/// The parsed value of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionValue {
     Text(String),
@@ -17,7 +17,7 @@ pub enum OptionValue {
 }
 
 impl OptionKind {
-    /// Describes the values of this kind.
+    /// Returns a text for operators that describes the allowed values.
     pub fn wanted(self) -> String {
         match self {
             Self::Text | Self::Secret => "a text".to_owned(),
@@ -34,7 +34,7 @@ impl OptionKind {
 }
 
 impl OptionRow {
-    /// Parses `text` as a value of type `T`.
+    /// Parses `text` as a value of this option. The error text has what to write instead.
     pub fn parse<T: TryFrom<OptionValue>>(&self, standard: Standard, text: &str) -> Result<T, String> {
         let value = self.typed(standard, text)?;
         // A number may be too large for its type, if the table permits it. No caller asks for a path as a number.
@@ -67,7 +67,7 @@ impl OptionRow {
         }
     }
 
-    /// Returns the part of `text` that an error text may show.
+    /// Returns the part of the wrong value `text` that an error text may show. A secret is never shown.
     fn shown(&self, standard: Standard, text: &str) -> String {
         if self.kind == OptionKind::Secret { "...".to_owned() } else { standard.shown(text) }
     }
@@ -76,7 +76,7 @@ impl OptionRow {
         format!("{}={} is not {}", self.name, self.shown(standard, text), self.kind.wanted())
     }
 
-    /// Reads a path. podman separates the parts of a mount by colons, and has no way to quote one.
+    /// Parses a path. A colon is an error, because podman separates the parts of a mount by colons and has no way to quote one.
     fn path(&self, standard: Standard, text: &str) -> Result<PathBuf, String> {
         let (name, shown) = (self.name, self.shown(standard, text));
         if !text.starts_with('/') {
@@ -104,11 +104,11 @@ impl OptionRow {
     }
 }
 
-/// The error of a value with a kind or a size that does not fit the wanted type.
+/// The error of converting an option's value to a type that it does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OtherType;
 
-/// Implements the conversion of a value to each type.
+/// Implements the conversion of an [`OptionValue`] to each type that callers use.
 macro_rules! from_value {
     ($($type:ty: $pattern:pat => $made:expr;)+) => {
         $(impl TryFrom<OptionValue> for $type {

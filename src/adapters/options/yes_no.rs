@@ -10,8 +10,8 @@
 //!
 //! A clone's `promotable` is Pacemaker's own option. The agent receives it as it was typed, and it has Pacemaker's meaning.
 
-/// Reads a parameter of a resource agent. The words for yes are those of `ocf_is_true` (resource-agents,
-/// `heartbeat/ocf-shellfuncs.in`). That function takes all others for no, but here an unknown word is an error.
+/// Parses a resource agent's parameter as yes or no; `None` for an unknown word. The words for yes are those of `ocf_is_true`
+/// (resource-agents, `heartbeat/ocf-shellfuncs.in`), which takes every other word for no.
 pub fn of_resource_agents(word: &str) -> Option<bool> {
     if matches!(word, "yes" | "true" | "1" | "YES" | "TRUE" | "True" | "ja" | "on" | "ON") {
         return Some(true);
@@ -19,7 +19,7 @@ pub fn of_resource_agents(word: &str) -> Option<bool> {
     matches!(word.to_ascii_lowercase().as_str(), "no" | "false" | "0" | "off" | "nein").then_some(false)
 }
 
-/// Reads an option of a fence agent, as the fencing library does (fence-agents, `lib/fencing.py.py`).
+/// Parses a fence agent's option as yes or no, as the fencing library does (fence-agents, `lib/fencing.py.py`).
 pub fn of_fence_agents(word: &str) -> Option<bool> {
     match word.trim().to_ascii_lowercase().as_str() {
         "1" | "yes" | "on" | "true" => Some(true),
@@ -28,7 +28,7 @@ pub fn of_fence_agents(word: &str) -> Option<bool> {
     }
 }
 
-/// Reads an option of Pacemaker, as its `crm_str_to_boolean` does (`lib/common/strings.c`).
+/// Parses an option of Pacemaker as yes or no, as Pacemaker's `crm_str_to_boolean` does (`lib/common/strings.c`).
 pub fn of_pacemaker(word: &str) -> Option<bool> {
     match word.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "y" | "1" => Some(true),
@@ -37,8 +37,9 @@ pub fn of_pacemaker(word: &str) -> Option<bool> {
     }
 }
 
-/// Reads a setting of etcd. Its command line also accepts `t`, `T`, `TRUE` and similar words (Go's `strconv.ParseBool`). The
-/// setting is written to its configuration file, which accepts only `true` and `false`.
+/// Parses a setting of etcd as true or false. Also accepts `1` and `0`. The setting is written to etcd's configuration file,
+/// which accepts only `true` and `false`. etcd's command line would also accept `t`, `TRUE` and similar words (Go's
+/// `strconv.ParseBool`).
 pub fn of_etcd(word: &str) -> Option<bool> {
     match word {
         "true" | "1" => Some(true),
@@ -51,7 +52,7 @@ pub fn of_etcd(word: &str) -> Option<bool> {
 mod tests {
     use super::*;
 
-    /// A word, with its meaning for resource agents, fence agents, Pacemaker and etcd.
+    /// Words, each with its value for resource agents, fence agents, Pacemaker and etcd. `None` is a word that is not accepted.
     const WORDS: &[(&str, [Option<bool>; 4])] = &[
         ("1", [Some(true); 4]),
         ("true", [Some(true); 4]),
