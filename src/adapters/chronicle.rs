@@ -6,27 +6,27 @@ use std::time::Duration;
 
 use crate::adapters::command::Programs;
 
-/// The greatest number of waiting lines. Further lines are dropped.
+/// The greatest number of log lines that wait to be written. Further lines are dropped.
 const MOST_LINES: usize = 1_024;
-/// The time limit of each program that syncs the journal.
+/// The time limit of each program that syncs the journal to disk.
 const SYNC_TIME: Duration = Duration::from_secs(5);
-/// The journal's directory on disk.
+/// The directory of the journal on disk.
 const JOURNAL: &str = "/var/log/journal";
-/// journald's socket. Where it is missing, the log goes elsewhere.
+/// The socket of journald. Where the socket is missing, log lines do not reach a journal, and nothing is synced.
 const JOURNALD: &str = "/run/systemd/journal/socket";
-/// The time to wait for the last lines at the end.
+/// The time to wait for the last log lines when the daemon ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The level of a line.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
     Info,
     Warning,
-    /// A warning that may be among the last lines before a reset. The journal is synced after it.
+    /// A warning after which the journal is synced to disk, because the machine may reset soon.
     Synced,
 }
 
-/// A line of the log, with its level.
+/// A log line, with its level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Line {
     pub(crate) weight: Weight,
@@ -36,7 +36,7 @@ pub(crate) struct Line {
 #[derive(Debug)]
 pub(crate) struct Chronicle {
     lines: SyncSender<Line>,
-    /// A channel that is disconnected once the last line is written.
+    /// The receiver of a channel without messages. The channel is closed once the last line is written.
     done: Receiver<()>,
 }
 
@@ -45,7 +45,7 @@ impl Chronicle {
         Self::start_with(Path::new(JOURNALD).exists().then_some(programs))
     }
 
-    /// Starts as [`Self::start`] does. `programs` sync the journal.
+    /// Starts the thread that writes the log. `programs` sync the journal; if `None`, nothing is synced.
     fn start_with(programs: Option<Programs>) -> std::io::Result<Self> {
         let (lines, waiting) = mpsc::sync_channel::<Line>(MOST_LINES);
         let (is_running, done) = mpsc::channel::<()>();
@@ -65,7 +65,7 @@ impl Chronicle {
         Ok(Self { lines, done })
     }
 
-    /// Queues a line without waiting.
+    /// Queues a log line without waiting. The line is dropped if the queue is full.
     pub(crate) fn log(&self, line: Line) {
         let _ = self.lines.try_send(line);
     }
@@ -78,7 +78,7 @@ impl Chronicle {
         self.log(Line { weight: Weight::Warning, text });
     }
 
-    /// Waits briefly for the last lines.
+    /// Waits up to two seconds until the last log lines are written.
     pub(crate) fn end(self) {
         drop(self.lines);
         let _ = self.done.recv_timeout(PATIENCE);
@@ -94,10 +94,11 @@ fn write(line: &Line) {
     }
 }
 
-/// Syncs the journal to disk. The exit code is ignored, because a journal in memory has nothing to sync.
+/// Syncs the journal to disk. The exit codes are ignored, because a journal in memory has nothing to sync.
 ///
-/// Before systemd 256 (Debian 12 has 252), `journalctl --sync` returns once the lines are in the journal's memory map. The
-/// journal then syncs its file in a thread, and its next line cancels that. So the file system is synced as well.
+/// `journalctl --sync` alone is not enough. Before systemd 256 (Debian 12 has 252), it returns once the lines are in the
+/// journal's memory map. journald then syncs its file in a thread, and its next line cancels that. So the file system is synced
+/// as well.
 fn sync(programs: &Programs) {
     for (program, arguments) in [("journalctl", &["--sync"][..]), ("sync", &["--file-system", JOURNAL])] {
         if let Err(error) = programs.run(program, arguments, SYNC_TIME) {
@@ -112,7 +113,7 @@ mod tests {
     use crate::adapters::command::fake_program;
     use crate::os::clock::Deadline;
 
-    /// The journal is slow here. The caller does not wait, and the lines of a hundred clients need only a sync or two.
+    /// Asserts that logging does not wait for a slow journal, and that the lines of a hundred clients are synced together.
     #[test]
     fn a_line_before_a_reset_is_synced_and_waits_for_nothing() {
         let dir = tempfile::tempdir().unwrap();

@@ -18,29 +18,29 @@ use zeroize::Zeroizing;
 use crate::adapters::pace::{Limit, Pace};
 use crate::os::clock::{self, Deadline};
 
-/// The directories of programs. The service's own `PATH` is ignored, so that no other program can take their place.
+/// The directories in which programs are looked for. `PATH` is ignored, so that no other program can take a program's place.
 const DIRECTORIES: &[&str] = &["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-/// The variables that programs receive from the caller's environment. All others are removed.
+/// The environment variables that a started program receives from this process. All others are removed.
 const KEPT_VARIABLES: &[&str] =
     &["HOME", "TMPDIR", "XDG_RUNTIME_DIR", "CONTAINERS_CONF", "CIB_file", "LANG", "INVOCATION_ID"];
-/// The part of a child's output that is kept, in bytes. The rest is read and dropped.
+/// The number of bytes of a program's output that are kept. The rest is read and dropped.
 const OUTPUT_LIMIT: usize = 8 * 1024 * 1024;
-/// The same limit for output that is a secret.
+/// The number of bytes that are kept of an output that is a secret.
 const SECRET_LIMIT: usize = 64 * 1024;
 /// The time to wait for the end of a program's output after the program has ended.
 const PIPE_PATIENCE: Duration = Duration::from_secs(2);
 
-/// The exit code and the output of a finished program.
+/// The exit code and the output of a program that has ended.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The exit code, or 128 + the signal's number where a signal ended the program.
+    /// The exit code of the program. If a signal ended it, 128 + the signal's number.
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Output {
-    /// Returns the last non-blank line of stderr, else of stdout, as the program's own error text.
+    /// Returns the program's own error text: the last line of stderr that is not blank, or else of stdout.
     pub fn complaint(&self) -> &str {
         [&self.stderr, &self.stdout]
             .into_iter()
@@ -49,7 +49,7 @@ impl Output {
     }
 }
 
-/// The reason why a program gave no output at all.
+/// The reason why a program could not be run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{program} is not installed (looked in {looked_in})")]
@@ -61,27 +61,27 @@ pub enum Error {
 }
 
 impl Error {
-    /// Returns whether the program's time was over.
+    /// Returns whether the program exceeded its time limit.
     pub fn is_too_late(&self) -> bool {
         matches!(self, Self::TimedOut { .. })
     }
 }
 
-/// The programs of this machine, for one action or one command.
+/// The means to run other programs within one action or one command: where they are, their time limits, and their environment.
 #[derive(Clone, Debug)]
 pub struct Programs {
-    /// The directories in the order of the search.
+    /// The directories in which a program is looked for, in this order.
     directories: Vec<PathBuf>,
-    /// The time limits of programs, and the deadline of the action where it has one.
+    /// The time limits of programs. It has the deadline of the action, if there is one.
     pace: Arc<Pace>,
-    /// Whether programs write times in UTC, whatever this machine's zone is.
+    /// True if programs write times in UTC, whatever this machine's time zone is.
     in_utc: bool,
-    /// An additional variable of the caller's environment that programs receive.
+    /// One more environment variable that programs receive from this process.
     sees: Option<&'static str>,
 }
 
 impl Default for Programs {
-    /// Creates programs that are limited only by their own time-outs.
+    /// Returns a `Programs` without a deadline.
     fn default() -> Self {
         Self {
             directories: DIRECTORIES.iter().map(PathBuf::from).collect(),
@@ -93,43 +93,43 @@ impl Default for Programs {
 }
 
 impl Programs {
-    /// Returns the programs for an action that ends at `end`. No program outlasts it.
+    /// Returns a `Programs` for an action that ends at `end`. No program outlasts the action.
     #[must_use]
     pub fn until(self, end: Deadline) -> Self {
         self.paced(Pace::until(end))
     }
 
-    /// Returns the programs for an action on a machine with the speed that `pace` has measured.
+    /// Returns this `Programs` with the time limits of `pace`, which follow from the measured speed of the machine.
     #[must_use]
     pub fn paced(self, pace: Pace) -> Self {
         Self { pace: Arc::new(pace), ..self }
     }
 
-    /// Returns programs that write every time in UTC, because some print no zone.
+    /// Returns this `Programs` with UTC as the time zone of each program, because some print no time zone.
     #[must_use]
     pub fn in_utc(self) -> Self {
         Self { in_utc: true, ..self }
     }
 
-    /// Returns programs that also receive the variable `name` of the caller's environment.
+    /// Returns this `Programs`, with each program also receiving the environment variable `name` of this process.
     #[must_use]
     pub fn letting_see(self, name: &'static str) -> Self {
         Self { sees: Some(name), ..self }
     }
 
-    /// Returns the time limits of programs.
+    /// Returns the time limits of the programs.
     pub fn pace(&self) -> &Pace {
         &self.pace
     }
 
-    /// Returns programs that `directory` may replace.
+    /// Returns this `Programs` with `directory` searched first, so that a test can replace programs.
     #[must_use]
     pub fn with_fakes(mut self, directory: PathBuf) -> Self {
         self.directories.insert(0, directory);
         self
     }
 
-    /// Runs `program` with `args` and waits for its end, for at most `limit`.
+    /// Runs `program` with `args`, and waits until it has ended. After `limit` the program and its children are killed.
     pub fn run<A: AsRef<OsStr>>(&self, program: &str, args: &[A], limit: impl Into<Limit>) -> Result<Output, Error> {
         self.run_with_input(program, args, &[], limit)
     }
@@ -146,9 +146,9 @@ impl Programs {
         self.finish(program, child, input, limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// Runs a program as [`run_with_input`](Self::run_with_input) does. Its standard input stays open while `goes_on` returns
-    /// true, and gets an empty line each time. No other process has it, so the kernel closes it when this process ends for any
-    /// reason.
+    /// Runs a program as [`run_with_input`](Self::run_with_input) does, and keeps its standard input open while `goes_on` returns
+    /// true. After each call of `goes_on` the program gets an empty line. No other process has that pipe, so the kernel closes it
+    /// when this process ends for any reason.
     pub fn run_with_held_input<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -170,8 +170,8 @@ impl Programs {
         self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// Runs a program that prints a secret, as [`run`](Self::run) does. Returns the exit code and the output, which is wiped when
-    /// it is dropped.
+    /// Runs a program that prints a secret, as [`run`](Self::run) does. Returns the exit code and the output, which is
+    /// overwritten when it is dropped.
     pub fn run_for_secret<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -182,8 +182,8 @@ impl Programs {
         self.finish(program, child, &[], timeout.into(), &SECRET).map(|said| (said.code, said.stdout))
     }
 
-    /// Runs a program as [`run`](Self::run) does, with `file` as its standard input. That is the one descriptor that it certainly
-    /// does not pass to processes that it leaves running.
+    /// Runs a program as [`run`](Self::run) does, with `file` as its standard input. Processes that the program leaves running do
+    /// not inherit standard input, so they do not hold `file`.
     pub fn run_holding<A: AsRef<OsStr>>(
         &self,
         program: &str,
@@ -195,13 +195,13 @@ impl Programs {
         self.finish(program, child, &[], limit.into(), &PLAIN).map(Output::from)
     }
 
-    /// Returns the full path of `program`, if it is installed.
+    /// Returns the full path of `program`; `None` if it is not installed.
     pub fn find(&self, program: &str) -> Option<PathBuf> {
         self.directories.iter().map(|directory| directory.join(program)).find(|path| path.is_file())
     }
 
-    /// Replaces this process by `program`, which takes over its streams, terminal, signals and exit code. `variables` are added
-    /// to its environment. Returns only on failure.
+    /// Replaces this process by `program`, which takes over this process' streams, terminal, signals and exit code. `variables`
+    /// are added to the environment. Returns only if the program cannot be started.
     pub fn become_it<A: AsRef<OsStr>>(&self, program: &str, args: &[A], variables: &[(&str, String)]) -> Error {
         let variables = variables.iter().map(|(name, value)| (name, value));
         match self.command(program, args) {
@@ -250,9 +250,9 @@ impl Programs {
     }
 }
 
-/// The limits of a buffer for output.
+/// The sizes in bytes of a buffer for a program's output.
 struct Room {
-    /// The initial size of the buffer. One that grows leaves copies behind.
+    /// The initial size. A buffer for a secret must not grow, because growing leaves copies in memory.
     at_once: usize,
     at_most: usize,
 }
@@ -260,7 +260,7 @@ struct Room {
 const PLAIN: Room = Room { at_once: 0, at_most: OUTPUT_LIMIT };
 const SECRET: Room = Room { at_once: SECRET_LIMIT, at_most: SECRET_LIMIT };
 
-/// The exit code and the output of a finished program, as bytes.
+/// The exit code and the output of a program that has ended, as bytes.
 struct Said {
     code: i32,
     stdout: Zeroizing<Vec<u8>>,
@@ -274,7 +274,7 @@ impl From<Said> for Output {
     }
 }
 
-/// The thread that reads from a pipe, with its bytes so far.
+/// A thread that reads a program's output from a pipe, and the bytes that it has read so far.
 struct Reader {
     thread: JoinHandle<()>,
     kept: Arc<Mutex<Zeroizing<Vec<u8>>>>,
@@ -305,8 +305,8 @@ fn drain(pipe: Option<impl Read + Send + 'static>, room: &Room) -> Option<Reader
     })
 }
 
-/// Returns the bytes that were read. Waits only briefly for the end of the pipe. A process that the program left running (conmon,
-/// an ssh agent) may hold the pipe open forever, and the program's own output has arrived.
+/// Returns the output that was read. Waits for the end of the pipe until `patience` at most. A process that the program left
+/// running (conmon, an ssh agent) may hold the pipe open forever. The program's own output has arrived by that time.
 fn collect(reader: Option<Reader>, patience: Deadline) -> Zeroizing<Vec<u8>> {
     let Some(reader) = reader else { return Zeroizing::default() };
     while !reader.thread.is_finished() && !patience.has_passed() {
@@ -350,7 +350,7 @@ fn exit_code(status: std::process::ExitStatus) -> i32 {
 #[path = "../../tests/executable/mod.rs"]
 mod executable;
 
-/// Writes a shell script in place of `program`, for failures that the real one cannot be made to have.
+/// Writes a shell script in place of `program`, for failures that the real program cannot be made to have.
 #[cfg(test)]
 pub(crate) fn fake_program(directory: &std::path::Path, program: &str, script: &str) -> Programs {
     executable::script(&directory.join(program), script);

@@ -11,14 +11,16 @@ use zeroize::Zeroizing;
 
 use crate::adapters::command::{Error, Output, Programs};
 
-/// The path in the packages. A user other than root does not have this directory in `PATH`.
+/// The path of `tandem` on the other node. The full path is necessary, because `PATH` of a user other than root does not have
+/// this directory.
 pub const PROGRAM: &str = "/usr/sbin/tandem";
-/// The options that forbid prompts, because no user could answer them, and that detect a lost machine.
+/// The options of ssh. They forbid prompts, because no user could answer them, and detect a lost machine.
 const OPTIONS: [&str; 7] = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "--"];
-/// The variable of an ssh agent, which may hold the keys.
+/// The environment variable that has the socket of an ssh agent. The agent may have the keys.
 const AGENT: &str = "SSH_AUTH_SOCK";
 
-/// Checks the host to log in to. Rejects text that ssh, or a shell on the other node, could interpret differently.
+/// Checks `text`, which is the host to log in to. Rejects characters that ssh, or a shell on the other node, could interpret
+/// differently.
 pub fn host(text: &str) -> Result<String, String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._-:[]%".contains(letter);
     let are_plain = |word: &str| !word.is_empty() && !word.starts_with('-') && word.chars().all(is_plain);
@@ -33,7 +35,7 @@ fn parts(text: &str) -> (Option<&str>, &str) {
     text.split_once('@').map_or((None, text), |(user, host)| (Some(user), host))
 }
 
-/// Returns ssh's arguments to run `tandem` with `words`.
+/// Returns the arguments with which ssh runs `tandem` on `host`. `words` are the arguments of `tandem`.
 fn arguments(host: &str, words: &[&str]) -> Vec<String> {
     // A user other than root becomes root by sudo, without a prompt.
     let is_root = parts(host).0.is_none_or(|user| user == "root");
@@ -41,22 +43,22 @@ fn arguments(host: &str, words: &[&str]) -> Vec<String> {
     [&OPTIONS[..], &[host], sudo, &[PROGRAM], words].concat().into_iter().map(str::to_owned).collect()
 }
 
-/// Runs the command there, with `input` on its standard input, and waits for its end.
+/// Runs `tandem` with the arguments `words` on `host`, with `input` on its standard input, and waits until it has ended.
 pub fn run(programs: &Programs, host: &str, words: &[&str], input: &[u8], timeout: Duration) -> Result<Output, Error> {
     programs.clone().letting_see(AGENT).run_with_input("ssh", &arguments(host, words), input, timeout)
 }
 
-/// A command on the other node that runs in parallel with this process.
+/// A `tandem` command on the other node that runs in parallel with this process.
 #[derive(Debug)]
 pub struct Running {
     ended: Receiver<Result<Output, Error>>,
-    /// The sender that keeps its standard input open while it exists.
+    /// The sender that keeps the command's standard input open until it is dropped.
     hold: Option<Sender<()>>,
 }
 
 impl Running {
-    /// Starts the command there, with `input` on its standard input. With a `beat` the input continues with empty lines, and it
-    /// ends when this process ends for any reason.
+    /// Starts `tandem` with the arguments `words` on `host`, with `input` on its standard input. With a `beat` the input
+    /// continues with an empty line at each interval. It ends when this process ends for any reason.
     pub fn begin(
         programs: &Programs,
         host: &str,
@@ -76,12 +78,12 @@ impl Running {
         Self { ended, hold: Some(hold) }
     }
 
-    /// Returns the command's result, once it has ended.
+    /// Returns the result of the command; `None` while it runs.
     pub fn ended(&self) -> Option<Result<Output, Error>> {
         self.ended.try_recv().ok()
     }
 
-    /// Closes its input and waits for its end.
+    /// Closes the command's standard input, and waits up to `patience` until it has ended.
     pub fn wait(mut self, patience: Duration) {
         self.hold = None;
         let _ = self.ended.recv_timeout(patience);

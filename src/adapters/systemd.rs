@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Lets the sole voter serve after it has booted alone; see `tandem lone-boot`.
+/// The unit that lets a sole voter's node serve after it has booted without its peer; see `tandem lone-boot`.
 pub const LONE_BOOT: &str = "tandem-lone-boot";
-/// The units that must start by themselves after a power cut.
+/// The units that systemd must start by itself after a power cut.
 const UNITS: [&str; 4] = ["corosync", "pacemaker", "pcsd", LONE_BOOT];
-/// The directories of units and of their dependencies, below the root.
+/// The directories of systemd's units and of their dependencies, relative to the root directory.
 const DIRECTORIES: [&str; 5] = [
     "etc/systemd/system",
     "run/systemd/system",
@@ -16,10 +16,11 @@ const DIRECTORIES: [&str; 5] = [
     "usr/lib/systemd/system",
     "lib/systemd/system",
 ];
-/// The target of a masked unit's link.
+/// The target of the symbolic link that masks a unit.
 const NOTHING: &str = "/dev/null";
 
-/// Returns for each unit that exists whether systemd starts it; empty without systemd. `root` is `/`.
+/// Returns, for each of the `UNITS` that exists, whether systemd starts it at boot; empty if systemd does not run. `root` is `/`
+/// except in tests.
 pub fn enabled(root: &Path) -> BTreeMap<String, bool> {
     if !root.join("run/systemd/system").is_dir() {
         return BTreeMap::new();
@@ -29,7 +30,7 @@ pub fn enabled(root: &Path) -> BTreeMap<String, bool> {
     units.collect()
 }
 
-/// Returns whether a unit is enabled; `None` where there is no such unit.
+/// Returns whether systemd starts `unit` at boot; `None` where there is no such unit.
 fn is_enabled(directories: &[PathBuf], unit: &str) -> Option<bool> {
     let file = format!("{unit}.service");
     let found =
@@ -38,7 +39,7 @@ fn is_enabled(directories: &[PathBuf], unit: &str) -> Option<bool> {
     Some(!is_masked && directories.iter().any(|directory| is_wanted(directory, &file)))
 }
 
-/// Returns whether a `TARGET.wants` or `TARGET.requires` directory has the unit.
+/// Returns whether one of the directories `TARGET.wants` and `TARGET.requires` in `directory` has the unit `file`.
 fn is_wanted(directory: &Path, file: &str) -> bool {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
     let mut lists = entries.filter(|path| path.extension().is_some_and(|kind| kind == "wants" || kind == "requires"));

@@ -20,53 +20,55 @@ use self::refusal::{Holder, Refusal, Words};
 use crate::adapters::command::Programs;
 use crate::os::proc;
 
-/// The directory in which the kernel lists the watchdogs.
+/// The directory in which the kernel lists the watchdog devices.
 pub(crate) const SYSFS: &str = "/sys/class/watchdog";
-/// The device number of `/dev/watchdog`, which is the second name of the first watchdog.
+/// The device number (major, minor) of `/dev/watchdog`, which is another name of the first watchdog.
 const MISC: (u64, u64) = (10, 130);
 const FIRST: &str = "watchdog0";
-/// The byte that feeds. Any byte but `V` does.
+/// The byte that is written to feed the watchdog. Any byte but `V` does.
 const FOOD: &[u8] = &[0];
-/// The magic close: a close after this byte stops the watchdog.
+/// The byte of the magic close: if it was written last, closing the device stops the watchdog.
 const MAGIC: &[u8] = b"V";
 /// The time limit of `wdctl`, which opens the device, sets the time-out and closes it.
 const WDCTL_TIME: Duration = Duration::from_secs(10);
 
-/// The device and the settings that the caller asks for.
+/// The path of a watchdog device, and the settings that the caller wants.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) path: PathBuf,
     pub(crate) timeout: Duration,
-    /// The interval at which the device will be fed.
+    /// The interval at which the watchdog will be fed.
     pub(crate) interval: Duration,
-    /// [`SYSFS`], or a test's replacement.
+    /// The directory [`SYSFS`], or its replacement in a test.
     pub(crate) sysfs: PathBuf,
-    /// The names of these settings, for refusals.
+    /// The kind of interface in which the operator sets device and time-out, so that error texts have its words.
     pub(crate) words: Words,
 }
 
-/// A device that may be opened.
+/// A watchdog device that was checked and may be opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Examined {
     wanted: Wanted,
-    /// The kernel's entry. A FIFO has none.
+    /// The kernel's data about the device; `None` for a FIFO, which tests use in place of a device.
     entry: Option<Entry>,
 }
 
-/// The properties of an open device.
+/// The properties of an open watchdog device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) path: PathBuf,
     pub(crate) identity: String,
-    /// The time-out that the kernel reports, which may differ from the wanted one.
+    /// The time-out that the kernel reports. It may differ from the time-out that the caller wants.
     pub(crate) timeout: Duration,
-    /// Whether `V` stops it. It is unknown for a device that another program has left running.
+    /// Whether a magic close (`V`) stops the device; `None` if that is unknown, because another program has left the device
+    /// running.
     pub(crate) has_magic_close: Option<bool>,
     /// Warnings for the operator.
     pub(crate) warnings: Vec<String>,
 }
 
-/// An open device, which is therefore running. If it is dropped, it is closed without `V`, and the machine resets.
+/// An open watchdog device, which is therefore running. If this value is dropped, the device is closed without `V`, and the
+/// machine resets.
 #[derive(Debug)]
 pub(crate) struct Device {
     file: File,
@@ -77,13 +79,13 @@ impl Device {
         self.file.write_all(FOOD)
     }
 
-    /// Stops the watchdog, if it has the magic close.
+    /// Closes the device after writing `V`. That stops the watchdog, unless it lacks the magic close.
     pub(crate) fn disarm(mut self) -> io::Result<()> {
         self.file.write_all(MAGIC)
     }
 }
 
-/// Checks whether the device may be opened. Opens nothing.
+/// Checks whether the watchdog device may be opened, without opening it.
 pub(crate) fn examine(wanted: Wanted) -> Result<Examined, Refusal> {
     let least = 2 * wanted.interval.as_secs();
     if wanted.timeout.as_secs() < least {
@@ -116,12 +118,12 @@ impl Examined {
         self.entry.is_none()
     }
 
-    /// Returns whether the device is already running, because an earlier program left it so. A FIFO's state is unknown.
+    /// Returns whether the watchdog is already running, because an earlier program has left it so; `None` for a FIFO.
     pub(crate) fn is_running(&self) -> Option<bool> {
         self.entry.as_ref().map(|entry| entry.is_active().unwrap_or(true))
     }
 
-    /// Opens the device. From here on it is fed, or the machine resets.
+    /// Opens the watchdog device. From here on the caller must feed it, or the machine resets.
     pub(crate) fn open(self, programs: &Programs) -> Result<(Device, About), Refusal> {
         let Some(entry) = &self.entry else { return self.open_fifo() };
         let wanted_s = self.wanted.timeout.as_secs();
@@ -181,7 +183,8 @@ impl Examined {
         })
     }
 
-    /// Opens a FIFO for reading and writing. So the open does not wait for a reader, and the end of a reader is no error.
+    /// Opens a FIFO in place of a device, for reading and writing. So opening does not wait for a reader, and it is no error when
+    /// a reader ends.
     fn open_fifo(self) -> Result<(Device, About), Refusal> {
         let path = self.wanted.path;
         let opened = OpenOptions::new().read(true).write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&path);
@@ -197,16 +200,16 @@ impl Examined {
     }
 }
 
-/// A watchdog in the kernel's list.
+/// A watchdog in the list of the kernel.
 #[derive(Clone, Debug)]
 struct Entry {
     dir: PathBuf,
-    /// The numbers of the device files for this watchdog.
+    /// The device numbers (major, minor) by which the watchdog can be opened.
     numbers: BTreeSet<(u64, u64)>,
 }
 
 impl Entry {
-    /// Finds the entry of a device file by its number.
+    /// Finds the watchdog with the device number `number`; `None` if the kernel lists none.
     fn of(sysfs: &Path, number: (u64, u64)) -> Option<Self> {
         let mut entries = fs::read_dir(sysfs).ok()?.flatten().map(|entry| Self::at(entry.path()));
         entries.find(|entry| entry.numbers.contains(&number))
@@ -228,7 +231,7 @@ impl Entry {
         self.read("identity").unwrap_or_else(|_| "unknown".to_owned())
     }
 
-    /// Returns whether the watchdog is running.
+    /// Returns whether the watchdog is running, as the kernel reports it.
     fn is_active(&self) -> io::Result<bool> {
         self.read("state").map(|state| state == "active")
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A builder of an indented document, element by element.
+/// A builder of an XML document with indented elements.
 #[derive(Debug, Default)]
 pub struct Writer {
     text: String,
@@ -10,7 +10,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Creates a document that begins with the XML declaration and `prolog` (a DOCTYPE, or nothing).
+    /// Creates an XML document that begins with the XML declaration and `prolog`, which is a DOCTYPE or empty.
     pub fn document(prolog: &str) -> Self {
         let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         if !prolog.is_empty() {
@@ -20,14 +20,14 @@ impl Writer {
         Self { text, open: Vec::new() }
     }
 
-    /// Opens an element with children.
+    /// Writes the start tag of an element that will have child elements.
     pub fn open(&mut self, name: &str, attributes: &[(&str, &str)]) -> &mut Self {
         self.tag(name, attributes, ">\n");
         self.open.push(name.to_owned());
         self
     }
 
-    /// Closes the element that was opened last.
+    /// Writes the end tag of the element that was opened last.
     pub fn close(&mut self) -> &mut Self {
         if let Some(name) = self.open.pop() {
             self.indent();
@@ -49,7 +49,7 @@ impl Writer {
         self
     }
 
-    /// Closes all open elements and returns the document.
+    /// Closes all open elements. Returns the text of the document.
     pub fn finish(mut self) -> String {
         while !self.open.is_empty() {
             self.close();
