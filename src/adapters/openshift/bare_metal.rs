@@ -9,10 +9,10 @@ use crate::adapters::kubernetes::api::{connect, list};
 use crate::base::Fact;
 
 pub(super) const HOSTS: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts";
-/// The annotation of a host that the operator does not control, whatever its value is.
+/// The annotation that detaches a BareMetalHost from the bare-metal operator, whatever its value is.
 const DETACHED: &str = "baremetalhost.metal3.io/detached";
 
-/// Returns the names of the BareMetalHosts of `nodes` that are not detached; absent where there is no OpenShift.
+/// Returns the names of the BareMetalHosts that belong to `nodes` and are not detached; `Absent` where there is no kubeconfig.
 pub fn attached(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Fact<Vec<String>> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -33,7 +33,8 @@ fn is_detached(host: &Value) -> bool {
     host.pointer("/metadata/annotations").is_some_and(|all| all.get(DETACHED).is_some())
 }
 
-/// Returns whether a host is one of `nodes`, by its own name or by the hostname that its machine has reported.
+/// Returns whether the BareMetalHost `host` belongs to one of `nodes`, by its own name or by the hostname that its machine has
+/// reported.
 pub(super) fn is_of(host: &Value, nodes: &[String]) -> bool {
     let names = [host.pointer("/metadata/name"), host.pointer("/status/hardware/hostname")];
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();

@@ -19,14 +19,14 @@ const BODY_LIMIT: u64 = 1024 * 1024;
 const OK: u16 = 200;
 const NOT_FOUND: u16 = 404;
 
-/// The new values; `None` keeps the present one.
+/// The new values of a fencing Secret; `None` keeps the present value.
 #[derive(Default)]
 pub struct Changes<'a> {
     pub username: Option<&'a str>,
     pub password: Option<&'a [u8]>,
-    /// The BMC's host, with its port unless that is 443.
+    /// The host of the BMC, with its port unless that is 443.
     pub host: Option<&'a str>,
-    /// The path of the BMC's system.
+    /// The Redfish path of the system that the BMC controls.
     pub system: Option<&'a str>,
 }
 
@@ -37,8 +37,8 @@ impl std::fmt::Debug for Changes<'_> {
     }
 }
 
-/// Updates the Secret of `node`, which had its BMC at `host` before. Returns `Absent` where no node has such a Secret: there is
-/// no OpenShift, or it has no fencing of its own.
+/// Writes `changes` to the fencing Secret of `node`. `host` is the BMC's host before the change, by which a Secret with another
+/// name is found. The result is `Absent` if no node has such a Secret: there is no OpenShift, or it has no fencing of its own.
 pub fn follow(
     kubeconfig: &Path,
     (node, host): (&str, Option<&str>),
@@ -78,13 +78,13 @@ fn patch(
     Err("another client writes to its Secret at the same time".to_owned())
 }
 
-/// The used parts of a Secret. Its password is never copied.
+/// The fields of a fencing Secret that are needed to change it. The password is never copied.
 struct Secret {
     version: String,
     address: String,
 }
 
-/// Reads the Secret, if there is one.
+/// Reads the fencing Secret at `url`; `None` if there is none.
 fn read(agent: &ureq::Agent, access: &Access, url: &str) -> Result<Option<Secret>, String> {
     let mut answer = authorised(agent.get(url), access).call().map_err(|error| words(&error, access))?;
     match answer.status().as_u16() {
@@ -102,7 +102,7 @@ fn read(agent: &ureq::Agent, access: &Access, url: &str) -> Result<Option<Secret
     Ok(Some(Secret { version, address }))
 }
 
-/// Writes the changes to this version of the Secret only. Returns `false` if the version has changed meanwhile.
+/// Writes `changes` to the Secret at `url`. Returns `false` if another client has changed the Secret since it was read.
 fn write(
     agent: &ureq::Agent,
     access: &Access,
@@ -144,7 +144,7 @@ fn data(changes: &Changes<'_>, address: &str) -> Map<String, Value> {
     data
 }
 
-/// Returns the `HOST` of an address, without its port.
+/// Returns the host of a BMC's address, without scheme and port.
 fn host_of(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or_default();
@@ -152,7 +152,7 @@ fn host_of(address: &str) -> &str {
     end.and_then(|end| host.get(..end)).unwrap_or(host).trim_matches(['[', ']'])
 }
 
-/// Returns `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID` with another host or system.
+/// Returns `address`, which is `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID`, with the host and the system of `changes`.
 fn moved(address: &str, changes: &Changes<'_>) -> String {
     let (scheme, rest) = address.split_once("://").unwrap_or(("redfish+https", address));
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));

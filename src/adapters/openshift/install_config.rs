@@ -11,7 +11,7 @@ use crate::base::json;
 
 const CONFIG_MAP: &str = "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1";
 
-/// Reads `controlPlane.replicas` of the install config. Returns `None` on a cluster that has no install config.
+/// Reads `controlPlane.replicas` from the install config in the Kubernetes API; `None` on a cluster that has no install config.
 pub fn control_plane_replicas(kubeconfig: &Path, patience: Duration) -> Result<Option<usize>, String> {
     let (agent, access) = connect(kubeconfig, patience)?;
     let Some(answer) = body(&agent, &access, CONFIG_MAP)? else { return Ok(None) };

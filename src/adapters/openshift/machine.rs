@@ -9,15 +9,15 @@ use serde_json::Value;
 use crate::adapters::kubernetes::api::{connect, list};
 use crate::base::Fact;
 
-/// The time limit of the answer.
+/// The time limit of the request whether a Machine is being deleted.
 pub const PATIENCE: Duration = Duration::from_secs(3);
-/// The lists of the Machine API and of the Cluster API.
+/// The API paths of the lists of Machines, in the Machine API and in the Cluster API.
 const LISTS: &[&str] = &[
     "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines",
     "/apis/cluster.x-k8s.io/v1beta1/namespaces/openshift-cluster-api/machines",
 ];
 
-/// Returns whether the Machine of `node` is being deleted, as the API of the kubeconfig reports. Returns `Absent` without a
+/// Returns whether the Machine of `node` is being deleted, as the Kubernetes API reports. The result is `Absent` without a
 /// kubeconfig, because then no controller deletes Machines.
 pub fn is_being_deleted(kubeconfig: &Path, node: &str, patience: Duration) -> Fact<bool> {
     if !kubeconfig.exists() {

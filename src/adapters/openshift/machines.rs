@@ -10,21 +10,23 @@ use crate::adapters::kubernetes::api::{CONFLICT, TRIES, authorised, body, connec
 use crate::adapters::kubernetes::kubeconfig::Access;
 use crate::base::json;
 
-/// The hook's key on a Machine of the Cluster API.
+/// The annotation that delays the deletion of a Machine of the Cluster API, until it is removed.
 const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-quorum";
-/// The hook's name and owner on a Machine of the Machine API: those of OpenShift's etcd operator.
+/// The name of the pre-drain hook that delays the deletion of a Machine of the Machine API, until it is removed. OpenShift's etcd
+/// operator uses the same name and owner.
 const HOOK: &str = "EtcdQuorumOperator";
 const OWNER: &str = "clusteroperator/etcd";
-/// The object that exists where an etcd operator manages its hooks itself.
+/// The API path of an object that exists if OpenShift's etcd operator manages the hooks of Machines itself.
 const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const NODES: &str = "/api/v1/nodes/";
-/// How each API marks a Machine of the control plane: by a label with this value, or by a label with any value.
+/// The label by which the Machine API marks Machines of the control plane: it has the value [`MASTER`]. The Cluster API has the
+/// label [`CONTROL_PLANE`], with any value.
 const ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
 const MASTER: &str = "master";
 const CONTROL_PLANE: &str = "cluster.x-k8s.io/control-plane";
 const OK: u16 = 200;
 
-/// The API that a Machine belongs to.
+/// The Kubernetes API to which a Machine belongs: the Machine API or the Cluster API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     Machine,
@@ -40,36 +42,37 @@ impl Api {
     }
 }
 
-/// A Machine as the API returned it.
+/// A Machine, as the Kubernetes API returned it.
 #[derive(Clone, Debug)]
 pub struct Machine {
     pub api: Api,
     object: Value,
 }
 
-/// The outcome of a change.
+/// The outcome of adding a hook to a Machine, or of removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Yes,
-    /// The Machine was already in the wanted state.
+    /// The Machine already had the hook, or already lacked it, as wanted.
     Already,
-    /// The Machine is being deleted. It gets no new hook, because the hook was removed for the deletion.
+    /// The Machine is being deleted and has no hook. It gets no new hook, because the hook was removed for the deletion.
     BeingDeleted,
     NoMachine,
 }
 
-/// The API, with the Machines that it returned.
+/// The Machines of the control plane, with the access to the Kubernetes API.
 #[derive(Debug)]
 pub struct Machines {
     agent: ureq::Agent,
     access: Access,
     all: Vec<Machine>,
-    /// Whether an etcd operator manages the hooks.
+    /// True if OpenShift's etcd operator manages the hooks of Machines itself.
     pub has_operator: bool,
 }
 
 impl Machines {
-    /// Reads the control plane's Machines of both APIs; an API that the cluster does not have has none. No worker runs a member.
+    /// Reads the Machines of the control plane from the Machine API and the Cluster API. A cluster need not have these APIs.
+    /// Machines of workers are omitted, because no worker runs a member.
     pub fn read(path: &Path, patience: Duration) -> Result<Self, String> {
         let (agent, access) = connect(path, patience)?;
         let has_operator = body(&agent, &access, OPERATOR)?.is_some();
@@ -88,7 +91,8 @@ impl Machines {
         Ok(())
     }
 
-    /// Returns whether a controller looks after them: a cluster may have Machines that no controller ever made into any.
+    /// Returns whether a controller manages these Machines. A cluster may have Machines from which no controller ever made a
+    /// machine.
     pub fn is_of_use(&self) -> bool {
         self.all.iter().any(Machine::runs)
     }
@@ -98,18 +102,20 @@ impl Machines {
         &self.all
     }
 
-    /// Takes the hook off this very version of a Machine. Returns `false` where another client has written to it since it was read.
+    /// Removes the hook from `machine`. Returns `false` if another client has changed the Machine since it was read.
     pub fn take_off(&self, machine: &Machine) -> Result<bool, String> {
         self.patch(machine, false)
     }
 
-    /// Returns the Machine of a node, by its name or one of its addresses.
+    /// Returns the Machine of a node; `None` if there is none. `names` are the node's name and addresses.
     pub fn of(&self, names: &[&str]) -> Result<Option<&Machine>, String> {
         self.in_api(names, None)
     }
 
-    /// Finds the Machine of `names`. A Machine that names another Node matches an address only if that Node has the address
-    /// itself. An old Machine may keep an address that another node has since. Two matches in one API are an error.
+    /// Finds the Machine of a node in `api`, or in both APIs if it is `None`. `names` are the node's name and addresses.
+    ///
+    /// An old Machine may keep an address that another node has now. So a Machine that names another Node matches by address only
+    /// if that Node has the address, too. Two matching Machines in one API are an error.
     fn in_api(&self, names: &[&str], api: Option<Api>) -> Result<Option<&Machine>, String> {
         let all = || self.all.iter().filter(|machine| api.is_none_or(|api| api == machine.api));
         let is_its_node = |machine: &&Machine| machine.node().is_some_and(|node| names.contains(&node));
@@ -120,14 +126,15 @@ impl Machines {
         if by_node.is_some() { Ok(by_node) } else { the_one(&all().filter(is_at_its_address).collect::<Vec<_>>()) }
     }
 
-    /// Returns whether the Node `node` exists and has one of these addresses.
+    /// Returns whether the Node `node` exists and has one of the addresses in `names`.
     fn is_at(&self, node: &str, names: &[&str]) -> bool {
         let read = body(&self.agent, &self.access, &format!("{NODES}{node}")).ok().flatten();
         let node: Option<Value> = read.and_then(|text| json::from_text(&text).ok());
         node.is_some_and(|node| has_address(&node, names))
     }
 
-    /// Puts the hook on the Machine of `names`, or removes it. If another client wrote meanwhile, reads the Machine again.
+    /// Adds the hook to the Machine of a node, or removes it if `is_to_be` is false. `names` are the node's name and addresses.
+    /// If another client has changed the Machine meanwhile, reads it again and tries again.
     pub fn write(&mut self, names: &[&str], api: Option<Api>, is_to_be: bool) -> Result<Written, String> {
         for _ in 0..TRIES {
             let Some(machine) = self.in_api(names, api)? else {
@@ -147,7 +154,7 @@ impl Machines {
         Err("somebody else writes to its Machine at the same time".to_owned())
     }
 
-    /// Sends the change. Returns `false` if the object has changed meanwhile.
+    /// Adds the hook to `machine`, or removes it. Returns `false` if another client has changed the Machine since it was read.
     fn patch(&self, machine: &Machine, is_to_be: bool) -> Result<bool, String> {
         let path = machine.path().ok_or("the API names no version of it")?;
         let request = authorised(self.agent.patch(format!("{}{path}", self.access.server)), &self.access);
@@ -167,28 +174,28 @@ impl Machine {
         self.object.pointer(pointer).and_then(Value::as_str)
     }
 
-    /// Returns whether its labels name the control plane.
+    /// Returns whether the Machine's labels name the control plane.
     fn is_of_control_plane(&self) -> bool {
         let labels = self.object.pointer("/metadata/labels");
         labels.is_some_and(|labels| labels[ROLE] == MASTER || labels.get(CONTROL_PLANE).is_some())
     }
 
-    /// Returns whether its controller has made it into a machine that runs.
+    /// Returns whether the Machine's phase is `Running`, which means that a controller has made a machine from it.
     pub fn runs(&self) -> bool {
         self.text("/status/phase") == Some("Running")
     }
 
-    /// Returns the node that the Machine became.
+    /// Returns the name of the Node that the machine became; `None` if it became none yet.
     pub fn node(&self) -> Option<&str> {
         self.text("/status/nodeRef/name")
     }
 
-    /// Returns what no other Machine ever has.
+    /// Returns the Machine's uid, which no other Machine ever has.
     pub fn uid(&self) -> Option<&str> {
         self.text("/metadata/uid")
     }
 
-    /// Returns its addresses: those inside of the cluster first.
+    /// Returns the Machine's addresses, beginning with those inside of the cluster.
     pub fn addresses(&self) -> Vec<&str> {
         let addresses = self.object.pointer("/status/addresses").and_then(Value::as_array);
         let mut addresses: Vec<&Value> = addresses.into_iter().flatten().collect();
@@ -204,7 +211,7 @@ impl Machine {
         self.text("/metadata/deletionTimestamp").is_some()
     }
 
-    /// Returns whether the deletion of the Machine waits for the hook.
+    /// Returns whether the Machine has the hook, for which its deletion waits.
     pub fn is_protected(&self) -> bool {
         match self.api {
             Api::Machine => self.hooks().iter().any(is_ours),
@@ -225,7 +232,8 @@ impl Machine {
         Some(format!("{}/namespaces/{namespace}/machines/{name}", self.api.path()))
     }
 
-    /// Returns the change of this version, as a merge patch. Such a patch replaces a list as a whole.
+    /// Returns the merge patch that adds the hook to this version of the Machine, or removes it. It has all hooks, because a
+    /// merge patch replaces a list as a whole.
     fn patched(&self, is_to_be: bool) -> Value {
         let version = self.text("/metadata/resourceVersion").unwrap_or_default();
         match self.api {
@@ -245,14 +253,14 @@ impl Machine {
     }
 }
 
-/// Returns the first of `fitting`, if no other one of its API matches.
+/// Returns the first of the matching Machines; `None` if there is none. A second one in the same API is an error.
 fn the_one<'a>(fitting: &[&'a Machine]) -> Result<Option<&'a Machine>, String> {
     let Some(first) = fitting.first() else { return Ok(None) };
     let same: Vec<&str> = fitting.iter().filter(|one| one.api == first.api).map(|one| one.name()).collect();
     if same.len() > 1 { Err(format!("several Machines fit: {}", same.join(", "))) } else { Ok(Some(*first)) }
 }
 
-/// Returns whether a Machine or a Node lists one of these addresses.
+/// Returns whether a Machine or a Node lists one of the addresses in `names`.
 fn has_address(object: &Value, names: &[&str]) -> bool {
     let addresses = object.pointer("/status/addresses").and_then(Value::as_array);
     let is_one = |address: &Value| address["address"].as_str().is_some_and(|address| names.contains(&address));

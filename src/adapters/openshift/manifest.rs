@@ -10,22 +10,24 @@ use crate::adapters::etcd::settings::{self, Setting};
 use crate::base::json;
 use crate::os::regular_file;
 
-/// The directory of the certificates in the container. Below it is the one on the node.
+/// The directory of etcd's certificates in the container. `CERTS_ON_THE_NODE` is usually the same directory on the node.
 pub const CERTS_INSIDE: &str = "/etc/kubernetes/static-pod-certs";
 const CERTS_ON_THE_NODE: &str = "/etc/kubernetes/static-pod-resources/etcd-certs";
-/// The variables of etcd's client, which name the peer certificate.
+/// The environment variables that name the CA, the certificate and the key for etcd's client. That certificate is the peer
+/// certificate.
 pub const CLIENT_VARIABLES: [&str; 3] = ["ETCDCTL_CACERT", "ETCDCTL_CERT", "ETCDCTL_KEY"];
-/// The placeholder for the node's name in values that differ by node.
+/// The placeholder for the node's name in the manifest's values.
 const NODE_NAME: &str = "NODE_NAME";
 const NODE_VARIABLE: &str = "NODE_ENVVAR_NAME";
-/// The fields that change with every revision of the static pod and do not concern etcd.
+/// The JSON pointer to the labels, which have the revision of the static pod. They change with every revision, and do not concern
+/// etcd.
 const VERSION_LABEL: &str = "/metadata/labels";
 const VERSION_VARIABLE: &str = "ETCD_STATIC_POD_VERSION";
 const VERSION_VOLUME: &str = "resource-dir";
-/// The largest manifest in bytes, many times OpenShift's own.
+/// The size in bytes of the largest manifest that is read. OpenShift's own is much smaller.
 pub const SIZE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// The reason why a manifest cannot be used.
+/// The reason why etcd's pod manifest cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("cannot be read ({0})")]
@@ -40,10 +42,11 @@ pub enum Error {
     NoPath(&'static str),
 }
 
-/// The manifest's parts about etcd, for one node.
+/// The parts of etcd's pod manifest that the agent uses, with the values for one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
-    /// The file's text, for the copy that is later compared with the container.
+    /// The whole text of the manifest file. The agent saves a copy when it creates etcd's container. Later it compares the copy with
+    /// the present manifest, to decide whether the container still fits.
     pub text: String,
     pub image: Option<String>,
     environment: BTreeMap<String, String>,
@@ -53,13 +56,13 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest at `path` for the node `node`.
+    /// Reads etcd's pod manifest at `path`, with the values for the node `node`.
     pub fn read(path: &Path, node: &str) -> Result<Self, Error> {
         let text = regular_file::text_of_at_most(path, SIZE_LIMIT).map_err(|error| Error::Unreadable(error.kind()))?;
         Self::parse(&text, node)
     }
 
-    /// Reads a manifest for the node `node`.
+    /// Parses etcd's pod manifest in `text`, with the values for the node `node`.
     pub fn parse(text: &str, node: &str) -> Result<Self, Error> {
         let document: Value = json::from_text(text).map_err(|error| Error::NotJson(error.to_string()))?;
         let container = container(&document).ok_or(Error::NoContainer)?;
@@ -76,12 +79,13 @@ impl Manifest {
         })
     }
 
-    /// Returns a variable that is set and not empty.
+    /// Returns the container's environment variable `name`. A missing or empty variable is an error.
     pub fn variable(&self, name: &'static str) -> Result<&str, Error> {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty()).ok_or(Error::Missing(name))
     }
 
-    /// Returns etcd's settings. Those of the command override those of the environment, as in etcd itself.
+    /// Returns etcd's settings from the container's command and environment. The first setting of a name counts, and those of the
+    /// command come first, as in etcd itself.
     pub fn settings(&self) -> Vec<Setting> {
         let from_environment = self.environment.iter().filter_map(|(name, value)| {
             let name = name.strip_prefix("ETCD_")?.to_lowercase().replace('_', "-");
@@ -91,7 +95,7 @@ impl Manifest {
         named.iter().flat_map(|(name, value)| take(name, value)).collect()
     }
 
-    /// Returns the serving certificate and its key, by their paths in the container.
+    /// Returns the paths in the container of etcd's serving certificate and its key.
     pub fn serving_pair(&self) -> Result<(PathBuf, PathBuf), Error> {
         let flag = |name: &str| self.flags.iter().find(|(flag, _)| flag == name).map(|(_, value)| PathBuf::from(value));
         if let (Some(cert), Some(key)) = (flag("cert-file"), flag("key-file")) {
@@ -102,12 +106,12 @@ impl Manifest {
         Ok((file("crt"), file("key")))
     }
 
-    /// Returns the directory of the certificates on this node.
+    /// Returns the directory of etcd's certificates on this node.
     pub fn certificates_on_the_node(&self) -> &Path {
         &self.certificates_on_the_node
     }
 
-    /// Returns this node's path of a file that is at `inside` in the container.
+    /// Returns the path on this node of the file that has the path `inside` in the container.
     pub fn on_the_node(&self, inside: &Path) -> PathBuf {
         match inside.strip_prefix(CERTS_INSIDE) {
             Ok(rest) => self.certificates_on_the_node.join(rest),
@@ -116,7 +120,8 @@ impl Manifest {
     }
 }
 
-/// Returns whether two manifests differ only in their version, so that a container of one also serves for the other.
+/// Returns whether two manifests differ only in the revision of the static pod. A container that was created from one of them
+/// also fits the other.
 pub fn are_alike(one: &str, other: &str) -> bool {
     let (Ok(one), Ok(other)) = (json::from_text(one), json::from_text(other)) else { return false };
     without_version(one) == without_version(other)
@@ -144,8 +149,8 @@ fn without(parent: &mut Value, list: &str, name: &str) {
     }
 }
 
-/// Returns the settings of a variable or flag. Omits those that etcd does not know or that the agent sets itself, and logs an
-/// invalid value.
+/// Returns the settings of an environment variable or a flag of etcd. Omits settings that etcd does not know or that the agent
+/// sets itself. Omits and logs an invalid value.
 fn take(name: &str, value: &str) -> Vec<Setting> {
     if settings::is_ours(name) {
         return Vec::new();
@@ -182,7 +187,7 @@ fn certificates(document: &Value, container: &Value) -> PathBuf {
     PathBuf::from(path.unwrap_or(CERTS_ON_THE_NODE))
 }
 
-/// Returns the `--name=value` flags after the word `etcd` in the container's command, which is a script.
+/// Returns the flags `--name=value` that follow the word `etcd` in the container's command, which is a shell script.
 fn flags(container: &Value, node: &str, environment: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let script: Vec<&str> =
         ["command", "args"].iter().flat_map(|list| entries(container, list)).filter_map(Value::as_str).collect();
@@ -198,7 +203,7 @@ fn flags(container: &Value, node: &str, environment: &BTreeMap<String, String>) 
     words[begin..].iter().filter_map(flag).collect()
 }
 
-/// Replaces `${NAME}` and `$(NAME)` in a value; `None` if a variable is unknown.
+/// Replaces `${NAME}` and `$(NAME)` in `value` by environment variables; `None` if a variable is unknown.
 fn expanded(value: &str, environment: &BTreeMap<String, String>) -> Option<String> {
     let mut text = value.to_owned();
     while let Some(begin) = text.find('$') {

@@ -12,7 +12,7 @@ use crate::base::json;
 pub(crate) const OBJECT: &str = "/apis/etcd.openshift.io/v1/pacemakerclusters/cluster";
 const OK: u16 = 200;
 
-/// The object, as it was read.
+/// OpenShift's object `cluster` of kind `PacemakerCluster`, as it was read, with the access to write its status.
 #[derive(Debug)]
 pub struct Object {
     agent: ureq::Agent,
@@ -22,7 +22,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Reads it; `None` where there is none.
+    /// Reads the object from the Kubernetes API; `None` if the cluster has none.
     pub fn read(kubeconfig: &Path, patience: Duration) -> Result<Option<Self>, String> {
         let (agent, access) = connect(kubeconfig, patience)?;
         let Some(text) = body(&agent, &access, OBJECT)? else { return Ok(None) };
@@ -33,17 +33,17 @@ impl Object {
         Ok(Some(Self { agent, access, version, value }))
     }
 
-    /// Returns the whole object.
+    /// Returns the JSON of the whole object.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// Returns when its status was written last by its own word; `None` where it has no status yet.
+    /// Returns `status.lastUpdated`, the time at which the status was last written; `None` if the object has no status yet.
     pub fn last_updated(&self) -> Option<&str> {
         self.value.pointer("/status/lastUpdated").and_then(Value::as_str)
     }
 
-    /// Writes this status to the version that was read alone; `false` where it is another one by now.
+    /// Writes `status` to the object. Returns `false` if another client has changed the object since it was read.
     pub fn write(&self, status: &Value) -> Result<bool, String> {
         let patch = json!({"metadata": {"resourceVersion": self.version}, "status": status});
         let request = authorised(self.agent.patch(format!("{}{OBJECT}/status", self.access.server)), &self.access);

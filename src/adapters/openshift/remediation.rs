@@ -19,12 +19,13 @@ pub(super) const SELF_RESETS: &str = "/apis/self-node-remediation.medik8s.io/v1a
 pub(super) const SELF_CONFIGS: &str = "/apis/self-node-remediation.medik8s.io/v1alpha1/selfnoderemediationconfigs";
 const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/machines";
 const NODES: &str = "/api/v1/nodes/";
-/// A remediation of a check with several templates has a name of its own, and that of its Node here.
+/// The JSON pointer to the annotation that names the Node of a remediation. A remediation by a check with several templates has
+/// another name than its Node.
 const NODE_NAME: &str = "/metadata/annotations/remediation.medik8s.io~1node-name";
-/// Pauses a machine health check, whatever its value.
+/// The JSON pointer to the annotation that pauses a machine health check, whatever its value is.
 const PAUSED: &str = "/metadata/annotations/cluster.x-k8s.io~1paused";
 
-/// The kind of an object.
+/// The kind of an object that can reset a node, or that has nodes reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     NodeHealthCheck,
@@ -35,7 +36,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As the API has it.
+    /// Returns the name of the kind in the Kubernetes API.
     pub fn word(self) -> &'static str {
         match self {
             Self::NodeHealthCheck => "NodeHealthCheck",
@@ -47,19 +48,19 @@ impl Kind {
     }
 }
 
-/// An object that resets a node of the pair, or may.
+/// An object in the Kubernetes API that resets one of the two etcd nodes, or may do so.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Remediation {
     pub kind: Kind,
-    /// `None` where the object is of the whole cluster.
+    /// The namespace of the object; `None` if it belongs to the whole cluster.
     pub namespace: Option<String>,
     pub name: String,
-    /// The nodes of the pair that it is about; none where it is about every node.
+    /// Those of the two etcd nodes that the object is about; empty if it is about every node of the cluster.
     pub nodes: Vec<String>,
     pub is_paused: bool,
 }
 
-/// Returns what resets `nodes` next to Pacemaker, or may; absent where there is no OpenShift.
+/// Returns the objects that reset `nodes` independently of Pacemaker, or may do so; `Absent` where there is no kubeconfig.
 pub fn of(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Fact<Vec<Remediation>> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -86,14 +87,14 @@ fn ask(kubeconfig: &Path, nodes: &[String], patience: Duration) -> Result<Vec<Re
     Ok(found)
 }
 
-/// A node of the pair, with its labels and its Machine, as far as the API has them.
+/// One of the two etcd nodes, with its Node and its Machine from the Kubernetes API; `None` where the API has none.
 struct Known {
     name: String,
     node: Option<Value>,
     machine: Option<Value>,
 }
 
-/// The pair.
+/// The two etcd nodes.
 struct Pair(Vec<Known>);
 
 impl Pair {
@@ -109,7 +110,7 @@ impl Pair {
         nodes.iter().map(known).collect::<Result<_, String>>().map(Self)
     }
 
-    /// Returns the check, where its selector matches a node of the pair, or its Machine.
+    /// Returns the health check as a [`Remediation`] if its selector matches one of the two nodes, or its Machine; else `None`.
     fn selected(&self, kind: Kind, check: &Value) -> Option<Remediation> {
         let selector = check.pointer("/spec/selector");
         let object: fn(&Known) -> Option<&Value> = match kind {
@@ -126,7 +127,8 @@ impl Pair {
         Some(Remediation { is_paused, ..remediation(kind, check, nodes)? })
     }
 
-    /// Returns the remediation, where it is of a node of the pair: named like the node or its Machine, or noted as the node's.
+    /// Returns the remediation in progress if it is about one of the two nodes; else `None`. It has the name of the node or of
+    /// its Machine, or an annotation with the node's name.
     fn under_way(&self, kind: Kind, object: &Value) -> Option<Remediation> {
         let names = [text_at(object, "/metadata/name"), text_at(object, NODE_NAME)];
         let is_its = |known: &&Known| {

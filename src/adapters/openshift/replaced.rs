@@ -18,29 +18,32 @@ use crate::adapters::kubernetes::kubeconfig::Access;
 use crate::os::wiped;
 use crate::records::state_file;
 
-/// The time limit of an answer. It is long, because the API server's etcd was standalone a moment ago and may be slow.
+/// The time limit of a request. It is long, because the API server's etcd was standalone a moment before and may be slow.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 const NODES: &str = "/api/v1/nodes/";
 const MACHINES: &str = "/apis/machine.openshift.io/v1beta1/namespaces/openshift-machine-api/machines";
-/// The annotation by which a Machine names its host.
+/// The JSON pointer to the annotation in which a Machine names its BareMetalHost.
 const HOST: &str = "/metadata/annotations/metal3.io~1BareMetalHost";
-/// The prefixes of a node's certificates. The operator creates them again as soon as there is a Node of that name.
+/// The prefixes of the names of a node's certificates. The etcd operator creates the certificates again as soon as there is a
+/// Node of that name.
 const CERTIFICATES: [&str; 3] = ["etcd-peer-", "etcd-serving-", "etcd-serving-metrics-"];
 const JOBS_OF_A_NODE: [&str; 2] = ["tnf-auth-job-", "tnf-after-setup-job-"];
-/// The number of times that an object is deleted again after a client has recreated it.
+/// The greatest number of times that objects with one path are saved and deleted. After that, a client that recreates the object
+/// is left alone.
 const ROUNDS: usize = 2;
-/// The initial capacity for an object, which is usually smaller.
+/// The initial size in bytes of the buffer for an object. Most objects are smaller, so that the buffer does not grow and leave
+/// copies.
 const ROOM: usize = 64 * 1024;
 
-/// The old node's objects, as the state of a change records them.
+/// The objects of a node with a machine that is replaced. They are recorded in the state of the member change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replaced {
-    /// The uid of the Node; `None` where it had none.
+    /// The uid of the Node; `None` if there was no Node.
     pub node: Option<String>,
     pub saved: Vec<Saved>,
 }
 
-/// An object of the old node that was saved to a file.
+/// An object of the replaced node, which was saved to a file before it is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Saved {
     pub path: String,
@@ -48,15 +51,15 @@ pub struct Saved {
     pub file: PathBuf,
 }
 
-/// The reason why a request to the API failed.
+/// The reason why a request to the Kubernetes API failed.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// The failure may be temporary.
+    /// The request may succeed later. The text is the error.
     Passes(String),
     Lasts(String),
 }
 
-/// The outcome of one step.
+/// The outcome of one step of deleting the replaced node's objects.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Turn {
     Did(String),
@@ -64,7 +67,7 @@ pub enum Turn {
     Over,
 }
 
-/// The relation of the present Node to the old one of that name.
+/// The relation of the Node that exists now to the Node of the replaced machine. Both have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeIs {
     Absent,
@@ -72,7 +75,7 @@ pub enum NodeIs {
     New { ready: bool },
 }
 
-/// The API, for questions about one node.
+/// A client of the Kubernetes API, with the name and the address of the node with the machine that is replaced.
 #[derive(Debug)]
 pub struct Api {
     agent: ureq::Agent,
@@ -81,7 +84,7 @@ pub struct Api {
     address: String,
 }
 
-/// The fields of an object that are used. A Secret's contents are never copied.
+/// The fields of a Kubernetes object that this program reads. The contents of a Secret are never copied.
 #[derive(Deserialize)]
 struct Object {
     metadata: Metadata,
@@ -98,20 +101,20 @@ struct Metadata {
 type Body = Zeroizing<Vec<u8>>;
 
 impl Api {
-    /// Connects to the API of `kubeconfig`, for the node of that name and address.
+    /// Creates a client from `kubeconfig`, for the node with this name and address.
     pub fn of(kubeconfig: &Path, node: &str, address: String, patience: Duration) -> Result<Self, Trouble> {
         let (agent, access) = connect(kubeconfig, patience).map_err(Trouble::Lasts)?;
         is_plain(node)?;
         Ok(Self { agent, access, node: node.to_owned(), address })
     }
 
-    /// Checks that the node's objects can be identified.
+    /// Checks that the API answers, and that the node's BareMetalHost and Machine can be identified.
     pub fn find(&self) -> Result<(), Trouble> {
         self.node()?;
         self.host_and_machine().map(drop)
     }
 
-    /// Saves all objects of the node below `directory`.
+    /// Saves all objects of the node to files in `directory`.
     pub fn save(&self, directory: &Path) -> Result<Replaced, Trouble> {
         let mut replaced = Replaced { node: self.node()?.map(|(uid, _)| uid), saved: Vec::new() };
         let (host, machine) = self.host_and_machine()?;
@@ -122,7 +125,7 @@ impl Api {
         Ok(replaced)
     }
 
-    /// Performs the next step of the deletion.
+    /// Performs the next step of deleting the node's objects. An object that was recreated for the old node is saved first.
     pub fn turn(&self, replaced: &mut Replaced, directory: &Path) -> Result<Turn, Trouble> {
         // The host is deleted before its Machine, because the Machine's deletion waits for the host.
         for kind in [SECRETS, HOSTS, MACHINES, JOBS] {
@@ -165,7 +168,7 @@ impl Api {
         }
     }
 
-    /// Compares the present Node with the old one.
+    /// Returns whether the node's Node is absent, still that of the old machine, or that of a new one.
     pub fn node_is(&self, replaced: &Replaced) -> Result<NodeIs, Trouble> {
         Ok(match self.node()? {
             None => NodeIs::Absent,
@@ -174,7 +177,7 @@ impl Api {
         })
     }
 
-    /// Returns the Node's uid, and whether its kubelet reports that it is ready.
+    /// Returns the uid of the node's Node, and whether its kubelet reports that it is ready; `None` if there is no Node.
     fn node(&self) -> Result<Option<(String, bool)>, Trouble> {
         let Some(body) = self.get(&format!("{NODES}{}", self.node))? else { return Ok(None) };
         let uid = object(&body)?.uid;
@@ -188,7 +191,8 @@ impl Api {
         CERTIFICATES.iter().map(|name| format!("{SECRETS}{name}{}", self.node))
     }
 
-    /// Returns the etcd operator's jobs for this node. The operator truncates the name of a job if the node's name is long.
+    /// Returns the API paths of the etcd operator's jobs for this node. If the node's name is long, the operator has cut the
+    /// names of the jobs. Then the node in the job's pod template counts.
     fn jobs(&self) -> Result<Vec<String>, Trouble> {
         let node = self.node.as_str();
         let is_its = |job: &Value, name: &str| {
@@ -202,7 +206,8 @@ impl Api {
         Ok(names.map(|name| format!("{JOBS}/{name}")).collect())
     }
 
-    /// Returns the BareMetalHost and the Machine. Fails if they cannot be identified for certain.
+    /// Returns the API paths of the node's BareMetalHost and Machine, each `None` if there is none. Returns an error if several
+    /// objects match.
     fn host_and_machine(&self) -> Result<(Option<String>, Option<String>), Trouble> {
         let machines = self.list(MACHINES)?;
         let address = self.address.as_str();
@@ -253,7 +258,7 @@ impl Api {
         }
     }
 
-    /// Saves the object at `path`, if there is one, before it may be deleted.
+    /// Saves the object at `path` to a file, and adds it to `replaced`. Does nothing if there is no such object.
     fn keep(&self, replaced: &mut Replaced, path: String, directory: &Path) -> Result<(), Trouble> {
         let mut words = path.rsplit('/');
         let (name, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -268,7 +273,7 @@ impl Api {
         Ok(())
     }
 
-    /// Deletes the saved object itself, in the version that was read. Another object with its name stays.
+    /// Deletes the saved object, if it still has `version`. Another object with the same name stays.
     fn delete(&self, saved: &Saved, version: &str) -> Result<(), Trouble> {
         let url = format!("{}{}", self.access.server, saved.path);
         // The pods of a job are deleted with it.
@@ -284,7 +289,7 @@ impl Api {
         answered(authorised(self.agent.get(format!("{}{path}", self.access.server)), &self.access).call())
     }
 
-    /// Lists objects. An API that the cluster does not have has none.
+    /// Returns the objects in the list at `path`; none if the cluster does not have this API.
     fn list(&self, path: &str) -> Result<Vec<Value>, Trouble> {
         let Some(body) = self.get(path)? else { return Ok(Vec::new()) };
         let mut list: Value = serde_json::from_slice(&body).map_err(|_| not_understood())?;
@@ -296,7 +301,7 @@ impl Api {
 }
 
 impl Saved {
-    /// Returns the object's name in the form of `oc`.
+    /// Returns the object's kind and name, as in `machines/node2`.
     fn what(&self) -> String {
         let mut words = self.path.rsplit('/');
         let (name, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -304,7 +309,7 @@ impl Saved {
     }
 }
 
-/// Returns the body of an answer; `None` where there is nothing.
+/// Returns the body of the answer to a request; `None` if the status is 404.
 fn answered(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Option<Body>, Trouble> {
     let mut answer = answer.map_err(|error| Trouble::Passes(error.to_string()))?;
     let said = |status: u16| format!("the API answers {status}");
@@ -324,12 +329,12 @@ fn object(body: &Body) -> Result<Metadata, Trouble> {
     serde_json::from_slice::<Object>(body).map(|object| object.metadata).map_err(|_| not_understood())
 }
 
-/// Returns an error without any text of the answer, because that may be a key.
+/// Returns the error for an answer that cannot be parsed. It does not quote the answer, which may be a key.
 fn not_understood() -> Trouble {
     Trouble::Lasts("what the API answers is not understood".to_owned())
 }
 
-/// Refuses a name that could change a path that it becomes part of.
+/// Returns an error for a name that would change the meaning of a path that contains it.
 fn is_plain(name: &str) -> Result<(), Trouble> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-.".contains(letter);
     if !name.is_empty() && name.chars().all(is_plain) && !name.starts_with('.') {

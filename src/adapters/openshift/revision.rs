@@ -9,8 +9,8 @@ use crate::os::beneath::Dir;
 
 const FILE: &str = "revision.json";
 const LIMIT: u64 = 64 * 1024;
-/// The percentage of the last known revision by which a forced new cluster raises its own. Below it is the amount where no
-/// revision is known. OpenShift's own quorum restore uses both.
+/// The percentage of the last known revision by which a forced new cluster raises its revisions. OpenShift's own quorum restore
+/// uses the same percentage, and [`LARGEST_BUMP`] where no revision is known.
 const BUMP_PERCENT: u64 = 20;
 const LARGEST_BUMP: u64 = 1_000_000_000;
 
@@ -20,13 +20,14 @@ struct Revision {
     max_raft_index: u64,
 }
 
-/// Returns the revision in the file next to `data_dir`, where there is one.
+/// Returns the revision that a sidecar of OpenShift wrote next to `data_dir`; `None` where there is none.
 pub fn read(data_dir: &Path) -> Option<u64> {
     let text = Dir::open(data_dir).ok()?.own_file(FILE, LIMIT).ok()?;
     serde_json::from_slice::<Revision>(&text).ok().map(|revision| revision.max_raft_index)
 }
 
-/// Returns the number by which a forced new cluster raises its revisions, so that no client sees a revision decrease.
+/// Returns the number by which a forced new cluster raises its revisions, so that no client sees a revision decrease. `revision`
+/// is the last known one.
 pub fn bump(revision: Option<u64>) -> u64 {
     let amount = revision.map_or(0, |revision| revision / 100 * BUMP_PERCENT + revision % 100 * BUMP_PERCENT / 100);
     if (1..=LARGEST_BUMP).contains(&amount) { amount } else { LARGEST_BUMP }

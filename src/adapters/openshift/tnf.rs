@@ -15,13 +15,13 @@ use crate::base::{Fact, json};
 
 pub(super) const JOBS: &str = "/apis/batch/v1/namespaces/openshift-etcd/jobs";
 pub(super) const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets/";
-/// The prefix of the operator's own jobs.
+/// The prefix of the names of jobs that belong to the etcd operator itself.
 const OF_THE_OPERATOR: &str = "tnf-";
 const CREDENTIALS: &str = "fencing-credentials-";
 
-/// The address and the credentials of a node's BMC.
+/// The address and the credentials of a node's BMC, from its fencing Secret.
 pub struct Credentials {
-    /// The options of the fence agent, by its own names.
+    /// The options for the fence agent, each with its name and value, without the password.
     pub options: Vec<(String, String)>,
     pub password: Zeroizing<String>,
 }
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// Returns the names of the operator's jobs; absent where there is no OpenShift.
+/// Returns the names of the etcd operator's own jobs; `Absent` where there is no kubeconfig.
 pub fn jobs(kubeconfig: &Path, patience: Duration) -> Fact<Vec<String>> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -51,7 +51,8 @@ fn of_the_operator(json: &str) -> Result<Vec<String>, String> {
     Ok(names.collect())
 }
 
-/// Reads the credentials in the Secret of `node`. An error describes the Secret's fault.
+/// Reads the BMC's address and credentials from the fencing Secret of `node`. The error text describes what is wrong with the
+/// Secret.
 pub fn credentials(kubeconfig: &Path, node: &str, patience: Duration) -> Result<Credentials, String> {
     let name = format!("{CREDENTIALS}{node}");
     let complete = |why: String| {
@@ -64,7 +65,8 @@ pub fn credentials(kubeconfig: &Path, node: &str, patience: Duration) -> Result<
     read(&text).map_err(complete)
 }
 
-/// Reads the Secret of `node` with its BMC at `host`; absent where there is no OpenShift, or no such Secret of any node.
+/// Reads the BMC's address and credentials from the fencing Secret of `node`. A Secret with another name is found by the BMC's
+/// `host`. The result is `Absent` if there is no kubeconfig, or if no node has such a Secret.
 pub fn secret_of(kubeconfig: &Path, (node, host): (&str, Option<&str>), patience: Duration) -> Fact<Credentials> {
     if !kubeconfig.exists() {
         return Fact::Absent;
@@ -93,7 +95,7 @@ struct Secret {
     data: Data,
 }
 
-/// The Secret's fields, each in base64.
+/// The fields of a fencing Secret, each in base64.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Data {
@@ -103,7 +105,7 @@ struct Data {
     certificate_verification: Zeroizing<String>,
 }
 
-/// Reads the Secret. An error quotes nothing of it, because that may be the password.
+/// Parses a fencing Secret. The error text does not quote the Secret, because the quoted part may be the password.
 fn read(json: &str) -> Result<Credentials, String> {
     let secret: Secret = json::from_text(json)
         .map_err(|_| "it needs address, username, password and certificateVerification".to_owned())?;
@@ -125,7 +127,7 @@ fn read(json: &str) -> Result<Credentials, String> {
     Ok(Credentials { options, password: text("password", &data.password)? })
 }
 
-/// Returns the options for `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID`.
+/// Returns the fence agent's options for a BMC's address, which is `redfish+https://HOST[:PORT]/redfish/v1/Systems/ID`.
 pub fn redfish_address(text: &str) -> Result<Vec<(String, String)>, String> {
     let wrong = || format!("the address '{text}' is not 'redfish+https://HOST[:PORT]/redfish/v1/Systems/ID'");
     let (scheme, rest) = text.split_once("://").ok_or_else(wrong)?;

@@ -13,17 +13,17 @@ use crate::base::json;
 const SECRETS: &str = "/api/v1/namespaces/openshift-etcd/secrets";
 const PREFIX: &str = "fencing-credentials-";
 const NODES: &str = "/api/v1/nodes/";
-/// The annotation in which OpenShift's operator records a node's MAC addresses, separated by commas.
+/// The JSON pointer to the annotation in which OpenShift's operator records a node's MAC addresses, separated by commas.
 const MAC_ADDRESSES: &str = "/metadata/annotations/tnf.openshift.io~1mac-addresses";
 
-/// Returns the path of the Secret that has the name of `node`.
+/// Returns the API path of the fencing Secret with the name of `node`.
 pub(in super::super) fn named(node: &str) -> String {
     format!("{SECRETS}/{PREFIX}{node}")
 }
 
-/// Returns the path of the Secret of `node` where none has its name, with its BMC at `host` if that is known. Returns `None`
-/// where no node has such a Secret. A Secret that is missing while other nodes have theirs is an error, because it has an unknown
-/// name.
+/// Returns the API path of the fencing Secret of `node`, if no Secret has the node's name. The Secret is found by a MAC address
+/// of the node, or by the BMC's `host`. Returns `None` if no node has a fencing Secret. If only other nodes have one, the result
+/// is an error, because the name of this node's Secret is unknown.
 pub(in super::super) fn search(
     agent: &ureq::Agent,
     access: &Access,
@@ -63,7 +63,7 @@ pub(in super::super) fn search(
     }
 }
 
-/// Returns the names that Secrets derive from the MAC addresses of `node`.
+/// Returns the names that OpenShift would give fencing Secrets by the MAC addresses of `node`.
 fn macs(agent: &ureq::Agent, access: &Access, node: &str) -> Result<Vec<String>, String> {
     let Some(text) = body(agent, access, &format!("{NODES}{node}"))? else { return Ok(Vec::new()) };
     let node: Value = json::from_text(&text).map_err(|_| "the API's Node is not understood".to_owned())?;
@@ -75,14 +75,15 @@ fn macs(agent: &ureq::Agent, access: &Access, node: &str) -> Result<Vec<String>,
     Ok(macs.split(',').filter(|mac| !mac.trim().is_empty()).map(name).collect())
 }
 
-/// A Secret of a list, with its BMC's host.
+/// A fencing Secret from the list of all Secrets, with the host of its BMC.
 struct Listed {
     name: String,
     host: Option<String>,
 }
 
 impl Listed {
-    /// Returns the name and the host of a fencing Secret, and wipes all else, because it holds passwords.
+    /// Returns the name and the BMC's host of a fencing Secret; `None` for another Secret. Overwrites the other contents, because
+    /// they include the password.
     fn of(mut secret: Value) -> Option<Self> {
         let text = |pointer: &str| secret.pointer(pointer).and_then(Value::as_str);
         let name = text("/metadata/name").filter(|name| name.starts_with(PREFIX)).map(str::to_owned);

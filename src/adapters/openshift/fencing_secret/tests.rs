@@ -10,8 +10,9 @@ use crate::adapters::openshift::machines::fake_api::FakeApi;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Starts an API that has the Secret of node2, and answers a PATCH with `status`. Reports each request's line and body. It
-/// refuses to show the Secret of node3, and its object for node4 is no Secret. Each read shows another version.
+/// Starts a fake API, and returns its URL and a channel with each request's line and body. It has a Secret of node2, and answers
+/// a PATCH with `status`. It refuses to show the Secret of node3, and its object for node4 is no Secret. Each read returns
+/// another resource version.
 fn api(status: &'static str) -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());

@@ -9,7 +9,8 @@ const MACHINES: &str = r#"{"items":[
     {"metadata":{"deletionTimestamp":"2025-01-01T00:00:00Z"},"status":{"nodeRef":{"name":"node1"}}},
     {"metadata":{},"status":{"nodeRef":{"name":"node10"}}}]}"#;
 
-/// Starts an API that answers each request by `answer`, which returns a status line and a body for a path.
+/// Starts a fake API, and returns its URL. It answers each request by `answer`, which returns a status line and a body for a
+/// path.
 fn api(answer: fn(&str) -> (&'static str, &'static str)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{ANNOTATION, Api, CONTROL_PLANE, HOOK, HOSTS, JOBS, MASTER, OPERATOR, OWNER, ROLE, SECRETS};
 
-/// The kinds that can be listed.
+/// The kinds of objects that the fake API lists.
 const LISTS: [&str; 9] = [
     "secrets",
     "machines",
@@ -23,7 +23,7 @@ const LISTS: [&str; 9] = [
     "selfnoderemediationconfigs",
 ];
 
-/// A running fake. The thread that serves requests shares its objects.
+/// A running fake of the Kubernetes API with OpenShift's objects. The thread that serves requests shares the objects.
 #[derive(Clone)]
 pub(crate) struct FakeApi {
     pub(crate) server: String,
@@ -32,15 +32,15 @@ pub(crate) struct FakeApi {
 
 #[derive(Default)]
 struct Objects {
-    /// The objects by path.
+    /// All objects, by API path.
     all: BTreeMap<String, Value>,
     version: u64,
-    /// The paths of accepted deletions.
+    /// The API paths of the objects that were deleted by a request, in order.
     deletions: Vec<String>,
-    /// The number of requests that get only this status.
+    /// The number of further requests that fail, and the status line with which they do; `None` if none fails.
     fails: Option<(usize, &'static str)>,
     has_operator: bool,
-    /// The number of patches and deletions that another client's write precedes.
+    /// The number of further patches and deletions before which the fake changes the object, as if another client did.
     writes_before: usize,
     patches: usize,
 }
@@ -67,7 +67,7 @@ impl Objects {
         self.touch(path);
     }
 
-    /// Returns the status line and the body that the API server answers with.
+    /// Returns the status line and the body of the answer to a request.
     fn answer(&mut self, method: &str, path: &str, body: &str) -> (&'static str, String) {
         match &mut self.fails {
             Some((left @ 1.., status)) => {
@@ -95,8 +95,8 @@ impl Objects {
         ("200 OK", json!({ "items": items }).to_string())
     }
 
-    /// Deletes an object. One with a finalizer stays until that is removed. The test requires that a job's pods are deleted with
-    /// it.
+    /// Deletes the object at `path`. An object with a finalizer only gets a deletion timestamp. A request is refused unless it
+    /// asks that a job's pods are deleted, too.
     fn delete(&mut self, path: &str, body: &str) -> (&'static str, String) {
         let options: Value = serde_json::from_str(body).unwrap();
         if options["propagationPolicy"] != "Background" {
@@ -141,7 +141,7 @@ impl Objects {
     }
 }
 
-/// Merges a patch as RFC 7396 defines.
+/// Applies a JSON merge patch as RFC 7396 defines it.
 fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(fields) = patch else {
         *target = patch.clone();
@@ -164,7 +164,7 @@ impl FakeApi {
         Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), has_operator)
     }
 
-    /// Starts the API behind `listener`.
+    /// Starts a fake API that accepts connections on `listener`.
     pub(crate) fn at(listener: TcpListener, has_operator: bool) -> Self {
         let server = format!("http://{}", listener.local_addr().unwrap());
         let objects = Arc::new(Mutex::new(Objects { has_operator, ..Objects::default() }));
@@ -179,7 +179,8 @@ impl FakeApi {
         format!("{}/namespaces/openshift-machine-api/machines/{node}-machine", api.path())
     }
 
-    /// A running Machine of `node`, one of the control plane, which its controller keeps by a finalizer.
+    /// Adds a running control-plane Machine for `node`. It has a finalizer, so that it stays until [`Self::controller`] removes
+    /// it.
     pub(crate) fn add(&self, api: Api, node: &str, address: &str) {
         let labels = match api {
             Api::Machine => json!({ROLE: MASTER}),
@@ -193,19 +194,20 @@ impl FakeApi {
         locked(&self.objects).make(&Self::path(api, node), machine);
     }
 
-    /// A running Machine of `node`, which is a worker.
+    /// Adds a running Machine for the worker `node`.
     pub(crate) fn add_worker(&self, api: Api, node: &str, address: &str) {
         self.add(api, node, address);
         self.change(api, node, |machine| machine["metadata"]["labels"] = json!({ROLE: "worker"}));
     }
 
-    /// The ConfigMap that OpenShift's installer leaves.
+    /// Adds the ConfigMap in which OpenShift's installer leaves the install config `text`.
     pub(crate) fn add_install_config(&self, text: &str) {
         let path = "/api/v1/namespaces/kube-system/configmaps/cluster-config-v1";
         self.make(path, json!({"data": {"install-config": text}}));
     }
 
-    /// Adds a node of OpenShift: its Node, BareMetalHost and Machine. The etcd operator adds its own objects when it acts.
+    /// Adds the Node, the BareMetalHost and the Machine of an OpenShift node. [`Self::operator`] adds the etcd operator's
+    /// objects.
     pub(crate) fn add_node(&self, node: &str, address: &str) {
         self.add(Api::Machine, node, address);
         let ready = json!({"status": {"conditions": [{"type": "Ready", "status": "True"}]}});
@@ -217,7 +219,7 @@ impl FakeApi {
         objects.make(&format!("{HOSTS}/{node}-host"), host);
     }
 
-    /// Makes the node's kubelet stop reporting.
+    /// Sets the condition `Ready` of the Node `node` to `Unknown`, as when its kubelet has stopped.
     pub(crate) fn stop_kubelet(&self, node: &str) {
         self.put(&format!("/api/v1/nodes/{node}"), |node| node["status"]["conditions"][0]["status"] = json!("Unknown"));
     }
@@ -236,7 +238,7 @@ impl FakeApi {
         locked(&self.objects).make(path, object);
     }
 
-    /// Returns an object, if it exists.
+    /// Returns the object at `path`; `None` if there is none.
     pub(crate) fn get(&self, path: &str) -> Option<Value> {
         locked(&self.objects).all.get(path).cloned()
     }
@@ -245,7 +247,7 @@ impl FakeApi {
         locked(&self.objects).all.remove(path);
     }
 
-    /// Returns the paths of all objects.
+    /// Returns the API paths of all objects.
     pub(crate) fn paths(&self) -> Vec<String> {
         locked(&self.objects).all.keys().cloned().collect()
     }
@@ -254,23 +256,23 @@ impl FakeApi {
         locked(&self.objects).deletions.clone()
     }
 
-    /// Answers the next `count` requests with `status`.
+    /// Answers the next `count` requests with the status line `status`.
     pub(crate) fn fail(&self, count: usize, status: &'static str) {
         locked(&self.objects).fails = Some((count, status));
     }
 
-    /// Acts as `oc delete machine`: the Machine stays while it has a finalizer.
+    /// Marks the Machine of `node` as being deleted, as `oc delete machine` does. The Machine stays, because it has a finalizer.
     pub(crate) fn delete(&self, api: Api, node: &str) {
         self.change(api, node, |machine| machine["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z"));
     }
 
-    /// Returns a Machine, if it exists.
+    /// Returns the Machine of `node` in `api`; `None` if there is none.
     pub(crate) fn machine(&self, api: Api, node: &str) -> Option<Value> {
         self.get(&Self::path(api, node))
     }
 
-    /// Runs the controllers. A Machine that is being deleted disappears once it has no hook, and its Node with it. A host
-    /// disappears at once.
+    /// Acts once as the controllers of Kubernetes. Objects that are being deleted disappear, except Machines with a hook. With a
+    /// Machine its Node disappears.
     pub(crate) fn controller(&self) {
         let mut objects = locked(&self.objects);
         let mut nodes = Vec::new();
@@ -289,15 +291,15 @@ impl FakeApi {
         }
     }
 
-    /// Returns the objects that the etcd operator creates for a node of that name.
+    /// Returns the API paths of the objects that the etcd operator creates for `node`.
     pub(crate) fn made_for(node: &str) -> [String; 5] {
         let secret = |name: &str| format!("{SECRETS}{name}-{node}");
         let job = |name: &str| format!("{JOBS}/tnf-{name}-job-{node}");
         [secret("etcd-peer"), secret("etcd-serving"), secret("etcd-serving-metrics"), job("auth"), job("after-setup")]
     }
 
-    /// Runs the etcd operator. It puts its hook on each Machine with a member on its node, and on no other. Each Node gets its
-    /// certificates and jobs.
+    /// Acts once as the etcd operator. Each Node gets its certificates and jobs. Each Machine gets the operator's hook if
+    /// `members` has its node, and loses it otherwise.
     pub(crate) fn operator(&self, members: &[&str]) {
         let mut objects = locked(&self.objects);
         let nodes: Vec<String> =
@@ -314,7 +316,7 @@ impl FakeApi {
         }
     }
 
-    /// Has another client write just before each of the next `count` patches and deletions.
+    /// Changes the object, as if another client did, just before each of the next `count` patches and deletions.
     pub(crate) fn writes_before(&self, count: usize) {
         locked(&self.objects).writes_before = count;
     }

@@ -9,7 +9,7 @@ use crate::adapters::openshift::machine::PATIENCE;
 
 const NODE2: &[&str] = &["node2", "192.0.2.2"];
 
-/// Creates two nodes with Machines of `api`.
+/// Starts a fake API with two nodes and their Machines in `api`. Returns it with an empty directory.
 fn two(api: Api, has_operator: bool) -> (FakeApi, tempfile::TempDir) {
     let fake_api = FakeApi::start(has_operator);
     fake_api.add(api, "node1", "192.0.2.1");
@@ -97,7 +97,8 @@ fn a_machine_is_found_by_its_node_or_its_address_and_in_the_api_that_is_meant() 
     assert!(fake_api.machine(Api::Machine, "node2").unwrap()["spec"]["lifecycleHooks"].is_null());
 }
 
-/// An old Machine may keep an address that its node's successor has now.
+/// Asserts that a Machine which names another Node does not match by address, because an old Machine may keep an address that the
+/// node's successor has now.
 #[test]
 fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
     for api in [Api::Machine, Api::Cluster] {
@@ -127,7 +128,8 @@ fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
     }
 }
 
-/// An API server applies a patch without a version to any version.
+/// Asserts that a Machine without a resource version has no path to write to, because an API server would apply a patch without a
+/// version to any version.
 #[test]
 fn a_machine_without_a_version_is_not_written_to() {
     let metadata = json!({"namespace": "n", "name": "m", "resourceVersion": "7"});
@@ -146,7 +148,7 @@ fn machines_that_nobody_made_into_any_are_of_no_use() {
     assert!(!read(&fake_api, &dir).is_of_use());
 }
 
-/// A worker's Machine may be deleted at any time, and no member runs on it.
+/// Asserts that Machines of workers are ignored. They may be deleted at any time, and no member runs on a worker.
 #[test]
 fn the_machines_of_workers_do_not_count() {
     for api in [Api::Machine, Api::Cluster] {
@@ -171,7 +173,8 @@ fn the_machines_of_workers_do_not_count() {
     }
 }
 
-/// The operator keeps its hook while the node has a member. A voter's Machine is deleted once the member was removed.
+/// Asserts that the etcd operator's hook keeps the Machine as long as its node has a member, and that the Machine disappears
+/// after that.
 #[test]
 fn the_etcd_operators_hook_goes_with_the_member() {
     let (fake_api, dir) = two(Api::Machine, true);

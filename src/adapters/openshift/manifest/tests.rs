@@ -20,7 +20,8 @@ fn image_certificates_and_data_dir_are_found() {
     assert_eq!(peer, Path::new(CERTS_ON_THE_NODE).join("secrets/etcd-all-certs/etcd-peer-node1.crt"));
 }
 
-/// Every setting of the operator's manifest reaches etcd, under the name that its release knows.
+/// Asserts that every setting of the operator's manifest is written to etcd's configuration, under the name that the etcd release
+/// knows.
 #[test]
 fn all_settings_of_the_manifest_are_taken() {
     let common = [

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Returns whether `selector` matches the labels of `object`. An empty one matches every object. What is not understood of it matches,
-/// because a check that is not understood is not known to leave the object alone.
+/// Returns whether a label selector matches the labels of `object`. An empty selector matches every object. Any part of it that
+/// is not understood counts as matching, because the check may concern the object.
 pub fn matches(selector: Option<&Value>, object: &Value) -> bool {
     let none = Map::new();
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object).unwrap_or(&none);
@@ -36,7 +36,7 @@ mod tests {
 
     use super::*;
 
-    /// A control-plane node of two, as OpenShift labels it.
+    /// Returns a control-plane Node of a two-node cluster, with the labels that OpenShift gives it.
     fn node() -> Value {
         json!({"metadata": {"labels": {
             "kubernetes.io/hostname": "node1",

@@ -8,7 +8,7 @@ use crate::adapters::openshift::machines::fake_api::FakeApi;
 const PATIENCE: Duration = Duration::from_secs(5);
 const NAMESPACE: &str = "namespaces/openshift-workload-availability";
 
-/// The pair, and a worker that is none of it.
+/// Starts a fake API with two etcd nodes and a worker.
 fn api() -> FakeApi {
     let api = FakeApi::start(true);
     for (node, address) in [("node1", "192.0.2.1"), ("node2", "192.0.2.2"), ("worker1", "192.0.2.9")] {
@@ -29,7 +29,7 @@ fn found(api: &FakeApi) -> Fact<Vec<Remediation>> {
     of(&for_server(&dir, &api.server), &["node1".to_owned(), "node2".to_owned()], PATIENCE)
 }
 
-/// In a namespace of its own, where the kind has one.
+/// Adds `object` to the fake API, in a namespace if its kind has one.
 fn make(api: &FakeApi, list: &str, name: &str, object: Value) {
     let (group, kind) = list.rsplit_once('/').unwrap();
     let path =

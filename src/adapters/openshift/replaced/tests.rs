@@ -12,7 +12,7 @@ use crate::adapters::openshift::machines::fake_api::FakeApi;
 const NODE: &str = "/api/v1/nodes/node2";
 const HOST2: &str = "/apis/metal3.io/v1alpha1/namespaces/openshift-machine-api/baremetalhosts/node2-host";
 
-/// A pair of OpenShift's nodes, of which node2 is down: its kubelet is stopped.
+/// A fake API with the nodes node1 and node2, and a directory for saved objects. The kubelet of node2 has stopped.
 struct World {
     fake_api: FakeApi,
     dir: tempfile::TempDir,
@@ -28,7 +28,7 @@ impl World {
         Self { fake_api, dir: tempfile::tempdir().unwrap() }
     }
 
-    /// Returns the API as a new process sees it.
+    /// Creates a client for node2, as another process would.
     fn api(&self) -> Api {
         Api::of(&for_server(&self.dir, &self.fake_api.server), "node2", "192.0.2.2".to_owned(), PATIENCE).unwrap()
     }
@@ -41,7 +41,7 @@ impl World {
         self.api().turn(replaced, self.dir.path()).unwrap()
     }
 
-    /// Returns the paths of the objects of `node`.
+    /// Returns the API paths of all objects with a path that contains `node`.
     fn of(&self, node: &str) -> Vec<String> {
         self.fake_api.paths().into_iter().filter(|path| path.contains(node)).collect()
     }
@@ -50,7 +50,8 @@ impl World {
         Some(self.fake_api.get(path)?["metadata"]["uid"].as_str().unwrap().to_owned())
     }
 
-    /// Runs all steps, with the controllers and the operator at work. `after` sees each step.
+    /// Performs all steps. After each one the fake API acts as the controllers and the etcd operator, with `members` as etcd's
+    /// members. `after` is called with the outcome of each step.
     fn to_the_end(&self, replaced: &mut Replaced, members: &[&str], mut after: impl FnMut(&Turn, &mut Replaced)) {
         for _ in 0..40 {
             let turn = self.turn(replaced);
@@ -86,7 +87,8 @@ fn all_of_the_old_node_is_saved_and_goes_and_nothing_of_the_other_one() {
     assert!(order("etcd-peer") < order("/baremetalhosts/") && order("/baremetalhosts/") < order("/machines/"));
 }
 
-/// A run that is interrupted after `turns` steps, or in one before its state was written, ends the same when it is repeated.
+/// Asserts that an interrupted deletion ends the same when another process continues it. It is interrupted after each possible
+/// step, also before the step's state was written.
 #[test]
 fn cut_off_after_each_turn_it_ends_the_same() {
     for forgets in [false, true] {
@@ -139,8 +141,7 @@ fn a_machine_whose_node_has_a_member_stays_until_the_member_is_out() {
     assert!(world.of("node2").is_empty());
 }
 
-/// A second writer removes the hook, which releases the Machine. The operator restores it as long as possible, and the two never
-/// fight endlessly.
+/// Asserts that the deletion ends although another client removes the hook, or recreates an object repeatedly.
 #[test]
 fn with_a_second_writer_it_ends_too() {
     let world = World::of_two();
@@ -172,7 +173,7 @@ fn with_a_second_writer_it_ends_too() {
     assert_eq!((deleted, world.of("node2").len()), (ROUNDS, 1));
 }
 
-/// Each name belongs to the new machine from then on.
+/// Asserts that no object of the new machine is deleted, whenever it joins, although its objects have the old ones' names.
 #[test]
 fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
     for comes_after in 0..16 {
@@ -207,7 +208,7 @@ fn nothing_of_the_new_machine_is_deleted_whenever_it_comes() {
     assert_eq!((world.of("node2").len(), world.fake_api.deletions().len()), (8, 0));
 }
 
-/// Another object may have taken the name between the read and the deletion.
+/// Asserts that only the saved object is deleted, because another object may have taken its name after the read.
 #[test]
 fn a_deletion_is_of_the_very_object_that_was_saved() {
     let world = World::of_two();
@@ -255,7 +256,8 @@ fn what_is_not_clear_is_not_deleted() {
     assert!(world.fake_api.deletions().is_empty());
 }
 
-/// A host's address identifies the Machine while no Node does. A Machine of another node never matches.
+/// Asserts that the Machine is found by its Node or, while it names none, by its address. A Machine that names another Node never
+/// matches.
 #[test]
 fn a_machine_is_found_by_its_node_or_without_one_by_its_address() {
     let world = World::of_two();
@@ -270,7 +272,7 @@ fn a_machine_is_found_by_its_node_or_without_one_by_its_address() {
     assert_eq!(paths, Vec::<String>::new());
 }
 
-/// A host without a Machine belongs to no node, and a node without a Machine has no host.
+/// Asserts that a BareMetalHost without a Machine belongs to no node, and that a node without a Machine has no host.
 #[test]
 fn a_host_that_no_machine_has_is_nobodys() {
     let world = World::of_two();
@@ -347,7 +349,7 @@ fn an_api_that_starts_is_waited_for_and_one_that_forbids_is_not() {
     assert!(world.fake_api.deletions().is_empty());
 }
 
-/// No text of an API becomes a path outside of the directory.
+/// Asserts that no text from the API leads to a file outside of the directory.
 #[test]
 fn a_file_is_below_its_directory_whatever_a_uid_is() {
     let world = World::of_two();
@@ -365,7 +367,7 @@ fn a_file_is_below_its_directory_whatever_a_uid_is() {
     assert_eq!((is_plain("node2.example"), is_plain("0a1b-2c")), (Ok(()), Ok(())));
 }
 
-/// An object that is not in a file is not deleted.
+/// Asserts that an object counts as saved only if its file could be written, because only saved objects are deleted.
 #[test]
 fn what_cannot_be_written_is_not_counted_as_saved() {
     let world = World::of_two();
