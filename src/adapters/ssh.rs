@@ -58,7 +58,7 @@ pub struct Running {
 
 impl Running {
     /// Starts `tandem` with the arguments `words` on `host`, with `input` on its standard input. With a `beat` the input
-    /// continues with an empty line at each interval. It ends when this process ends for any reason.
+    /// continues with an empty line after each such interval. It ends when this process ends for any reason.
     pub fn begin(
         programs: &Programs,
         host: &str,

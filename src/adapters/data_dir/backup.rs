@@ -26,13 +26,14 @@ const DISCARD_PREFIX: &str = "member-discard-";
 /// The greatest depth of directories in which sizes are measured. etcd's data has two levels of directories below a backup.
 const DEPTH: usize = 8;
 
-/// Renames `member` in `dir` to the next backup's name. Returns the new path, or `None` if there is no `member`. Refuses while
-/// etcd has the files open.
+/// Renames `member` in `dir` to `member-backup-<number>-<time>`. Returns the new path, or `None` if there is no `member`. Refuses
+/// while etcd has the files open.
 pub fn move_aside(dir: &Path) -> Result<Option<PathBuf>, Error> {
     move_to(dir, BACKUP_PREFIX, |_| {})
 }
 
-/// Writes `kept` into `member`, and renames `member` in `dir` to the next history's name. Only an operator deletes a history.
+/// Writes `kept` into `member`, and renames `member` in `dir` to `member-history-<number>-<time>`. Only an operator deletes a
+/// directory of that name.
 pub fn move_history_aside(dir: &Path, kept: &KeptHistory) -> Result<Option<PathBuf>, Error> {
     move_to(dir, HISTORY_PREFIX, |member| {
         // Without this file the fork can only be found by comparing the two histories. A full disk must not keep a node from its
@@ -84,7 +85,7 @@ pub fn prune_backups(dir: &Path, keep: usize) -> Result<(), Error> {
     layout::open(dir)?.map_or(Ok(()), |data| try_prune(&data, BACKUP_PREFIX, keep, None))
 }
 
-/// Deletes the backups `names` in `dir`. Ignores names that are not those of backups.
+/// Deletes the backups in `dir` that have one of these names. Ignores every other name.
 pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     let Some(data) = layout::open(dir)? else { return Ok(()) };
     let all = numbered(&data, BACKUP_PREFIX)?;
@@ -92,7 +93,8 @@ pub fn drop_backups(dir: &Path, names: &[String]) -> Result<(), Error> {
     doomed.into_iter().try_for_each(|(_, name)| delete(&data, &name))
 }
 
-/// Returns the disk usage in bytes of the history `name` in `dir`; `None` if there is no such directory.
+/// Returns the disk usage in bytes of the directory `name` in `dir`; `None` if there is none, or if it is not an
+/// [`AsideKind::History`].
 pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
     let Some(data) = layout::open(dir)? else { return Ok(None) };
     if !numbered(&data, HISTORY_PREFIX)?.iter().any(|(_, known)| known == name) {
@@ -103,7 +105,7 @@ pub fn history_bytes(dir: &Path, name: &str) -> Result<Option<u64>, Error> {
     is_history.then(|| size(&data, name, DEPTH)).transpose()
 }
 
-/// Deletes the history `name` in `dir`. Does nothing if `name` is not the name of a history.
+/// Deletes the directory `name` in `dir`, if it is an [`AsideKind::History`]. Ignores every other name.
 pub fn forget_history(dir: &Path, name: &str) -> Result<(), Error> {
     match layout::open(dir)? {
         Some(data) if history_bytes(dir, name)?.is_some() => {
@@ -145,7 +147,7 @@ pub enum AsideKind {
 }
 
 impl AsideKind {
-    /// Returns the reason by the last part of `path`; `None` if that is neither the name of a backup nor of a history.
+    /// Returns the reason that the name of the directory `path` shows; `None` if the directory was not moved aside.
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let begins = |prefix: &str| name.starts_with(prefix);
@@ -159,7 +161,8 @@ pub fn bytes(dir: &Path) -> Result<Option<u64>, Error> {
     layout::below(&data, MEMBER)?.map(|_| size(&data, MEMBER, DEPTH)).transpose()
 }
 
-/// Lists the data that was moved aside in `dir`: first the backups, then the histories, each oldest first.
+/// Lists the data that was moved aside in `dir`: first each [`AsideKind::Backup`], then each [`AsideKind::History`], both oldest
+/// first.
 pub fn aside(dir: &Path) -> Result<Vec<Aside>, Error> {
     let mut found = Vec::new();
     let Some(data) = layout::open(dir)? else { return Ok(found) };

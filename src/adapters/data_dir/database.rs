@@ -21,7 +21,7 @@ pub(super) use described::{described, last_revision};
 /// The name of etcd's database file in `member/snap`.
 pub(super) const DATABASE: &str = "db";
 
-/// The magic number in a meta page of a bbolt file. [`VERSION`] follows it.
+/// The magic number in a meta page of a bbolt file. The format version ([`VERSION`]) follows it in the page.
 const MAGIC: u32 = 0xED0C_DAED;
 const VERSION: u32 = 2;
 /// The size of the header of a bbolt page, in bytes.
@@ -56,9 +56,8 @@ pub(super) enum Applied {
 }
 
 impl Applied {
-    /// Returns the fault of a database that has not applied the log up to `snapshot_index`; else `None`. The log was compacted up
-    /// to that index, so the database must have everything before it. An unreadable database proves nothing, so that it counts as
-    /// without fault.
+    /// Returns why the database cannot be used with a log that was compacted up to `snapshot_index`: it must have applied the log
+    /// up to that index. Returns `None` if it has, and for an unreadable database, which proves nothing.
     pub(super) fn lack(self, snapshot_index: u64) -> Option<String> {
         let what = match self {
             Self::UpTo(index) if index < snapshot_index => format!("reaches only up to index {index}"),
@@ -68,8 +67,9 @@ impl Applied {
         Some(format!("the log was compacted up to index {snapshot_index}, but the database {what}"))
     }
 
-    /// Returns the index of a database that has applied more than a log that ends at `last_index`. Such a log has lost its end.
-    /// etcd still starts, and then does not apply new entries that have the lost entries' indexes.
+    /// Returns the index that the database has applied, if it is above `last_index`, the index of the log's last entry; else
+    /// `None`. The log has then lost its end. etcd still starts, but does not apply new entries that have the lost entries'
+    /// indexes.
     pub(super) fn ahead_of(self, last_index: u64) -> Option<u64> {
         match self {
             Self::UpTo(index) if index > last_index => Some(index),

@@ -34,8 +34,8 @@ pub(super) struct Whole {
     pub(super) unfinished: Option<String>,
     /// The index of the snapshot that the log continues; 0 if there is no snapshot.
     pub(super) snapshot_index: u64,
-    /// The index of a recorded snapshot above the commit index; `None` if there is none. This member was receiving the snapshot
-    /// from the leader when it stopped.
+    /// The index of a snapshot that the WAL records above the commit index; `None` if there is none. This member was receiving
+    /// the snapshot from the leader when it stopped.
     pub(super) pending_snapshot: Option<u64>,
     /// True if the log has an uncommitted removal of one of three or more voters. The removed member still counts as a voter
     /// then.
@@ -268,8 +268,8 @@ impl Log {
         decode(metadata.clone(), "the metadata")
     }
 
-    /// Returns the members after all changes in the log, whether a removal of a voter is uncommitted, and whether all changes of
-    /// the voters are committed.
+    /// Returns the members after all changes in the log. Also returns whether a removal of a voter is uncommitted, and whether
+    /// every change of the voters is committed.
     fn membership(&self, snapshot: &Loaded) -> Replayed {
         let mut membership = snapshot.membership.clone();
         let (mut may_remove, mut voters_are_committed) = (false, true);

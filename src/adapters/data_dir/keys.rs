@@ -76,8 +76,8 @@ impl Keys {
         database::last_revision(&self.file).map(Option::unwrap_or_default).map_err(damaged(&self.database))
     }
 
-    /// Returns the file that was saved with data that was given up. It has the point where the data diverged from the data that
-    /// was kept. Returns `None` if there is no such file.
+    /// Returns the record of the point where this data diverged from the data that was kept; `None` if there is none. The record
+    /// was saved when this data was given up.
     pub fn noted(&self) -> Option<&KeptHistory> {
         self.noted.as_ref()
     }

@@ -54,8 +54,8 @@ pub(super) struct Files {
 pub(super) struct SnapDir {
     /// The opened directory `member/snap`; `None` if it is missing, so that there is neither a snapshot nor a database.
     dir: Option<Arc<Dir>>,
-    /// The paths of the `.snap` files; with the file where it was opened when it was listed. An open file can be read even after
-    /// etcd has purged it.
+    /// The path of each `.snap` file, and the file itself if it was opened when it was listed. An open file can be read even
+    /// after etcd has purged it.
     snaps: Vec<(PathBuf, Option<File>)>,
 }
 

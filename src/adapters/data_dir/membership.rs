@@ -111,8 +111,8 @@ impl Membership {
     }
 
     /// Returns the members that the WAL records with a snapshot. `state` has their ids. `members` is from the database, which is
-    /// newer than the record. The peer URLs are taken from it. Members that it lists as removed stay removed, unless the record
-    /// has them.
+    /// newer than the record: it has the peer URLs and the removed members. A removed member stays removed, whatever the log
+    /// adds, unless `state` has it.
     pub(super) fn from_record(state: &ConfState, members: Members) -> Self {
         let is_member = |id: &u64| state.voters.contains(id) || state.learners.contains(id);
         Self {

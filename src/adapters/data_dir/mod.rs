@@ -43,7 +43,7 @@ use crate::records::kept_history::KeptHistory;
 use history::Reading;
 use layout::Layout;
 
-/// The number of attempts to read a data dir. A running etcd may purge files during one.
+/// The number of attempts to read a data dir. An attempt fails if a running etcd purges files during it.
 const ATTEMPTS: u32 = 5;
 /// The pause between two attempts to read a data dir.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -99,7 +99,8 @@ pub fn revision(dir: &Path) -> Option<u64> {
 }
 
 /// Returns whether the WAL in `dir` records every change of the voters in it as committed. An uncommitted removal of a voter may
-/// be in this log alone. The peer, which votes by its own log, may continue without it. No etcd may have the data open.
+/// be in this WAL alone. The peer, which votes by its own log, may then continue without this WAL's changes. No etcd may have the
+/// data open.
 pub fn voters_are_committed(dir: &Path) -> Result<bool, Error> {
     let reading = read_closely(dir)?;
     Ok(matches!(reading, Some(Reading::Whole(whole)) if whole.voters_are_committed && whole.pending_snapshot.is_none()))
@@ -113,8 +114,8 @@ pub fn kept_history(path: &Path) -> Option<KeptHistory> {
     KeptHistory::read(&history).known().cloned()
 }
 
-/// Reads `dir` once, with the details that a change of the WAL needs; `None` if it is blank. Only [`read`] repeats this while
-/// etcd changes files.
+/// Reads `dir` once, with the details that a change of the WAL needs; `None` if it is blank. [`read`] tries again if a running
+/// etcd changes files meanwhile.
 fn read_closely(dir: &Path) -> Result<Option<Reading>, Error> {
     // If the check fails, etcd counts as running.
     read_files(layout::look(dir)?, || is_open(dir).unwrap_or(true))

@@ -103,7 +103,7 @@ pub(super) struct ConfState {
     pub(crate) voters_outgoing: Vec<u64>,
 }
 
-/// A record in the WAL that a snapshot exists at this index.
+/// The WAL's record of a snapshot: the snapshot's position in the log, and the members there.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub(super) struct WalSnapshot {
     #[prost(uint64, tag = "1")]

@@ -63,8 +63,8 @@ pub struct Answer {
     pub no_permission: Option<Box<NoPermission>>,
     /// The member's ids, term and applied index if it has no leader; else `None`.
     pub leaderless: Option<Raft>,
-    /// True if etcd accepted the connection and then did not answer in time. If auth refused the agent, this is about a read that
-    /// was sent after that. Such a read times out both without a leader and on a slow etcd.
+    /// True if etcd accepted the connection and then did not answer in time. If etcd's auth refuses to disclose the state, a read
+    /// follows, and this is about that read. The read times out on a slow etcd, and also on one without a leader.
     pub is_too_late: bool,
 }
 

@@ -55,8 +55,8 @@ pub const LIMIT: u64 = 1024 * 1024;
 const FORCE_KEY: &str = "force-new-cluster";
 const TOKEN_KEY: &str = "initial-cluster-token";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
-/// The settings that apply unless the operator or the manifest sets others. `pre-vote` is the default since etcd 3.5. A member
-/// then stays in its term if it fails to win an election, and a vote proxy can conclude from an unchanged term that no other
+/// The settings that apply unless the operator or the manifest sets others. `pre-vote` is the default since etcd 3.5. With it, a
+/// member stays in its term if it fails to win an election. So a vote proxy can conclude from an unchanged term that no other
 /// member was elected.
 const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000", "pre-vote=true"];
 /// The settings that etcd has in OpenShift's static pod, and which apply unless the manifest sets others.
@@ -115,8 +115,7 @@ fn client_listeners(settings: &Settings) -> String {
     }
 }
 
-/// Returns the lines of the configuration for the settings of the operator or the manifest, and for the defaults of all settings
-/// that these do not set.
+/// Returns the lines for the settings of the operator or the manifest, and for the defaults of all other settings.
 fn others(settings: &Settings) -> Vec<(String, Value)> {
     let openshift = settings.openshift.map(|_| OPENSHIFT_DEFAULTS).unwrap_or_default();
     let defaults: Vec<Setting> =
@@ -160,7 +159,7 @@ fn value(text: &str, key: &str) -> Option<String> {
 }
 
 /// Returns the data dir and client ports from the configuration file `text`; `None` without an absolute data dir. Configuration
-/// files that the shell agent wrote can be read, too.
+/// files of the shell agent (`ocf:heartbeat:podman-etcd`) can be read, too.
 pub fn place(text: &str) -> Option<Place> {
     let urls = value(text, "listen-client-urls").unwrap_or_default();
     let client_ports = urls.split(',').filter_map(|url| url.rsplit(':').next()?.trim_end_matches('/').parse().ok());
@@ -179,8 +178,8 @@ pub fn settled(text: &str) -> String {
     text.split_inclusive('\n').map(line).collect()
 }
 
-/// Returns whether a line of a configuration file sets `force-new-cluster`. Spaces at the end are ignored, because an editor may
-/// have added them.
+/// Returns whether a line of a configuration file sets `force-new-cluster` to true. Spaces at the end are ignored, because an
+/// editor may have added them.
 fn forces(line: &str) -> bool {
     line.trim_end() == format!("{FORCE_KEY}: true")
 }
@@ -214,7 +213,7 @@ mod tests {
     }
 
     /// Asserts that a new cluster gets a token of its own. With etcd's default token, a new cluster at the same address would
-    /// have the ids of the earlier cluster, and its members would wait for that cluster's log position.
+    /// have the ids of the earlier cluster. It would then have to reach that cluster's log position.
     #[test]
     fn a_cluster_that_begins_has_a_token_of_its_own() {
         assert!(render(&settings(), &RunMode::Bootstrap).contains("initial-cluster-token: \"tandem-1-2\"\n"));

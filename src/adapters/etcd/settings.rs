@@ -43,7 +43,7 @@ pub enum Error {
     Ours(String),
     #[error("{name}={value} is not {wanted}")]
     Value { name: String, value: String, wanted: String },
-    /// Each setting is valid, but they contradict each other. The text has what to change.
+    /// Each setting is valid, but they contradict each other. The text describes the contradiction and what to change.
     #[error("{0}")]
     Together(String),
 }
@@ -153,8 +153,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     KEYS.iter().map(|key| key.name)
 }
 
-/// Returns the settings as lines for the configuration file of an etcd of `version`, and the names of the settings that this
-/// version does not know. If a name occurs twice, its first setting counts.
+/// Returns the settings as lines for the configuration file of an etcd of `version`. Also returns the names of the settings that
+/// this version does not know. If a name occurs twice, its first setting counts.
 pub fn render<'a>(
     settings: impl IntoIterator<Item = &'a Setting>,
     version: Version,

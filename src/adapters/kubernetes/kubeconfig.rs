@@ -171,8 +171,8 @@ fn given(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// Returns an error if `others` enables a setting of `names`, because this client does not support these settings. Ignoring one,
-/// it would trust or reach another server than the file intends, or act as another user.
+/// Returns an error if `others` enables a setting of `names`, because this client does not support these settings. If the client
+/// ignored one, it would trust or reach another server than the file intends, or act as another user.
 fn not_followed(others: &BTreeMap<String, Value>, names: &[&str]) -> Result<(), String> {
     let is_on = |value: &Value| match value {
         Value::Null => false,

@@ -16,7 +16,7 @@ const ANNOTATION: &str = "pre-drain.delete.hook.machine.cluster.x-k8s.io/etcd-qu
 /// operator uses the same name and owner.
 const HOOK: &str = "EtcdQuorumOperator";
 const OWNER: &str = "clusteroperator/etcd";
-/// The API path of an object that exists if OpenShift's etcd operator manages the hooks of Machines itself.
+/// The API path of an object that exists if OpenShift's etcd operator manages the pre-drain hooks of Machines itself.
 const OPERATOR: &str = "/apis/config.openshift.io/v1/clusteroperators/etcd";
 const NODES: &str = "/api/v1/nodes/";
 /// The label by which the Machine API marks Machines of the control plane: it has the value [`MASTER`]. The Cluster API has the
@@ -49,13 +49,13 @@ pub struct Machine {
     object: Value,
 }
 
-/// The outcome of adding a hook to a Machine, or of removing it.
+/// The outcome of adding the pre-drain hook to a Machine, or of removing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Yes,
-    /// The Machine already had the hook, or already lacked it, as wanted.
+    /// The Machine already had the pre-drain hook, or already lacked it, as wanted.
     Already,
-    /// The Machine is being deleted and has no hook. It gets no new hook, because the hook was removed for the deletion.
+    /// The Machine is being deleted and has no pre-drain hook. It gets no new one, because the hook was removed for the deletion.
     BeingDeleted,
     NoMachine,
 }
@@ -66,7 +66,7 @@ pub struct Machines {
     agent: ureq::Agent,
     access: Access,
     all: Vec<Machine>,
-    /// True if OpenShift's etcd operator manages the hooks of Machines itself.
+    /// True if OpenShift's etcd operator manages the pre-drain hooks of Machines itself.
     pub has_operator: bool,
 }
 
@@ -91,8 +91,8 @@ impl Machines {
         Ok(())
     }
 
-    /// Returns whether a controller manages these Machines. A cluster may have Machines from which no controller ever made a
-    /// machine.
+    /// Returns whether a controller manages these Machines. A cluster may have Machine objects that no controller has turned into
+    /// machines.
     pub fn is_of_use(&self) -> bool {
         self.all.iter().any(Machine::runs)
     }
@@ -102,7 +102,7 @@ impl Machines {
         &self.all
     }
 
-    /// Removes the hook from `machine`. Returns `false` if another client has changed the Machine since it was read.
+    /// Removes the pre-drain hook from `machine`. Returns `false` if another client has changed the Machine since it was read.
     pub fn take_off(&self, machine: &Machine) -> Result<bool, String> {
         self.patch(machine, false)
     }
@@ -112,7 +112,7 @@ impl Machines {
         self.in_api(names, None)
     }
 
-    /// Finds the Machine of a node in `api`, or in both APIs if it is `None`. `names` are the node's name and addresses.
+    /// Finds the Machine of a node in `api`, or in both APIs if `api` is `None`. `names` are the node's name and addresses.
     ///
     /// An old Machine may keep an address that another node has now. So a Machine that names another Node matches by address only
     /// if that Node has the address, too. Two matching Machines in one API are an error.
@@ -133,8 +133,8 @@ impl Machines {
         node.is_some_and(|node| has_address(&node, names))
     }
 
-    /// Adds the hook to the Machine of a node, or removes it if `is_to_be` is false. `names` are the node's name and addresses.
-    /// If another client has changed the Machine meanwhile, reads it again and tries again.
+    /// Adds the pre-drain hook to the Machine of a node, or removes it if `is_to_be` is false. `names` are the node's name and
+    /// addresses. If another client has changed the Machine meanwhile, reads it again and tries again.
     pub fn write(&mut self, names: &[&str], api: Option<Api>, is_to_be: bool) -> Result<Written, String> {
         for _ in 0..TRIES {
             let Some(machine) = self.in_api(names, api)? else {
@@ -154,7 +154,8 @@ impl Machines {
         Err("somebody else writes to its Machine at the same time".to_owned())
     }
 
-    /// Adds the hook to `machine`, or removes it. Returns `false` if another client has changed the Machine since it was read.
+    /// Adds the pre-drain hook to `machine`, or removes it if `is_to_be` is false. Returns `false` if another client has changed
+    /// the Machine since it was read.
     fn patch(&self, machine: &Machine, is_to_be: bool) -> Result<bool, String> {
         let path = machine.path().ok_or("the API names no version of it")?;
         let request = authorised(self.agent.patch(format!("{}{path}", self.access.server)), &self.access);
@@ -211,7 +212,7 @@ impl Machine {
         self.text("/metadata/deletionTimestamp").is_some()
     }
 
-    /// Returns whether the Machine has the hook, for which its deletion waits.
+    /// Returns whether the Machine has the pre-drain hook, for which its deletion waits.
     pub fn is_protected(&self) -> bool {
         match self.api {
             Api::Machine => self.hooks().iter().any(is_ours),
@@ -232,8 +233,8 @@ impl Machine {
         Some(format!("{}/namespaces/{namespace}/machines/{name}", self.api.path()))
     }
 
-    /// Returns the merge patch that adds the hook to this version of the Machine, or removes it. It has all hooks, because a
-    /// merge patch replaces a list as a whole.
+    /// Returns the merge patch that adds the pre-drain hook to this version of the Machine, or removes it if `is_to_be` is false.
+    /// The patch has all pre-drain hooks, because a merge patch replaces a list as a whole.
     fn patched(&self, is_to_be: bool) -> Value {
         let version = self.text("/metadata/resourceVersion").unwrap_or_default();
         match self.api {

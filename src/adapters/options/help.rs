@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::OptionRow;
 
-/// The column of the help text where the options' descriptions begin. [`WIDTH`] is the length of its lines.
+/// The column of the help text where the options' descriptions begin. [`WIDTH`] is the greatest length of a line.
 const COLUMN: usize = 37;
 const WIDTH: usize = 110;
 

@@ -31,7 +31,7 @@ pub enum Question {
     Check,
     /// A request that changes etcd's members.
     Members,
-    /// A whole run of a vote proxy. Even a tenth of its floor (see [`Question::floor`]) would be long for one.
+    /// A whole run of a vote proxy. A run that takes a tenth of the floor (see [`Question::floor`]) is already a long one.
     #[serde(rename = "stand_in")]
     VoteProxy,
     /// A confirmed read or a write through this node's etcd, after it has become the only voter.

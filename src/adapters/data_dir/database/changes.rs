@@ -70,7 +70,7 @@ pub(in crate::adapters::data_dir) struct Walk<S> {
     /// The revision of the database's last compaction; 0 if there was none. Of the changes up to it, only the last one of each
     /// key is left.
     compacted: u64,
-    /// The first revision that the caller wants; changes of earlier ones are skipped.
+    /// The first revision that the caller wants. Changes of earlier revisions are skipped.
     from: u64,
     last: Option<(u64, u64)>,
 }

@@ -30,7 +30,7 @@ pub(super) enum Event {
     Listed(Vec<Member>),
 }
 
-/// Flags, shared by all threads, of which of the two peer streams are open.
+/// Flags that show which of the two peer streams are open. All threads of the vote proxy share them.
 #[derive(Default)]
 pub(super) struct Flags {
     message_is_up: AtomicBool,

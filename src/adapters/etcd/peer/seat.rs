@@ -144,8 +144,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Opens the two streams that the dead member would read, each only once. etcd closes a stream when the real member opens the
-    /// same stream, which must keep it.
+    /// Opens the two streams that the dead member would read, each only once. If etcd closes one of them, the real member has
+    /// opened that stream, and must keep it.
     fn attach<'scope>(&mut self, scope: &'scope Scope<'scope, '_>) -> Result<(), String>
     where
         'a: 'scope,
@@ -178,8 +178,8 @@ impl<'a> Seat<'a> {
         Ok(())
     }
 
-    /// Orders etcd to campaign (`MsgTimeoutNow`), until it asks for a vote. The order is repeated, because etcd ignores it while
-    /// it has member changes to apply. Once the campaign has begun, etcd ignores it, too, because its term is over.
+    /// Orders etcd to campaign (`MsgTimeoutNow`) until it asks for a vote. The order is repeated, because etcd ignores it while
+    /// it has member changes to apply. Once the campaign has begun, the order's term is over, and etcd ignores further orders.
     fn have_it_campaign(&mut self) -> Result<Message, String> {
         let next = self.wish.term.checked_add(1).ok_or("there is no later term")?;
         self.ask_until(&Outgoing::new(kind::TIMEOUT_NOW, next), kind::VOTE)

@@ -19,7 +19,7 @@ pub(super) enum ValueKind {
     Integer(u64, u64),
     Text,
     OneOf(&'static [&'static str]),
-    /// `simple`, or `jwt` with options.
+    /// The value of `auth-token`: `simple`, or `jwt` with options.
     AuthToken,
     /// A duration: nanoseconds in the configuration file, and text such as `1m30s` everywhere else. The field is the least
     /// duration in nanoseconds.

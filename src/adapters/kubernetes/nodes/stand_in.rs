@@ -28,7 +28,7 @@ struct Objects {
     refuses: Option<u16>,
     /// True while the fake answers no request and sends no event to a watch.
     is_silent: bool,
-    /// The number of times that a test has ended all watches. A watch that began before the last time ends.
+    /// The number of times that a test has ended all watches. A watch ends once this number has grown since its beginning.
     ends: u64,
     asked: Vec<String>,
 }

@@ -97,8 +97,8 @@ fn a_machine_is_found_by_its_node_or_its_address_and_in_the_api_that_is_meant() 
     assert!(fake_api.machine(Api::Machine, "node2").unwrap()["spec"]["lifecycleHooks"].is_null());
 }
 
-/// Asserts that a Machine which names another Node does not match by address, because an old Machine may keep an address that the
-/// node's successor has now.
+/// Asserts that a Machine which names another Node does not match by address. An old Machine may keep an address that the node's
+/// successor has now.
 #[test]
 fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
     for api in [Api::Machine, Api::Cluster] {
@@ -128,8 +128,8 @@ fn a_machine_that_names_another_node_is_never_taken_for_its_address() {
     }
 }
 
-/// Asserts that a Machine without a resource version has no path to write to, because an API server would apply a patch without a
-/// version to any version.
+/// Asserts that a Machine without a resource version has no path to write to. An API server would apply a patch without a version
+/// to any version.
 #[test]
 fn a_machine_without_a_version_is_not_written_to() {
     let metadata = json!({"namespace": "n", "name": "m", "resourceVersion": "7"});

@@ -32,7 +32,7 @@ pub(super) enum How {
     RefusesWithoutAnEnd,
 }
 
-/// The one thing in which this peer differs from etcd.
+/// The one thing in which the fake etcd differs from a real one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     None,
