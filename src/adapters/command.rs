@@ -72,7 +72,7 @@ impl Error {
 pub struct Programs {
     /// The directories in which a program is looked for, in this order.
     directories: Vec<PathBuf>,
-    /// The time limits of programs. It has the deadline of the action, if there is one.
+    /// The time limits of programs, with the deadline of the action if there is one.
     pace: Arc<Pace>,
     /// True if programs write times in UTC, whatever this machine's time zone is.
     in_utc: bool,

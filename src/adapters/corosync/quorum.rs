@@ -27,7 +27,7 @@ pub struct Quorum {
 const ARGUMENTS: [&str; 2] = ["-s", "-i"];
 /// The exit code of `corosync-quorumtool` in a partition without quorum. The tool has printed the status then, too.
 const NOT_QUORATE: i32 = 2;
-/// The output of `corosync-quorumtool` if Corosync does not answer.
+/// The text in the output of `corosync-quorumtool` if Corosync does not answer.
 const NO_COROSYNC: &str = "Cannot initialize";
 
 /// Asks Corosync for its quorum and membership. The result is `Absent` if Corosync does not answer.

@@ -56,8 +56,8 @@ const FORCE_KEY: &str = "force-new-cluster";
 const TOKEN_KEY: &str = "initial-cluster-token";
 const BUMP_KEY: &str = "force-new-cluster-bump-amount";
 /// The settings that apply unless the operator or the manifest sets others. `pre-vote` is the default since etcd 3.5. With it, a
-/// member stays in its term if it fails to win an election. So a vote proxy can conclude from an unchanged term that no other
-/// member was elected.
+/// member stays in its term if it fails to win an election. So a vote proxy (`crate::adapters::etcd::peer`) can conclude from an
+/// unchanged term that no other member was elected.
 const DEFAULTS: &[&str] = &["logger=zap", "log-level=info", "snapshot-count=10000", "pre-vote=true"];
 /// The settings that etcd has in OpenShift's static pod, and which apply unless the manifest sets others.
 const OPENSHIFT_DEFAULTS: &[&str] =

@@ -14,7 +14,7 @@ use crate::os::clock::Deadline;
 /// The prefix of the member-change lock's keys. The lock keeps two commands from changing the members at once. A key's value
 /// describes the command that holds it.
 pub const LOCK: &str = "tandem/member-change/";
-/// The part of a member's time limit that is reserved for requests that need no majority.
+/// The part of the time limit for asking one member that is reserved for requests that need no majority.
 const FOR_THE_LIST: Duration = Duration::from_millis(500);
 /// tonic's error text for a request that timed out. tonic's timer may end a moment before this program's.
 const EXPIRED: &str = "Timeout expired";

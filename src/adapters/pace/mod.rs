@@ -31,7 +31,8 @@ pub enum Question {
     Check,
     /// A request that changes etcd's members.
     Members,
-    /// A whole run of a vote proxy. A run that takes a tenth of the floor (see [`Question::floor`]) is already a long one.
+    /// A whole run of a vote proxy, which votes in place of a dead member. A run that takes a tenth of the floor (see
+    /// [`Question::floor`]) is already a long one.
     #[serde(rename = "stand_in")]
     VoteProxy,
     /// A confirmed read or a write through this node's etcd, after it has become the only voter.
@@ -104,7 +105,8 @@ impl Question {
         })
     }
 
-    /// Returns whether only programs on this machine are involved. Such a program answers late only because the machine is slow.
+    /// Returns whether only programs on this machine must answer, so that a late answer may mean a slow machine. An etcd that
+    /// does not answer may also lack its leader, or hang.
     /// An etcd may also lack its leader, or hang.
     fn is_of_a_program(self) -> bool {
         matches!(self, Self::Pacemaker | Self::Podman | Self::PodmanChange | Self::ImageVersion | Self::Launch)
@@ -135,7 +137,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Creates the pace of an action that ends at `end`, without recorded durations.
+    /// Creates a `Pace` for an action that ends at `end`, without recorded durations.
     pub fn until(end: Deadline) -> Self {
         Self::default().ending(end)
     }
@@ -153,19 +155,19 @@ impl Pace {
         Self { kept: Mutex::new(kept), ..Self::default() }
     }
 
-    /// Returns this pace with the deadline `end`.
+    /// Returns this `Pace` with the deadline `end`.
     #[must_use]
     pub fn ending(self, end: Deadline) -> Self {
         Self { end: Some(end), ..self }
     }
 
-    /// Returns this pace with `path` as the file in which durations are recorded.
+    /// Returns this `Pace` with `path` as the file in which durations are recorded.
     #[must_use]
     pub fn kept_at(self, path: &Path) -> Self {
         Self { path: Some(path.to_owned()), ..self }
     }
 
-    /// Returns this pace for an action that is a probe.
+    /// Returns this `Pace` for an action that is a probe.
     #[must_use]
     pub fn of_a_probe(self) -> Self {
         Self { is_probe: true, ..self }
@@ -205,8 +207,8 @@ impl Pace {
         end.at_most(floor.max(wanted.min(share)))
     }
 
-    /// Calls `ask` with the time limit of `limit`, and records how long it took. `is_too_late` returns whether an error means
-    /// that the limit was exceeded.
+    /// Calls `ask` with the time limit of `limit`. Records how long it took, unless the limit is fixed. `is_too_late` returns
+    /// whether an error means that the limit was exceeded.
     pub fn within<T, E>(
         &self,
         limit: impl Into<Limit>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The number of outcomes that are kept for each kind of request. A slow answer is forgotten after as many later ones. This
 /// node's etcd answers every few seconds.
 const KEPT: usize = 8;
-/// The factor from the slowest kept answer to the next time limit.
+/// The factor from the slowest recorded answer to the next time limit.
 const MARGIN: u32 = 3;
 /// The factor from a time limit that was too short to the next time limit.
 const GROWTH: u32 = 2;
@@ -82,7 +82,7 @@ impl Outcomes {
         })
     }
 
-    /// Returns the time of the slowest kept answer; zero if there is none.
+    /// Returns the time of the slowest recorded answer; zero if there is none.
     pub(super) fn slowest(&self) -> Duration {
         let answers = self.0.iter().filter_map(|outcome| match outcome {
             Outcome::Answered(ms) => Some(*ms),

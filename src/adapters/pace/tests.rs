@@ -19,7 +19,7 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
 }
 
-/// Creates the pace of an action that has `budget_s` seconds.
+/// Creates a `Pace` for an action that has `budget_s` seconds.
 fn action(budget_s: f64) -> Pace {
     Pace::until(Deadline::after(seconds(budget_s)))
 }

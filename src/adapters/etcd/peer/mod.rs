@@ -63,7 +63,7 @@ pub struct Wish {
     pub applied: u64,
 }
 
-/// The time from the start of the vote proxy to the end of each of its steps.
+/// The time from the start of [`vote_proxy`] to the end of each of its steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     /// Both peer streams were open.
@@ -91,7 +91,7 @@ impl std::fmt::Display for Taken {
     }
 }
 
-/// The steps of a vote proxy, in order.
+/// The steps of [`vote_proxy`], in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProxyStep {
     Look,
@@ -120,7 +120,7 @@ impl std::fmt::Display for ProxyStep {
     }
 }
 
-/// The failure of a vote proxy: the step at which it gave up, and the reason.
+/// The failure of [`vote_proxy`]: the step at which it gave up, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("given up at the step '{step}': {why}")]
 pub struct GivenUp {

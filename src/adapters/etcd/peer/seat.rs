@@ -23,7 +23,7 @@ const ROOM: usize = 1024;
 /// A term that is over in every cluster that has had two elections. etcd answers a heartbeat of this term with its current term.
 const STALE_TERM: u64 = 1;
 
-/// The main sequence of a vote proxy. It takes the dead member's place towards this node's etcd.
+/// The main sequence of a vote proxy. It connects to this node's etcd in place of the dead member.
 struct Seat<'a> {
     http: &'a Http,
     sender: Sender,

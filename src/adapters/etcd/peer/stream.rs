@@ -60,7 +60,7 @@ impl Entries {
     }
 }
 
-/// The kind of a peer stream: etcd sends log entries on `Append`, and all other messages on `Message`.
+/// The kind of a peer stream: etcd can send every message on `Message`, and only log entries on `Append`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Message,

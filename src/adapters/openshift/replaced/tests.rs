@@ -50,8 +50,8 @@ impl World {
         Some(self.fake_api.get(path)?["metadata"]["uid"].as_str().unwrap().to_owned())
     }
 
-    /// Performs all steps. After each one the fake API acts as the controllers and the etcd operator, with `members` as etcd's
-    /// members. `after` is called with the outcome of each step.
+    /// Performs all steps of deleting the objects of node2. After each step the fake API acts as the controllers and the etcd
+    /// operator, with `members` as etcd's members. `after` is called with the outcome of each step.
     fn to_the_end(&self, replaced: &mut Replaced, members: &[&str], mut after: impl FnMut(&Turn, &mut Replaced)) {
         for _ in 0..40 {
             let turn = self.turn(replaced);
