@@ -35,7 +35,7 @@ const ROUNDS: usize = 2;
 /// copies.
 const ROOM: usize = 64 * 1024;
 
-/// The objects of a node with a machine that is replaced. They are recorded in the state of the member change.
+/// The objects of a node with a machine that is replaced, and the files to which they were saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replaced {
     /// The uid of the Node; `None` if there was no Node.

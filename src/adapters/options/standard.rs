@@ -9,7 +9,7 @@ use crate::adapters::xml::Writer;
 pub enum Standard {
     /// The OCF resource-agent API 1.1.
     ResourceAgent,
-    /// The fence agents' API, as their library `fencing.py` prints it. The meta-data has the elements of the OCF API, and each
+    /// The fence agents' API, as their library `fencing.py.py` prints it. The meta-data has the elements of the OCF API, and each
     /// option's spelling on the command line. It has one description for each option, and declares old names as separate
     /// parameters.
     FenceAgent,

@@ -82,7 +82,7 @@ const SHARE_IN_A_PROBE: (u32, u32) = (3, 4);
 /// The longest time that a Pacemaker tool takes on a machine that counts as fast. Such a tool runs in every observation.
 const QUICK: Duration = Duration::from_millis(500);
 /// The limit of a vote proxy, as a multiple of the longest recorded time of a Pacemaker tool. A vote proxy usually runs once in a
-/// boot, so it has no durations of its own. On a fast machine its floor is greater.
+/// boot, so it has no durations of its own. On a fast machine this product is at most the floor (see [`Question::floor`]).
 const VOTE_PROXY_PER_TOOL: u32 = 6;
 /// The factor (numerator, denominator) from the slowest launch of etcd's container to the time that a launch must have. The agent
 /// does not begin a launch that would be cut short.

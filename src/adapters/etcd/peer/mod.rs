@@ -66,15 +66,16 @@ pub struct Wish {
 /// The time from the start of [`vote_proxy`] to the end of each of its steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Both peer streams were open.
+    /// The time until both peer streams were open.
     pub attached: Duration,
-    /// etcd had reported its term.
+    /// The time until etcd had reported its term.
     pub term: Duration,
-    /// etcd had accepted the vote.
+    /// The time until etcd had accepted the vote.
     pub vote: Duration,
-    /// etcd had received the first acknowledgement of log entries. From here on etcd acknowledges clients' writes.
+    /// The time until etcd had accepted the first acknowledgement of log entries. From there on etcd acknowledges clients'
+    /// writes.
     pub acknowledged: Duration,
-    /// etcd's member list no longer had the dead member.
+    /// The time until etcd's member list no longer had the dead member.
     pub removed: Duration,
 }
 
