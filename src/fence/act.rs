@@ -21,11 +21,11 @@ use crate::adapters::redfish::resource::Power;
 use crate::adapters::redfish::select::{self, Candidate};
 use crate::os::clock::Deadline;
 
-/// The end of an action that has not failed.
+/// The output and the exit code of an action that succeeded, or of a `status` that found the system off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     pub code: u8,
-    /// The text for standard output; may be empty.
+    /// The text for standard output. It may be empty.
     pub text: String,
 }
 
@@ -35,29 +35,30 @@ impl Ending {
     }
 }
 
-/// The exit code of `status` for a system that is off.
+/// The exit code of the action `status` for a system that is off.
 const IS_OFF: u8 = 2;
-/// The time for powering on after a proven Off, where only the whole action is limited.
+/// The time that a reboot grants for powering on after a proven Off, if no `power_timeout` applies.
 const ON_AFTER_OFF: Duration = Duration::from_secs(15);
-/// The time that a BMC may need to power a system on again during a cycle.
+/// The time that a reboot with `method=cycle` waits for the BMC to power the system on again, before the agent sends a reset.
 const CYCLE_GRACE: Duration = Duration::from_secs(8);
 /// The interval at which a node without a vote reads the target's power while it waits.
 const YIELD_POLL: Duration = Duration::from_secs(1);
-/// An action that is being executed.
+/// The executor of one action: it asks the plan for each next step, and performs it through the BMC.
 #[derive(Debug)]
 pub struct Actor<'a> {
     config: &'a Config,
     bmc: &'a mut Bmc,
     deadline: Deadline,
     hosts: Vec<Target>,
-    /// Every system behind the BMC, where the action lists them.
+    /// Every system behind the BMC. Empty unless the action is a monitor with `plug=dynamic`.
     listed: Vec<Candidate>,
     fenced: Fenced,
-    /// The outage rule, which concerns other runs that the fencer starts.
+    /// The rule by which an attempt after an outage ends without a reset (see [`Outage`]). `None` outside the fencer and with
+    /// `race_with`.
     outage: Option<Outage>,
-    /// The race with the agent of the other node.
+    /// The race with the other node's agent for the right to reset; `None` without `race_with`.
     contest: Option<Contest>,
-    /// The wait of a node that may have no vote.
+    /// The delay of a node that has no vote in etcd (see [`FenceWait`]); `None` if the action or its caller needs no delay.
     wait: Option<FenceWait>,
 }
 
@@ -71,7 +72,7 @@ impl<'a> Actor<'a> {
         Self { config, bmc, deadline, hosts, listed: Vec::new(), fenced: Fenced::default(), outage, contest, wait }
     }
 
-    /// Returns the state that the action has seen.
+    /// Returns the systems and times that this action has observed, for its note in `/run`.
     pub(super) fn into_seen(self) -> ActorSeen {
         ActorSeen { hosts: self.hosts, listed: self.listed, fenced: self.fenced }
     }
@@ -110,7 +111,7 @@ impl<'a> Actor<'a> {
         })
     }
 
-    /// Proves as much as possible without acting. The power state itself does not matter.
+    /// Checks that the BMC answers for every system and that each could be fenced. Does not act. Any known power state is a success.
     fn monitor(&mut self) -> Result<Ending, Failure> {
         if self.config.dynamic {
             self.listed = self.candidates()?;
@@ -153,7 +154,7 @@ impl<'a> Actor<'a> {
         Ok(Ending::success(if reached == Reached::Already { "Success: Already OFF" } else { "Success: Powered OFF" }))
     }
 
-    /// Proves Off for every system, before anything else happens.
+    /// Switches every system off and proves each Off. Fails at the first system that is not proven off.
     fn all_off(&mut self) -> Result<Reached, Failure> {
         let mut reached = Reached::Already;
         for at in 0..self.hosts.len() {
@@ -200,7 +201,7 @@ impl<'a> Actor<'a> {
         }))
     }
 
-    /// Sends a non-maskable interrupt. Its effect is not visible from here.
+    /// Sends a non-maskable interrupt to every system. The agent cannot observe the effect of an interrupt.
     fn diag(&mut self) -> Result<Ending, Failure> {
         for at in 0..self.hosts.len() {
             self.know(at)?;
@@ -243,12 +244,12 @@ impl<'a> Actor<'a> {
         limits
     }
 
-    /// Takes one system to a goal, step by step.
+    /// Takes the system at the index `at` to `goal`, step by step.
     fn pursue(&mut self, at: usize, goal: Goal, limits: Limits) -> Result<Reached, Failure> {
         self.pursue_after(Vec::new(), at, goal, limits)
     }
 
-    /// Takes one system to a goal, after the events in `history`.
+    /// Takes the system at the index `at` to `goal`. The phase begins with the events in `history`.
     fn pursue_after(
         &mut self,
         mut history: Vec<Moment>,
@@ -297,7 +298,7 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Returns the event of an outage that the history lacks; see [`Outage`].
+    /// Returns a failed connection that `history` lacks before `event`, if the BMC was unreachable until then (see [`Outage::missed`]).
     fn missed(&mut self, history: &[Moment], event: &Event) -> Option<Event> {
         let bmc = &self.bmc;
         self.outage.as_mut()?.missed(history, event, || bmc.has_just_come_back())
@@ -332,8 +333,8 @@ impl<'a> Actor<'a> {
         }
     }
 
-    /// Checks the task of an accepted reset from the second observation on. Skips the check while the system is on its way to
-    /// Off.
+    /// Returns the failure of the Redfish task that the BMC started for an accepted reset. Asks only if the last event is a reading.
+    /// Skips the check while the system is on its way to Off.
     fn failed_task(&mut self, at: usize, history: &[Moment]) -> Option<Failure> {
         match &history.last()?.event {
             Event::Read { power, .. } if !power.is(PowerWord::Off) || !plan::said_otherwise(history) => {
@@ -380,7 +381,7 @@ fn none_to_reset() -> Failure {
     Failure::new(FailureKind::NoSuchSystem, "the BMC has no system that can be reset")
 }
 
-/// Logs when and how the goal was reached, for a later analysis.
+/// Logs when and how a phase reached `goal`, for a later analysis.
 fn conclude(goal: Goal, path: Option<&str>, history: &[Moment]) {
     if goal == Goal::Know {
         return;

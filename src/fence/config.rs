@@ -15,7 +15,7 @@ use crate::adapters::redfish::discovery::Pointer;
 use crate::adapters::redfish::service::LoginMethod;
 use crate::os::secret::Secret;
 
-/// The action that the agent is called for.
+/// The action that the caller of the agent asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     On,
@@ -31,7 +31,7 @@ pub enum Action {
     Manpage,
 }
 
-/// Every action by its name, and whether the metadata declares it, in the order of the metadata.
+/// Every action: its name, its value, and whether the metadata declares it. The order is that of the metadata.
 pub const ACTIONS: &[(&str, Action, bool)] = &[
     ("on", Action::On, true),
     ("off", Action::Off, true),
@@ -61,12 +61,12 @@ impl Action {
         })
     }
 
-    /// Returns whether the action switches a system off.
+    /// Returns whether the action switches a system off: `off` or `reboot`.
     pub fn switches_off(self) -> bool {
         matches!(self, Self::Off | Self::Reboot)
     }
 
-    /// Returns whether the action changes the power state, or intends to.
+    /// Returns whether the action may send a reset to the BMC: `on`, `off`, `reboot` or `diag`.
     pub fn acts(self) -> bool {
         matches!(self, Self::On | Self::Off | Self::Reboot | Self::Diag)
     }
@@ -77,14 +77,14 @@ fn action_names() -> String {
     names.join(", ")
 }
 
-/// The kind of a reboot.
+/// The way in which a reboot is done: as Off and then On, or as one reset (`cycle`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     OnOff,
     Cycle,
 }
 
-/// The source of the password.
+/// The source of the BMC account's password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PasswordSource {
     Given(Secret),
@@ -92,7 +92,7 @@ pub enum PasswordSource {
     Script(String),
 }
 
-/// The source of trusted certificates, before files are read.
+/// The source of the certificates that the agent trusts at a BMC. A CA file is named here and has not been read yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustSource {
     System,
@@ -105,11 +105,11 @@ pub enum TrustSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     pub delay: Duration,
-    /// The limit of the whole action, from its start.
+    /// The time limit of the whole action, from its start.
     pub total: Duration,
     pub connect: Duration,
     pub answer: Duration,
-    /// The time from an accepted reset to the resulting state; `None` where only the whole action is limited.
+    /// The time limit from an accepted reset to the resulting power state; `None` where only `total` is a limit.
     pub power: Option<Duration>,
     pub power_wait: Duration,
     pub status_sleep: Duration,
@@ -127,25 +127,26 @@ pub struct Config {
     pub trust: TrustSource,
     pub check_name: bool,
     pub redfish_uri: String,
-    /// The systems to act on, at least one.
+    /// The systems to act on: at least one.
     pub systems: Vec<Pointer>,
-    /// Whether the systems differ from action to action (`plug=dynamic`).
+    /// True if `plug=dynamic` is set, so that each action names its own system.
     pub dynamic: bool,
     pub method: Method,
     pub missing_as_off: bool,
     pub separator: String,
     pub timing: Timing,
     pub environment: Environment,
-    /// The race with the other node's agent, for an action that switches off.
+    /// The race with the other node's agent before a reset; `None` if the option `race_with` is not set.
     pub race: Option<RaceWith>,
-    /// The attribute of this node with the time that an action waits before it switches off under the fencer.
+    /// The name of this node's attribute with the seconds that an action waits before it switches off. `None` outside the fencer, and for
+    /// an action that does not switch off.
     pub wait_attribute: Option<String>,
 }
 
-/// The program that has started this process.
+/// The program that has started this agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// Whether it is Pacemaker's fencer. The fencer kills the agent after its own time-out, and tries again after a failure.
+    /// True if Pacemaker's fencer has started this agent. The fencer kills the agent after a time-out, and tries again after a failure.
     pub under_fencer: bool,
 }
 

@@ -23,23 +23,24 @@ use crate::os::clock::Deadline;
 /// The greatest time between the end of an action and the end of the agent's process.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
-/// The interval at which a mark is used, so that no BMC regards it as idle.
+/// The interval at which the agent uses a mark's session, so that no BMC closes it as idle.
 const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
-/// The least time that a reset and its proof need.
+/// The least time that the agent needs for a reset and the proof of Off. A race that leaves less fails.
 const RESERVE: Duration = Duration::from_secs(5);
-/// The time that a race waits for one answer of the target's BMC.
+/// The time for which a race waits for one answer of the target's BMC.
 pub(super) const TARGET_LIMIT: Duration = Duration::from_secs(5);
-/// The time that a race waits for the target's list and every session in it. A BMC may take three seconds for each answer.
+/// The time for which a race waits until the target's list of sessions and every session in it are read. A BMC may take three seconds for
+/// each answer.
 const READ_LIMIT: Duration = Duration::from_secs(20);
-/// The time that a race waits for one step on the own node's BMC.
+/// The time for which a race waits for one step on the BMC of the agent's own node.
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
-/// The time that the answer to a request for a session may take. A session without an answer would stay unknown and open.
+/// The time limit of a BMC's answer to a request for a session. Without the answer the agent could not close the session.
 pub(super) const LATE: Duration = Duration::from_secs(8);
-/// The time that the end of an action waits for such an answer, and for the deletion of marks.
+/// The time for which the end of an action waits for late answers of the BMCs, and for the deletion of this agent's marks.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// A race that is being executed.
+/// The execution of a race with the other node's agent, over the BMCs of both nodes.
 #[derive(Debug)]
 pub(super) struct Contest {
     race: Race,
@@ -48,18 +49,19 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
-    /// The last use of the marks.
+    /// The time until the agent must use the marks' sessions again, so that no BMC closes them as idle.
     touched: Deadline,
-    /// True once a mark of the other node was seen.
+    /// True once the agent has seen a mark of the other node.
     has_met: bool,
-    /// True while the target is proven off and its marks must still be deleted.
+    /// True while the target is proven off and the marks on its BMC must still be deleted.
     is_untidy: bool,
-    /// The last logged text, so that a poll each half second is one line.
+    /// The text that was logged last. A poll each half second logs a text only if it differs.
     logged: String,
 }
 
 impl Contest {
-    /// Creates a race that has not begun, over the BMC of `target` and the one of this node, `own`. `total` is the action's time.
+    /// Creates a race that has not begun, over the target's BMC (`target`) and the BMC of this node (`own`). `total` is the time limit of
+    /// the action.
     pub(super) fn new(
         with: &RaceWith,
         total: Duration,
@@ -88,14 +90,14 @@ impl Contest {
         }
     }
 
-    /// Makes this node the one that is not preferred, because it has no vote. Called before it marks anything. The peer may not
-    /// be preferred either, so this node's wait is longer. The two then do not withdraw and return at the same time.
+    /// Makes this node the one that is not preferred, because it has no vote. Must be called before this node marks a BMC. The peer may
+    /// not be preferred either, so this node's delay is doubled. Otherwise both nodes could withdraw and return at the same times.
     pub(super) fn yield_to_marks(&mut self) {
         self.race = Race::new(false);
         self.delay *= 2;
     }
 
-    /// Returns once this node may reset the target, with its marks up. Fails if the action runs out of time.
+    /// Returns once this node may reset the target. This node's marks are then on the BMCs. Fails if the action's time is not sufficient.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();
         while !self.is_won {
@@ -128,8 +130,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Has the BMCs in `open` perform a step, and reports the outcomes to the race. `unanswered` is the outcome of a late BMC, of
-    /// the target after `patience`.
+    /// Starts `step` on each BMC in `open`, and reports the outcomes to the race. For a BMC that is late, `unanswered` gives the outcome.
+    /// The target's BMC is late after `patience`, and the own node's BMC after [`OWN_LIMIT`].
     fn ask(&mut self, open: Open, patience: Duration, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
         let asked = Deadline::after(patience);
         self.touched = Deadline::after(TOUCH);
@@ -144,7 +146,7 @@ impl Contest {
         }
     }
 
-    /// Reports late answers to the race, because they may concern a mark that is up.
+    /// Reports answers to the race that came after their time limit, because a mark may have been accepted late.
     fn hear_late_answers(&mut self) {
         for lane in [&mut self.target, &mut self.own] {
             if let Some(event) = lane.wait(Duration::ZERO) {
@@ -177,7 +179,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Uses the marks once they have been idle for some time.
+    /// Sends a request in each mark's session if the last one was [`TOUCH`] ago, so that no BMC closes the sessions as idle.
     pub(super) fn touch(&mut self) {
         if self.touched.elapsed() < TOUCH || (!self.handle.keeps_marks() && self.is_won) {
             return;
@@ -191,7 +193,7 @@ impl Contest {
         }
     }
 
-    /// Describes the obstacle to an immediate reset by this node.
+    /// Describes for the log why this node may not reset yet.
     fn seen(&self) -> String {
         let of = |lane: &Lane| match (&lane.last().rival, &lane.last().why) {
             _ if lane.is_busy() => Some(format!("{}: its answer is late", lane.address())),
@@ -216,18 +218,19 @@ impl Contest {
         Failure::new(FailureKind::Refused, text)
     }
 
-    /// Keeps the marks until the end of the reset that follows is proven. Returns whether an earlier one is under way.
+    /// Keeps this agent's marks from now on, because a reset is about to be sent. [`Self::has_settled`] ends that. Returns whether an
+    /// earlier reset is still under way.
     pub(super) fn sends(&self) -> Result<bool, Failure> {
         self.handle.begin_reset()
     }
 
-    /// Ends the resets that are under way: each was refused, or the target is proven off.
+    /// Records that no reset is under way any more: the BMC has refused each, or the target is proven off.
     pub(super) fn has_settled(&self) {
         self.handle.settle_reset();
     }
 
-    /// Begins to clean up this node's BMC, because the target is proven off. No mark is needed, and no agent runs that owns
-    /// another one.
+    /// Begins to clean up this node's BMC, because the target is proven off. This agent needs no mark any more, and the other node's
+    /// agent no longer runs.
     pub(super) fn begin_tidying(&mut self) {
         if self.is_won {
             self.is_untidy = true;
@@ -235,8 +238,8 @@ impl Contest {
         }
     }
 
-    /// Cleans up the target's BMC in a pause that ends with `pause`. Waits until it is known whether a mark of the other node may
-    /// be there.
+    /// Cleans up the target's BMC before `pause` passes. First waits until the search on the own node's BMC has found out whether the
+    /// other node may have left a mark.
     pub(super) fn tidy_in_pause(&mut self, pause: Deadline) {
         if self.is_untidy && !pause.has_passed() {
             self.own.wait(pause.left());
@@ -260,7 +263,7 @@ impl Contest {
         });
     }
 
-    /// Deletes the marks, unless a reset is under way.
+    /// Deletes the marks at the end of the action. Keeps them if a reset is still under way.
     pub(super) fn end(&mut self) {
         if self.handle.keeps_marks() {
             log::warn!("race: the marks stay until their sessions end, as a reset was sent and its end is not known");
@@ -281,7 +284,7 @@ impl Contest {
         }
     }
 
-    /// Deletes all marks, and returns once they have gone.
+    /// Deletes this agent's marks, and returns once both BMCs have answered. Fails if one is late.
     fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();
         for lane in [&mut self.target, &mut self.own] {

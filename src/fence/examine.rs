@@ -11,32 +11,33 @@ use crate::os::clock;
 use crate::os::secret::Secret;
 use crate::records::bmc_note::BmcNote;
 
-/// The time limit of an examination. A slower BMC is too slow for the fencer, whatever its options are.
+/// The time limit of an examination. A BMC that needs longer is also too slow for the fencer, whatever the device's options are.
 pub const LONGEST: Duration = Duration::from_secs(20);
 
-/// The result of an examination.
+/// The result of an examination of a fence device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
     pub note: BmcNote,
-    /// The account's role, and whether it may reset; `None` if the BMC does not show it, which is no fault.
+    /// The role of the BMC's account; `None` if the BMC does not show it, which is no fault. The same holds for `may_reset`.
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,
-    /// The flag by which an agent of another node would be seen, where it was tested.
+    /// The property by which the BMC shows a session of another client; `None` if it was not tested.
     pub flag: Option<Flag>,
-    /// True if the options are invalid, so that no BMC was asked.
+    /// True if the device's options are invalid, so that the agent has not asked the BMC.
     pub misconfigured: bool,
     /// The BMC's answers to the passwords that were tried.
     pub login: LoggedIn,
 }
 
-/// Examines the system of the node `target`, which is called `plug` at the BMC. `options` are lines as on the agent's standard
-/// input, secrets included. The answer contains no secret.
+/// Runs a monitor on the system of the node `target`, which is called `plug` at the BMC, and reads the account. `options` are lines as on
+/// the agent's standard input, secrets included. The result contains no secret.
 pub fn device(options: &[u8], target: Option<&str>, plug: Option<&str>) -> Examined {
     device_within(LONGEST, false, options, target, plug)
 }
 
-/// Examines as [`device`] does, within `limit`. Proves a flag if `proves_flag`.
+/// Examines as [`device`] does, within `limit`. If `proves_flag`, also tests with two sessions whether the BMC shows sessions of other
+/// clients.
 pub fn device_within(
     limit: Duration,
     proves_flag: bool,
@@ -65,19 +66,19 @@ pub fn device_within(
     }
 }
 
-/// Changes the password of a device's account at its BMC to `new`.
+/// Changes the password of a device's account at the BMC to `new`. The file with the password is not changed.
 pub fn change_password(options: &[u8], target: Option<&str>, plug: Option<&str>, new: &Secret) -> Result<(), Error> {
     super::change_password(&config(options, target, plug).map_err(Error::Here)?, new)
 }
 
 impl Ending {
-    /// Returns the end of an `on` that found every system on.
+    /// Returns the ending of an action `on` that found every system already on.
     pub fn already_on() -> Self {
         Self::success("Success: Already ON")
     }
 }
 
-/// Switches the system of the node `target` on by the agent's own plan, and proves that it is on.
+/// Switches the system of the node `target` on, as the agent's action `on` does, and proves On.
 pub fn switch_on(options: &[u8], target: &str, plug: Option<&str>) -> Result<Ending, Error> {
     let config = config_for(Action::On, options, Some(target), plug).map_err(Error::Here)?;
     super::run(&config, None, |_| {})
@@ -102,7 +103,7 @@ fn config_for(action: Action, options: &[u8], target: Option<&str>, plug: Option
     Config::read(action, &given, Environment::default()).map_err(|faults| faults.join("; "))
 }
 
-/// Returns the result for a device with options that do not even name a BMC.
+/// Returns the result for a device that could not be examined, for the reason `why`.
 pub fn failed(why: String) -> Examined {
     let note = BmcNote { at: clock::wall_seconds(), failure: Some(why), ..BmcNote::default() };
     Examined { note, ..Examined::default() }

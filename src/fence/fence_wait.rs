@@ -10,25 +10,25 @@ use std::time::Duration;
 use crate::adapters::command::Programs;
 use crate::os::clock::Deadline;
 
-/// The time limit of the local attribute manager's answer. Without an answer there is no wait.
+/// The time limit for the answer of Pacemaker's local attribute manager. Without an answer the action does not wait.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// The part of an action that is reserved for its reset and its proof.
+/// The part of an action's time that the wait must leave for the reset and its proof.
 const AFTER_WAIT: Duration = Duration::from_secs(20);
-/// The longest wait, whatever the attribute's value is.
+/// The longest wait in seconds, whatever the attribute's value is.
 const LONGEST: u64 = 300;
 
-/// A wait that begins with its action.
+/// The wait of an agent on a node without a vote, before it switches the other node off. Its time counts from the start of the action.
 #[derive(Debug)]
 pub(super) struct FenceWait {
     name: String,
     answer: Receiver<Option<u64>>,
     began: Deadline,
-    /// The end of the wait, once the attribute is known.
+    /// The end of the wait; `None` until the attribute is read.
     end: Option<Deadline>,
 }
 
 impl FenceWait {
-    /// Asks the local attribute manager for `name`, without waiting for the answer.
+    /// Asks the local attribute manager for the node attribute `name`, without waiting for the answer.
     pub(super) fn of(name: &str) -> Self {
         let (sends, answer) = mpsc::sync_channel(1);
         let asked = name.to_owned();
@@ -36,8 +36,8 @@ impl FenceWait {
         Self { name: name.to_owned(), answer, began: Deadline::after(PATIENCE), end: None }
     }
 
-    /// Waits until the attribute is known. Returns whether this node has no vote; `None` if that was determined before. `left` is
-    /// the action's time.
+    /// Waits until the attribute is read, and begins the wait that it demands. Returns whether this node has no vote; `None` if an
+    /// earlier call has returned that. `left` is the rest of the action's time.
     pub(super) fn begin(&mut self, left: Duration) -> Option<bool> {
         if self.end.is_some() {
             return None;
@@ -72,7 +72,8 @@ fn ask(name: &str) -> Option<u64> {
     }
 }
 
-/// Reads a line such as `name="etcd_fence_wait" host="node1" value="30"`.
+/// Returns the seconds in a line of `attrd_updater` such as `name="etcd_fence_wait" host="node1" value="30"`; `None` if they are zero or
+/// missing.
 fn seconds(said: &str) -> Option<u64> {
     said.lines().find_map(|line| line.split('"').nth(5)?.parse().ok()).filter(|seconds| *seconds > 0)
 }

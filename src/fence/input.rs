@@ -10,10 +10,10 @@ use zeroize::Zeroizing;
 use super::options::{OPTIONS, Opt, by_name, truth};
 use crate::adapters::options::OptionKind;
 
-/// The longest input in bytes, more than any configuration.
+/// The longest input in bytes. It is more than any configuration has.
 pub const INPUT_LIMIT: usize = 256 * 1024;
 
-/// The options that were given, the last of each, and remarks about unknown ones.
+/// The options that the caller has given, each with its last value, and remarks about unknown options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     pub values: BTreeMap<Opt, Value>,
@@ -21,13 +21,14 @@ pub struct Given {
     /// The number of `-v` options.
     pub verbosity: u32,
     pub remarks: Vec<String>,
-    /// The faults that are independent of the action.
+    /// The faults of the input that do not depend on the action.
     pub faults: Vec<String>,
-    /// The values of `plug`, by the name that each was given under.
+    /// The values of the option `plug`, by the name (`plug` or `port`) under which each was given.
     plugs: BTreeMap<&'static str, Value>,
 }
 
-/// A value in bytes. It is never printed by accident, and is wiped when it is dropped, because any value may be a password.
+/// The value of an option in bytes. It is wiped when it is dropped and has no readable `Debug` output, because any value may be a
+/// password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Value(Zeroizing<Vec<u8>>);
 
@@ -52,11 +53,11 @@ impl Value {
     }
 }
 
-/// The plug that makes each action name its own.
+/// The value of the option `plug` with which each action names its own system.
 pub const DYNAMIC: &str = "dynamic";
-/// The actions that may be named without `-o`.
+/// The actions that may be named as an argument without `-o`, because they change nothing.
 const HARMLESS_WORDS: &[&str] = &["metadata", "meta-data", "manpage"];
-/// The number of remarks that are kept, because the input could cause any number.
+/// The number of remarks that are kept. The rest is dropped, because an input could cause any number.
 const REMARKS: usize = 20;
 
 impl Given {
@@ -66,8 +67,8 @@ impl Given {
         }
     }
 
-    /// Determines the one plug. Pacemaker adds the node's name, or its plug by `pcmk_host_map`, as `port` or as `plug`. It does
-    /// so even where the operator used the other name, and sends both in any order.
+    /// Decides which of the given values is the plug. Pacemaker sends the node's name, or its plug from `pcmk_host_map`, as `port` or as
+    /// `plug`. It may send both, in any order, if the operator's option has the other name.
     fn settle_plug(&mut self) {
         let mut rivals: Vec<Value> = Vec::new();
         for value in self.plugs.values() {
@@ -97,8 +98,8 @@ impl Given {
         }
     }
 
-    /// Refuses options that print a text together with an action. They are for people. With a fence device's action they would
-    /// print a text and exit with the code of a fenced node.
+    /// Refuses options that print a text, such as `-h`, together with an action. With a fence device's action the agent would print the
+    /// text and exit with 0, the code of a fenced node.
     fn refuse_text(&mut self) {
         if !self.values.contains_key(&Opt::Action) {
             return;
@@ -117,10 +118,10 @@ impl Given {
     }
 }
 
-/// Keys of Pacemaker or older tools that have no meaning here and deserve no remark.
+/// The keys of Pacemaker or older tools that this agent ignores without a remark.
 const SILENTLY_IGNORED: &[&str] = &["agent", "name", "domain"];
 
-/// Reads `key=value` lines. Ignores blanks around a line, comments and empty lines. The last line of a key counts.
+/// Reads lines `key=value`. Ignores blanks around a line, comments and empty lines. If a key has several lines, the last one counts.
 ///
 /// A password is taken literally up to the end of the line. Any other value loses blanks and enclosing quotes.
 pub fn from_lines(input: &[u8]) -> Given {
@@ -170,9 +171,10 @@ fn shown(key: &str) -> String {
     key.chars().filter(|character| !character.is_control()).take(40).collect()
 }
 
-/// Reads arguments as getopt does: short and long options, and abbreviated long ones. The last of each counts.
+/// Reads arguments as getopt does: short and long options, and abbreviated long ones. If an option is given several times, the last one
+/// counts.
 ///
-/// A password among them is visible in the list of processes anyway. Only this process' copy of it is wiped.
+/// A password among the arguments is visible in the list of processes anyway. Only this process' copy of it is wiped.
 pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     let matches = command().try_get_matches_from(arguments).map_err(|error| {
         // The first line has the error, and the others have advice on usage.
@@ -205,7 +207,7 @@ pub fn from_arguments(arguments: &[OsString]) -> Result<Given, String> {
     Ok(given)
 }
 
-/// Returns the definition of the command line, by which it is parsed and by which shells complete it.
+/// Returns the definition of the command line. It parses the arguments, and generates the completions for shells.
 pub(crate) fn command() -> Command {
     let mut command = Command::new("fence_redfish_rs")
         .no_binary_name(true)

@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::config::Timing;
 use super::plan::{Goal, Limits};
 
-/// The time to retry a BMC that has never given a useful answer.
+/// The time for which an action that changes the power retries a BMC that has never given a useful answer.
 const PATIENCE_ACTING: Duration = Duration::from_secs(10);
 const PATIENCE_ASKING: Duration = Duration::from_secs(4);
-/// The time between two accepted resets. It is longer than the slowest service needs before it begins.
+/// The time between two accepted resets. It is longer than the slowest BMC needs until it begins to execute a reset.
 const REPOST: Duration = Duration::from_secs(12);
-/// The time that is reserved for the last output and the deletion of a session.
+/// The part of the action's time that is reserved for the last output and the deletion of a session.
 const RESERVE: Duration = Duration::from_secs(1);
 
 /// Returns the limits of a phase that begins with `left` of the action's time.

@@ -15,25 +15,25 @@ use crate::adapters::redfish::service::{Tried, Way};
 use crate::os::clock;
 use crate::records::state_file;
 
-/// A directory that is empty after a reboot, so that the memory is never older than this boot.
+/// The directory of the files that remember logins. It is empty after a reboot, so that no file is older than this boot.
 const DIR: &str = "/run";
 
-/// The result of an action's logins.
+/// The result of an action's logins at one BMC, stored for the next actions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Memory {
     pub(super) way: Option<Way>,
-    /// The file, where it had two lines.
+    /// The identity of the password file; `None` if it had fewer than two lines.
     pub(super) file: Option<Identity>,
-    /// The line to begin with, counted from 0; `None` if both were refused.
+    /// The line of the password file to try first, counted from 0; `None` if the BMC refused both lines.
     pub(super) line: Option<usize>,
-    /// Whether that line was accepted, or only was not refused.
+    /// True if the BMC accepted `line`, false if the BMC only has not refused it.
     pub(super) accepted: bool,
-    /// The time in seconds since 1970.
+    /// The time of the logins in seconds since 1970.
     pub(super) at: u64,
 }
 
-/// The memory about a BMC, as a file.
+/// A file in `/run` that remembers the last logins at one BMC, with its contents.
 #[derive(Clone, Debug)]
 pub(super) struct Remembered {
     path: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// Returns the memory about the BMC at `address`.
+    /// Reads the file that remembers the logins at the BMC at `address`. Without a readable file nothing is remembered.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }
@@ -52,13 +52,13 @@ impl Remembered {
         Self { path, memory }
     }
 
-    /// Returns the memory about the lines of `file` in its present state.
+    /// Returns the result of the last logins with the lines of `file`; `None` if the file has changed since.
     pub(super) fn about(&self, file: Identity) -> Option<Memory> {
         (self.memory.file == Some(file)).then_some(self.memory)
     }
 
-    /// Stores the result of an action that tried the lines of `file` in this `order`. A memory that cannot be stored only costs a
-    /// refusal later.
+    /// Stores the result of an action that tried the lines of `file` in this `order`. If that fails, the cost is only that a later login
+    /// may be refused.
     pub(super) fn keep(&self, tried: &Tried, file: Option<(Identity, &[usize])>) {
         if *tried == Tried::default() {
             return;

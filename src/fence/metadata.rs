@@ -37,14 +37,14 @@ pub fn metadata() -> String {
     xml.finish()
 }
 
-/// Returns the output of `-h`.
+/// Returns the text that the option `-h` prints.
 pub fn help() -> String {
     let mut text = format!("Usage:\n\t{NAME} [options]\nOptions:\n{}", help::list(rows()));
     text.push_str("Without any option, key=value lines are read from standard input.\n");
     text
 }
 
-/// Returns the man page: `fence_redfish_rs -o manpage | man -l -`.
+/// Returns the source of the man page. `fence_redfish_rs -o manpage | man -l -` shows it.
 pub fn manpage() -> String {
     let mut page = Page::new(NAME, "8", "Fence agents", SHORT);
     page.section("SYNOPSIS").text([bold(NAME), roman(" [options]")]);

@@ -46,38 +46,39 @@ use crate::adapters::redfish::session::{OnSession, SessionHandle};
 use crate::os::clock::Deadline;
 use crate::os::secret::{Scrubber, Secret};
 
-/// The reason why an action was not performed, or not proven.
+/// The reason why an action was not performed, or why its result is not proven.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A fault on this machine, such as with the password's file.
+    /// A fault on this machine, such as an unreadable password file.
     #[error("{0}")]
     Here(String),
     #[error(transparent)]
     Bmc(#[from] Failure),
 }
 
-/// The end of an action, and the facts about its BMC that it has found.
+/// The result of an action, and the facts that it has found about its BMC.
 #[derive(Debug)]
 pub struct Run {
     pub ended: Result<Ending, Error>,
     pub notes: Vec<Noted>,
-    /// The account at the BMC, if the caller asked for it and the action succeeded.
+    /// The account at the BMC; `None` if the caller did not ask for it, or if the action failed.
     pub account: Option<Result<Account, Failure>>,
-    /// The flag by which an agent of another node would be seen, if the caller asked for it and the action succeeded.
+    /// The property by which the BMC shows a session of another client; `None` if the caller did not ask for it, or if the action failed.
     pub flag: Option<Flag>,
     pub login: LoggedIn,
 }
 
-/// The facts that an operator's command asks for in addition to an action.
+/// The additional facts that an operator's command asks for when it runs an action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Curiosity {
-    /// The account and its role.
+    /// True to ask for the account at the BMC and its role.
     pub account: bool,
-    /// The proof by two sessions that the BMC shows sessions to other clients.
+    /// True to test with two sessions whether the BMC shows sessions to other clients.
     pub flag: bool,
 }
 
-/// The BMC's answers to the lines of a password file, or to the only password. Lines are counted from 0.
+/// The BMC's answers to the passwords that were tried, each by its line in the password file. Lines are counted from 0. A password that
+/// is in no file has the number 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoggedIn {
     pub accepted: Option<usize>,
@@ -97,7 +98,7 @@ pub fn run(
     run_and_note(config, debug_file, on_session).ended
 }
 
-/// Executes an action as [`run`] does, and returns the facts that it found.
+/// Executes an action as [`run`] does, and returns its result with the facts that it found about the BMC.
 pub fn run_and_note(
     config: &Config,
     debug_file: Option<&str>,
@@ -106,7 +107,7 @@ pub fn run_and_note(
     carry_out(config, debug_file, Box::new(on_session), Curiosity::default())
 }
 
-/// Runs a monitor for an operator, and returns the facts that `asks` names. They cost additional requests.
+/// Runs a monitor for an operator, and returns its result with the facts that `asks` names. Each of them costs additional requests.
 pub fn examine(config: &Config, asks: Curiosity, on_session: impl FnOnce(SessionHandle) + Send + 'static) -> Run {
     carry_out(config, None, Box::new(on_session), asks)
 }
@@ -136,7 +137,7 @@ fn carry_out(config: &Config, debug_file: Option<&str>, on_session: OnSession, a
     Run { ended, notes, account, flag, login }
 }
 
-/// Proves the flag by which another client is seen on `bmc`.
+/// Tests with two sessions by which property `bmc` shows a session of another client.
 fn flag_of(bmc: &Bmc, config: &Config) -> Flag {
     let handle = SessionHandle::new(Box::new(|_| {}));
     let client = bmc.client().within(contest::TARGET_LIMIT);
@@ -145,7 +146,7 @@ fn flag_of(bmc: &Bmc, config: &Config) -> Flag {
     flag::prove([&mut board(), &mut board()])
 }
 
-/// Changes the password of the account of `config` at its BMC to `new`, after a monitor has proven that the BMC is the right one.
+/// Changes the password of the account of `config` at the BMC to `new`. First runs a monitor, which proves that the BMC is the right one.
 pub fn change_password(config: &Config, new: &Secret) -> Result<(), Error> {
     let deadline = Deadline::after(config.timing.total);
     let (mut bmc, keys, _) = connect(config, None, deadline, Box::new(|_| {}))?;
@@ -165,7 +166,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Orders the passwords that were `fetched` from the file: the last accepted one is first.
+    /// Orders the passwords that were `fetched` from the file: the one that the BMC accepted last is the first.
     fn of(config: &Config, fetched: &Fetched) -> Self {
         let remembered = Remembered::of(&config.address);
         let mut order: Vec<usize> = (0..fetched.secrets.len()).collect();
@@ -174,7 +175,7 @@ impl Keys {
         Self { order, file: fetched.file, remembered }
     }
 
-    /// Stores the results of `bmc` for the next action.
+    /// Stores the results of the logins at `bmc` for the next action, and returns them.
     fn learn(&self, bmc: &Bmc) -> LoggedIn {
         let tried = bmc.tried();
         self.remembered.keep(tried, self.file.map(|file| (file, self.order.as_slice())));
@@ -186,7 +187,7 @@ impl Keys {
     }
 }
 
-/// Returns a BMC to which nothing was sent yet. Fetches the passwords, and waits for the configured delay.
+/// Fetches the passwords, waits for the configured delay, and returns the BMC's client. Sends nothing to the BMC yet.
 fn connect(
     config: &Config,
     debug_file: Option<&str>,
@@ -229,7 +230,7 @@ fn connect(
     Ok((Bmc::new(client, login, &config.redfish_uri, handle), keys, contest))
 }
 
-/// Creates the race of an action, with a separate client for the BMC of this node.
+/// Creates the race with the other node's agent. The race has a separate client for the BMC of this node.
 fn contest_of(
     config: &Config,
     with: &RaceWith,

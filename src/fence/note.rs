@@ -21,32 +21,32 @@ use crate::os::regular_file;
 use crate::os::uuid;
 use crate::records::bmc_note::{self, BmcNote, FencingNote};
 
-/// The time after which a directory that does not answer is given up.
+/// The time for which an action waits until its notes are written. A hanging directory must not delay it longer.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The greatest number of notes. With more, the oldest is deleted.
+/// The greatest number of notes. Before one more is written, the oldest is deleted.
 const FILES: usize = 32;
-/// The part of a BMC's own words that is kept, in bytes.
+/// The greatest length of a text from the BMC in a note, in characters.
 const WORDS: usize = 100;
-/// The part of a failure that is kept. A failure is a sentence.
+/// The greatest length of a failure's text in a note, in characters. A failure is a sentence of the agent.
 const SENTENCE: usize = 500;
-/// The greatest number of reset types, more than the standard has.
+/// The greatest number of reset types in a note. It is more than the standard has.
 const TYPES: usize = 32;
-/// The age from which the half-written file of a killed agent is removed.
+/// The age from which a half-written file counts as one of a killed agent, and is removed.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
-/// A note, and the system that it is about.
+/// A note about one system, with the facts by which an earlier note of the same system is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noted {
     pub note: BmcNote,
-    /// True if the system was found. The note then has its path.
+    /// True if the BMC had the system. The note then names the system by its path.
     found: bool,
-    /// True if the note adds the result of a power action to the facts of the last monitor.
+    /// True if the note comes from a power action. Its result is added to the facts of the last monitor.
     adds: bool,
-    /// The UUID that the system must have.
+    /// The UUID that the system must have; `None` if it is not configured.
     uuid: Option<String>,
 }
 
-/// Returns the notes of a power action that begins. Until it ends, a status reports it as under way.
+/// Returns the notes of a power action that begins, one for each system. Until the action ends, `tandem status` reports it as under way.
 pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     if !config.action.switches_off() {
         return Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn of_beginning(config: &Config) -> Vec<Noted> {
     config.systems.iter().map(of_system).collect()
 }
 
-/// Returns the notes of an action that has taken `took` so far: a monitor, or a power action that switches off.
+/// Returns the notes of an action that has taken `took` so far. Only a monitor and a power action that switches off have notes.
 pub(super) fn of(
     config: &Config,
     bmc: Option<&Bmc>,
@@ -139,8 +139,8 @@ pub(super) fn of(
     seen.hosts.iter().map(of_host).collect()
 }
 
-/// Returns the notes that are about the fence device. Options that are typed by hand are the operator's, so a failed monitor by
-/// hand is not the device's.
+/// Returns those of `notes` that are about the fence device. Drops a failed monitor that an operator has run by hand, because its options
+/// may differ from those of the device.
 pub(super) fn of_the_device(mut notes: Vec<Noted>, under_fencer: bool) -> Vec<Noted> {
     notes.retain(|noted| under_fencer || noted.adds || noted.note.failure.is_none());
     notes
@@ -150,7 +150,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns On and Off in the standard's words, and any other state in the BMC's own.
+/// Returns a power state for a note: On and Off in the standard's words, and any other state in the BMC's own.
 fn power(power: &Power) -> Option<&str> {
     match power {
         Power::Known(PowerWord::On, _) => Some("On"),
@@ -160,8 +160,8 @@ fn power(power: &Power) -> Option<&str> {
     }
 }
 
-/// Returns the device's name for a system that was not found. Omits the fencer's name of the node, because only some actions have
-/// it.
+/// Returns the name that the fence device has for a system that was not found. Omits the node's name, because the fencer adds it only to
+/// some actions.
 fn called(pointer: &Pointer) -> String {
     match (&pointer.systems_uri, &pointer.wanted) {
         (Some(uri), _) => uri.clone(),
@@ -170,8 +170,8 @@ fn called(pointer: &Pointer) -> String {
     }
 }
 
-/// Stores `notes` in `directory`, which is created if its parent exists, or in any case if `makes_all`. The caller waits only
-/// briefly, and the note is written a little later, or never.
+/// Stores `notes` in `directory`. Creates the directory if its parent exists, or together with all parents if `makes_all`. Waits only
+/// briefly: a hanging disk delays the writing, but not the caller.
 pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     if notes.is_empty() {
         return;
@@ -223,7 +223,7 @@ fn write(directory: &Path, noted: &Noted, makes_all: bool) -> io::Result<()> {
     replace(&path, &serde_json::to_vec(&note)?)
 }
 
-/// Returns the newer of two fencings. While the newer one is under way, adds the end of the older one.
+/// Returns the newer of two fencings. While the newer one is under way, it keeps the end and the failure of the older one.
 fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Option<FencingNote> {
     match (newer, older) {
         (Some(newer), Some(older)) if newer.ended_at_millis.is_none() => {
@@ -233,8 +233,8 @@ fn fencing_after(newer: Option<FencingNote>, older: Option<FencingNote>) -> Opti
     }
 }
 
-/// Finds the note of the same system under another name: the one with the right UUID, or the one with a path that ends in the
-/// name. Without a name it is the only note of this BMC.
+/// Finds the earlier note of a system that was not found now. It has the system's UUID, or a path that ends in the system's name. If
+/// neither is known, it is the only note of this BMC.
 fn earlier(directory: &Path, noted: &Noted) -> Option<BmcNote> {
     let mut found = all(directory);
     found.retain(|note| note.address == noted.note.address && note.at > 0);
@@ -262,7 +262,7 @@ fn read(path: &Path) -> Option<BmcNote> {
     serde_json::from_slice(&regular_file::read_at_most(path, bmc_note::LIMIT).ok()?).ok()
 }
 
-/// Deletes the oldest note if there are too many, because notes of removed devices stay behind.
+/// Deletes the oldest note if there are [`FILES`] of them, because notes of removed devices would otherwise stay for ever.
 fn make_room(directory: &Path, path: &Path) {
     let files = files(directory);
     if files.len() < FILES || files.iter().any(|one| one == path) {
@@ -274,8 +274,8 @@ fn make_room(directory: &Path, path: &Path) {
     }
 }
 
-/// Replaces a file by a new one, without syncing it to disk. The next monitor restores the facts that a power cut has lost, and a
-/// disk that hangs must not delay a fencing.
+/// Replaces a note by a new one, without syncing it to disk. The next monitor restores what a power cut has lost, and a disk that hangs
+/// must not delay a fencing.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let begin = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside);

@@ -2,14 +2,14 @@
 
 use crate::adapters::options::OptionKind::{self, Integer, OneOf, Seconds, Secret, Switch, Text, Truth};
 use crate::adapters::options::OptionRow;
-/// A truth value with the words of a fence agent.
+/// The parser of a truth value with the words that fence agents accept.
 pub use crate::adapters::options::yes_no::of_fence_agents as truth;
 use crate::adapters::pacemaker::attributes::FENCE_WAIT;
 
-/// The longest time-out or delay in seconds: a day.
+/// The longest time-out or delay in seconds: one day.
 const LONGEST: i64 = 24 * 60 * 60;
 
-/// An option, independent of the name that it was given under.
+/// An option of the agent. An option has one value here, under whichever of its names it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Opt {
     Action,
@@ -61,7 +61,7 @@ const fn row(name: &'static str, kind: OptionKind, value: &'static str, help: &'
     OptionRow::new(name, kind, help).value(value)
 }
 
-/// The rows of all options, in their order.
+/// The rows of all options. A row's index is its [`Opt`] as a number.
 pub const OPTIONS: &[(Opt, OptionRow)] = &[
     (Opt::Action, row("action", Text, "action", "Fencing action: on, off, reboot, status, monitor, list, list-status, diag, validate-all, metadata or manpage")
         .letter('o').required()),
@@ -132,7 +132,7 @@ pub const OPTIONS: &[(Opt, OptionRow)] = &[
         .default(FENCE_WAIT)),
 ];
 
-/// Fails the build if the table does not have each option at its index.
+/// The check that the table has each option at its index. It fails the build.
 const _: () = {
     assert!(OPTIONS.len() == Opt::WaitAttribute as usize + 1);
     let mut at = 0;
@@ -148,12 +148,12 @@ impl Opt {
     }
 }
 
-/// Returns every row, in the order of the lists.
+/// Returns the row of every option, in the order of [`OPTIONS`].
 pub fn rows() -> impl Iterator<Item = &'static OptionRow> {
     OPTIONS.iter().map(|(_, row)| row)
 }
 
-/// Finds the option of a name from standard input: the present or the former name, with dashes or underscores.
+/// Finds an option by its name on standard input: the present or the former name, with dashes or underscores.
 pub fn by_name(name: &str) -> Option<&'static (Opt, OptionRow)> {
     let name = name.replace('-', "_");
     OPTIONS.iter().find(|(_, row)| row.name == name || row.old.is_some_and(|old| old.replace('-', "_") == name))

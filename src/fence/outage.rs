@@ -21,16 +21,18 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::os::clock;
 use crate::records::state_file;
 
-/// A directory that is empty after a reboot.
+/// The directory of the files that remember outages. It is empty after a reboot.
 const DIR: &str = "/run";
-/// The time in which the fencer begins its own second attempt: a second after the first. An attempt after a delay comes later.
+/// The time in which the fencer begins the second attempt of a request: one second after the first. An attempt after a delay begins
+/// later.
 const RIGHT_AFTER: Duration = Duration::from_secs(2);
-/// The age of an outage from which it does not matter. It was over before any usual delay and the requests around it began.
+/// The age from which an outage is ignored. It ended before any usual delay, and the requests before and after the delay, had begun.
 const RECENT: Duration = Duration::from_secs(30);
-/// The time in which no second attempt gives way, with or without an outage.
+/// The time after an attempt that gave way in which the next attempts continue, whether there is an outage or not. The fencer's immediate
+/// second attempt is excepted.
 const SPELL: Duration = Duration::from_secs(120);
 
-/// The times of the memory, in nanoseconds since the machine booted.
+/// The last outage (`away`) and the last attempt that gave way, in nanoseconds since the machine booted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OutageSeen {
     away: u64,
@@ -38,13 +40,13 @@ struct OutageSeen {
 }
 
 impl OutageSeen {
-    /// Returns whether a run that began at `began` must give way.
+    /// Returns whether an attempt that began at `began` must give way because of an earlier attempt's observation.
     fn holds(self, began: Duration) -> bool {
         let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT, began);
         self.allows(began) && (is_due || self.gave_way_within(RIGHT_AFTER, began))
     }
 
-    /// Returns whether the run may give way at all.
+    /// Returns whether an attempt that began at `began` may give way. It may not if another attempt has given way recently.
     fn allows(self, began: Duration) -> bool {
         !self.gave_way_within(SPELL, began) || self.gave_way_within(RIGHT_AFTER, began)
     }
@@ -58,18 +60,18 @@ fn within(at: u64, span: Duration, began: Duration) -> bool {
     began <= Duration::from_nanos(at).saturating_add(span)
 }
 
-/// The outage rule for the agent's runs against one BMC.
+/// The rule by which an attempt to fence ends without a reset (gives way) after an outage of its BMC.
 #[derive(Debug)]
 pub struct Outage {
     path: PathBuf,
     seen: OutageSeen,
     began: Duration,
-    /// True if this run must give way because of an earlier run's observation.
+    /// True if this attempt must give way because of an earlier attempt's observation.
     holds: bool,
 }
 
 impl Outage {
-    /// Creates the rule for a run that began `since` ago.
+    /// Reads the last outage of the BMC at `address`, for an attempt that began `since` ago.
     pub fn with(address: &Address, since: Duration) -> Self {
         Self::below(Path::new(DIR), address, since)
     }
@@ -84,13 +86,13 @@ impl Outage {
         Self { path, seen: seen.unwrap_or_default(), began, holds }
     }
 
-    /// Returns whether an attempt of this run may give way.
+    /// Returns whether this attempt may give way.
     pub fn may_give_way(&self) -> bool {
         self.seen.allows(self.began)
     }
 
-    /// Records for the next run that the BMC is unreachable, or was until now. Returns the event that the history lacks in that
-    /// case: a failed attempt to connect, by an earlier run or in a lost packet.
+    /// Records for the next attempt that the BMC is unreachable, or was until now. If `history` does not show that outage, returns a
+    /// failed connection that the caller adds. An earlier attempt may have met the outage, or this one lost a packet.
     pub fn missed(&mut self, history: &[Moment], event: &Event, just_back: impl FnOnce() -> bool) -> Option<Event> {
         let any = |is: fn(&Event) -> bool| history.iter().any(|moment| is(&moment.event));
         let is_first = !any(|event| matches!(event, Event::Read { .. }));
@@ -108,8 +110,8 @@ impl Outage {
         missed.then(|| Event::Unread(Failure::new(FailureKind::Unreachable, "nobody answered at first")))
     }
 
-    /// Ends this attempt without a reset, and records that. A second attempt in a row keeps the first one's time. If the record
-    /// cannot be written the attempt continues, because the next ones would give way as well.
+    /// Records that this attempt ends without a reset, and returns its failure. The fencer's second attempt keeps the time of the first
+    /// one. Returns `None` if the record cannot be written: this attempt continues, because the next ones would give way as well.
     pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();
         let is_noted =
@@ -117,7 +119,7 @@ impl Outage {
         is_noted.then(given_way)
     }
 
-    /// Records the memory for the next run. Returns whether that succeeded.
+    /// Writes `seen` for the next attempt. Returns whether that succeeded.
     fn note(&mut self, seen: OutageSeen) -> bool {
         self.seen = seen;
         let written = state_file::write(&self.path, &seen);
@@ -128,7 +130,7 @@ impl Outage {
     }
 }
 
-/// Returns the failure of an attempt that gives way.
+/// Returns the failure of an attempt that ends without a reset after an outage.
 fn given_way() -> Failure {
     Failure::new(
         FailureKind::Unreachable,

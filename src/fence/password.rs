@@ -11,17 +11,18 @@ use crate::adapters::command::Programs;
 use crate::os::secret::Secret;
 use crate::os::wiped;
 
-/// The time limit of a password program. Access to a vault takes some time, but a program that hangs must not use up the action.
+/// The time limit of the program in `password_script`. Access to a vault takes some time, but a program that hangs must not use up the
+/// action's time.
 const SCRIPT_LIMIT: Duration = Duration::from_secs(10);
 
-/// The passwords that may be valid, and the file that they are from, where there is one.
+/// The passwords that may be valid, and the identity of their file. It is `None` unless a file with two lines is their source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetched {
     pub secrets: Vec<Secret>,
     pub file: Option<Identity>,
 }
 
-/// Fetches the passwords. Neither the result's texts nor the error show any part of one.
+/// Fetches the passwords from `source`. Neither the result's `Debug` output nor the error shows any part of a password.
 pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Fetched, String> {
     let one = |secret| Fetched { secrets: vec![secret], file: None };
     let fetched = match source {
@@ -35,7 +36,7 @@ pub fn fetch(source: &PasswordSource, limit: Duration) -> Result<Fetched, String
     Ok(fetched)
 }
 
-/// Checks the source without running or reading anything.
+/// Checks that the password's source exists. Does not run a program and reads no file.
 pub fn check(source: &PasswordSource) -> Result<(), String> {
     match source {
         PasswordSource::Given(_) => Ok(()),
@@ -82,7 +83,8 @@ fn from_script(script: &str, limit: Duration) -> Result<Secret, String> {
     if secret.is_empty() { Err(format!("password_script {program} printed no password")) } else { Ok(secret) }
 }
 
-/// Splits a command into the program and its arguments, at blanks. A file with blanks in its name is taken as a whole.
+/// Splits the value of `password_script` at blanks, into a program and its arguments. If a file has the whole value as its name, that is
+/// the program.
 fn split(script: &str) -> (&str, Vec<&str>) {
     if Path::new(script).is_file() {
         return (script, Vec::new());

@@ -15,15 +15,15 @@ use crate::os::clock::Deadline;
 use crate::os::secret::Secret;
 use crate::os::{regular_file, wiped};
 
-/// The number of lines that can be passwords.
+/// The number of lines of a password file that can be passwords.
 pub const LINES: usize = 2;
-/// The greatest length of a first line that can be a password.
+/// The part of a password file that is read, in bytes. It is longer than any password.
 pub(super) const LIMIT: usize = 64 * 1024;
-/// The time to wait for the lock. It is held for milliseconds.
+/// The time to wait for the lock of a password file. A program holds the lock for milliseconds.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The identity of a file in one state, so that results about its lines are not applied to another state. It contains nothing of
-/// the contents.
+/// The identity of a file in its present state: a changed file has another one. So results about its lines are not applied to other
+/// lines. The identity contains nothing of the file's contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     device: u64,
@@ -33,7 +33,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Returns the identity of an open file.
+    /// Returns the identity of an open file in its present state.
     pub fn of(file: &File) -> io::Result<Self> {
         let data = file.metadata()?;
         Ok(Self {
@@ -45,7 +45,7 @@ impl Identity {
     }
 }
 
-/// Returns the passwords in `content`: its first line, and a different second one.
+/// Returns the passwords in `content`: the first line, and the second one if it differs and is not empty.
 pub fn lines(content: &[u8]) -> Vec<Secret> {
     let mut found: Vec<Secret> = Vec::with_capacity(LINES);
     for line in content.split(|byte| *byte == b'\n').take(LINES) {
@@ -58,8 +58,8 @@ pub fn lines(content: &[u8]) -> Vec<Secret> {
     found
 }
 
-/// A password file that is locked against changes by other programs that use the lock. The lock is the directory's, because the file is
-/// replaced.
+/// The contents of a password file. [`Self::hold`] also locks it against changes by other programs that use the lock. The directory is
+/// locked, because a change replaces the file itself.
 #[derive(Debug)]
 pub struct PasswordFile {
     path: PathBuf,
@@ -70,14 +70,14 @@ pub struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Locks and reads the file at `path`, in order to change it. A link is followed, so that it stays a link.
+    /// Locks and reads the file at `path`, for a change. Follows a symbolic link, so that a change keeps the link.
     pub fn hold(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         let lock = lock(path.parent().unwrap_or(Path::new("/")), PATIENCE)?;
         Ok(Self { _lock: Some(lock), ..Self::look(&path)? })
     }
 
-    /// Reads the file without a lock, in order not to change it.
+    /// Reads the file at `path` without a lock, for a caller that does not change it.
     pub fn look(path: &Path) -> io::Result<Self> {
         let path = fs::canonicalize(path)?;
         let file = regular_file::open(&path)?;
@@ -86,8 +86,8 @@ impl PasswordFile {
         Ok(Self { lines: lines(&content), identity, owner: (data.uid(), data.gid()), path, _lock: None })
     }
 
-    /// Replaces the file by one with `lines`. A reader finds the old or the new file, and never a part. The new file has the same
-    /// owner, and no other user can read it.
+    /// Replaces the password file by one with `lines`. A reader finds the old or the new contents, and never a part. The new file has the
+    /// same owner, and no other user can read it.
     pub fn replace(&mut self, lines: Vec<Secret>) -> io::Result<()> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(".new");
@@ -136,8 +136,8 @@ fn lock(directory: &Path, patience: Duration) -> io::Result<Flock<File>> {
     }
 }
 
-/// Returns `lines` with `new` as the future password after the valid one. `valid` is the line that the BMC was seen to accept.
-/// Returns `None` if there are two lines and it is unknown which one must stay.
+/// Returns the valid line of `lines`, followed by the future password `new`. `valid` is the index of the line that the BMC has accepted.
+/// Returns `None` if there are two lines and it is unknown which one is valid.
 pub fn staged(lines: &[Secret], valid: Option<usize>, new: &Secret) -> Option<Vec<Secret>> {
     let stays = match lines {
         _ if lines.contains(new) => return Some(lines.to_vec()),

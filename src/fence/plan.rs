@@ -25,39 +25,39 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
-/// The goal of a phase.
+/// The goal of a phase of an action. A reboot has two phases: Off and On.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Goal {
-    /// The power state is known.
+    /// The agent knows the power state.
     Know,
     Off,
     On,
-    /// The system was reset in one operation, and there is evidence of that.
+    /// The BMC has reset the system in one operation, and there is evidence of that.
     Cycle,
 }
 
-/// An event of a phase.
+/// An event in a phase of an action: the outcome of a request to the BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The system reported its power state, and the time of its last reset if it knows it. Or the system is certainly missing,
-    /// which counts as a state.
+    /// The system reported its power state, and the time of its last reset if it knows that time. A system that is certainly missing
+    /// counts as off (`is_there` is false then).
     Read { power: Power, last_reset: Option<String>, is_there: bool },
-    /// The system could not be read.
+    /// The agent could not read the system.
     Unread(Failure),
-    /// A reset was accepted.
+    /// The BMC accepted a reset.
     Posted,
-    /// A reset was refused, or its answer was lost.
+    /// The BMC refused a reset, or its answer was lost.
     Refused(Failure),
-    /// The task of an accepted reset has failed, so that reset has no further effect.
+    /// The BMC's task for an accepted reset has failed. That reset has no further effect.
     Undone(Failure),
-    /// The chassis was asked. The field is the chassis that reports On, if there is one.
+    /// The chassis of the system answered. The field is the path of a chassis that reports On, if there is one.
     Chassis { on: Option<String> },
-    /// The chassis did not answer.
+    /// The chassis of the system did not answer.
     ChassisUnread(Failure),
 }
 
 impl Event {
-    /// Returns the reason why a reset failed, or may have failed.
+    /// Returns the reason why a reset failed, or may have failed; `None` for any other event.
     pub fn refusal(&self) -> Option<&Failure> {
         match self {
             Self::Refused(failure) | Self::Undone(failure) => Some(failure),
@@ -66,81 +66,82 @@ impl Event {
     }
 }
 
-/// An event with its time since the phase began.
+/// An event with its time, counted from the start of the phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     pub at: Duration,
     pub event: Event,
 }
 
-/// The limits of a phase.
+/// The time limits, pauses and numbers of attempts of a phase of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The limit of the whole phase.
+    /// The time limit of the whole phase.
     pub end: Duration,
-    /// The time to retry a BMC that has never given a useful answer.
+    /// The time for which the agent retries a BMC that has never given a useful answer.
     pub patience: Duration,
-    /// The time from the first accepted reset to the goal.
+    /// The time limit from the first accepted reset to the goal; `None` where only `end` is a limit.
     pub after_post: Option<Duration>,
-    /// The time between an accepted reset without effect and the next one.
+    /// The time after an accepted reset without effect, until the agent posts the next one.
     pub repost: Duration,
-    /// The greatest number of accepted resets.
+    /// The greatest number of accepted resets in the phase.
     pub attempts: u32,
-    /// The pause after every accepted reset, before the first reading.
+    /// The pause after every accepted reset, before the next reading.
     pub power_wait: Duration,
-    /// The longest pause between two readings.
+    /// The longest pause between two readings of the power state.
     pub poll: Duration,
-    /// The time before the first reset, in which a system in the middle of a power cycle comes back by itself.
+    /// The time before the first reset, in which a system in the middle of a power cycle can power on by itself.
     pub grace: Duration,
-    /// Whether the caller tries again, after a delay that differs between the nodes. The fencer does. An attempt after one that
-    /// gave way continues.
+    /// True if the attempt may end without a reset after an outage, because the fencer tries again after a delay. The delay differs
+    /// between the nodes. It is false if an earlier attempt has given way recently.
     pub may_give_way: bool,
 }
 
-/// A phase of an action.
+/// A phase of an action: its goal, and its limits. [`Plan::next`] returns each step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub goal: Goal,
-    /// The reset types for the goal, best first.
+    /// The Redfish reset types that reach the goal, best first.
     pub types: Vec<String>,
     pub limits: Limits,
 }
 
-/// The next step of a phase.
+/// The next step in a phase of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FenceStep {
-    /// Read the power state, not before this time.
+    /// Read the power state, not before the time in the field.
     Read {
         not_before: Duration,
     },
-    /// Post this reset type now.
+    /// Post a reset of the type in the field now.
     Post {
         reset_type: String,
     },
     /// Ask the system's chassis whether it is on.
     AskChassis,
     Done(Reached),
-    /// End without an effect, because the caller tries again after a delay.
+    /// End the attempt without a reset, because the fencer tries again after a delay.
     GiveWay,
-    /// Give up, for the reason in the text.
+    /// End the attempt with the failure in the field.
     Fail(Failure),
 }
 
-/// The way in which the goal was reached.
+/// The way in which a phase has reached its goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reached {
-    /// Nothing had to be done.
+    /// The system was in the wanted state before, as far as the agent knows.
     Already,
-    /// The posted reset has reached it.
+    /// A reset of this agent has changed the state.
     ByUs,
-    /// The power state that was asked for.
+    /// The power state that the action has asked for.
     State(Power),
 }
 
-/// The pause after "not in this state", because a system that was just switched needs a moment.
+/// The pause after a refusal "not in this state", because a system that was just switched needs a moment.
 const STATE_RETRY: Duration = Duration::from_secs(2);
 impl Plan {
-    /// Returns the next step after `history` at `now`, both since the phase began.
+    /// Returns the next step of the phase after the events in `history`. `now` and the times of the events count from the start of the
+    /// phase.
     pub fn next(&self, history: &[Moment], now: Duration) -> FenceStep {
         let Some(last) = history.last() else { return FenceStep::Read { not_before: Duration::ZERO } };
         if let Some(reached) = self.reached(history) {
@@ -170,7 +171,7 @@ impl Plan {
         }
     }
 
-    /// Returns the result, if the goal is reached and proven.
+    /// Returns how the phase has reached its goal; `None` while the goal is not reached and proven.
     fn reached(&self, history: &[Moment]) -> Option<Reached> {
         let last = last_reading(history)?;
         let ours = || posted(history).next().is_some() || may_have_worked(history);
@@ -197,7 +198,7 @@ impl Plan {
         }
     }
 
-    /// Returns the reason why the phase cannot succeed, if there is one.
+    /// Returns the reason why the phase cannot succeed any more; `None` if it still can.
     fn hopeless(&self, history: &[Moment], now: Duration) -> Option<Failure> {
         let last = history.last()?;
         let heard = last_reading(history).is_some();
@@ -220,7 +221,7 @@ impl Plan {
         Some(self.out_of_time(history))
     }
 
-    /// Returns the time at which this phase is over.
+    /// Returns the time at which the phase must end, counted from its start.
     fn end(&self, history: &[Moment]) -> Duration {
         let first = posted(history).next();
         match (first, self.limits.after_post) {
@@ -229,7 +230,7 @@ impl Plan {
         }
     }
 
-    /// Returns the step that makes a reported Off a proof.
+    /// Returns the next step after a reading of Off that does not prove Off yet.
     fn after_off(&self, history: &[Moment], now: Duration) -> FenceStep {
         let confirmed = first_of_run(history) + CONFIRM;
         match word(history) {
@@ -246,7 +247,8 @@ impl Plan {
         }
     }
 
-    /// Returns the step after a chassis `path` that reports On, where the system reports Off and has not accepted the last reset.
+    /// Returns the next step if the chassis at `path` reports On, although the system reports Off. The BMC has not accepted the last
+    /// reset.
     fn after_contradiction(&self, history: &[Moment], now: Duration, path: &str) -> FenceStep {
         let refused = tries(history).last().and_then(|(at, event)| Some((at, event.refusal()?)));
         match refused {
@@ -293,9 +295,9 @@ impl Plan {
         }
     }
 
-    /// Returns whether this attempt gives way. An outage that ends here may end for the other node at the same moment, in the
-    /// middle of an attempt to fence this node. The delays that keep two nodes from fencing each other precede the attempts, so
-    /// this one must end. The delays apply again to the next attempt.
+    /// Returns whether this attempt must end without a reset, because the BMC was unreachable. The outage may end for the other node at
+    /// the same moment, in the middle of its attempt to fence this node. The delays that keep two nodes from fencing each other come
+    /// before an attempt. So this attempt ends, and the delay applies again to the next one.
     fn gives_way(&self, history: &[Moment]) -> bool {
         self.limits.may_give_way && matches!(self.goal, Goal::Off | Goal::Cycle) && history.iter().any(was_away)
     }
@@ -340,7 +342,8 @@ impl Plan {
     }
 }
 
-/// Returns whether a system that is off may have caused this failure: its answer was lost, or it is already in that state.
+/// Returns whether a reset may have failed with `failure` because the system is off. Its answer was lost, or the BMC refused it as "not
+/// in this state".
 fn fits_off(failure: &Failure) -> bool {
     matches!(
         failure.kind,
@@ -352,7 +355,8 @@ fn is_busy(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::Busy { .. })
 }
 
-/// Returns whether a failed reading should be repeated. A service that has answered before may lose a resource for a moment.
+/// Returns whether the agent should repeat a reading that failed with `failure`. A BMC that was `heard` before may lose a resource for a
+/// moment.
 fn may_pass(failure: &Failure, heard: bool) -> bool {
     failure.is_passing() || (heard && matches!(failure.kind, FailureKind::Missing | FailureKind::Disliked))
 }

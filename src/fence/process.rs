@@ -26,14 +26,15 @@ use crate::os::wiped;
 use crate::records::bmc_note;
 
 const FAILED: u8 = 1;
-/// The time limit of the input. The fencer writes all options at once and closes.
+/// The time limit of the options on standard input. The fencer writes all options at once and closes the pipe.
 const INPUT_TIME: Duration = Duration::from_secs(10);
-/// The time after the action's own, for its last request and the deletion of a session. It ends before the fencer's time-out.
+/// The time after the action's own limit in which the agent may finish its last request and delete its session. It ends before the
+/// fencer's time-out.
 const GRACE: Duration = Duration::from_secs(4);
 /// The signals by which a person or a service manager ends the process early.
 const ENDINGS: &[Signal] = &[Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP];
 
-/// Runs the fence agent; `args` follow the program's name.
+/// Runs the fence agent with `args`, without the program's name. Returns the exit code.
 pub fn main(args: &[OsString]) -> u8 {
     let given = match read_input(args) {
         Ok(given) => given,
@@ -88,7 +89,7 @@ fn perform(action: Action, given: &Given) -> Result<u8, String> {
     Ok(code)
 }
 
-/// Records in `directory` that an action begins that switches off. The action does not wait for it.
+/// Records in `directory` that an action begins which switches off. Writes in a thread, so that the action does not wait.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
     let notes = note::of_beginning(config);
@@ -102,9 +103,9 @@ fn keep_beginning(directory: &'static Path, config: &Config, makes_all: bool) {
     });
 }
 
-/// Ends the process if it is still running some seconds after `total`.
+/// Ends the process if it is still running [`GRACE`] after `total`.
 ///
-/// Every wait for the BMC has its own limit. This one is for everything without one: a file on a dead file server, a named pipe
+/// Every request to the BMC has a time limit. This limit is for everything that has none: a file on a dead file server, a named pipe
 /// without a writer, or a syslog daemon that accepts no more lines.
 #[expect(
     clippy::exit,
@@ -127,7 +128,7 @@ fn end_after(total: Duration) {
     });
 }
 
-/// Installs a handler with the first session. A signal that ends the process first deletes all open sessions.
+/// Makes a signal delete all open sessions before it ends the process. The first session installs this handler.
 #[expect(clippy::disallowed_methods, reason = "this is the applet's own main")]
 fn delete_at_a_signal(sessions: SessionHandle) {
     let signals: SigSet = ENDINGS.iter().copied().collect();
@@ -147,7 +148,7 @@ fn end_by(signal: Signal) {
     std::process::exit(128 + signal as i32)
 }
 
-/// Prints the result. A power action that is done stays done, even if its output cannot be written.
+/// Prints the result, and returns the exit code. A power action that has succeeded returns success even if its output cannot be written.
 fn finish(action: Action, ending: &Ending) -> u8 {
     if ending.text.is_empty() {
         return ending.code;
@@ -173,13 +174,13 @@ fn is_set(given: &Given, opt: Opt) -> bool {
     text(given, opt).and_then(truth).unwrap_or(false)
 }
 
-/// Returns an option's value, if it is text.
+/// Returns the value of an option; `None` if it is not set or is not UTF-8.
 fn text(given: &Given, opt: Opt) -> Option<&str> {
     given.values.get(&opt).and_then(|value| value.text())
 }
 
-/// Configures the log. Errors go to stderr and syslog, and notices for the operator to syslog. With verbose everything is shown.
-/// While an action succeeds nothing goes to stderr, because some callers take any byte there for a failure.
+/// Configures the log. Errors go to stderr and syslog, and notices for the operator to syslog. With `verbose` every line goes to both.
+/// Otherwise a successful action prints nothing on stderr, because some callers take any output there for a failure.
 fn start_logging(given: &Given) {
     let level = text(given, Opt::VerboseLevel).and_then(|level| level.parse::<i32>().ok());
     let verbose = match level {

@@ -5,7 +5,7 @@
 //! shows this node's own mark. So if two nodes mark one BMC, at least one sees the other. No node resets while it sees a mark of
 //! the other. The preferred node waits until that mark has gone, and the other node withdraws its own.
 
-/// A BMC that holds marks.
+/// A BMC on which an agent leaves a mark: a session that shows the other node's agent that a reset is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Site {
     /// The BMC of the node that is to be reset.
@@ -16,7 +16,7 @@ pub enum Site {
 
 pub const SITES: [Site; 2] = [Site::Target, Site::Own];
 
-/// The BMCs that have not answered a step yet. They are asked in parallel, and answer in any order.
+/// The BMCs that have not yet answered the present step of the race. The agent asks them in parallel, and they answer in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Open {
     pub target: bool,
@@ -47,85 +47,85 @@ impl Open {
 pub enum Mark {
     #[default]
     Down,
-    /// The BMC did not accept it, as far as this node knows.
+    /// The BMC did not accept the mark, as far as this node knows.
     Failed,
-    /// The target's BMC did not answer.
+    /// The target's BMC did not answer the request for a mark.
     Silent,
     Up,
-    /// The last list shows it.
+    /// The BMC's last list shows the mark.
     Proven,
 }
 
-/// The next step of a race.
+/// The next step of a race between the agents of two nodes that fence each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceStep {
     Raise(Open),
     Read(Open),
-    /// Delete all marks.
+    /// Delete this node's marks on both BMCs.
     Lower,
     Wait(Pause),
-    /// The race is decided. The field is true if both lists decided it, and false if a wait did.
+    /// Send the reset, because the race is decided. The field is true if both BMCs' lists decided it, and false if a wait did.
     Reset {
         proven: bool,
     },
 }
 
-/// The length of a wait.
+/// The length of a wait in a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pause {
-    /// The wait until the list is read again.
+    /// The wait before the agent reads the BMCs' lists again.
     Poll,
-    /// One second: the wait of the preferred node where a mark cannot be proven.
+    /// One second: the wait of the preferred node if a BMC's list does not prove its mark.
     Short,
-    /// `race_delay`: the wait of the other node.
+    /// The option `race_delay`: the wait of the node that is not preferred.
     Delay,
 }
 
-/// The outcome of a step.
+/// The outcome of a step of a race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceEvent {
     Raised(Site, Raised),
-    /// The contents of a list; `None` where the BMC did not answer. A BMC without a list shows nothing.
+    /// A BMC's list of marks; `None` if the BMC did not answer. For a BMC without a list, the list is empty.
     Listed(Site, Option<Listing>),
     Lowered,
     Waited,
 }
 
-/// A BMC's answer to a mark.
+/// A BMC's answer to the request for a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Raised {
     Acknowledged,
-    /// The BMC answered, and accepts no marks now.
+    /// The BMC answered, and accepts no marks at present.
     Refused,
     /// The BMC may have accepted the mark, or may not have received the request.
     Unanswered,
 }
 
-/// The contents of a list that matter to the race.
+/// The contents of a BMC's list of sessions that matter to the race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Listing {
-    /// The list has the mark of this run.
+    /// True if the list has the mark of this run of the agent.
     pub ours: bool,
-    /// The list has a mark that may be the other node's, of an agent that may still run.
+    /// True if the list has a session that may be a mark of the other node, and its agent may still run.
     pub rivals: bool,
 }
 
-/// The state of a race, as one node knows it.
+/// The state of a race as one node knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Race {
     preferred: bool,
     target: Knowledge,
     own: Knowledge,
-    /// True once this node has waited with its marks up, because it could not prove them.
+    /// True once this node has waited with its marks up, because a BMC's list did not prove one of them.
     waited: bool,
     step: RaceStep,
 }
 
-/// The state of one BMC, as this node knows it.
+/// The state of the marks on one BMC, as this node knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Knowledge {
     mark: Mark,
-    /// True if a rival's mark was seen, and no valid list since has shown that it has gone.
+    /// True if this node has seen a mark of the other node. A later list with this node's own mark and without that one makes it false.
     rival: bool,
 }
 
@@ -148,7 +148,7 @@ impl Knowledge {
 }
 
 impl Race {
-    /// Begins the race of a node that is preferred, or not.
+    /// Begins a race. `preferred` is true for the node that wins if both nodes race.
     pub fn new(preferred: bool) -> Self {
         let step = RaceStep::Raise(Open::BOTH);
         Self { preferred, target: Knowledge::default(), own: Knowledge::default(), waited: false, step }
@@ -158,12 +158,12 @@ impl Race {
         self.step
     }
 
-    /// Returns this node's mark on a BMC.
+    /// Returns the state of this node's mark on a BMC.
     pub fn mark(&self, site: Site) -> Mark {
         self.at(site).mark
     }
 
-    /// Returns whether a rival's mark is on a BMC, as far as this node knows.
+    /// Returns whether a mark of the other node is on a BMC, as far as this node knows.
     pub fn sees_rival(&self, site: Site) -> bool {
         self.at(site).rival
     }
@@ -182,7 +182,7 @@ impl Race {
         }
     }
 
-    /// Returns the race after `event` of its present step. An event of another step changes nothing.
+    /// Returns the state of the race after `event`. An event that does not belong to the present step changes nothing.
     #[must_use]
     pub fn after(mut self, event: RaceEvent) -> Self {
         match (self.step, event) {
@@ -235,7 +235,7 @@ impl Race {
         self
     }
 
-    /// Returns the step after raising. Every mark is up before the first list is read.
+    /// Returns the step after both BMCs have answered the requests for marks. Only from then on the agent reads their lists.
     fn after_raising(&mut self) -> RaceStep {
         match (self.target.mark, self.own.mark) {
             // A node that cannot reset must not leave a mark, because the other node waits for it.
@@ -254,8 +254,8 @@ impl Race {
         RaceStep::Read(Open { target: true, own: self.own.mark != Mark::Failed })
     }
 
-    /// Begins anew where the target does not answer. When the connection is back, all earlier observations are outdated. A node
-    /// that reset then, without marks, would meet a rival that saw no mark.
+    /// Begins the race anew, because the target's BMC does not answer. Earlier observations are outdated once it answers again. A node
+    /// that then sent a reset without marks could meet an agent that has seen no mark.
     fn begin_anew(&mut self) {
         self.waited = false;
         for site in SITES {
@@ -267,7 +267,7 @@ impl Race {
         self.step = RaceStep::Wait(Pause::Poll);
     }
 
-    /// Returns the step that follows from both lists.
+    /// Returns the step that follows from the lists of both BMCs.
     fn decide(self) -> RaceStep {
         let proven = self.target.mark == Mark::Proven && self.own.mark == Mark::Proven;
         match (self.target.rival || self.own.rival, self.preferred) {

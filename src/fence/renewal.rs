@@ -8,42 +8,41 @@ use super::login_memory::Remembered;
 use super::password_file::PasswordFile;
 use crate::os::clock;
 
-/// The time after which the second line is tried again. A BMC that accepts the first line may accept the second a moment later,
-/// but its accounts count every login.
+/// The time after which a periodic check tries the second line again, if the BMC accepted the first one. The BMC may accept the second
+/// line at any moment, but it counts every login.
 const AFTER_THE_FIRST: Duration = Duration::from_secs(60);
-/// The time after which two refused lines are tried again. Until an operator repairs them, each further attempt may help to lock
-/// the account.
+/// The time after which a periodic check tries both lines again, if the BMC refused both. Each further attempt may help to lock the
+/// account until an operator repairs the file.
 const AFTER_BOTH_REFUSED: Duration = Duration::from_secs(3_600);
 
-/// The caller of a check.
+/// The caller of a check which line of a password file is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
     /// An operator's command, which waits for the answer.
     Now,
-    /// A periodic caller. The BMC is asked when that is due, unless an action has learnt the answer.
+    /// A periodic caller. The check asks the BMC only at intervals, and not if an action's login has already shown the answer.
     NowAndThen,
 }
 
-/// The result of a check.
+/// The result of a check which line of a password file is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// The file has one line.
+    /// The file has only one line.
     Single,
-    /// The BMC accepts the second line, which is now the only one.
+    /// The BMC accepts the second line. The first line was removed.
     Dropped,
-    /// The BMC still accepts the first line, and both stay.
+    /// The BMC still accepts the first line. Both lines stay.
     FirstIsValid,
-    /// A question is not due.
+    /// No check is due now, or the file has just changed.
     NotDue,
-    /// It is unknown which line is valid, for the reason in the agent's own words.
+    /// It is unknown which line is valid, for the reason in the field.
     Unknown(String),
 }
 
-/// Asks the BMC of a device with `options` which line of its password file at `path` is valid. Removes the first line if the
+/// Asks the BMC of the fence device with `options` which line of its password file at `path` is valid. Removes the first line if the
 /// second is valid.
 ///
-/// The first line is removed only after the BMC has accepted the second. The second line is never removed, because the BMC's own
-/// change may still follow while it accepts the first.
+/// The second line is never removed. It is the new password, and the BMC may change to it after it has accepted the first line.
 pub fn settle(
     options: &[u8],
     target: Option<&str>,
@@ -77,7 +76,7 @@ pub fn settle(
     }
 }
 
-/// Removes the first line, unless the file has changed since it was read.
+/// Removes the first line of the password file at `path`. Does nothing if the file has changed since it was `seen`.
 fn drop_first(path: &Path, seen: &PasswordFile) -> std::io::Result<Settled> {
     let mut file = PasswordFile::hold(path)?;
     if file.identity != seen.identity {
@@ -88,7 +87,7 @@ fn drop_first(path: &Path, seen: &PasswordFile) -> std::io::Result<Settled> {
     Ok(Settled::Dropped)
 }
 
-/// Returns the line of the file that the BMC accepted when an action last tried them.
+/// Returns the index of the line that the BMC accepted in the last action; `None` if that is unknown or `file` has changed since.
 pub fn valid_line(options: &[u8], file: &PasswordFile) -> Option<usize> {
     let config = examine::config(options, None, None).ok()?;
     let known = Remembered::of(&config.address).about(file.identity)?;

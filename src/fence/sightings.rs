@@ -10,13 +10,13 @@ use crate::adapters::https::address::Address;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// A directory that is empty after a reboot.
+/// The directory of the files that remember the marks on each BMC. It is empty after a reboot.
 const DIR: &str = "/run";
 
-/// The first sighting of a mark with an agent that is known to have ended.
+/// The time that replaces the first sighting of a mark, once its agent is known to have ended. It is older than any limit.
 const EVER: u64 = 0;
 
-/// A mark, and its first sighting in nanoseconds since the machine booted.
+/// A mark on a BMC, and the time at which this node first saw it, in nanoseconds since the machine booted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sighting {
     mark: String,
@@ -29,7 +29,7 @@ struct Seen {
     marks: Vec<Sighting>,
 }
 
-/// The marks on one BMC.
+/// The marks that this node has seen on one BMC, stored for the agent's next runs.
 #[derive(Clone, Debug)]
 pub(super) struct Sightings {
     path: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct Sightings {
 }
 
 impl Sightings {
-    /// Returns the sightings on the BMC at `address`.
+    /// Reads the stored marks on the BMC at `address`.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }
@@ -50,7 +50,7 @@ impl Sightings {
         Self { path, seen }
     }
 
-    /// Records all `marks` of a list, and returns how long each has been seen. Forgets all others.
+    /// Stores `marks`, which the BMC's list shows now, and returns for how long this node has seen each. Forgets all other marks.
     pub(super) fn note(&mut self, marks: &[&str]) -> Vec<Duration> {
         let now = clock::boot_nanoseconds();
         let mut next = Seen::default();
@@ -64,7 +64,7 @@ impl Sightings {
         self.seen.marks.iter().map(|sighting| age(sighting.first)).collect()
     }
 
-    /// Records that the agents of all marks so far have ended, because their node was proven off.
+    /// Records that the agents of all stored marks have ended, because their node is proven off.
     pub(super) fn condemn(&mut self) {
         let mut next = self.seen.clone();
         next.marks.iter_mut().for_each(|sighting| sighting.first = EVER);

@@ -10,7 +10,8 @@ use crate::fence::plan::{Event, Goal, Moment};
 use crate::os::clock::Deadline;
 
 impl Actor<'_> {
-    /// Posts a reset. A reset that switches off must win the race first.
+    /// Posts a reset to the BMC. If the reset switches the system off, this node's agent must first win the race with the other node's
+    /// agent.
     pub(super) fn post_if_won(&mut self, at: usize, reset_type: &str, goal: Goal) -> Result<Event, Failure> {
         let Some(contest) = self.contest.as_mut().filter(|_| matches!(goal, Goal::Off | Goal::Cycle)) else {
             return Ok(self.post(at, reset_type));
@@ -27,7 +28,8 @@ impl Actor<'_> {
         Ok(event)
     }
 
-    /// Returns whether a reset must wait because this node has no vote. A target that reports Off is not a live voter.
+    /// Returns whether a reset must wait because this node's etcd has no vote. Nothing waits for a target that reports Off, because it is
+    /// no live voter.
     pub(super) fn yields(&mut self, goal: Goal, history: &[Moment]) -> bool {
         let last = history.last().map(|last| &last.event);
         let is_off = matches!(last, Some(Event::Read { power, .. }) if power.is(PowerWord::Off));
@@ -42,7 +44,8 @@ impl Actor<'_> {
         wait.goes_on()
     }
 
-    /// Ends the race, because every system is proven off. No reset is under way, and no agent of the other node runs.
+    /// Ends the race with the other node's agent, because every system is proven off. No reset is under way, and that agent no longer
+    /// runs.
     pub(super) fn settle_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.has_settled();
@@ -50,7 +53,8 @@ impl Actor<'_> {
         }
     }
 
-    /// Waits until `at` of a phase that began at `began`. While the system powers on, cleans up after the race.
+    /// Waits until the time `at`, counted from the time `began` at which the phase began. Meanwhile keeps the marks of the race alive, or
+    /// deletes them if the system powers on.
     pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
         let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
         match &mut self.contest {
@@ -61,7 +65,7 @@ impl Actor<'_> {
         self.deadline.sleep(left(self.deadline));
     }
 
-    /// Deletes the marks at every end of the action.
+    /// Deletes this agent's marks on the BMCs, whether the action succeeded or failed.
     pub(super) fn end_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.end();

@@ -10,7 +10,7 @@ use crate::fence::config::Method;
 use crate::fence::plan::{self, Event, Goal, Moment, Reached};
 use crate::os::clock;
 
-/// The systems that an action has seen, and its times.
+/// The systems that an action has observed, and the times of their fencing.
 #[derive(Debug, Default)]
 pub(in crate::fence) struct ActorSeen {
     pub(in crate::fence) hosts: Vec<Target>,
@@ -18,12 +18,12 @@ pub(in crate::fence) struct ActorSeen {
     pub(in crate::fence) fenced: Fenced,
 }
 
-/// The times at which a node was off, and on again. Of several systems the slowest counts.
+/// The times at which the agent switched a node off, and on again. If the action names several systems, the slowest one counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::fence) struct Fenced {
-    /// The time from the reset to a proven Off.
+    /// The time from the first accepted reset to the proof of Off; `None` if the agent switched nothing off.
     pub(in crate::fence) to_off: Option<Duration>,
-    /// The time of the proof in milliseconds since 1970. The next field has that of the return of power.
+    /// The time at which Off was proven, in milliseconds since 1970. `on_at` is the time at which On was proven, in the same unit.
     pub(in crate::fence) off_at: Option<u64>,
     pub(in crate::fence) on_at: Option<u64>,
 }
@@ -42,8 +42,9 @@ impl Fenced {
 }
 
 impl Actor<'_> {
-    /// Returns the reading that proved Off, for the next phase. An `On` does not affect a system that has come back by itself
-    /// meanwhile. After a cycle the system should come back by itself, so its state is read first.
+    /// Returns the reading that proved Off, as the first event of the phase that powers on. That phase then begins with a reset to On,
+    /// which changes nothing on a system that is already on. Returns nothing for `method=cycle`, because such a system should power on by
+    /// itself and is read first.
     pub(super) fn reading_of_proof(&self, at: usize) -> Vec<Moment> {
         let system = self.hosts.get(at).and_then(Target::system).filter(|system| system.power.is(PowerWord::Off));
         let system = system.filter(|_| self.config.method == Method::OnOff);

@@ -9,29 +9,30 @@ use crate::adapters::https::address::Address;
 use crate::adapters::https::tls;
 use crate::fence::options::Opt;
 
-/// The port of a BMC where `race_with` has none.
+/// The port of the own node's BMC, if the option `race_with` names none.
 const PORT: u16 = 443;
 
-/// The race with the other node's agent, as configured.
+/// The value of the options `race_with`, `race_delay` and `race_preferred`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaceWith {
-    /// The BMC of the node that the agent runs on.
+    /// The address of the BMC of the node that the agent runs on.
     pub address: Address,
     pub trust: TrustSource,
-    /// The user of that BMC; the device's own if `None`.
+    /// The user at the own node's BMC; `None` if it is the user at the target's BMC.
     pub username: Option<String>,
     pub password_file: Option<PathBuf>,
-    /// The system of the node that the agent runs on, at that BMC.
+    /// The path of the own node's system at the own node's BMC; `None` if it is not configured.
     pub systems_uri: Option<String>,
-    /// Whether the node that the agent runs on is preferred. It is if the target is not.
+    /// True if the node that the agent runs on wins a race of both. It is the node that `race_preferred` names, if the target is not.
     pub is_preferred: bool,
     pub delay: Duration,
-    /// The target of the reset. It distinguishes the marks of the two nodes.
+    /// The address, system and node name of the reset's target. Each node has another target, so that it distinguishes the marks of the
+    /// two nodes.
     pub target: String,
 }
 
 impl Reader<'_> {
-    /// Reads the race, where one is configured. `trust` is the device's own.
+    /// Reads the option `race_with`; returns `None` if it is not set or wrong. `address` and `trust` are those of the target's BMC.
     pub(super) fn race(&mut self, address: Option<&Address>, trust: Option<&TrustSource>) -> Option<RaceWith> {
         let text = self.text(Opt::RaceWith)?;
         let delay = self.seconds(Opt::RaceDelay);

@@ -16,21 +16,23 @@ use crate::fence::options::{Opt, truth};
 use crate::os::secret::Secret;
 use crate::os::uuid;
 
-/// The default time of an action. The fencer grants 60 s by default, and 20 s for a monitor.
+/// The default time limit of an action that changes the power, in seconds. The fencer grants 60 s by default.
 const ACTING: u64 = 55;
 const ASKING_UNDER_FENCER: u64 = 15;
 const ASKING_BY_HAND: u64 = 30;
-/// The time that an action needs in addition to the power change: to find the system, for two confirmations, and for a session.
+/// The seconds that an action needs in addition to the power change: to find the system, for two readings that prove the state, and for a
+/// session.
 const OVERHEAD: u64 = 15;
-/// The time that an action must have left after its delay.
+/// The seconds that an action must have left after its delay.
 const AFTER_DELAY: u64 = 30;
-/// The limits of one request with time-outs disabled. One request still does not get all of the action's time.
+/// The limit of the connection of one request in seconds, with time-outs disabled. Even then one request must not use up the action's
+/// time.
 const UNLIMITED_CONNECT: u64 = 15;
 const UNLIMITED_ANSWER: u64 = 30;
 /// The greatest number of systems in one `plug`.
 const PLUGS: usize = 64;
 
-/// A reader of a configuration, which collects faults.
+/// A reader of the options, which collects all faults instead of stopping at the first one.
 pub(super) struct Reader<'a> {
     given: &'a Given,
     faults: Vec<String>,
@@ -231,17 +233,17 @@ impl<'a> Reader<'a> {
         Some(name).filter(|name| name != "none")
     }
 
-    /// Records a fault.
+    /// Records a fault of the configuration. [`Self::read`] returns all of them at once.
     pub(super) fn fault(&mut self, fault: &str) {
         self.faults.push(fault.to_owned());
     }
 
-    /// Returns the node to fence, where the caller names it.
+    /// Returns the name of the node to fence; `None` if the caller of the agent does not name it.
     pub(super) fn node(&self) -> Option<String> {
         self.given.node.clone()
     }
 
-    /// Returns a text, if it was given and is not empty.
+    /// Returns the text of an option; `None` if the option is not set, is empty or is not UTF-8.
     pub(super) fn text(&mut self, opt: Opt) -> Option<String> {
         let value = self.given.values.get(&opt)?;
         if let Some(text) = value.text() {
@@ -280,7 +282,7 @@ impl<'a> Reader<'a> {
         self.value(opt).unwrap_or(0)
     }
 
-    /// Returns the value that was given, or the default, parsed by its row.
+    /// Returns the value of an option, or its default. Records a fault and returns `None` if the value is not valid.
     fn value<T: TryFrom<OptionValue>>(&mut self, opt: Opt) -> Option<T> {
         let text = self.text_or_default(opt);
         self.parsed(opt, &text)
@@ -297,7 +299,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the systems that `plug` names. A value equal to the node's name is from the fencer, and not from an operator.
+/// Returns the systems that the option `plug` names. If `plug` is the name of the node, the fencer has set it, and not an operator.
 fn wanted(plug: Option<String>, node: Option<&str>, separator: &str) -> Vec<Wanted> {
     let Some(plug) = plug else {
         return vec![node.map_or(Wanted::Any, |node| Wanted::Node(node.to_owned()))];

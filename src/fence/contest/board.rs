@@ -12,37 +12,38 @@ use crate::adapters::redfish::resource::System;
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
 use crate::fence::sightings::Sightings;
 
-/// The number of unanswered requests for marks after which a BMC that accepts connections counts as one without sessions.
+/// The number of unanswered requests for marks after which the agent treats a BMC as one without sessions. The BMC has accepted the
+/// connections.
 const SILENCES: u8 = 3;
 
-/// The state of one BMC, as the agent knows it.
+/// The state of one BMC in a race: this agent's mark on it, and the marks that its list has shown.
 #[derive(Debug)]
 pub(super) struct Board {
     site: Site,
     marks: MarkBoard,
     name: MarkName,
-    /// The system that this agent runs on, where it is known and has not been read yet.
+    /// The path of the system that this agent runs on, until the agent has read it; `None` if it is not configured.
     system: Option<String>,
-    /// The reason why this BMC is another machine's.
+    /// The reason why this BMC belongs to another machine; `None` while nothing indicates that.
     wrong: Option<String>,
     sightings: Sightings,
     silences: u8,
-    /// The reason why the first connection failed.
+    /// The failure of the first connection to this BMC, until a step reports it.
     unconnected: Option<Failure>,
-    /// The outcome of the last step.
+    /// The outcome of the last step on this BMC, until it is reported.
     event: Option<RaceEvent>,
-    /// The rival's session that was last seen here.
+    /// The path of the other node's session that the last list of this BMC has shown, if there was one.
     rival: Option<String>,
-    /// The reason why nothing is proven here.
+    /// The reason why this agent's mark is not proven on this BMC.
     why: Option<String>,
-    /// Whether the last search found marks of the other node here; `None` if that is unknown.
+    /// True if the last search on this BMC found marks of the other node; `None` if the list was not readable.
     swept: Option<bool>,
-    /// The list of that search.
+    /// The list of sessions that the last search on this BMC has read.
     left: Marks,
 }
 
 impl Board {
-    /// Creates a board of one BMC. `system` is that of this agent's own node there.
+    /// Creates the state of one BMC. `system` is the path of this agent's own system there, if it is configured.
     pub(super) fn new(site: Site, mut marks: MarkBoard, name: MarkName, system: Option<String>) -> Self {
         marks.hold();
         let sightings = Sightings::of(marks.client().address());
@@ -81,8 +82,8 @@ impl Board {
         self.event = Some(RaceEvent::Listed(self.site, listing));
     }
 
-    /// Records a failed request. Returns whether it counts as answered, as it does for a BMC that is silent repeatedly and will
-    /// never answer.
+    /// Records a failed request. Returns whether the BMC is treated as one that has answered. This includes a BMC that accepts
+    /// connections and has left several requests unanswered.
     fn has_answered(&mut self, failure: &Failure) -> bool {
         self.why = Some(failure.to_string());
         let is_silent = matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent);
@@ -90,7 +91,7 @@ impl Board {
         failure.is_an_answer() || (is_silent && self.silences >= SILENCES)
     }
 
-    /// Returns the meaning of a list for the race.
+    /// Returns what a list of sessions means for the race: whether it has this agent's mark, and a mark of the other node.
     fn judge(&mut self, marks: &Marks) -> Listing {
         let user = self.marks.user().to_owned();
         let rivals: Vec<Rival> = marks.others.iter().filter_map(|other| self.name.rival(other, marks, &user)).collect();
@@ -105,8 +106,8 @@ impl Board {
         Listing { ours: marks.ours, rivals: self.rival.is_some() }
     }
 
-    /// Returns whether this may be the own node's BMC: the system that this agent runs on is on. A list of another machine's BMC
-    /// proves nothing, because the other node's agent does not read it.
+    /// Returns whether this may be the BMC of the agent's own node: the system that the agent runs on must not be off or missing. The
+    /// list of another machine's BMC would prove nothing, because the other node's agent does not read it.
     fn is_right(&mut self) -> bool {
         if let Some(uri) = &self.system {
             self.wrong = match self.marks.system(uri) {
@@ -129,8 +130,8 @@ impl Board {
         self.wrong.is_none()
     }
 
-    /// Searches for the marks of the other node, which is proven to be off. Otherwise its next boot would have to wait for them.
-    /// Marks on another machine's BMC belong to other nodes.
+    /// Searches for marks that the other node has left, because that node is proven off. Its next boot would otherwise have to wait for
+    /// them. Ignores the BMC of another machine, because its marks belong to other nodes.
     pub(super) fn look_for_rivals(&mut self) {
         self.sightings.condemn();
         let marks = if self.marks.is_up() && self.wrong.is_none() { self.marks.read().ok() } else { None };
@@ -140,7 +141,7 @@ impl Board {
         self.left = marks.unwrap_or_default();
     }
 
-    /// Deletes the marks that [`Self::look_for_rivals`] has found, and the own mark.
+    /// Deletes the marks that [`Self::look_for_rivals`] has found, and this agent's mark.
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.left);
         for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
@@ -160,25 +161,25 @@ impl Board {
     }
 }
 
-/// The state of a board after a job.
+/// The state of a [`Board`] after a step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
-    /// The outcome of a step.
+    /// The outcome of the step; `None` if it matters to no race.
     pub(super) event: Option<RaceEvent>,
-    /// The rival's session that was last seen there.
+    /// The path of the other node's session that the BMC's last list has shown, if there was one.
     pub(super) rival: Option<String>,
-    /// The reason why nothing is proven there.
+    /// The reason why this agent's mark is not proven on the BMC.
     pub(super) why: Option<String>,
-    /// True if the list had no mark of the other node after that node was proven off.
+    /// True if the BMC's list had no mark of the other node after that node was proven off.
     pub(super) is_clean: bool,
 }
 
-/// A board with a thread that executes one job after the other. Each job ends by itself, because each request has a time limit.
+/// A [`Board`] with threads that execute one step after the other. Each step ends by itself, because each request has a time limit.
 #[derive(Debug)]
 pub(super) struct Lane {
     board: Arc<Mutex<Board>>,
     address: String,
-    /// The last job that was started.
+    /// The receiver of the result of the step that was started last; `None` once the result was received.
     job: Option<Receiver<Report>>,
     last: Report,
 }
@@ -189,7 +190,7 @@ impl Lane {
         Self { board: Arc::new(Mutex::new(board)), address, job: None, last: Report::default() }
     }
 
-    /// Starts a job, which waits for the previous one.
+    /// Starts `job` in a thread. The thread first waits for the end of the previous job.
     pub(super) fn start(&mut self, job: impl FnOnce(&mut Board) + Send + 'static) {
         let (board, before) = (self.board.clone(), self.job.take());
         let (sends, receives) = mpsc::sync_channel(1);
@@ -204,7 +205,7 @@ impl Lane {
         self.job = Some(receives);
     }
 
-    /// Waits for the job for at most `patience`, and returns its outcome.
+    /// Waits for the last job for at most `patience`, and returns its outcome; `None` if the job is late.
     pub(super) fn wait(&mut self, patience: Duration) -> Option<RaceEvent> {
         match self.job.as_ref()?.recv_timeout(patience) {
             Err(RecvTimeoutError::Timeout) => return None,
@@ -223,7 +224,7 @@ impl Lane {
         &self.address
     }
 
-    /// Returns the state after the last job that has ended.
+    /// Returns the state after the last job of which [`Self::wait`] has received the result.
     pub(super) fn last(&self) -> &Report {
         &self.last
     }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use crate::adapters::redfish::mark::{Marks, OtherSession};
 use crate::os::clock;
 
-/// The prefix of each mark's `Context`.
+/// The prefix by which the `Context` of a Redfish session shows that the session is a mark.
 const PREFIX: &str = "tandem-fence-race";
 
-/// The names of this run's marks, and of the other node's.
+/// The name of this node's marks. It also distinguishes them from marks of the other node.
 #[derive(Clone, Debug)]
 pub(in crate::fence) struct MarkName {
     longest: Duration,
-    /// The id of the node. It differs between the two nodes, and is the same in each run.
+    /// The hash of this node's target. It differs between the two nodes, and is the same in each run of an agent.
     id: String,
 }
 
@@ -33,12 +33,13 @@ impl MarkName {
         Self { longest, id: format!("{id:016x}") }
     }
 
-    /// Returns the `Context` of a new mark: its longest time, its target, and a number that no other mark of this node has.
+    /// Returns the `Context` of a new mark: the prefix, the seconds after which its agent has ended, the id of its node, and a number. No
+    /// other mark of this node has the same number.
     pub(in crate::fence) fn context(&self) -> String {
         format!("{PREFIX} {} {} {:x}", self.longest.as_secs(), self.id, clock::boot_nanoseconds())
     }
 
-    /// Returns whether a session's `Context` is that of the other node's marks.
+    /// Returns whether a session's `Context` is that of a mark of the other node.
     pub(super) fn is_a_rivals(&self, other: &OtherSession) -> bool {
         self.other_marks_time(other).is_some()
     }
@@ -49,7 +50,8 @@ impl MarkName {
         (words.next() != Some(self.id.as_str())).then_some(longest)
     }
 
-    /// Returns the rival that `other` may be, in a list that `user` has read.
+    /// Returns the mark of the other node that the session `other` may be; `None` if it is none. `user` is the account that has read
+    /// `list`.
     pub(super) fn rival(&self, other: &OtherSession, list: &Marks, user: &str) -> Option<Rival> {
         let origin = other.origin.as_ref().map(|origin| format!(" from {origin}")).unwrap_or_default();
         let shown = format!("{}{origin}", other.path);

@@ -28,7 +28,7 @@ fn failed(at: u64, called: &str, uuid: Option<&str>) -> Noted {
     Noted { note, found: false, adds: false, uuid: uuid.map(str::to_owned) }
 }
 
-/// Reads the only note.
+/// Reads the only note in `directory`.
 fn kept(directory: &Path) -> BmcNote {
     let found = files(directory);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -59,7 +59,7 @@ fn a_failure_keeps_when_it_last_worked_under_the_systems_own_name() {
     }
 }
 
-/// A password that was mistyped by hand is not the device's.
+/// Asserts that a failed monitor that was run by hand is dropped, because an operator may have mistyped the password.
 #[test]
 fn a_failed_monitor_by_hand_is_not_put_down_to_the_device() {
     let ended = Noted { adds: true, ..failed(160, "1", None) };

@@ -7,12 +7,12 @@ use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 use crate::adapters::redfish::resource::Power;
 
-/// Returns whether the BMC was unreachable in this event.
+/// Returns whether the event shows that the BMC was unreachable.
 pub(super) fn was_away(moment: &Moment) -> bool {
     matches!(&moment.event, Event::Unread(why) | Event::ChassisUnread(why) if why.kind == FailureKind::Unreachable)
 }
 
-/// Returns the events since the BMC was last unreachable.
+/// Returns the events after the last one that shows an unreachable BMC.
 pub(super) fn since_outage(history: &[Moment]) -> &[Moment] {
     let from = history.iter().rposition(was_away).map_or(0, |at| at + 1);
     history.get(from..).unwrap_or_default()
@@ -39,15 +39,16 @@ pub fn came_back(history: &[Moment]) -> bool {
     })
 }
 
-/// Returns the time from the first accepted reset to the end. The reset was sent directly after the event before it.
+/// Returns the time from the first accepted reset to the last event; `None` if no reset was accepted. The agent has sent the reset
+/// directly after the event before its acceptance.
 pub fn since_reset(history: &[Moment]) -> Option<Duration> {
     let posted = history.iter().position(|moment| moment.event == Event::Posted)?;
     let sent = posted.checked_sub(1).and_then(|before| history.get(before)).map_or(Duration::ZERO, |moment| moment.at);
     Some(history.last()?.at.saturating_sub(sent))
 }
 
-/// Returns the times of the last consecutive readings of Off, newest first. A reset that was refused because the system is off
-/// changes nothing, and does not interrupt them.
+/// Returns the times of the last consecutive readings of Off, newest first. A reset that was refused because the system is off does not
+/// interrupt them, because it changes nothing.
 pub(super) fn run_of_off(history: &[Moment]) -> Vec<Duration> {
     let mut run = Vec::new();
     for moment in history.iter().rev() {
@@ -65,17 +66,17 @@ pub(super) fn first_of_run(history: &[Moment]) -> Duration {
     run_of_off(history).last().copied().unwrap_or_default()
 }
 
-/// Returns whether the BMC was unreachable after the first reset, and has reported only Off since. It may have restarted, and may
-/// not know its host yet.
+/// Returns whether the BMC was unreachable after the first reset, and has reported only Off since. Such a BMC may have restarted, and may
+/// not know the state of its system yet.
 pub(super) fn may_not_know_its_host(history: &[Moment]) -> bool {
     let since = since_outage(history);
     let was_away_after_it = tries(history).count() > tries(since).count();
     was_away_after_it && !said_otherwise(since)
 }
 
-/// Returns whether there is evidence of a reset after the first attempt: another state than before, or another time of the last
-/// reset. Reports of a BMC that was unreachable meanwhile count only after it has reported On. Some BMCs report anything while
-/// they start.
+/// Returns whether there is evidence of a reset after this agent's first attempt: another power state than before, or another time of the
+/// last reset. After an outage of the BMC, readings count only once it has reported On, because some BMCs report anything while they
+/// start.
 pub(super) fn was_reset(history: &[Moment]) -> bool {
     let Some(at) = history.iter().position(is_try) else { return false };
     let (before, after) = history.split_at(at);
@@ -99,7 +100,7 @@ pub(super) fn was_reset(history: &[Moment]) -> bool {
     })
 }
 
-/// Returns whether the answer of a reset was lost, so that it may have worked.
+/// Returns whether the BMC's answer to a reset was lost, so that the reset may have worked.
 pub(super) fn may_have_worked(history: &[Moment]) -> bool {
     refusals(history)
         .any(|failure| matches!(failure.kind, FailureKind::Interrupted | FailureKind::Silent | FailureKind::Garbled))
@@ -112,7 +113,7 @@ pub(super) fn last_reading(history: &[Moment]) -> Option<&Power> {
     })
 }
 
-/// Returns the times at which resets were accepted.
+/// Returns the times at which the BMC accepted a reset.
 pub(super) fn posted(history: &[Moment]) -> impl Iterator<Item = Duration> {
     history.iter().filter(|moment| moment.event == Event::Posted).map(|moment| moment.at)
 }
@@ -125,18 +126,18 @@ fn is_try(moment: &Moment) -> bool {
     matches!(moment.event, Event::Posted | Event::Refused(_) | Event::Undone(_))
 }
 
-/// Returns the reasons why resets failed.
+/// Returns the reasons why resets failed, or may have failed.
 pub(super) fn refusals(history: &[Moment]) -> impl Iterator<Item = &Failure> {
     history.iter().filter_map(|moment| moment.event.refusal())
 }
 
-/// Returns whether an accepted reset may still take effect, because its task is not known to have failed.
+/// Returns whether an accepted reset may still take effect. It may, unless the BMC has reported that its task failed.
 pub(super) fn may_yet_work(history: &[Moment]) -> bool {
     let last = history.iter().rev().find(|moment| matches!(moment.event, Event::Posted | Event::Undone(_)));
     last.is_some_and(|moment| moment.event == Event::Posted)
 }
 
-/// Returns the index of the reset type to use. Each refused type is followed by the next.
+/// Returns the index of the reset type to post next. The agent uses the next type once the BMC has refused one as unknown.
 pub(super) fn type_index(history: &[Moment]) -> usize {
     refusals(history).filter(|failure| failure.kind == FailureKind::ValueRefused).count()
 }
@@ -147,7 +148,7 @@ pub(super) fn dislikes(history: &[Moment]) -> usize {
         .count()
 }
 
-/// Describes the events in half a sentence.
+/// Describes the history of a phase in half a sentence, for the text of a time-out.
 pub(super) fn story(history: &[Moment]) -> String {
     let accepted = posted(history).count();
     let mut parts = Vec::new();

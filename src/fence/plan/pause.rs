@@ -6,14 +6,14 @@ use super::history::refusals;
 use super::{Event, Moment};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
-/// The time that a fast BMC needs for a reset. It is also the shortest pause.
+/// The shortest pause between two readings. A fast BMC needs about this time for a reset.
 pub(super) const FIRST_POLL: Duration = Duration::from_millis(100);
-/// The first pause after a failed request. It doubles with each failure.
+/// The first pause after a failed request. The pause doubles with each further failure.
 pub(super) const FIRST_RETRY: Duration = Duration::from_millis(500);
 const LONGEST_RETRY: Duration = Duration::from_secs(4);
 
-/// Returns the pause before the next reading, at most `longest`. It is short at first, because most systems are fast, and grows
-/// to the configured interval.
+/// Returns the pause before the next reading. The first pause is short, because most systems are fast. The pause doubles with each
+/// reading, up to `longest`.
 pub(super) fn poll_pause(history: &[Moment], longest: Duration) -> Duration {
     let looks = history.iter().rev().take_while(|moment| matches!(moment.event, Event::Read { .. })).count();
     let pause = FIRST_POLL * 2_u32.saturating_pow(u32::try_from(looks.saturating_sub(1)).unwrap_or(8).min(8));
@@ -41,7 +41,8 @@ fn asked_pause(failure: &Failure) -> Duration {
     }
 }
 
-/// Returns the pause after a refused reset. It is short, because the power state shows the truth in any case.
+/// Returns the pause between a refused reset and the next reading. It is short, because the power state shows in any case whether the
+/// reset has worked.
 pub(super) fn after_refusal(failure: &Failure) -> Duration {
     match failure.kind {
         FailureKind::ValueRefused => Duration::ZERO,

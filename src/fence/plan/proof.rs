@@ -7,37 +7,38 @@ use super::{Event, Moment, fits_off};
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 use crate::adapters::redfish::quirks::PowerWord;
 
-/// The time between two readings that prove a state. Some BMCs report Off for a moment while they start.
+/// The least time between two readings that prove Off. Some BMCs report Off for a moment while they start.
 pub(super) const CONFIRM: Duration = Duration::from_secs(1);
-/// The standard has `ForceOff` hold the power button for four seconds. A state that was Off before cannot show when that is over.
+/// The time after an accepted reset from which a reading of Off counts, if the system was never seen in another state. By the standard
+/// `ForceOff` holds the power button for four seconds, and no reading shows when that is over.
 const HOLD: Duration = Duration::from_secs(5);
-/// The number of refusals without a known reason after which they are accepted as final.
+/// The number of refusals of a reset without a known reason after which the agent takes the refusal as final.
 pub(super) const DISLIKES: usize = 3;
-/// The number of identical refusals after which they count for a system that reports Off, if the service does not ask for a
-/// retry.
+/// The number of identical refusals of a reset after which the agent takes the refusal as final, for a system that reports Off. It
+/// applies to a BMC that does not name a time for a retry.
 const STANDING_REFUSALS: usize = 8;
-/// The least time between the first and the last of these. A BMC that is starting accepts no resets, and may report Off for a
-/// host that it does not know.
+/// The least time between the first and the last of [`STANDING_REFUSALS`]. A BMC that is starting accepts no resets, and may report Off
+/// for a system that is on.
 const STANDING: Duration = Duration::from_secs(30);
-/// The number of unanswered questions after which a chassis counts as one without a power state.
+/// The number of unanswered requests after which the agent treats a chassis as one without a power state.
 const CHASSIS_QUESTIONS: usize = 3;
 
-/// The value of a reported Off.
+/// The value of a report of Off as evidence that the system is off.
 pub(super) enum Word {
-    /// The next reading can confirm it.
+    /// The next report of Off can confirm this one.
     Good,
-    /// A reading from this time on can confirm it.
+    /// A report of Off can confirm this one from the time in the field on.
     GoodFrom(Duration),
-    /// The next reading can confirm it, unless the chassis reports On. No reset was accepted, but a system that is off would not
-    /// accept one either.
+    /// The next report of Off can confirm this one, if the chassis does not report On. The BMC has accepted no reset, but it may refuse
+    /// one because the system is off.
     Unaccepted,
-    /// No value yet, because no reset precedes it, or the answer of the reset was lost or postponed.
+    /// The report has no value yet, because no reset precedes it, or the answer to the reset was lost or postponed.
     Unproven,
-    /// The reset was refused, and not because the system is off. The chassis may show more.
+    /// The BMC refused the reset for another reason than that the system is off. Only the chassis can show that the system is off.
     Refused,
 }
 
-/// Returns whether Off was read twice, far enough apart, with only failed readings in between.
+/// Returns whether two readings of Off are at least [`CONFIRM`] apart. Between them there are no reports of another state.
 pub(super) fn proven_off(history: &[Moment]) -> bool {
     let run = run_of_off(history);
     match (run.first(), run.last()) {
@@ -46,11 +47,11 @@ pub(super) fn proven_off(history: &[Moment]) -> bool {
     }
 }
 
-/// Returns the value of a reported Off.
+/// Returns the value of a report of Off.
 ///
-/// A BMC that has just started may not know its host, and reports Off meanwhile. A BMC that has reported another state in this
-/// run, and since it was last unreachable, knows its host. The others need a reset. It does no harm to a system that is off. A
-/// refusal because the system is off is a second report of Off, which only the chassis may contradict.
+/// A BMC that has just started may report Off because it does not know the system's state yet. A BMC knows the state if it has
+/// reported another one since it was last unreachable. Any other BMC needs a reset first, which does no harm to a system that is
+/// off. A refusal because the system is off counts as a second report of Off. Only the chassis may contradict that report.
 pub(super) fn word(history: &[Moment]) -> Word {
     let is_gone = history.iter().rev().find_map(|moment| match moment.event {
         Event::Read { is_there, .. } => Some(!is_there),
@@ -72,8 +73,8 @@ pub(super) fn word(history: &[Moment]) -> Word {
     }
 }
 
-/// Returns whether every reset was refused with `refusal` for long, while every reading was Off. Some BMCs refuse a reset of a
-/// system that is off in this way. A survivor would wait forever for another answer.
+/// Returns whether the BMC has refused every reset with `refusal` for [`STANDING`], while every reading was Off. Some BMCs refuse a reset
+/// of a system that is off in this way. Without this rule the fencing of such a system would never succeed.
 fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     let mut times = Vec::new();
     for moment in history.iter().rev() {
@@ -90,7 +91,7 @@ fn is_standing(history: &[Moment], refusal: &Failure) -> bool {
     }
 }
 
-/// Returns whether the two readings that prove Off have value.
+/// Returns whether the two readings of Off prove that the system is off.
 pub(super) fn is_trusted(history: &[Moment]) -> bool {
     let newest = run_of_off(history).first().copied().unwrap_or_default();
     match word(history) {
@@ -102,20 +103,19 @@ pub(super) fn is_trusted(history: &[Moment]) -> bool {
     }
 }
 
-/// Returns whether the chassis was just asked and does not report On.
+/// Returns whether the last event is an answer of the chassis that does not report On.
 pub(super) fn is_uncontradicted(history: &[Moment]) -> bool {
     matches!(history.last().map(|moment| &moment.event), Some(Event::Chassis { on: None }))
 }
 
-/// Returns whether the chassis has left every question unanswered, up to the limit. A chassis that reported On once is not
-/// silent.
+/// Returns whether the chassis has left [`CHASSIS_QUESTIONS`] requests unanswered and has never answered one.
 pub(super) fn is_silent_chassis(history: &[Moment]) -> bool {
     let answered = history.iter().any(|moment| matches!(moment.event, Event::Chassis { .. }));
     let unread = history.iter().filter(|moment| matches!(moment.event, Event::ChassisUnread(_))).count();
     !answered && unread >= CHASSIS_QUESTIONS
 }
 
-/// Returns the failure of a system that reports Off and refuses a reset, while its own chassis is on.
+/// Returns the failure of a phase in which the system reports Off and refuses a reset, while its chassis reports On.
 pub(super) fn contradicted(history: &[Moment], chassis: &str) -> Failure {
     let refusal = tries(history).last().and_then(|(_, event)| event.refusal().cloned());
     let refusal = refusal.unwrap_or_else(|| Failure::new(FailureKind::Refused, "the reset was refused"));

@@ -79,7 +79,7 @@ pub(super) fn plan(goal: Goal) -> Plan {
     }
 }
 
-/// Returns a step in short form: `read 1.25`, `post ForceOff`, `already`, `by us`, `is On`, `fail ...`.
+/// Returns the short form of a step: `read 1.25`, `post ForceOff`, `already`, `by us`, `is On`, `fail ...`.
 pub(super) fn short(step: &FenceStep) -> String {
     match step {
         FenceStep::Read { not_before } => format!("read {}", not_before.as_secs_f64()),
