@@ -81,7 +81,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (3, "of status: the device is not fed and should be"),
 ];
 
-/// Returns the whole command tree, from which man pages and completions are generated.
+/// Returns the definition of the command line. Man pages and completions are generated from it.
 pub(crate) fn command_line() -> clap::Command {
     CommandLine::command()
 }

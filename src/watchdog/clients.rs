@@ -10,10 +10,10 @@ use nix::sys::socket::{getsockopt, sockopt};
 use super::core::{Event, Id, Peer};
 use crate::os::proc;
 
-/// The number of reads from one client before the others have their turn.
+/// The greatest number of reads from one client, before the other clients are read.
 const READS: usize = 16;
 const CHUNK: usize = 4_096;
-/// The number of connections that are accepted before the clients have their turn.
+/// The greatest number of connections that are accepted at once, before clients are read.
 const ACCEPTS: usize = 128;
 
 #[derive(Debug)]
@@ -33,12 +33,12 @@ impl Clients {
         self.listener.as_fd()
     }
 
-    /// Returns the connections, in the order of their numbers.
+    /// Returns the clients' connections, in the order of their numbers.
     pub(super) fn streams(&self) -> impl Iterator<Item = (Id, BorrowedFd<'_>)> {
         self.streams.iter().map(|(id, stream)| (*id, stream.as_fd()))
     }
 
-    /// Accepts the pending connections. The error is of the first connection that could not be accepted.
+    /// Accepts the pending connections of clients. Stops at the first one that cannot be accepted, and returns its error.
     pub(super) fn accept(&mut self) -> (Vec<Event>, io::Result<()>) {
         let mut events = Vec::new();
         for _ in 0..ACCEPTS {
@@ -56,7 +56,7 @@ impl Clients {
         (events, Ok(()))
     }
 
-    /// Reads a client's bytes. Only the last byte counts.
+    /// Reads what a client has sent. Returns only the last byte, and whether the connection has ended.
     pub(super) fn read(&mut self, id: Id) -> Vec<Event> {
         let Some(stream) = self.streams.get_mut(&id) else { return Vec::new() };
         let mut chunk = [0; CHUNK];
@@ -77,13 +77,13 @@ impl Clients {
         bytes.into_iter().chain(is_closed.then_some(Event::Closed { id })).collect()
     }
 
-    /// Closes a connection.
+    /// Closes the connection of the client `id`.
     pub(super) fn drop(&mut self, id: Id) {
         self.streams.remove(&id);
     }
 }
 
-/// Returns the program at the other end, as the kernel recorded it at the connection.
+/// Returns the program at the other end of a connection. The kernel has recorded it when the program connected.
 fn peer_of(stream: &UnixStream) -> Peer {
     let found = getsockopt(stream, sockopt::PeerCredentials).ok();
     let name = found.and_then(|found| proc::name(found.pid())).unwrap_or_else(|| "unknown".to_owned());

@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// The number of clients that are served at the same time.
+/// The greatest number of clients that are served at the same time.
 pub(super) const MOST_CLIENTS: usize = 100;
-/// A client that sends this byte last and then closes leaves cleanly.
+/// The byte that a client sends last before it closes the connection, in order to leave cleanly.
 pub(super) const LEAVES: u8 = b'V';
 
-/// The number of a connection, unique in the life of the process.
+/// The number of a client's connection. No other connection in the life of this process has the same.
 pub(super) type Id = u64;
 
-/// The program that connected, as the kernel knows it.
+/// The program that has connected as a client. The kernel provides the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Peer {
     pub(super) name: String,
@@ -28,54 +28,54 @@ impl fmt::Display for Peer {
     }
 }
 
-/// An input of the core.
+/// An input of the multiplexer: a client, a signal or the time causes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
     Connected {
         id: Id,
         peer: Peer,
     },
-    /// A client has sent bytes, of which the last one counts.
+    /// A client has sent bytes. Only the last one counts.
     Bytes {
         id: Id,
         last: u8,
     },
-    /// The connection has ended, for any reason.
+    /// The connection of a client has ended, for any reason.
     Closed {
         id: Id,
     },
     /// A second has passed.
     Tick,
-    /// The service manager or the operator asks for the end.
+    /// The service manager or the operator asks the multiplexer to end.
     Terminate,
-    /// The feeding thread found that its deadline had passed.
+    /// The feeding thread has stopped, because the main loop did not renew its deadline in time.
     Starved,
 }
 
-/// The actions of the shell, in this order.
+/// An action that the main loop carries out for the core. Several are carried out in the order of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Output {
-    /// Creates the directory that marks a machine with clients.
+    /// Create the directory that exists while there are clients.
     Mark,
-    /// Removes the directory.
+    /// Remove the directory that exists while there are clients.
     Unmark,
-    /// Closes a connection that is not served.
+    /// Close a connection, because the client is not served.
     Refuse(Id),
-    /// Forgets a connection that has ended.
+    /// Forget a connection, because it has ended.
     Forget(Id),
-    /// Stops the feeding thread permanently.
+    /// Stop the feeding thread permanently.
     StopFeeding,
-    /// Writes `V`, closes the device and ends the process.
+    /// Write `V` to the device, close it, and end the process.
     Disarm,
     Log(Line),
 }
 
-/// The level of a line.
+/// The level of a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Info,
     Warning,
-    /// A warning that may be among the last lines before a reset. The journal is synced after it.
+    /// A warning that may be among the last lines before a reset. The journal is synced to disk after it.
     Synced,
 }
 
@@ -96,14 +96,14 @@ pub(super) struct Client {
     is_warned: bool,
 }
 
-/// The state of the multiplexer.
+/// The state of the multiplexer: its clients, and whether the device is fed.
 #[derive(Clone, Debug)]
 pub(super) struct Mux {
     client_timeout: Duration,
-    /// The device's time-out, for the log.
+    /// The time-out of the watchdog device, which the log names.
     reset_within: Duration,
     clients: BTreeMap<Id, Client>,
-    /// The reason why feeding has ended.
+    /// The reason why the device is no longer fed; `None` while it is fed.
     ended: Option<String>,
     is_ending: bool,
 }
@@ -113,7 +113,8 @@ impl Mux {
         Self { client_timeout, reset_within, clients: BTreeMap::new(), ended: None, is_ending: false }
     }
 
-    /// Returns the outputs of `event`. A client that has been silent for too long first ends the feeding, whatever the event is.
+    /// Returns the actions that follow from `event` at the time `now`. A client that has been silent for too long first ends the feeding,
+    /// whatever the event is.
     pub(super) fn handle(&mut self, now: Duration, event: Event) -> Vec<Output> {
         let mut outputs = self.find_silent(now);
         match event {
@@ -130,7 +131,8 @@ impl Mux {
         outputs
     }
 
-    /// Returns the time until which the device is fed without another event; `None` if it is fed as long as the process lives.
+    /// Returns the time until which the device is fed if no client sends a byte. Returns `None` without clients, because the device is
+    /// then fed as long as the process lives.
     pub(super) fn fed_until(&self) -> Option<Duration> {
         if self.ended.is_some() {
             return Some(Duration::ZERO);
@@ -138,12 +140,12 @@ impl Mux {
         self.clients.values().map(|client| client.last_byte).min().map(|oldest| oldest + self.client_timeout)
     }
 
-    /// Returns the reason why feeding has ended, if it has.
+    /// Returns the reason why the device is no longer fed; `None` while it is fed.
     pub(super) fn ended(&self) -> Option<&str> {
         self.ended.as_deref()
     }
 
-    /// Returns whether the end was requested and clients are still connected.
+    /// Returns whether the multiplexer was asked to end and still runs.
     pub(super) fn is_ending(&self) -> bool {
         self.is_ending
     }
@@ -206,7 +208,8 @@ impl Mux {
         vec![log(Weight::Warning, waits)]
     }
 
-    /// Warns of clients that have been silent for five sixths of their time, and ends the feeding if one has no time left.
+    /// Warns of clients that have been silent for five sixths of the allowed time. Ends the feeding if a client has been silent for all
+    /// of it.
     fn find_silent(&mut self, now: Duration) -> Vec<Output> {
         if self.ended.is_some() {
             return Vec::new();

@@ -12,14 +12,14 @@ use std::time::Duration;
 use crate::adapters::watchdog::Device;
 use crate::os::clock;
 
-/// The interval of feeding.
+/// The interval at which the device is fed.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
-/// The time to wait for the end of the thread.
+/// The time for which the main loop waits until the feeding thread has disarmed the device.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A deadline that never comes.
+/// The value of a deadline that never comes.
 const NEVER: u64 = u64::MAX;
 
-/// The data that the thread shares with the main loop. Times are nanoseconds since the machine started.
+/// The data that the feeding thread shares with the main loop. Times are nanoseconds since the machine started.
 #[derive(Debug)]
 struct Shared {
     until: AtomicU64,
@@ -29,16 +29,16 @@ struct Shared {
     last_error: AtomicI32,
 }
 
-/// The main loop's handle of the thread.
+/// The main loop's handle of the feeding thread.
 #[derive(Debug)]
 pub(super) struct Feeder {
     shared: Arc<Shared>,
-    /// The channel that requests the magic close. It carries the sender of the answer.
+    /// The channel by which the main loop asks the thread to disarm the device. It carries the sender for the result.
     end: Sender<Sender<io::Result<()>>>,
 }
 
 impl Feeder {
-    /// Feeds `device` at once, and then each second.
+    /// Starts the thread that feeds `device` at once, and then each second.
     pub(super) fn start(device: Device) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             until: AtomicU64::new(NEVER),
@@ -54,34 +54,34 @@ impl Feeder {
         Ok(Self { shared, end })
     }
 
-    /// Moves the deadline; `None` is never. After [`Feeder::stop`] this has no effect.
+    /// Sets the deadline of the feeding; `None` removes it. After the feeding has ended this has no effect.
     pub(super) fn feed_until(&self, until: Option<Duration>) {
         let nanoseconds = until.map_or(NEVER, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER));
         self.shared.until.store(nanoseconds, Ordering::SeqCst);
     }
 
-    /// Ends the feeding permanently.
+    /// Ends the feeding of the device permanently.
     pub(super) fn stop(&self) {
         self.shared.has_ended.store(true, Ordering::SeqCst);
     }
 
-    /// Returns whether feeding has ended, by [`Feeder::stop`] or by the deadline.
+    /// Returns whether the feeding has ended, by [`Feeder::stop`] or by its deadline.
     pub(super) fn has_ended(&self) -> bool {
         self.shared.has_ended.load(Ordering::SeqCst)
     }
 
-    /// Returns the time of the last feeding, since the machine started.
+    /// Returns the time at which the device was last fed, counted from the start of the machine.
     pub(super) fn fed_at(&self) -> Duration {
         Duration::from_nanos(self.shared.fed_at.load(Ordering::SeqCst))
     }
 
-    /// Returns the number of failed feedings, and the last error.
+    /// Returns the number of failed attempts to feed the device, and the last error.
     pub(super) fn failures(&self) -> (u64, io::Error) {
         let error = io::Error::from_raw_os_error(self.shared.last_error.load(Ordering::SeqCst));
         (self.shared.failures.load(Ordering::SeqCst), error)
     }
 
-    /// Writes `V`, closes the device and ends the thread. If feeding has ended, the device is closed without `V`.
+    /// Writes `V`, closes the device and ends the thread. Once the feeding has ended, closes the device without `V` and fails.
     pub(super) fn disarm(self) -> io::Result<()> {
         let (answer, answered) = mpsc::channel();
         let is_gone = |_| io::Error::other("the feeding thread has ended");
@@ -91,7 +91,7 @@ impl Feeder {
 }
 
 impl Shared {
-    /// Returns whether the device is to be fed `now`. After the first negative answer it never is again.
+    /// Returns whether the device may be fed `now`, before its deadline. Once it may not, it may never be fed again.
     fn is_fed(&self, now: u64) -> bool {
         if now >= self.until.load(Ordering::SeqCst) {
             self.has_ended.store(true, Ordering::SeqCst);

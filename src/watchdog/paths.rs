@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// The directory outside of tests.
+/// The directory of the multiplexer's files, except in tests.
 pub(super) const RUN_DIR: &str = "/run";
 
-/// The paths of the run-time files.
+/// The paths of the multiplexer's files.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     pub(super) dir: PathBuf,
@@ -16,17 +16,17 @@ impl Paths {
         Self { dir: dir.to_owned() }
     }
 
-    /// Returns the socket that clients connect to.
+    /// Returns the path of the socket that clients connect to.
     pub(super) fn socket(&self) -> PathBuf {
         self.dir.join("watchdog-mux.sock")
     }
 
-    /// Returns the directory that exists while a client is connected, and after a client that has not left cleanly.
+    /// Returns the path of a directory that exists while a client is connected. It also stays if a client has not left cleanly.
     pub(super) fn marker(&self) -> PathBuf {
         self.dir.join("watchdog-mux.active")
     }
 
-    /// Returns the file that `status` and `metrics` read.
+    /// Returns the path of the state file, which the subcommands `status` and `metrics` read.
     pub(super) fn state(&self) -> PathBuf {
         self.dir.join(STATE)
     }

@@ -28,10 +28,10 @@ use crate::os::{daemon, proc};
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 const UNFED: u8 = 3;
-/// The time limit for loading a module.
+/// The time limit for loading a kernel module.
 const MODPROBE_TIME: Duration = Duration::from_secs(30);
 
-/// Runs `watchdog-mux`; `args` follow the program's name.
+/// Runs `watchdog-mux` with `args`, without the program's name. Returns the exit code.
 pub(crate) fn main(args: &[OsString]) -> u8 {
     let name = OsString::from("watchdog-mux");
     let line = match CommandLine::try_parse_from(std::iter::once(&name).chain(args)) {
@@ -79,7 +79,7 @@ fn serve(run: arguments::Run, paths: Paths) -> u8 {
     }
 }
 
-/// Starts the multiplexer. Every possible refusal comes before the device is opened.
+/// Starts the multiplexer. Checks everything that can be refused before it opens the device, because an open device must be fed.
 fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     let programs = Programs::default();
     let signals = daemon::take_signals().map_err(|errno| Refusal::Signals { source: errno.into() })?;
@@ -119,8 +119,8 @@ fn start(run: arguments::Run, paths: Paths) -> Result<Server, Refusal> {
     Ok(Server { paths, about, client_timeout: run.client_timeout, mux, clients, signals, feeder, chronicle, service })
 }
 
-/// Refuses to start if another multiplexer serves, or a client has not left cleanly. A connection would count as a client, so
-/// none is made.
+/// Refuses to start if another multiplexer serves, or if a client has not left cleanly. Does not test the socket by a connection, because
+/// that would count as a client.
 fn check_place(paths: &Paths) -> Result<(), Refusal> {
     if proc::listens_at(&paths.socket()) {
         return Err(Refusal::SocketTaken { socket: paths.socket() });
@@ -144,7 +144,7 @@ fn load(programs: &Programs, name: String) -> Result<(), Refusal> {
     Err(Refusal::Module { name, why })
 }
 
-/// Binds the socket. This program's umask keeps other users out.
+/// Creates the socket for clients. No other user can connect to it.
 fn listen(paths: &Paths) -> Result<Clients, Refusal> {
     let socket = paths.socket();
     let failed = |source| Refusal::Socket { socket: socket.clone(), source };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::adapters::watchdog::refusal::Refusal as OfTheDevice;
 
-/// A reason other than wrong arguments.
+/// A reason why the multiplexer does not start, other than wrong arguments.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("{0}")]

@@ -19,10 +19,10 @@ use crate::adapters::chronicle::{Chronicle, Line, Weight};
 use crate::adapters::watchdog::About;
 use crate::os::{clock, daemon, notify, proc};
 
-/// The age of the last feeding from which the device counts as not fed.
+/// The time since the last feeding from which the status shows the device as not fed.
 const LATE: Duration = Duration::from_secs(3);
 
-/// The loop, with all that it works on.
+/// The main loop of the multiplexer, with everything that it uses.
 #[derive(Debug)]
 pub(super) struct Server {
     pub(super) paths: Paths,
@@ -33,11 +33,11 @@ pub(super) struct Server {
     pub(super) signals: SignalFd,
     pub(super) feeder: Feeder,
     pub(super) chronicle: Chronicle,
-    /// The service manager's socket.
+    /// The socket of the service manager (`NOTIFY_SOCKET`); `None` if there is none.
     pub(super) service: Option<OsString>,
 }
 
-/// The sources that are ready after a wait.
+/// The inputs that are ready after a wait of the main loop.
 #[derive(Debug, Default)]
 struct Ready {
     connections: bool,
@@ -45,18 +45,18 @@ struct Ready {
     clients: Vec<Id>,
 }
 
-/// The states that are logged once, and not each second.
+/// The troubles that are already logged, so that they are not logged again each second.
 #[derive(Debug, Default)]
 struct Reported {
     failures: u64,
     is_state_written: bool,
-    /// Connections cannot be accepted. The next second tries again.
+    /// True if a connection could not be accepted. The main loop tries again in the next second.
     is_deaf: bool,
 }
 
 impl Server {
-    /// Serves until the end is requested and no client is left. Then it disarms the device, and an error is the reason why that
-    /// failed.
+    /// Serves clients until the multiplexer is asked to end and no client is left. Then disarms the device. An error is the reason why
+    /// that failed.
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut reported = Reported { is_state_written: true, ..Reported::default() };
         let mut next_tick = now();
@@ -85,7 +85,7 @@ impl Server {
         }
     }
 
-    /// Reports to the service manager that clients are served. The state has been written before.
+    /// Reports to the service manager that the multiplexer is ready. The state file has been written before.
     fn announce(&self) {
         let sent = self.service.as_ref().map_or(Ok(()), |socket| notify::send(socket, "READY=1"));
         if let Err(error) = sent {
@@ -93,7 +93,7 @@ impl Server {
         }
     }
 
-    /// Waits for an input, at most until the next second.
+    /// Waits until an input is ready, at most until the next second. If `is_deaf`, does not wait for new connections.
     fn wait(&self, next_tick: Duration, is_deaf: bool) -> Ready {
         let left = next_tick.saturating_sub(now()) + Duration::from_millis(1);
         let timeout = PollTimeout::try_from(left.min(INTERVAL)).unwrap_or(PollTimeout::from(100_u8));
@@ -116,7 +116,7 @@ impl Server {
         }
     }
 
-    /// Collects the events. Bytes come before the second, because a client that has written is not silent.
+    /// Collects the events from the inputs that are ready. The bytes of clients come first, because the check for silent clients follows.
     fn events(&mut self, ready: &Ready, reported: &mut Reported) -> Vec<Event> {
         let mut events: Vec<Event> = ready.clients.iter().flat_map(|id| self.clients.read(*id)).collect();
         if ready.connections && !reported.is_deaf {
@@ -133,7 +133,7 @@ impl Server {
         events
     }
 
-    /// Carries out the outputs of `event`, and returns whether that is the end.
+    /// Carries out the actions that follow from `event`. Returns whether the multiplexer must end.
     fn handle(&mut self, event: Event) -> bool {
         let outputs = self.mux.handle(now(), event);
         self.feeder.feed_until(self.mux.fed_until());
@@ -168,7 +168,7 @@ impl Server {
         }
     }
 
-    /// Writes the state, and logs news since the last second.
+    /// Writes the state file, and logs troubles that are new.
     fn report(&self, reported: &mut Reported) {
         let (failures, error) = self.feeder.failures();
         if failures > 0 && reported.failures == 0 {

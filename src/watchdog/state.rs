@@ -10,13 +10,13 @@ use super::paths::{Paths, STATE};
 use crate::os::beneath::Dir;
 use crate::os::{clock, proc};
 
-/// The largest state file in bytes.
+/// The greatest size of the state file in bytes.
 const LIMIT: u64 = 256 * 1024;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) boot: String,
-    /// The time of the write, in nanoseconds since the machine started.
+    /// The time at which the state was written, in nanoseconds since the machine started.
     pub(super) written: u64,
     pub(super) pid: u32,
     pub(super) device: String,
@@ -30,15 +30,15 @@ pub(super) struct State {
     pub(super) clients: Vec<Served>,
 }
 
-/// A client, as the state shows it.
+/// A client of the multiplexer, as the state file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Served {
     pub(super) name: String,
     pub(super) pid: i32,
     pub(super) uid: u32,
-    /// Seconds since it connected.
+    /// The seconds since the client connected.
     pub(super) connected: u64,
-    /// Seconds since its last byte.
+    /// The seconds since the client's last byte.
     pub(super) silent: u64,
 }
 
@@ -47,7 +47,8 @@ impl State {
         Dir::open(&paths.dir)?.replace(STATE, &serde_json::to_vec(self)?, 0o600)
     }
 
-    /// Reads the state; `None` if no multiplexer has written one since this boot, or if the last one ended cleanly.
+    /// Reads the state file. Returns `None` if no multiplexer has written it since this boot, or if the last multiplexer has ended
+    /// cleanly.
     pub(super) fn read(paths: &Paths) -> io::Result<Option<Self>> {
         match Dir::open(&paths.dir).and_then(|dir| dir.own_file(STATE, LIMIT)) {
             Ok(bytes) => {
@@ -62,7 +63,7 @@ impl State {
         Dir::open(&paths.dir)?.remove(STATE)
     }
 
-    /// Returns the age of the state.
+    /// Returns the time since the state was written.
     pub(super) fn age(&self) -> Duration {
         Duration::from_nanos(clock::boot_nanoseconds().saturating_sub(self.written))
     }

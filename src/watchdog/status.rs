@@ -9,10 +9,10 @@ use serde::Serialize;
 use super::paths::Paths;
 use super::state::{Served, State};
 
-/// The age from which the state's multiplexer counts as dead or hanging.
+/// The age of the state file from which its multiplexer counts as dead or hanging.
 const STALE: Duration = Duration::from_secs(5);
 
-/// The reason why there is no status.
+/// The reason why the status of the multiplexer is not available.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unknown {
     #[error("watchdog-mux does not run on this machine: 'systemctl start watchdog-mux'")]
@@ -21,7 +21,7 @@ pub(super) enum Unknown {
     Unreadable(#[from] io::Error),
 }
 
-/// The status as it is shown. Its JSON has these keys and `format`.
+/// The output of `watchdog-mux status`. The fields are the keys of its JSON form.
 #[derive(Debug, Serialize)]
 pub(super) struct Status {
     format: u32,
@@ -67,7 +67,7 @@ impl Status {
         }
     }
 
-    /// Returns the status where no multiplexer runs and a client has not left cleanly.
+    /// Returns the status without a state file, if a client has not left cleanly: the device is not fed.
     fn of_marker(paths: &Paths) -> Self {
         let why = format!("no multiplexer runs, and {} is there: 'reboot'", paths.marker().display());
         Self {
@@ -116,7 +116,7 @@ impl Status {
         text
     }
 
-    /// Returns the status in the classic text format of Prometheus.
+    /// Returns the status as metrics, in the text format of Prometheus.
     pub(super) fn metrics(&self) -> String {
         let rows = [
             ("fed", "Whether the watchdog device is fed.", u64::from(self.fed)),

@@ -3,19 +3,19 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A process that has the device open.
+/// A process that has the watchdog device open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) name: String,
     pub(crate) pid: i32,
 }
 
-/// The kind of interface by which the operator sets device and time-out.
+/// The form in which the operator sets the device and the time-out. An error text uses it for what to type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
-    /// Options of the command line, as in `watchdog-mux`.
+    /// Options of the command line, as of `watchdog-mux`.
     Options,
-    /// Keys of a TOML file, as in `fencing-agent`.
+    /// Keys of a TOML file, as of `fencing-agent`.
     Keys,
 }
 
@@ -88,7 +88,7 @@ pub(crate) enum Refusal {
     NoTimeout { device: PathBuf, wanted: u64, why: String, words: Words },
 }
 
-/// Returns the command or setting that releases a device from `holder`.
+/// Returns the advice by which the operator releases the watchdog device from `holder`.
 fn way_on(holder: &Holder) -> String {
     match holder.name.as_str() {
         "sbd" => "give sbd another device by SBD_WATCHDOG_DEV, or 'systemctl disable sbd' and reboot".to_owned(),

@@ -8,11 +8,11 @@ use nix::sys::stat::Mode;
 use super::*;
 use crate::adapters::command::fake_program;
 
-/// The number of `/dev/full`. Hardly any program opens it, and each write to it fails.
+/// The device number of `/dev/full`, which replaces a watchdog in tests. Hardly any program opens it, and each write to it fails.
 const FULL: &str = "1:7";
 const DEVICE: &str = "/dev/full";
 
-/// Creates a directory like the kernel's, with one watchdog.
+/// Creates a directory like `/sys/class/watchdog` with one watchdog. `files` are its attributes by name; an empty text removes one.
 fn kernel(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let entry = dir.path().join("watchdog3");
@@ -39,13 +39,13 @@ fn wanted(path: impl Into<PathBuf>, sysfs: &Path) -> Wanted {
     }
 }
 
-/// Returns the reason for which `/dev/full` is refused with these files in the kernel's directory.
+/// Returns the reason why `/dev/full` is refused as a watchdog with the attributes `files` in the kernel's directory.
 fn refused(files: &[(&str, &str)]) -> String {
     let kernel = kernel(files);
     examine(wanted(DEVICE, kernel.path())).unwrap_err().to_string().replace(&kernel.path().display().to_string(), "SYS")
 }
 
-/// Creates a `wdctl` that runs `script`. `$ENTRY` is the kernel's directory of the device.
+/// Creates a fake `wdctl` that runs `script`. In the script `$ENTRY` is the kernel's directory of the device.
 fn with_wdctl(kernel: &Path, script: &str) -> (tempfile::TempDir, Programs) {
     let dir = tempfile::tempdir().unwrap();
     let entry = kernel.join("watchdog3").display().to_string();
@@ -102,7 +102,8 @@ fn a_device_that_cannot_be_stopped_is_refused() {
     assert!(refused(&[("state", "")]).contains("state cannot be examined"));
 }
 
-/// The test has its own device, because other tests run at the same time.
+/// Asserts that the refusal of a busy device names the process. The test uses `/dev/random`, because other tests use `/dev/full` at the
+/// same time.
 #[test]
 fn a_holder_is_named() {
     let kernel = kernel(&[("dev", "1:8")]);
@@ -149,7 +150,8 @@ fn a_time_out_that_is_not_taken_is_refused_while_nothing_runs() {
     assert!(opened(&[("timeout", "")], "exit 0").is_err(), "it cannot be read back");
 }
 
-/// A refusal would leave the device unfed, and the machine would reset.
+/// Asserts that a device is accepted that `wdctl` has already started. If it were refused, nothing would feed it and the machine would
+/// reset.
 #[test]
 fn what_runs_after_wdctl_is_taken_over_with_whatever_time_out_it_has() {
     for script in ["echo 16 > $ENTRY/timeout; echo active > $ENTRY/state", "echo active > $ENTRY/state; exit 1"] {

@@ -22,7 +22,7 @@ fn bytes(id: Id, last: u8) -> Event {
     Event::Bytes { id, last }
 }
 
-/// Returns the outputs without their lines.
+/// Returns the outputs except the log lines.
 fn acts(outputs: &[Output]) -> Vec<Output> {
     outputs.iter().filter(|output| !matches!(output, Output::Log(_))).cloned().collect()
 }
@@ -35,7 +35,7 @@ fn lines(outputs: &[Output]) -> Vec<(Weight, String)> {
     outputs.iter().filter_map(line).collect()
 }
 
-/// Creates a multiplexer with one client since `at`.
+/// Creates a multiplexer with one client, which has connected at the second `at`.
 fn with_client(at: u64) -> Mux {
     let mut mux = mux();
     assert_eq!(acts(&mux.handle(seconds(at), joined(1))), [Output::Mark]);
@@ -66,7 +66,8 @@ fn a_client_is_marked_and_unmarked_once_the_last_one_has_left() {
     assert_eq!(acts(&mux.handle(seconds(4), joined(3))), [Output::Mark]);
 }
 
-/// This is the multiplexer's promise. The last byte decides, so `V` followed by another byte is no clean leave.
+/// Asserts that only the last byte decides: a client that sends `V` and then another byte has not left cleanly. This is a promise of the
+/// protocol.
 #[test]
 fn only_a_last_byte_of_v_is_a_leave() {
     for (sent, is_clean) in
@@ -136,7 +137,7 @@ fn the_most_silent_client_sets_the_deadline() {
     assert_eq!(acts(&mux.handle(seconds(90), bytes(2, 0))), [Output::StopFeeding]);
 }
 
-/// A byte that is read after the deadline is too late, because the feeding thread has stopped before.
+/// Asserts that a byte after the deadline does not resume the feeding, because the feeding thread has already stopped.
 #[test]
 fn a_late_byte_saves_nothing() {
     let mut mux = with_client(0);
@@ -227,7 +228,7 @@ fn a_client_that_dies_during_the_end_is_no_leave() {
     assert_eq!(acts(&mux.handle(seconds(3), Event::Terminate)), []);
 }
 
-/// A time that does not advance, or goes back, ends nothing and prolongs nothing. Such a clock would be one that was set back.
+/// Asserts that a time that does not advance, or goes back, neither ends nor prolongs the feeding.
 #[test]
 fn a_time_before_the_last_one_ends_nothing() {
     let mut mux = with_client(1_000);
@@ -236,7 +237,7 @@ fn a_time_before_the_last_one_ends_nothing() {
     assert_eq!(acts(&mux.handle(seconds(1_060), Event::Tick)), [Output::StopFeeding]);
 }
 
-/// Five clients send at 20 Hz for two minutes.
+/// Asserts that clients that send bytes all the time cause no output. Five clients send 20 bytes per second for two minutes.
 #[test]
 fn busy_clients_change_nothing_about_feeding() {
     let mut mux = mux();
