@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Reads a duration: a number of seconds, or numbers with units. The error gives examples of both.
+/// Reads a duration: a number of seconds, or numbers with units such as `90m`. The error gives examples.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let read = if is_number { humantime::parse_duration(&format!("{text}s")) } else { humantime::parse_duration(text) };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The answer of one source.
+/// The result of asking one source, such as etcd or podman, for a value. An unanswered question never counts as "nothing there".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact<T> {
@@ -10,7 +10,7 @@ pub enum Fact<T> {
     Known(T),
     /// The source was asked, and has nothing.
     Absent,
-    /// The source could not be asked or did not answer, for this reason.
+    /// The source could not be asked or did not answer, for the reason in the field.
     Unknown(String),
     /// The source was not asked on purpose, because the action does not need it.
     #[default]
@@ -18,7 +18,7 @@ pub enum Fact<T> {
 }
 
 impl<T> Fact<T> {
-    /// Returns the value, if it is known.
+    /// Returns the value; `None` unless the fact is `Known`.
     pub fn known(&self) -> Option<&T> {
         match self {
             Self::Known(value) => Some(value),
@@ -36,12 +36,12 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Returns the fact with the value that `into` makes of a known one.
+    /// Converts a known value by `into`. Returns any other fact unchanged.
     pub fn map<U>(self, into: impl FnOnce(T) -> U) -> Fact<U> {
         self.and_then(|value| Fact::Known(into(value)))
     }
 
-    /// Returns the fact that `next` finds for a known value.
+    /// Returns `next` of a known value. Returns any other fact unchanged.
     pub fn and_then<U>(self, next: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Known(value) => next(value),
@@ -56,12 +56,12 @@ impl<T> Fact<T> {
         matches!(self, Self::Absent)
     }
 
-    /// Returns whether the source was not asked.
+    /// Returns whether the source was not asked on purpose.
     pub fn is_not_asked(&self) -> bool {
         matches!(self, Self::NotAsked)
     }
 
-    /// Returns the reason why the value is unknown. It is part of sentences, and so never empty.
+    /// Returns the reason why the value is unknown. It is never empty, because callers put it into sentences.
     pub fn why_unknown(&self) -> &str {
         match self {
             Self::Unknown(why) => why,

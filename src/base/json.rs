@@ -4,12 +4,12 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Result, Value};
 
-/// Reads a type from a text.
+/// Parses a JSON text as a `T`.
 pub fn from_text<T: DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_slice(text.as_bytes())
 }
 
-/// Reads a type from a value. The texts are copied once more without being wiped, so this is not for secrets.
+/// Converts a JSON value to a `T`. This copies the texts without wiping the copies, so it must not be used for secrets.
 pub fn from_value<T: DeserializeOwned>(value: &Value) -> Result<T> {
     serde_json::from_slice(&serde_json::to_vec(value)?)
 }

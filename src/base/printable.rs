@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Returns `text` as one line. Each character that controls a terminal or a line becomes a blank.
+/// Returns `text` as one line. Each character that controls a terminal or breaks a line becomes a blank.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     replaced(text, is_control)
 }
@@ -12,8 +12,8 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     replaced(text, |letter| letter != '\n' && is_control(letter))
 }
 
-/// Returns whether `letter` controls the display: C0 and C1, line separators, and characters that hide or turn the text after
-/// them.
+/// Returns whether `letter` controls the display. Such are control characters, line separators, and characters that hide the text after
+/// them or change its direction.
 pub fn is_control(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

@@ -9,12 +9,12 @@ pub fn quoted(word: impl Display) -> String {
     if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Returns `words` as one command line.
+/// Returns `words` as one command line, each quoted where a shell needs it.
 pub fn line<T: Display>(words: &[T]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// Formats a command line. A value stays one word, or a part of one.
+/// Formats a command line as `format!` does. Quotes each value, so that it stays one word or a part of one.
 macro_rules! command {
     ($form:literal $(, $value:expr)* $(,)?) => {
         format!($form $(, $crate::base::shell::quoted(&$value))*)
@@ -23,7 +23,7 @@ macro_rules! command {
 
 pub(crate) use command;
 
-/// Splits `line` into words as a shell does; `None` if a shell would do more than split it. `&&` is a word.
+/// Splits `line` into words as a shell does; `None` if a shell would do more than split it, as for `$` or `|`. `&&` is a word of its own.
 #[cfg(test)]
 pub(crate) fn split(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);

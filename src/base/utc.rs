@@ -1,6 +1,6 @@
 //! Dates for people.
 
-/// Formats seconds since 1970 as `2026-11-21 07:00:00Z`. Returns the bare number for a date outside of the calendar.
+/// Formats seconds since 1970 as `2026-11-21 07:00:00Z`. Returns the bare number for a time that no calendar date can express.
 pub fn utc(seconds: u64) -> String {
     let known = i64::try_from(seconds).ok().and_then(|seconds| time::OffsetDateTime::from_unix_timestamp(seconds).ok());
     known.map_or_else(
