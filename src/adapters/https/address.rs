@@ -7,24 +7,24 @@ use rustls_pki_types::ServerName;
 
 use crate::adapters::redfish::failure::{Failure, FailureKind};
 
-/// The port that URLs omit.
+/// The port of an HTTPS URL that names none.
 pub const HTTPS_PORT: u16 = 443;
 
-/// The host of a BMC, as `ip` (and `ipport`) configure it.
+/// The address of a BMC: its host and port. The options `ip` and `ipport` of the fence agent configure it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     /// A host name, or an IP literal without brackets and zone.
     host: String,
-    /// The interface of a link-local IPv6 address.
+    /// The zone of a link-local IPv6 address: the name of a network interface. `None` for any other host.
     zone: Option<String>,
     port: u16,
 }
 
-/// The location of a resource on the BMC.
+/// The port and the path of a resource on a BMC. The host is always that of the BMC's [`Address`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     pub port: u16,
-    /// The path and query, encoded for a request.
+    /// The path and the query, encoded for a request line.
     pub path: String,
 }
 
@@ -57,17 +57,17 @@ impl Address {
         &self.host
     }
 
-    /// Returns whether the host is a name, and not an address.
+    /// Returns whether the BMC's host is a name, and not an IP address.
     pub fn is_a_name(&self) -> bool {
         self.host.parse::<IpAddr>().is_err()
     }
 
-    /// Returns the name that a certificate must be valid for.
+    /// Returns the host in the form in which TLS compares it with the names in a certificate.
     pub fn server_name(&self) -> Option<ServerName<'static>> {
         ServerName::try_from(self.host.clone()).ok()
     }
 
-    /// Returns the host for name resolution, with its zone.
+    /// Returns the host for name resolution. A link-local IPv6 address includes its zone.
     pub fn for_resolver(&self) -> String {
         match &self.zone {
             Some(zone) => format!("{}%{zone}", self.host),
@@ -75,32 +75,33 @@ impl Address {
         }
     }
 
-    /// Returns host, zone and port in one spelling, however they were written.
+    /// Returns host, zone and port in one form. Two spellings of the same host and port give the same text.
     pub fn full(&self) -> String {
         let host = self.for_resolver();
         let host = if host.contains(':') { format!("[{host}]") } else { host.to_ascii_lowercase() };
         format!("{host}:{}", self.port)
     }
 
-    /// Returns the address as operators write it: the port only if it is not HTTPS' own.
+    /// Returns the address as operators write it. The port is omitted if it is 443.
     pub fn short(&self) -> String {
         let full = self.full();
         if self.port == HTTPS_PORT { self.for_resolver().to_ascii_lowercase() } else { full }
     }
 
-    /// Returns `https://host[:port]`.
+    /// Returns the beginning of a URL on this host: `https://host[:port]`.
     pub fn origin(&self, port: u16) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if port == HTTPS_PORT { format!("https://{host}") } else { format!("https://{host}:{port}") }
     }
 
-    /// Returns the location of a configured URI: a path, with or without its leading slash, or a full URL on this host.
+    /// Returns the location of a configured URI. The URI is a path, with or without its leading slash, or a full URL on this host.
     pub fn place(&self, uri: &str) -> Result<Location, Failure> {
         let root = Location { port: self.port, path: "/".to_owned() };
         self.follow(&root, uri.trim())
     }
 
-    /// Returns the location that `link`, found at `from`, leads to. Refuses one on another host or without TLS.
+    /// Returns the location that `link` leads to, if it was found in the resource at `from`. Refuses a link to another host or without
+    /// TLS.
     pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         let link = link.split_once('#').map_or(link, |(before, _)| before);
         let lower = link.to_ascii_lowercase();
@@ -126,7 +127,8 @@ impl Address {
         Ok(Location { port: from.port, path: encode(&path) })
     }
 
-    /// Returns the path of `link` on this same service, whatever host the link names.
+    /// Returns the location with the path of `link` on this BMC. Ignores the host in `link`, because some services know themselves by
+    /// another name.
     pub fn here(&self, from: &Location, link: &str) -> Option<Location> {
         let path = match link.split_once("://") {
             Some((_, rest)) => rest.find('/').map(|at| &rest[at..])?,
@@ -178,11 +180,11 @@ fn split_port(text: &str, default_port: u16) -> Result<(&str, u16), String> {
     }
 }
 
-/// The ASCII characters that a request line must not contain. All other than ASCII is encoded, too.
+/// The ASCII characters that are percent-encoded in a request line. All characters beyond ASCII are encoded, too.
 const NOT_IN_A_LINE: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
-/// Percent-encodes a path. Existing encodings stay.
+/// Percent-encodes a path for a request line. Characters that are already encoded stay as they are.
 fn encode(path: &str) -> String {
     utf8_percent_encode(path, NOT_IN_A_LINE).to_string()
 }

@@ -3,50 +3,50 @@
 //! Some BMCs send header lines that begin with a blank, or have no colon. The client refuses such an answer as a whole, while
 //! curl and Python ignore the line. The filter is between TLS and the client, and does not change bodies.
 
-/// The length from which a line or a head is passed on unfiltered, because the client has its own limit and error text for it.
+/// The length in bytes from which a line or a head passes the filter unchanged. The HTTP client has its own limit and error text for it.
 const LIMIT: usize = 64 * 1024;
-/// The headers that define the end of a body. They count even after a blank.
+/// The headers that define the end of a body. The filter keeps them even if a blank precedes them.
 const FRAMING: [&[u8]; 2] = [b"content-length", b"transfer-encoding"];
 
-/// The filter's position in the answers of one connection.
+/// The part of an HTTP answer that the filter expects next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Part {
     #[default]
     BeforeStatus,
     Header {
-        /// Whether it is an interim answer, which has no body and precedes another answer.
+        /// True if the answer has a 1xx status. Such an answer has no body, and another answer follows.
         interim: bool,
     },
     Body,
 }
 
-/// The filter's state for one connection.
+/// A filter that removes invalid header lines from the HTTP answers of one connection.
 #[derive(Debug, Default)]
 pub(super) struct HeadFilter {
     part: Part,
-    /// The beginning of an incomplete line.
+    /// The beginning of a line that is still incomplete.
     line: Vec<u8>,
-    /// The number of the head's bytes so far.
+    /// The number of bytes of the present answer's head that have arrived.
     seen: usize,
 }
 
 impl HeadFilter {
-    /// Expects the head of an answer, because a request is sent.
+    /// Resets the filter for the head of the next answer, because a request was sent.
     pub(super) fn expect(&mut self) {
         *self = Self::default();
     }
 
-    /// Returns whether the next bytes are a body, which needs no filter.
+    /// Returns whether the next bytes belong to a body. The filter does not change a body.
     pub(super) fn is_through(&self) -> bool {
         self.part == Part::Body && self.line.is_empty()
     }
 
-    /// Returns the number of bytes of an incomplete line.
+    /// Returns the number of bytes of a line that is still incomplete.
     pub(super) fn waiting(&self) -> usize {
         self.line.len()
     }
 
-    /// Returns the bytes for the client, from `input` and from an earlier incomplete line.
+    /// Filters `input`, and returns the bytes for the HTTP client. They include a line that has become complete.
     pub(super) fn pass(&mut self, input: &[u8]) -> Vec<u8> {
         let mut passed = Vec::with_capacity(self.line.len() + input.len());
         let mut rest = input;
@@ -67,7 +67,7 @@ impl HeadFilter {
         passed
     }
 
-    /// Returns the incomplete line, because nothing follows.
+    /// Returns the incomplete last line, because the connection has ended or the head is too long.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         self.part = Part::Body;
         std::mem::take(&mut self.line)
@@ -99,7 +99,7 @@ impl HeadFilter {
     }
 }
 
-/// Adds `line` to `passed` if it is a header.
+/// Appends `line` to `passed` if it is a valid header line.
 fn add_header(line: &[u8], passed: &mut Vec<u8>) {
     let Some(colon) = line.iter().position(|byte| *byte == b':') else { return };
     let (name, value) = line.split_at(colon);
@@ -114,7 +114,7 @@ fn add_header(line: &[u8], passed: &mut Vec<u8>) {
     }
 }
 
-/// Returns whether a header's name may contain `byte` (RFC 9110, token).
+/// Returns whether the name of a header may contain `byte` (RFC 9110, token).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

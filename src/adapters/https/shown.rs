@@ -6,22 +6,22 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::tls::{self, Shown};
 
-/// A certificate's end and fingerprint.
+/// The facts about a BMC's certificate that an operator needs: its end and its fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// The end in seconds since 1970; `None` where it cannot be read.
+    /// The end of the certificate's validity in seconds since 1970; `None` where it cannot be read.
     pub ends: Option<u64>,
-    /// The SHA-256 fingerprint, in the form of `ssl_fingerprint`.
+    /// The SHA-256 fingerprint of the certificate, in the form of the option `ssl_fingerprint`.
     pub fingerprint: String,
 }
 
-/// Returns a certificate's end in seconds since 1970; `None` where `der` is no certificate.
+/// Returns the end of a certificate's validity in seconds since 1970; `None` if `der` is no certificate.
 pub fn end(der: &[u8]) -> Option<u64> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     u64::try_from(certificate.validity().not_after.timestamp()).ok()
 }
 
-/// Returns the certificate that was shown last, if there was one.
+/// Returns the certificate that the BMC showed last; `None` if no handshake has reached that point.
 pub(crate) fn certificate(shown: &Shown) -> Option<Certificate> {
     let shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
     let der = shown.as_ref()?;

@@ -25,26 +25,26 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 
 use super::wrong::{is_about_us, is_authority, names_of, short};
 
-/// The certificates that are accepted.
+/// The certificates that a client accepts from a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Certificates that an authority of this machine has signed.
+    /// Certificates that are signed by an authority that this machine trusts.
     System,
-    /// Certificates that one of this list has signed, and self-signed certificates of the list.
+    /// Certificates that an authority of the list has signed, and self-signed certificates of the list.
     Listed(Vec<CertificateDer<'static>>),
-    /// Certificates with one of these SHA-256 fingerprints, regardless of name, dates and issuer.
+    /// Certificates with one of these SHA-256 fingerprints, whatever their names, dates and issuers are.
     Pinned(Vec<Fingerprint>),
     /// Any certificate, because the operator has disabled the verification.
     Anyone,
 }
 
-/// The SHA-256 digest of a certificate, as `openssl x509 -fingerprint -sha256` prints it.
+/// The SHA-256 digest of a certificate. `openssl x509 -fingerprint -sha256` prints it.
 pub type Fingerprint = [u8; 32];
 
-/// The certificate that the BMC showed last, for error texts.
+/// The certificate that the server showed last; `None` before the first one. Error texts show its fingerprint.
 pub type Shown = Arc<Mutex<Option<CertificateDer<'static>>>>;
 
-/// Reads `AB:CD:...` or `abcd...`, with or without `sha256:` in front. Commas or blanks separate several.
+/// Reads one or more fingerprints such as `AB:CD:...` or `abcd...`, with or without `sha256:` in front. Commas or blanks separate them.
 pub fn parse_fingerprints(text: &str) -> Result<Vec<Fingerprint>, String> {
     let parsed: Option<Vec<Fingerprint>> =
         text.split([',', ' ']).filter(|one| !one.is_empty()).map(parse_fingerprint).collect();
@@ -72,7 +72,7 @@ fn parse_fingerprint(text: &str) -> Option<Fingerprint> {
     Some(bytes)
 }
 
-/// Reads the certificates of a PEM file.
+/// Reads the certificates of the PEM file `ssl_ca_file`. The error of a file without one names the file.
 pub fn read_ca_file(path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let cannot = |why: String| format!("ssl_ca_file {}: {why}", path.display());
     let found: Result<Vec<_>, _> =
@@ -98,16 +98,16 @@ pub(crate) fn display(fingerprint: Fingerprint) -> String {
     text
 }
 
-/// A client's certificate chain and its key.
+/// The certificate chain that a client shows to a server, and its private key.
 pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// Returns the TLS configuration of a client with `trust`. The server's certificate is stored in `shown`.
+/// Returns the TLS configuration of a client that shows no certificate. A handshake stores the server's certificate in `shown`.
 pub fn client_config(trust: Trust, check_name: bool, shown: Shown) -> Result<ClientConfig, rustls::Error> {
     Ok(builder(trust, check_name, shown)?.with_no_client_auth())
 }
 
-/// Returns the configuration of [`client_config`] for a client without a certificate. Stores in `wanted` whether the server asks
-/// for one.
+/// Returns a TLS configuration as [`client_config`] does. A handshake also stores in `wanted` whether the server asks for a client
+/// certificate.
 pub(crate) fn noting(
     trust: Trust,
     check_name: bool,
@@ -117,8 +117,7 @@ pub(crate) fn noting(
     Ok(builder(trust, check_name, shown)?.with_client_cert_resolver(Arc::new(NoCertificate(wanted))))
 }
 
-/// Returns the configuration of [`client_config`] for a client that shows `identity`, if it has one, and checks the server's
-/// name.
+/// Returns the TLS configuration of a client that checks the server's name, and shows `identity` if there is one.
 pub fn with_identity(trust: Trust, identity: Option<Identity>) -> Result<ClientConfig, rustls::Error> {
     let builder = builder(trust, true, Shown::default())?;
     match identity {
@@ -140,13 +139,13 @@ fn builder(
         .with_custom_certificate_verifier(Arc::new(verifier)))
 }
 
-/// Returns a verifier of server certificates by `trust`, names included, for a client with its own TLS.
+/// Returns a verifier of server certificates and their names, for a client with a TLS configuration of its own.
 pub(crate) fn verifier(trust: Trust) -> Arc<dyn ServerCertVerifier> {
     let provider = Arc::new(provider::default_provider());
     Arc::new(Verifier { trust, check_name: true, provider, shown: Shown::default(), authorities: OnceLock::new() })
 }
 
-/// A resolver that shows no certificate, and records that the server asks for one.
+/// A resolver of client certificates that has none. It records whether the server asks for one.
 #[derive(Debug)]
 struct NoCertificate(Arc<AtomicBool>);
 
@@ -167,15 +166,16 @@ struct Verifier {
     check_name: bool,
     provider: Arc<CryptoProvider>,
     shown: Shown,
-    /// The authorities. They are loaded at the first handshake, so that an action without one does not spend the time.
+    /// The trusted authorities. They are loaded at the first handshake, because an action without a handshake does not need them.
     authorities: OnceLock<Authorities>,
 }
 
-/// The result of the check of a signature in the handshake.
+/// The result of checking a signature in the TLS handshake.
 type Proof = Result<HandshakeSignatureValid, rustls::Error>;
 
 impl Verifier {
-    /// Checks a signature. Old BMCs sign with keys and certificates that are refused today, so `Trust::Anyone` accepts them.
+    /// Checks a signature in the TLS handshake. `Trust::Anyone` accepts every signature, because old BMCs use keys and certificates that
+    /// are refused today.
     fn proven(&self, check: impl FnOnce(&WebPkiSupportedAlgorithms) -> Proof) -> Proof {
         match self.trust {
             Trust::Anyone => Ok(HandshakeSignatureValid::assertion()),
@@ -225,7 +225,7 @@ impl Verifier {
     }
 }
 
-/// The trusted certificates, also as trust anchors.
+/// The certificates of the trusted authorities: as configured (`listed`), and as trust anchors (`store`).
 #[derive(Debug)]
 struct Authorities {
     listed: Vec<CertificateDer<'static>>,
@@ -239,7 +239,8 @@ impl Authorities {
         Self { listed, store }
     }
 
-    /// Loads the system's bundle. Returns none if the environment names other places, which are read in another way.
+    /// Loads this machine's bundle of authorities. Loads nothing if `SSL_CERT_FILE` or `SSL_CERT_DIR` names another place, because the
+    /// caller then reads that place.
     fn of_bundle() -> Self {
         let chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().any(|name| std::env::var_os(name).is_some());
         let bundle = BUNDLES.iter().map(Path::new).find(|path| !chosen && path.is_file());
@@ -247,11 +248,11 @@ impl Authorities {
     }
 }
 
-/// The files in which distributions keep all authorities: Debian, Fedora and RHEL, SUSE.
+/// The files in which distributions keep all trusted authorities: Debian; Fedora and RHEL; SUSE.
 const BUNDLES: &[&str] =
     &["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-/// Returns whether a certificate was refused only because it is an authority's own. Its dates were checked before.
+/// Returns whether rustls refused a certificate only because it is an authority's own. rustls has checked its dates before.
 pub(crate) fn is_ca_as_end_entity(error: &rustls::Error) -> bool {
     matches!(error, rustls::Error::InvalidCertificate(reason) if is_authority(reason))
 }
@@ -310,16 +311,16 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The known facts about a handshake.
+/// The facts about a failed handshake that its error text needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Handshake<'a> {
     pub trust: &'a Trust,
     pub shown: &'a Shown,
-    /// Whether the server asked for a client certificate.
+    /// True if the server has asked for a client certificate.
     pub wants_certificate: bool,
 }
 
-/// Explains a TLS error. Returns also whether a retry is pointless.
+/// Returns an explanation of a TLS error, and whether a retry is pointless.
 pub fn explain(error: &rustls::Error, handshake: Handshake<'_>) -> (bool, String) {
     match error {
         rustls::Error::InvalidCertificate(reason) => (true, explain_certificate(reason, handshake)),
@@ -410,13 +411,13 @@ fn explain_certificate(reason: &CertificateError, handshake: Handshake<'_>) -> S
     }
 }
 
-/// Returns whether the certificate that was shown is itself one of the trusted ones.
+/// Returns whether the server showed a certificate that is itself in the list of trusted ones.
 fn is_listed(handshake: Handshake<'_>) -> bool {
     let shown = handshake.shown.lock().ok().and_then(|shown| shown.clone());
     matches!(handshake.trust, Trust::Listed(listed) if shown.is_some_and(|shown| listed.contains(&shown)))
 }
 
-/// Returns whether the certificate is of X.509 version 1, or has a key that is too short to count as proof.
+/// Returns whether a certificate was refused because it is of X.509 version 1, or because its key is too short.
 fn is_too_old(reason: &CertificateError) -> bool {
     match reason {
         CertificateError::BadSignature => true,
@@ -432,8 +433,8 @@ fn wrong_name(names: &str, pin: &str) -> String {
     )
 }
 
-/// Explains how to pin a certificate that was only seen. The text offers no fingerprint to paste, because any server at the
-/// address shows one.
+/// Returns the advice to pin the certificate with the fingerprint `print`. It asks the operator to compare the fingerprint first, because
+/// any server at that address can show a certificate.
 fn pin(print: &str) -> String {
     format!("pin it by 'ssl_fingerprint': it shows {print}, to be compared with the BMC's own page or console")
 }

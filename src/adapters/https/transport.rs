@@ -20,7 +20,7 @@ use ureq::unversioned::transport::{
 
 use super::head::HeadFilter;
 
-/// A resolver that returns this client's host for every URL. Only the port is the URL's.
+/// A resolver that resolves one host, whatever host a URL names. It takes only the port from the URL.
 #[derive(Debug)]
 pub struct OneHost {
     pub host: String,
@@ -41,10 +41,10 @@ impl Resolver for OneHost {
     }
 }
 
-/// The capacity of ureq's list of addresses.
+/// The greatest number of addresses of a host. ureq's list has no room for more.
 const MAX_ADDRESSES: usize = 16;
 
-/// Resolves a name in a thread that may be abandoned, because the system's resolver supports no time-out.
+/// Resolves a name in a thread. The thread is abandoned after `timeout`, because the system's resolver supports no time-out.
 fn look_up(host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr>, ureq::Error> {
     let (answer, answers) = mpsc::sync_channel(1);
     let host = host.to_owned();
@@ -59,16 +59,16 @@ fn look_up(host: &str, port: u16, timeout: NextTimeout) -> Result<Vec<SocketAddr
     }
 }
 
-/// Statistics about the connections.
+/// Statistics about the connections that a client has made to one BMC.
 #[derive(Debug, Default)]
 pub struct Connections {
-    /// The number of connections. It shows whether a request used a kept one.
+    /// The number of connections so far. If a request does not change it, the request used an open connection.
     pub made: AtomicUsize,
-    /// The milliseconds that the last connection waited for TCP.
+    /// The milliseconds that the last connection needed for TCP.
     pub waited_ms: AtomicU64,
 }
 
-/// A connector that wraps every connection in TLS, and counts them.
+/// A connector that wraps each TCP connection of ureq in TLS, and counts the connections.
 pub struct TlsConnector {
     pub config: Arc<ClientConfig>,
     pub name: ServerName<'static>,
@@ -102,7 +102,7 @@ impl<In: Transport> Connector<In> for TlsConnector {
     }
 }
 
-/// Returns the time for connecting, minus the time that TCP took.
+/// Returns the time that is left for the TLS handshake: the limit of a connection minus the time that TCP took.
 fn what_is_left(details: &ConnectionDetails<'_>) -> NextTimeout {
     let mut timeout = details.timeout;
     if let Duration::Exact(limit) = timeout.after {
@@ -122,7 +122,7 @@ fn waited(details: &ConnectionDetails<'_>) -> std::time::Duration {
     }
 }
 
-/// A TLS connection, as ureq uses it.
+/// A TLS connection in the form that ureq uses. Answers pass through a [`HeadFilter`].
 pub struct TlsTransport {
     buffers: LazyBuffers,
     head: HeadFilter,
@@ -135,10 +135,11 @@ impl fmt::Debug for TlsTransport {
     }
 }
 
-/// The number of bytes of a head that are read at once.
+/// The greatest number of bytes of an answer's head that are read at once.
 const HEAD_PIECE: usize = 8 * 1024;
 
-/// Reads once. Many BMCs close without TLS' close notification. The length and the JSON show whether the body was complete.
+/// Reads from a TLS stream once. Treats a missing close notification as the end, because many BMCs send none. The body's length and its
+/// JSON show later whether the body is complete.
 fn read(stream: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     match stream.read(into) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(0),

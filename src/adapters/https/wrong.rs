@@ -7,15 +7,15 @@ use rustls::{AlertDescription, CertificateError, InconsistentKeys, OtherError, R
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The files of a client, by their names in a sentence.
+/// The names of a client's files, for error texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     pub authorities: &'a str,
-    /// The client's certificate; `None` if the client shows none.
+    /// The file of the client's certificate; `None` if the client shows none.
     pub certificate: Option<&'a str>,
 }
 
-/// Returns the reason why no certificate of `pem` can be an authority.
+/// Returns the reason why the file with the contents `pem` holds no usable authority; `None` if it holds one.
 pub fn authorities(pem: &[u8]) -> Option<String> {
     let mut store = RootCertStore::empty();
     let certificates = CertificateDer::pem_slice_iter(pem).flatten();
@@ -27,15 +27,15 @@ pub fn authorities(pem: &[u8]) -> Option<String> {
     }
 }
 
-/// The file of an identity that has a fault, with the fault.
+/// The fault of a client's certificate file or key file, in words that follow the file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     Certificate(String),
     Key(String),
 }
 
-/// Returns the fault of a client's certificate or key, given the contents of both files. `certificate_file` is the name of the
-/// first.
+/// Returns the fault of a client's certificate or key; `None` if they are valid and fit each other. `certificate` and `key` are the
+/// contents of the files.
 pub fn identity(certificate: &[u8], key: &[u8], certificate_file: &str) -> Option<Wrong> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
     let chain = match chain {
@@ -65,7 +65,7 @@ fn is_encrypted(pem: &[u8]) -> bool {
     text.contains("-----BEGIN ENCRYPTED PRIVATE KEY-----") || text.contains("Proc-Type: 4,ENCRYPTED")
 }
 
-/// Describes the contents of a PEM file without a `wanted` in it.
+/// Describes the contents of a file that should hold a `wanted` (a certificate or a key) in PEM form and does not.
 fn not_a(wanted: &str, pem: &[u8]) -> String {
     let text = String::from_utf8_lossy(pem);
     let has = |label: &str| text.contains(&format!("-----BEGIN {label}"));
@@ -91,7 +91,7 @@ fn not_a(wanted: &str, pem: &[u8]) -> String {
     }
 }
 
-/// Returns the reason why a handshake failed, to follow the server's name; `None` if the failure is not about trust.
+/// Returns why a handshake failed, in words that follow the server's name; `None` if certificates and TLS are not the reason.
 pub fn handshake(error: &rustls::Error, names: Names<'_>) -> Option<String> {
     let Names { authorities, certificate } = names;
     match error {
@@ -105,7 +105,7 @@ pub fn handshake(error: &rustls::Error, names: Names<'_>) -> Option<String> {
     }
 }
 
-/// Returns whether `alert` is about the client's certificate.
+/// Returns whether the server sent `alert` because of the client's certificate.
 pub(super) fn is_about_us(alert: AlertDescription) -> bool {
     matches!(
         alert,
@@ -150,7 +150,7 @@ fn untrusted(reason: &CertificateError, authorities: &str) -> String {
     }
 }
 
-/// Returns whether a server shows an authority's certificate as its own.
+/// Returns whether a certificate was refused because a server shows an authority's certificate as its own.
 pub(super) fn is_authority(reason: &CertificateError) -> bool {
     match reason {
         CertificateError::Other(OtherError(inner)) => inner.to_string().contains("CaUsedAsEndEntity"),
@@ -158,13 +158,14 @@ pub(super) fn is_authority(reason: &CertificateError) -> bool {
     }
 }
 
-/// Lists those names of a certificate that a server can have.
+/// Lists the host names and addresses among the names in a certificate.
 pub(super) fn names_of(presented: &[String]) -> String {
     let names: Vec<&str> = presented.iter().filter_map(|name| bare_name(name)).collect();
     if names.is_empty() { "no name that a host can have".to_owned() } else { names.join(", ") }
 }
 
-/// Returns `other.example` of `DnsName("other.example")`, which is the form that rustls uses.
+/// Returns the host in a certificate's name as rustls writes it: `other.example` for `DnsName("other.example")`; `None` for other kinds
+/// of names.
 fn bare_name(name: &str) -> Option<&str> {
     let (kind, inner) = name.split_once('(').unwrap_or(("DnsName", name));
     matches!(kind, "DnsName" | "IpAddress").then(|| inner.trim_end_matches(')').trim_matches('"'))
@@ -182,7 +183,7 @@ pub(super) fn short(reason: &CertificateError) -> String {
     }
 }
 
-/// Finds the TLS error among the causes of `error`.
+/// Returns the TLS error among the causes of `error`; `None` if there is none.
 pub fn of_tls<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {

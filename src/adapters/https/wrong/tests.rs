@@ -4,7 +4,7 @@ use rcgen::{CertificateParams, KeyPair};
 
 use super::*;
 
-/// A key on the curve secp256k1, which TLS does not support.
+/// A private key on the curve secp256k1, which TLS does not support.
 const K1: &str = "-----BEGIN EC PRIVATE KEY-----\nMHQCAQEEIESlG++1D25TkkFpvnZcDemPvbzBI4FMPX6veFeIbrFFoAcGBSuBBAAK\noUQDQgAENgBqktHpsWnZ4ap8qyPcoiJjwOBQ9hdeIrfevLUErxnZlgtIlJ3ZnDP4\n9nA+KTdtIYMDSKiZVilbWmB7Kl6mow==\n-----END EC PRIVATE KEY-----\n";
 
 fn pair() -> (String, String) {
