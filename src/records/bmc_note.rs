@@ -5,62 +5,62 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The directory of the notes, with one file for each system behind each BMC.
+/// The directory of the notes about BMCs. It has one file for each system behind each BMC.
 pub const DIRECTORY: &str = "/var/lib/tandem/bmc";
 
-/// The largest note in bytes.
+/// The greatest size of a note about a BMC, in bytes. A larger file is not read.
 pub const LIMIT: u64 = 64 * 1024;
 
-/// The last action that switches a system off. Times are milliseconds since 1970.
+/// This node's last action that switches a system off. Times are milliseconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FencingNote {
     pub began_at_millis: u64,
-    /// The end of the last action that has ended. It is earlier than `began_at_millis` while another action is under way, or was
-    /// killed.
+    /// The end of the last action that has ended. It is earlier than `began_at_millis` if a later action is under way or was killed.
     pub ended_at_millis: Option<u64>,
-    /// The reason why the last action that has ended proved no Off, in the fence agent's own words.
+    /// The reason why the last action that has ended did not prove Off, in the fence agent's own words; `None` after a success.
     pub failure: Option<String>,
 }
 
-/// One observation. Times are seconds since 1970 by the clock of the observing node.
+/// The result of a fence device's last monitor of one system. Times are seconds since 1970 by this node's clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BmcNote {
-    /// The BMC's address in the device's configuration, with its port unless that is 443.
+    /// The BMC's address in the device's configuration. The port is omitted if it is 443.
     pub address: String,
-    /// The system's path at the BMC, or its name in the device's configuration if it was not found.
+    /// The system's path at the BMC. If the system was not found, its name in the device's configuration.
     pub system: String,
-    /// The time; 0 if the BMC was never observed, because its device has begun to fence first.
+    /// The time of the monitor; 0 if the device has begun to fence before its first monitor.
     pub at: u64,
-    /// The duration of the observation in milliseconds.
+    /// The duration of the monitor in milliseconds.
     pub millis: u64,
-    /// The failure in the fence agent's own words; `None` after a success.
+    /// The failure of the monitor in the fence agent's own words; `None` after a success.
     pub failure: Option<String>,
-    /// The time of the last success, which is kept from earlier notes.
+    /// The time of the last successful monitor, which may be an earlier one; `None` if there was none.
     pub last_success: Option<u64>,
     /// The system's UUID, as the BMC reports it.
     pub uuid: Option<String>,
-    /// `On`, `Off` or the BMC's own word.
+    /// The power state of the system: `On`, `Off` or the BMC's own word.
     pub power: Option<String>,
-    /// The chassis that reports On while the system reports Off.
+    /// The path of a chassis that reports On while the system reports Off; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chassis_on: Option<String>,
-    /// The BMC's `LastResetTime`, unchanged.
+    /// The system's `LastResetTime`, unchanged.
     pub last_reset: Option<String>,
-    /// The reset types that the BMC allows; `None` where it does not list them.
+    /// The reset types that the BMC allows; `None` if the BMC does not list them.
     pub reset_types: Option<Vec<String>>,
-    /// The BMC's `PowerRestorePolicy`: `AlwaysOn`, `AlwaysOff`, `LastState`.
+    /// The system's `PowerRestorePolicy`: `AlwaysOn`, `AlwaysOff` or `LastState`.
     pub restore_policy: Option<String>,
-    /// The end of the BMC's certificate.
+    /// The end of the validity of the BMC's certificate.
     pub certificate_ends: Option<u64>,
-    /// The SHA-256 fingerprint of that certificate, in the form of `ssl_fingerprint`.
+    /// The SHA-256 fingerprint of the BMC's certificate, in the form of the option `ssl_fingerprint`.
     pub fingerprint: Option<String>,
-    /// The BMC's clock (its `Date` header) minus this node's, in seconds.
+    /// The BMC's clock (the `Date` header of its answers) minus this node's clock, in seconds.
     pub clock_ahead: Option<i64>,
-    /// The milliseconds from the last reset to a proven Off, where this node has fenced it.
+    /// The milliseconds from the reset to the proof of Off in the last fencing by this node; `None` if there was none.
     pub millis_to_off: Option<u64>,
-    /// The time of that proof in milliseconds since 1970. The next field has the time at which the system reported On after it.
+    /// The time at which the last fencing proved Off, in milliseconds since 1970. `on_at_millis` is the time at which the system then
+    /// reported On.
     pub off_at_millis: Option<u64>,
     pub on_at_millis: Option<u64>,
     /// This node's last action that switches the system off.
@@ -68,7 +68,8 @@ pub struct BmcNote {
     pub fencing: Option<FencingNote>,
 }
 
-/// Returns the path of a note. Characters that are unsuitable for a file's name become '-'.
+/// Returns the path of the note about the system `system` behind the BMC at `address`. Characters that do not fit into a file's name
+/// become '-'.
 pub fn path(directory: &Path, address: &str, system: &str) -> PathBuf {
     let last = system.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let name: String = format!("{address}-{last}")

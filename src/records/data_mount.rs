@@ -12,7 +12,7 @@ use crate::os::fstab::{self, Entry};
 use crate::os::proc::{self, Mount};
 use crate::records::state_file;
 
-/// The mount that held the data when etcd was last started.
+/// The mount that held etcd's data when etcd was last started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct DataMount {
     mount_point: PathBuf,
@@ -20,7 +20,7 @@ struct DataMount {
     file_system: String,
 }
 
-/// The reason why a data dir without data is not known to be blank.
+/// The reason why an empty data dir may be a mount point without its file system, and so must not count as blank.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotBlank {
     #[error(
@@ -37,12 +37,12 @@ pub enum NotBlank {
     Damaged { record: String, why: String },
 }
 
-/// Returns the record's path for `resource`.
+/// Returns the path of the file that records the mount of the data of `resource`.
 pub fn path(directory: &Path, resource: &str) -> PathBuf {
     directory.join(format!("data-mount-{resource}.json"))
 }
 
-/// Records the mount that holds the data in `data_dir`, where the record at `path` has another one.
+/// Records the mount that holds the data in `data_dir`. Does not write if the file at `path` already has that mount.
 pub fn keep(path: &Path, data_dir: &Path) -> io::Result<()> {
     let mounts = proc::mounts()?;
     let Some(found) = holding(&mounts, &place(data_dir)) else {
@@ -54,7 +54,7 @@ pub fn keep(path: &Path, data_dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Checks that no file system is missing that would bring data to the blank `data_dir`. The record is at `path`.
+/// Checks that no file system is missing that would bring data to the empty `data_dir`. The last recorded mount is in the file at `path`.
 pub fn check_blank(path: &Path, data_dir: &Path) -> Result<(), NotBlank> {
     let unread = |path| move |error: io::Error| NotBlank::Unread { path, why: error.to_string() };
     let mounts = proc::mounts().map_err(unread(proc::MOUNT_TABLE))?;
@@ -85,7 +85,8 @@ fn check(path: &Path, place: &Path, mounts: &[Mount], at_boot: &[Entry]) -> Resu
     })
 }
 
-/// Returns the mount that holds `place`: of the mounts with the longest path, the last one.
+/// Returns the mount that holds `place`: the one with the longest mount point. Of several at one point it is the last one, which hides
+/// the others.
 fn holding(mounts: &[Mount], place: &Path) -> Option<DataMount> {
     let above = mounts.iter().filter(|mount| place.starts_with(&mount.point));
     let mount = above.max_by_key(|mount| mount.point.components().count())?;
@@ -96,12 +97,12 @@ fn holding(mounts: &[Mount], place: &Path) -> Option<DataMount> {
     })
 }
 
-/// Returns the path of etcd's `member`, which may not exist yet.
+/// Returns the real path of etcd's directory `member`. The directory need not exist.
 fn place(data_dir: &Path) -> PathBuf {
     resolved(&data_dir.join("member"))
 }
 
-/// Resolves the links in the existing part of `path`.
+/// Resolves the symbolic links in that part of `path` that exists.
 fn resolved(path: &Path) -> PathBuf {
     let resolve = |there: &Path| {
         let real = fs::canonicalize(there).ok()?;

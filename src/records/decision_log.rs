@@ -14,38 +14,38 @@ use crate::decide::plan::RunMode;
 use crate::decide::{self, Effect, Evidence, Plan, Progress, Request};
 use crate::os::{appended, clock, directory as os_directory};
 
-/// The directory with the decisions of all resources.
+/// The directory of the files that record the agent's decisions, one for each resource.
 pub const DIRECTORY: &str = "/var/lib/tandem";
-/// The format's version. A file of another version is refused.
+/// The version of the format. A file of another version is refused.
 const VERSION: u32 = 1;
-/// The size in bytes at which a file becomes the older of two.
+/// The size in bytes above which a file of decisions is renamed to `.1`, and a new one begins.
 const SIZE_LIMIT: u64 = 1024 * 1024;
 
-/// The record of one round.
+/// The record of one decision of the agent: its evidence, its plan, and the outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub version: u32,
-    /// The time in seconds since 1970, by the wall clock.
+    /// The time of the decision in seconds since 1970, by the wall clock.
     pub at: u64,
     pub request: Request,
     pub progress: Progress,
-    /// The evidence of the round. Its serialised name is that of the first version.
+    /// The evidence on which the agent decided. The file calls it `snapshot`, as its first version did.
     #[serde(rename = "snapshot")]
     pub evidence: Evidence,
     pub plan: Plan,
-    /// The outcome of the effects: "done", or the error that ended them.
+    /// The outcome of the plan: "done", or the error that ended it.
     pub outcome: String,
 }
 
-/// The contents of a file of decisions.
+/// The contents of a file that records decisions.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     pub entries: Vec<Entry>,
-    /// The number of lines that a loss of power cut short.
+    /// The number of lines that are incomplete because of a loss of power.
     pub torn: usize,
 }
 
-/// The reason why a file of decisions cannot be read.
+/// The reason why a file that records decisions cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read {path}: {source}")]
@@ -55,13 +55,13 @@ pub enum Error {
 }
 
 impl Entry {
-    /// Creates the entry for a round that has just ended.
+    /// Creates the record of a decision that was just carried out. Its time is now.
     pub fn new(request: Request, progress: Progress, evidence: Evidence, plan: Plan, outcome: String) -> Self {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
-    /// Decides again from the entry's evidence. Omits names that the build that recorded it did not write yet, if it wrote the
-    /// rest.
+    /// Decides again from the recorded evidence. For a record of an earlier build, omits the names from the new plan that this build did
+    /// not write yet.
     pub fn decide_again(&self) -> Plan {
         let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
         // That build also did not name the voter that a forced cluster removes before the force.
@@ -88,12 +88,12 @@ impl Entry {
     }
 }
 
-/// Returns the path of the newest file of `resource`.
+/// Returns the path of the file to which decisions of `resource` are appended.
 pub fn path(directory: &Path, resource: &str) -> PathBuf {
     directory.join(format!("decisions-{resource}.jsonl"))
 }
 
-/// Adds `entry` to the decisions of `resource`.
+/// Appends `entry` to the file of decisions of `resource`.
 pub fn append(directory: &Path, resource: &str, entry: &Entry) -> io::Result<()> {
     os_directory::make(directory, 0o750)?;
     let path = path(directory, resource);
@@ -108,8 +108,7 @@ pub fn append(directory: &Path, resource: &str, entry: &Entry) -> io::Result<()>
     file.write_all(&line)
 }
 
-/// Returns whether the file ends in a complete line. Otherwise the next line would be appended to one that a loss of power cut
-/// short.
+/// Returns whether the file ends in a complete line. After a loss of power it may not, and a new line must then begin with a line break.
 fn ends_in_a_line(file: &fs::File) -> io::Result<bool> {
     let Some(end) = file.metadata()?.len().checked_sub(1) else { return Ok(true) };
     let mut last = [0];
@@ -117,7 +116,7 @@ fn ends_in_a_line(file: &fs::File) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Reads a file of decisions.
+/// Reads a file of decisions. Counts incomplete lines, and refuses a file with any other invalid line.
 pub fn read(path: &Path) -> Result<Decisions, Error> {
     let name = path.display().to_string();
     let content = fs::read(path).map_err(|source| Error::Read { path: name.clone(), source })?;
@@ -157,7 +156,7 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     }
 }
 
-/// Makes each text one line. The file comes with a bug report from a stranger, and a name in it begins a line of output.
+/// Makes each text in `value` one line. The file may come with a bug report, and `tandem replay` prints texts of it.
 fn clean(value: &mut Value) {
     match value {
         Value::String(text) => *text = printable::one_line(text).into_owned(),

@@ -14,7 +14,7 @@ fn path() -> PathBuf {
     Path::new(decision_log::DIRECTORY).join(FILE)
 }
 
-/// Returns the recorded version of the image `id`.
+/// Returns etcd's version in the image `id`; `None` if it is not recorded yet.
 pub fn read(id: &str) -> Option<Version> {
     all().get(id).copied()
 }
@@ -26,7 +26,7 @@ fn all() -> BTreeMap<String, Version> {
     }
 }
 
-/// Records that the image `id` has `version`.
+/// Records that the image `id` has this `version` of etcd.
 pub fn keep(id: &str, version: Version) -> io::Result<()> {
     let mut known = all();
     known.insert(id.to_owned(), version);

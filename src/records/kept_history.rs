@@ -9,39 +9,40 @@ use crate::decide::evidence::{DurableState, Lineage, LogPosition, NodeName};
 use crate::os::beneath::Dir;
 use crate::records::state_file;
 
-/// The file's name.
+/// The name of the file inside given-up data.
 const NAME: &str = "tandem-history.json";
 
-/// The point where a history diverged from the one that was kept.
+/// A note inside data that was given up for the other node's data. It shows where the two histories diverged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptHistory {
-    /// The number of forks that it knows, and the node that made the last.
+    /// The forks of the given-up history: their number, and the node that made the last one.
     #[serde(default)]
     pub lineage: Lineage,
-    /// The end of its data when its node began to run standalone.
+    /// The last position in the given-up data when its node began to run standalone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_since: Option<LogPosition>,
-    /// A revision that both histories share.
+    /// A revision that the given-up history shares with the other one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alone_revision: Option<u64>,
-    /// The node with the data that was kept in its place.
+    /// The node that had the data that is used instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<NodeName>,
 }
 
 impl KeptHistory {
-    /// Returns the note about the data that `note` is about, which is given up for the data of `kept`.
+    /// Returns the note for data that is given up for the data of the node `kept`. `note` is the agent's durable note in the given-up
+    /// data.
     pub fn of(note: DurableState, kept: Option<NodeName>) -> Self {
         let DurableState { lineage, alone_since, alone_revision, .. } = note;
         Self { lineage, alone_since, alone_revision, kept }
     }
 
-    /// Writes the note into the data `member`.
+    /// Writes the note into the given-up data in `member`.
     pub fn write(&self, member: &Dir) -> io::Result<()> {
         member.replace(NAME, &serde_json::to_vec(self)?, 0o600)
     }
 
-    /// Reads the note in the data `member`.
+    /// Reads the note in the given-up data in `member`.
     pub fn read(member: &Dir) -> Fact<Self> {
         state_file::parsed(&member.path().join(NAME), member.own_file(NAME, state_file::SMALL))
     }

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The first Corosync of a boot. A later one does not know whether the peer was there before it.
+/// The Corosync process that `tandem lone-boot` found first in this boot. A Corosync that was started later does not know whether the
+/// peer was there before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstCorosync {
-    /// The boot, as the agent names it.
+    /// The id of this boot, as the kernel reports it.
     pub boot_id: String,
-    /// When it started, in clock ticks since boot.
+    /// The start of the Corosync process, in clock ticks since boot.
     pub started: u64,
 }

@@ -18,28 +18,28 @@ use crate::os::file_kind::Kind;
 use crate::os::regular_file;
 use crate::records::state_file;
 
-/// The directory's name.
+/// The name of the agent's own directory in a directory that etcd's container can write to.
 pub const NAME: &str = "tandem";
-/// The directory's name while files are moved into it.
+/// The name of the agent's own directory until all files of an earlier version have been moved there.
 const UNFINISHED: &str = "tandem.new";
-/// The file of the durable note.
+/// The file with the agent's durable note about etcd's data.
 pub const NOTE: &str = "tandem-note.json";
 /// The file with the number of etcd's crashes over its data.
 pub const FAILED_STARTS: &str = "tandem-failed-starts.json";
 
-/// Returns the path of the file `name` of the agent's own, for messages.
+/// Returns the path of the agent's file `name` for messages.
 pub fn path(data_dir: &Path, name: &str) -> PathBuf {
     data_dir.join(NAME).join(name)
 }
 
-/// Reads a file that [`write`] wrote.
+/// Reads the agent's file `name`, which [`write`] has written.
 pub fn read<T: DeserializeOwned>(data_dir: &Path, name: &str) -> Fact<T> {
     let opened = Dir::open(data_dir).and_then(opened);
     let path = opened.as_ref().map_or_else(|_| path(data_dir, name), |own| own.path().join(name));
     state_file::parsed(&path, opened.and_then(|own| own.own_file(name, state_file::SMALL)))
 }
 
-/// Replaces the file `name` and reads it back.
+/// Replaces the agent's file `name`, and reads the new one to check it.
 pub fn write<T: Serialize + DeserializeOwned + PartialEq>(data_dir: &Path, name: &str, value: &T) -> io::Result<()> {
     directory::make(data_dir, 0o700)?;
     make(&Dir::open(data_dir)?)?.replace(name, &serde_json::to_vec(value)?, 0o600)?;
@@ -49,7 +49,7 @@ pub fn write<T: Serialize + DeserializeOwned + PartialEq>(data_dir: &Path, name:
     }
 }
 
-/// Deletes the file `name`.
+/// Deletes the agent's file `name`. A missing file is no error.
 pub fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     match Dir::open(data_dir).and_then(opened) {
         Ok(own) => own.remove(name),
@@ -58,7 +58,7 @@ pub fn remove(data_dir: &Path, name: &str) -> io::Result<()> {
     }
 }
 
-/// Reads a text that [`replace_and_link`] wrote. If there is none yet, reads the file of that name in `location`.
+/// Reads a text that [`replace_and_link`] has written. Before the first such write, reads the file `name` in `location` itself.
 pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
     let own = opened(location.try_clone()?)?;
     match own.own_text(name, limit) {
@@ -67,8 +67,8 @@ pub fn text(location: &Dir, name: &str, limit: u64) -> io::Result<String> {
     }
 }
 
-/// Opens the directory in `parent`. Creates it first if necessary, and moves there the files that an earlier version wrote to
-/// `parent`. A crash leaves each file complete in one place, and the other place does not count.
+/// Opens the agent's own directory in `parent`. If it is missing, creates it and moves there the files that an earlier version wrote to
+/// `parent`. After a crash in between, each file is still complete in the one place that is read.
 pub fn make(parent: &Dir) -> io::Result<Dir> {
     if is_made(parent)? {
         return parent.below(NAME);
@@ -92,7 +92,7 @@ pub fn make(parent: &Dir) -> io::Result<Dir> {
     parent.below(NAME)
 }
 
-/// Writes `text` into the agent's own directory in `location`. Puts a link to it where other programs expect the file.
+/// Writes the agent's file `name` by `write`. Puts a link to it in `location`, where other programs expect the file.
 pub fn replace_and_link(
     location: &Dir,
     name: &str,
@@ -106,7 +106,7 @@ fn opened(parent: Dir) -> io::Result<Dir> {
     if is_made(&parent)? { parent.below(NAME) } else { Ok(parent) }
 }
 
-/// Returns whether `parent` has the directory. Any other object of that name is not the agent's.
+/// Returns whether the agent's own directory exists in `parent`. Any other object of that name does not belong to the agent.
 fn is_made(parent: &Dir) -> io::Result<bool> {
     match parent.stat(NAME) {
         Ok(found) => Ok(Kind::of(&found) == Kind::Directory),
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!(note_in(dir.path()), Fact::Known(note(1)));
     }
 
-    /// To read the whole file could use up the machine's memory.
+    /// Asserts that a file of a terabyte is refused, because reading it could use up the machine's memory.
     #[test]
     fn a_file_of_many_bytes_is_not_read() {
         let dir = tempfile::tempdir().unwrap();
@@ -190,7 +190,7 @@ mod tests {
         assert!(why.contains("too large"), "{why}");
     }
 
-    /// The container of an earlier version may leave this.
+    /// Asserts that a link in place of the agent's directory is not followed. The container of an earlier version may leave one.
     #[test]
     fn its_name_leads_nowhere_else() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

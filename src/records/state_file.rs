@@ -13,51 +13,51 @@ use crate::base::Fact;
 use crate::os::beneath::Dir;
 use crate::os::directory;
 
-/// The limit for a file in a directory that others write to, in bytes. Below it is the limit for all others.
+/// The greatest size in bytes of a file that is read in a directory to which other programs write. `LIMIT` is that of all other files.
 pub const SMALL: u64 = 64 * 1024;
 const LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Returns the path of this boot's memory of `resource`.
+/// Returns the path of the file with what the agent of `resource` remembers until the next reboot.
 pub fn memory_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.json"))
 }
 
-/// Returns the path of the operator's confirmation for `resource`. No reboot preserves it.
+/// Returns the path of the operator's confirmation by `tandem confirm-recovery` for `resource`. A reboot deletes the file.
 pub fn confirmation_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-recovery.json"))
 }
 
-/// The first Corosync that `tandem lone-boot` found in this boot.
+/// Returns the path of the record of the first Corosync process that `tandem lone-boot` found in this boot.
 pub fn lone_boot_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-lone-boot.json"))
 }
 
-/// Returns the path of the record of etcd's process of `resource`, in this boot.
+/// Returns the path of the record of the process of etcd's container for `resource`. A reboot deletes the file.
 pub fn process_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-process.json"))
 }
 
-/// Returns the path of the lock on the container of `resource`: see `podman::container_lock`.
+/// Returns the path of the lock file for the container of `resource`: see `podman::container_lock`.
 pub fn container_lock_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}.turn"))
 }
 
-/// Returns the path of the last complete monitor's answer: see `agent::recent_monitor`.
+/// Returns the path of the result of the last complete monitor of `resource`: see `agent::recent_monitor`.
 pub fn recent_monitor_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-monitor.json"))
 }
 
-/// Returns the path of this boot's measured times: see `pace`.
+/// Returns the path of the times that the agent has measured in this boot: see `pace`.
 pub fn pace_path(volatile_dir: &Path, resource: &str) -> PathBuf {
     volatile_dir.join(format!("podman-etcd-{resource}-pace.json"))
 }
 
-/// Reads a file that [`write`] wrote.
+/// Reads a value from a file that [`write`] has written.
 pub fn read<T: DeserializeOwned>(path: &Path) -> Fact<T> {
     parsed(path, place(path).and_then(|(directory, name)| Dir::open(directory)?.own_file(name, LIMIT)))
 }
 
-/// Returns the value in the file at `path`, which holds `bytes`.
+/// Parses `bytes`, the contents of the file at `path`.
 pub(super) fn parsed<T: DeserializeOwned>(path: &Path, bytes: io::Result<Vec<u8>>) -> Fact<T> {
     let text = match bytes {
         Ok(text) => text,
@@ -70,7 +70,7 @@ pub(super) fn parsed<T: DeserializeOwned>(path: &Path, bytes: io::Result<Vec<u8>
     }
 }
 
-/// Replaces a file and reads it back, because later decisions rely on it.
+/// Replaces the file at `path`, and reads the new one to check it, because later decisions rely on it.
 pub fn write<T: Serialize + DeserializeOwned + PartialEq>(path: &Path, value: &T) -> io::Result<()> {
     let text = serde_json::to_vec(value)?;
     replace(path, &text, 0o600)?;
@@ -90,8 +90,8 @@ pub fn replace(path: &Path, text: &[u8], mode: u32) -> io::Result<()> {
     replace_as(path, text, mode, None)
 }
 
-/// Replaces a file as [`replace`] does, and gives it to another user and group. It gets its owner before its name, so that a link
-/// in its place does not.
+/// Replaces a file as [`replace`] does, and gives the new file to `owner`, a user and a group. The new file gets its owner before its
+/// name, so that a link under that name is not changed.
 pub fn replace_as(path: &Path, text: &[u8], mode: u32, owner: Option<(u32, u32)>) -> io::Result<()> {
     let (parent, name) = place(path)?;
     directory::make(parent, 0o755)?;
@@ -103,7 +103,7 @@ pub fn replace_as(path: &Path, text: &[u8], mode: u32, owner: Option<(u32, u32)>
     })
 }
 
-/// Returns the directory and the name of a file.
+/// Splits a file's path into its directory and its name.
 fn place(path: &Path) -> io::Result<(&Path, &OsStr)> {
     path.parent().zip(path.file_name()).ok_or_else(|| ErrorKind::InvalidInput.into())
 }
@@ -134,7 +134,7 @@ mod tests {
         assert!(matches!(read::<DurableState>(&path), Fact::Unknown(_)));
     }
 
-    /// Without the check this test would never end.
+    /// Asserts that a FIFO in place of a file is refused. Without that check, the test would wait for ever.
     #[test]
     fn what_would_make_a_reader_wait_is_unknown() {
         let dir = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ mod tests {
         assert!(matches!(read::<DurableState>(&path), Fact::Unknown(why) if why.contains("a FIFO")));
     }
 
-    /// etcd's container may leave this in the data dir.
+    /// Asserts that a link in place of a file is not followed. etcd's container may leave a link in the data dir.
     #[test]
     fn what_leads_elsewhere_is_neither_read_nor_written() {
         let (dir, host) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

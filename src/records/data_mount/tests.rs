@@ -12,7 +12,7 @@ fn kept(point: &Path) -> DataMount {
     DataMount { mount_point: point.to_owned(), source: "/dev/sdb1".to_owned(), file_system: "xfs".to_owned() }
 }
 
-/// Creates a directory without links in its path.
+/// Creates a temporary directory. Its path has no symbolic links.
 fn scratch() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let real = fs::canonicalize(dir.path()).unwrap();

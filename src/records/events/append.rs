@@ -13,13 +13,13 @@ use super::{Event, HIGHEST, KEPT};
 use crate::os::clock::Deadline;
 use crate::os::ofd_lock;
 
-/// The time that a writer waits for the others. Each holds the lock for less than a millisecond. But Pacemaker starts an alert
-/// agent for each of many simultaneous alerts, and waits 30 s for each.
+/// The time for which a writer of an event waits for other writers. Each holds the lock for less than a millisecond. But Pacemaker may
+/// start many alert agents at once, and waits 30 s for each.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(2);
-/// The bytes at the end of the file that are searched for the same cause.
+/// The number of bytes at the end of the file in which an event with the same cause is searched.
 const TAIL: u64 = 128 * 1024;
-/// The size in bytes at which a file becomes the older of two, whatever numbers it has.
+/// The size in bytes above which a file of events is renamed to `.1`, whatever the numbers of its events are.
 const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
 
 /// The reason why an event could not be written.
@@ -31,25 +31,25 @@ pub enum Error {
     File { path: String, source: io::Error },
 }
 
-/// The condition under which a repeated cause is no new event.
+/// The condition under which an event with an already known cause is not appended.
 #[derive(Clone, Copy, Debug)]
 pub enum Repeat<'a> {
-    /// Every repetition is dropped, because the cause happens once.
+    /// An event with a known cause is never appended, because its cause happens only once.
     Never,
-    /// Repetitions are dropped until an event with one of the reasons in `ends` for the same node, or until `within` milliseconds
-    /// are over. A lasting state is reported once.
+    /// An event with a known cause is dropped. It is appended again once an event of the same node has one of the reasons in `ends`, or
+    /// after `within` milliseconds. So a lasting state is reported once.
     Until { ends: &'a [&'a str], within: u64 },
-    /// The event is written only if this reason is in a later event of the same node than the cause. So an end is only reported
-    /// where the beginning was.
+    /// The event is the end of a state. It is appended only if an event of the same node with this reason, the beginning, is newer than
+    /// the last such end.
     After(&'a str),
 }
 
-/// Appends `event`, unless its cause is already in the file. Returns whether it was appended.
+/// Appends `event` to the file in `directory`, if `repeat` permits it. Returns whether it was appended.
 pub fn append(directory: &Path, event: Event, repeat: Repeat<'_>) -> Result<bool, Error> {
     append_within(directory, event, repeat, PATIENCE)
 }
 
-/// Appends an event, and waits for other writers for at most `patience`.
+/// Appends an event as [`append`] does. Waits for other writers for at most `patience`.
 pub(super) fn append_within(
     directory: &Path,
     event: Event,
@@ -79,12 +79,13 @@ pub(super) fn append_within(
     Ok(true)
 }
 
-/// Returns the number after `number`. The numbers restart after the highest, which only a foreign line can have.
+/// Returns the number of the event after the one with `number`. Begins again with 1 after [`HIGHEST`], which only another program can
+/// have written.
 fn next(number: u64) -> u64 {
     if number < HIGHEST { number + 1 } else { 1 }
 }
 
-/// Creates the directory of the events, if this process may. Root may need it before Pacemaker's user does.
+/// Creates the directory of the events if it is missing. Root may need it before Pacemaker's user does.
 pub fn make_directory(directory: &Path) -> Result<(), Error> {
     let failed = |source| Error::NoDirectory { directory: directory.display().to_string(), source };
     Place::made(directory).map(drop).map_err(failed)
@@ -103,8 +104,8 @@ fn is_known(told: &[&Event], event: &Event, repeat: Repeat<'_>) -> bool {
     }
 }
 
-/// Takes the lock, which has its own file because the file with the events is replaced. If the time runs out a line is still
-/// written, and may then have another one's number.
+/// Takes the lock for writers of events. It is a file of its own, because the file with the events is replaced. After `patience` returns
+/// without the lock, and two events may then have the same number.
 fn locked(directory: &Path, place: &Place, patience: Duration) -> Result<File, Error> {
     let path = directory.join("events.lock");
     let failed = |source| Error::File { path: path.display().to_string(), source };

@@ -6,16 +6,17 @@ use serde::{Deserialize, Deserializer};
 
 use super::cut;
 
-/// The limits of an event's details: their number, and the length of a name or a text. Together they fit in one write.
+/// The greatest number of details of one event. The next constants limit a name, a text and their sum in bytes, so that an event fits in
+/// one write.
 const MOST: usize = 12;
 const NAME_LIMIT: usize = 32;
 const TEXT_LIMIT: usize = 300;
 const ALL_LIMIT: usize = 700;
 
-/// The texts by their names.
+/// The details of an event: short texts for programs, by name.
 pub type Details = BTreeMap<String, String>;
 
-/// Returns the part of `details` that an event may have. A name is a word, and a text is one line.
+/// Returns those of `details` that an event may have. Their names are words of limited length, and each text is cut to one short line.
 pub(super) fn bounded(details: impl IntoIterator<Item = (String, String)>) -> Details {
     let mut left = ALL_LIMIT;
     let is_word = |name: &str| {

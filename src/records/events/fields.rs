@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, de};
 
 use super::{CAUSE_LIMIT, HIGHEST, MESSAGE_LIMIT, NODE_LIMIT, cut};
 
-/// The longest name of a reason.
+/// The longest name of an event's reason, in bytes.
 const REASON_LIMIT: usize = 64;
 
 pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
@@ -12,7 +12,7 @@ pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error
     if number <= HIGHEST { Ok(number) } else { Err(de::Error::custom("no event has this number")) }
 }
 
-/// Reads a reason, which must be a word because it becomes a metric's label and a word of a line.
+/// Reads the reason of an event. It must be one word, because it becomes a label of a metric and a word in a line.
 pub(super) fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let reason = String::deserialize(from)?;
     let is_word = (1..=REASON_LIMIT).contains(&reason.len()) && reason.bytes().all(|byte| byte.is_ascii_alphanumeric());

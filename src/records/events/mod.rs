@@ -21,34 +21,34 @@ pub use append::{Error, Repeat, append, make_directory};
 pub use details::Details;
 pub use files::FILES;
 
-/// The directory of the events. The package creates it. Pacemaker's user, as which alert agents run, writes there, and its group
-/// reads.
+/// The directory of the events. The package creates it. Pacemaker's user, as which alert agents run, writes there, and the user's group
+/// reads there.
 pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
-/// The longest message in bytes. With it a line stays below the 4096 bytes that a write never splits.
+/// The longest message of an event in bytes. With this limit a line is shorter than 4096 bytes, which one write never splits.
 const MESSAGE_LIMIT: usize = 1500;
 /// The longest message of an event with details, in bytes.
 const MESSAGE_BESIDE_DETAILS: usize = 500;
-/// The longest cause in bytes. Below it is the limit for the name of a node.
+/// The longest cause of an event, in bytes.
 const CAUSE_LIMIT: usize = 500;
 const NODE_LIMIT: usize = 255;
-/// The greatest number of an event. A line with a greater number is no event. JSON's readers are exact up to here.
+/// The greatest number of an event. Readers of JSON are exact only up to this number, so a line with a greater one is not read.
 const HIGHEST: u64 = 1 << 53;
-/// The number of events in a file before it becomes the older of two. As many are kept for a recipient that is down.
+/// The number of events in a file before it becomes the older of two. At least so many are kept for a recipient that is down.
 pub const KEPT: u64 = 10_000;
 
 /// The severity of an event, in the words of Kubernetes' events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Type {
-    /// A recovery, or a mere notice.
+    /// A recovery, or information only.
     Normal,
     /// A start, a stop or a fencing.
     Warning,
-    /// A state that became unhealthy.
+    /// A change to an unhealthy state.
     Error,
 }
 
 impl Type {
-    /// Returns the word in front of a line for people.
+    /// Returns the severity as a word, for a line that people read.
     pub fn word(self) -> &'static str {
         match self {
             Self::Normal => "Normal",
@@ -58,15 +58,15 @@ impl Type {
     }
 }
 
-/// An event on a node. Reasons are the etcd operator's where it has one.
+/// An event on a node, for operators and monitoring. Its reason is that of OpenShift's etcd operator if the operator has one for it.
 ///
 /// Reading an event cleans its texts and checks its other fields ([`fields`]), because other programs may write the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
-    /// The number of the event on its node, which rises by one. It is assigned when the event is appended.
+    /// The number of the event. It rises by one on each node, and is assigned when the event is appended.
     #[serde(default, deserialize_with = "fields::number")]
     pub number: u64,
-    /// The time in milliseconds since 1970; RFC 3339 in a line.
+    /// The time of the event in milliseconds since 1970. In the file it is a text as in RFC 3339.
     #[serde(with = "time")]
     pub time: u64,
     #[serde(rename = "type")]
@@ -78,30 +78,30 @@ pub struct Event {
     pub node: String,
     #[serde(deserialize_with = "fields::message")]
     pub message: String,
-    /// The cause, in a form that is the same for every repetition.
+    /// The cause of the event. Two events with the same cause report the same thing.
     #[serde(deserialize_with = "fields::cause")]
     pub cause: String,
-    /// Details for programs: short texts by name.
+    /// The details of the event for programs: short texts by name.
     #[serde(default, skip_serializing_if = "Details::is_empty", deserialize_with = "details::details")]
     pub details: Details,
 }
 
 impl Event {
-    /// Creates an event that is not appended yet.
+    /// Creates an event that has no number, because it is not appended yet.
     pub fn new(time: u64, kind: Type, reason: &str, node: &str, message: String, cause: String) -> Self {
         let (reason, node) = (reason.to_owned(), cut(node.to_owned(), NODE_LIMIT));
         let (message, cause) = (cut(message, MESSAGE_LIMIT), cut(cause, CAUSE_LIMIT));
         Self { number: 0, time, kind, reason, node, message, cause, details: Details::new() }
     }
 
-    /// Adds details. Omits those beyond the limits.
+    /// Adds details to the event. Omits details beyond the limits, and shortens the message to make room.
     #[must_use]
     pub fn with_details<'a>(self, details: impl IntoIterator<Item = (&'a str, String)>) -> Self {
         let details = details::bounded(details.into_iter().map(|(name, text)| (name.to_owned(), text)));
         Self { message: cut(self.message, MESSAGE_BESIDE_DETAILS), details, ..self }
     }
 
-    /// Returns the event as a line for people.
+    /// Returns the event as a line that people read.
     pub fn line(&self) -> String {
         format!(
             "{}  {:<7}  {:<29}  {:<12}  {}",
@@ -114,7 +114,7 @@ impl Event {
     }
 }
 
-/// The reasons of events.
+/// The reasons of events: one word for each kind of event.
 pub mod reason {
     /// Pacemaker fenced a node, or failed to.
     pub const FENCING: &str = "PacemakerFencingEvent";
@@ -145,18 +145,18 @@ pub mod reason {
     pub const HISTORIES_SPLIT: &str = "EtcdHistoriesSplit";
     /// An operator gave up writes that the other node may have acknowledged.
     pub const GIVEN_UP: &str = "EtcdWritesGivenUp";
-    /// A history was given up for the other node's, and is kept, because its writes may exist nowhere else.
+    /// A node gave up its data for the other node's data. The given-up data is kept, because its writes may exist nowhere else.
     pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
-    /// A voter's Machine is being deleted, and another machine of the control plane runs without a member.
+    /// A voter's Machine is being deleted, and another machine of the control plane has no etcd member yet.
     pub const REPLACEMENT_DUE: &str = "MemberReplacementDue";
-    /// Another writer took the hook off a voter's Machine three times: it is put on no more.
+    /// Another program has removed the agent's hook from a voter's Machine three times. The agent does not restore it any more.
     pub const HOOK_GIVEN_UP: &str = "MachineHookGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
-    /// A fence device and OpenShift's Secret of its node differ.
+    /// A fence device and the OpenShift Secret of its node have different values.
     pub const SECRET_DIFFERS: &str = "FencingSecretDiffers";
-    /// The oldest waiting events were dropped, because a recipient was down for long.
+    /// The oldest events were dropped before a recipient received them, because the recipient was down for long.
     pub const LOST: &str = "TandemEventsLost";
-    /// The event of `tandem events test`.
+    /// The operator has sent a test event by `tandem events test`.
     pub const TEST: &str = "TandemTest";
 
     pub const ALL: &[&str] = &[
@@ -192,7 +192,7 @@ pub mod reason {
     ];
 }
 
-/// Returns `text` as one line, cut to `limit` bytes.
+/// Returns `text` as one line of at most `limit` bytes.
 pub fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();

@@ -13,18 +13,18 @@ use crate::decide::reason::{Refusal, Wait};
 use crate::decide::{Effect, Reason};
 use crate::os::clock;
 
-/// The time that an action waits for other writers of events. It is short, because an action has more important work.
+/// The time for which an action waits for other writers of events. It is short, because an action has more important work.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// The milliseconds within which a repeated announcement of a state counts as the same.
+/// The milliseconds within which a second event about the same state is dropped.
 const ONE_CHANGE: u64 = 10 * 60 * 1000;
-/// The milliseconds after which a lasting refusal is reported again: a day.
+/// The milliseconds in a day. A refusal that lasts is reported again after this time.
 const A_DAY: u64 = 24 * 60 * 60 * 1000;
 
-/// An event, and the condition for its repetition.
+/// An event, and the condition under which a repeated one is dropped.
 type Told = (Event, Repeat<'static>);
 
-/// Returns the event of an effect that was performed on `node`. A new cluster begins with one voter and never had two, so that is
-/// no error.
+/// Returns the event about an `effect` that was performed on `node`; `None` if it needs none. A sole voter is an error, except in a new
+/// cluster, which begins with one voter.
 pub fn of_effect(node: &str, effect: &Effect, because: &Reason, is_new: bool) -> Option<Told> {
     let told =
         |kind, reason, message, ends| (state(node, kind, reason, message), Repeat::Until { ends, within: ONE_CHANGE });
@@ -58,14 +58,14 @@ pub fn of_leader(node: &str, etcd: &Etcd) -> Told {
     (Event::new(clock::wall_millis(), Type::Normal, reason::LEADER, node, message, cause), Repeat::Never)
 }
 
-/// A history that this node gave up, as it is on disk.
+/// Data that this node gave up for the other node's data and keeps on disk.
 #[derive(Clone, Debug, Default)]
 pub struct GivenUp {
     pub path: String,
-    /// The newest revision that it is known to share with the kept history. The next field has its own last revision.
+    /// The newest revision that both nodes' data are known to share. `last` is the last revision of the given-up data.
     pub fork: Option<u64>,
     pub last: Option<u64>,
-    /// The node with the data that was kept.
+    /// The node that had the data that is used instead.
     pub kept: Option<String>,
 }
 
@@ -85,8 +85,8 @@ impl GivenUp {
     }
 }
 
-/// Returns the event of a history that this node keeps permanently when it joins the other node's history. The event has its end,
-/// and the point where it diverged.
+/// Returns the event about data that this node gave up when it joined the other node's history, and keeps permanently. The event has the
+/// last position in the data, and the position where the histories diverged.
 pub fn of_given_up_history(node: &str, evidence: &Evidence, because: &Reason, given_up: GivenUp) -> Option<Told> {
     let DataDir::Present(history) = evidence.disk.known()? else { return None };
     let ends = LogPosition { term: history.last_term, index: history.last_index };
@@ -108,7 +108,8 @@ fn reach(LogPosition { term, index }: LogPosition) -> String {
     format!("term {term} index {index}")
 }
 
-/// Returns the event of an operator's command on `node`. The operator `who` gave up the writes that node `lost` took after `position`.
+/// Returns the event about `tandem confirm-recovery` on `node`. With it the operator (`who`) gave up the writes that the node `lost` took
+/// after `position`.
 pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> Told {
     let position = reach(position);
     let message =
@@ -118,9 +119,9 @@ pub fn of_given_up(node: &str, lost: &str, position: LogPosition, who: &str) -> 
     (event, Repeat::Until { ends: &[], within: 0 })
 }
 
-/// Returns the event "two voters again", where `etcd` on `node` shows them. Only the former sole voter emits it, because only its
-/// recipients received the "alone" event that this one ends. `was_sole` is what the node remembered of itself; after a reboot
-/// its own events have that.
+/// Returns the event "two voters again" if `etcd` on `node` has two voters. Only the node that was the sole voter emits it, because only
+/// this node has emitted the event "alone". `was_sole` is true if the agent remembers that. After a reboot the node's stored events show
+/// it.
 pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<Told> {
     etcd.filter(|etcd| etcd.is_voter_with_leader() && etcd.is_redundant())?;
     let event = state(node, Type::Normal, reason::REDUNDANT, "etcd has two voters again".to_owned());
@@ -132,14 +133,14 @@ pub fn of_two_voters(node: &str, etcd: Option<&Etcd>, was_sole: bool) -> Option<
     Some((event, repeat))
 }
 
-/// Returns the event of a state of `node`'s etcd. Its cause is the same for every observation.
+/// Returns an event about a state of the etcd of `node`. Each event about that state has the same cause.
 fn state(node: &str, kind: Type, reason: &str, message: String) -> Event {
     Event::new(clock::wall_millis(), kind, reason, node, message, format!("{reason} {node}"))
 }
 
-/// Returns the event of an action that failed on `node`, if it was refused.
+/// Returns the event about an action that the agent refused on `node`; `None` if it was not refused.
 pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> {
-    /// The reasons after which a refusal is reported anew.
+    /// The reasons of events after which a lasting refusal is reported again.
     const OVER: &[&str] = &[reason::ALONE, reason::REDUNDANT, reason::RESOURCE_STARTED];
     let (Reason::Refused { refusal, .. } | Reason::Waiting(Wait::BeforeFailing { refusal, .. })) = because else {
         return None;
@@ -151,8 +152,8 @@ pub fn of_refusal(node: &str, resource: &str, because: &Reason) -> Option<Told> 
     Some((event, Repeat::Until { ends: OVER, within: A_DAY }))
 }
 
-/// Adds the ends of both histories to the event of two histories. `revision` reads this node's last revision, and is called for
-/// no other event.
+/// Adds the last positions and revisions of both nodes' data to an event about two histories. Returns any other event unchanged.
+/// `revision` reads this node's last revision, and is called only if it is needed.
 pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl FnOnce() -> Option<u64>) -> Option<Told> {
     let (event, repeat) = told?;
     if event.reason != reason::HISTORIES_SPLIT {
@@ -176,7 +177,7 @@ pub fn with_both_ends(told: Option<Told>, evidence: &Evidence, revision: impl Fn
     Some((event.with_details(details), repeat))
 }
 
-/// Writes the event. A failure must not affect the work for etcd.
+/// Writes the event, if there is one. A failure is only logged, because it must not affect the work for etcd.
 pub fn tell(directory: &Path, told: Option<Told>) {
     let Some((event, repeat)) = told else { return };
     if let Err(error) = append_within(directory, event, repeat, PATIENCE) {
@@ -263,7 +264,8 @@ mod tests {
         );
     }
 
-    /// The other node may have observed two voters first at an earlier loss, or observe them first now.
+    /// Asserts that only the node that was the sole voter reports two voters again, once for each time. The other node may observe two
+    /// voters earlier or later.
     #[test]
     fn two_voters_are_told_of_once_by_the_node_that_was_alone() {
         let [survivor, returned] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -293,7 +295,8 @@ mod tests {
         assert_eq!(reasons(dir.path()), [reason::ALONE, reason::REDUNDANT]);
     }
 
-    /// Newer events than are searched hide the earlier one, for example after days of failed fencing.
+    /// Asserts that a node that remembers its time as sole voter needs no stored event of it. After days of failed fencing, newer events
+    /// may hide that event.
     #[test]
     fn who_remembers_that_it_was_alone_needs_no_event_of_it() {
         let dir = tempfile::tempdir().unwrap();

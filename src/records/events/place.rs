@@ -10,22 +10,22 @@ use nix::libc;
 
 use crate::os::{appended, proc};
 
-/// The mode of the directory. Alert agents write here as Pacemaker's user, and its group reads. A member of the group that could
-/// write could forge an event.
+/// The mode of the directory of the events. Alert agents write there as Pacemaker's user. The group may only read, because a member could
+/// otherwise forge an event.
 const MODE: u32 = 0o750;
 pub(super) const FILE_MODE: u32 = 0o640;
-/// The mode of the lock, because a user that can read a file can lock it against its writers.
+/// The mode of the lock file. A user that could read the file could lock it, and so stop all writers.
 pub(super) const LOCK_MODE: u32 = 0o600;
 const OTHERS_WRITE: u32 = 0o022;
 
 pub(super) struct Place {
     directory: File,
-    /// The user and the group of the directory and of its files.
+    /// The user and the group that own the directory and its files.
     owner: (u32, u32),
 }
 
 impl Place {
-    /// Opens the directory, and creates it if it is missing. It belongs to Pacemaker's user, as the CIB next to it does.
+    /// Opens the directory of the events, and creates it if it is missing. Pacemaker's user owns it, like the directory of the CIB.
     pub(super) fn made(path: &Path) -> io::Result<Self> {
         let above = open(path.parent().unwrap_or(Path::new("/")), libc::O_PATH)?;
         let within = proc::open_file(&above);
@@ -55,12 +55,12 @@ impl Place {
         Ok(Self { directory, owner: (metadata.uid(), metadata.gid()) })
     }
 
-    /// Returns the path of `name` in the opened directory.
+    /// Returns a path to the file `name` that leads through the open directory, even if the directory was renamed.
     pub(super) fn at(&self, name: &Path) -> PathBuf {
         proc::open_file(&self.directory).join(name.file_name().unwrap_or_default())
     }
 
-    /// Opens a file for appending. A new file gets the directory's owner before it has contents.
+    /// Opens a file of the directory for appending. A new file gets the directory's owner before anything is written.
     pub(super) fn open(&self, name: &Path, mode: u32) -> io::Result<File> {
         let opened = appended::open(&self.at(name), mode)?;
         let metadata = opened.file.metadata()?;
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 1);
     }
 
-    /// Pacemaker's user can do this at any moment.
+    /// Asserts that a directory that replaces the opened one gets no file. Pacemaker's user can replace the directory at any moment.
     #[test]
     fn another_directory_in_its_place_gets_nothing_of_what_was_begun() {
         let dir = tempfile::tempdir().unwrap();

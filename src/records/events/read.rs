@@ -9,10 +9,10 @@ use super::Event;
 use super::files::{older, path};
 use crate::os::regular_file;
 
-/// The part of a file that is read, which is more than it ever holds.
+/// The greatest size of a file of events that is read, in bytes. A file never grows so large.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
-/// Returns every event that is kept, oldest first. Skips lines that a loss of power cut short.
+/// Returns every stored event, oldest first. Skips lines that a loss of power has cut short.
 pub fn all(directory: &Path) -> io::Result<Vec<Event>> {
     // The older file is read again if there is a gap, because the newer one may just have replaced it.
     let mut events = whole(&older(directory))?;
@@ -44,7 +44,7 @@ fn parse(bytes: &[u8]) -> Vec<Event> {
     bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-/// Returns the events in the last `bytes` of a file; none where there is no file.
+/// Returns the events in the last `bytes` of a file. Returns none if there is no file.
 pub(super) fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Event>> {
     let mut file = match regular_file::open(path) {
         Ok(file) => file,
@@ -59,7 +59,7 @@ pub(super) fn tail(path: &Path, bytes: u64) -> io::Result<Vec<Event>> {
     Ok(parse(&text))
 }
 
-/// Returns the number of a file's first event.
+/// Returns the number of a file's first event; `None` if it cannot be read.
 pub(super) fn first_number(path: &Path) -> Option<u64> {
     let mut line = Vec::new();
     let file: File = regular_file::open(path).ok()?;
@@ -67,14 +67,15 @@ pub(super) fn first_number(path: &Path) -> Option<u64> {
     serde_json::from_slice::<Event>(&line).ok().map(|event| event.number)
 }
 
-/// A reader that returns the new events at each call, even if the file was replaced or its numbers restarted.
+/// A reader that returns at each call the events that are new since the last call. The file may be replaced meanwhile, and its numbers
+/// may restart.
 #[derive(Clone, Debug)]
 pub struct Follower {
     seen: Option<Seen>,
 }
 
-/// The last event that was read. A foreign line can have the number of a later event, so the cause is compared as well, once it
-/// is known.
+/// The event that a [`Follower`] has read last. The cause is compared as well as the number, because another program's line may have the
+/// number of a later event.
 #[derive(Clone, Debug)]
 struct Seen {
     number: u64,
@@ -88,12 +89,12 @@ impl Seen {
 }
 
 impl Follower {
-    /// Creates a reader of the events after the one with this number; of all events if it is 0.
+    /// Creates a reader of the events after the one with `number`. With 0 it reads all events.
     pub fn after(number: u64) -> Self {
         Self { seen: (number > 0).then_some(Seen { number, cause: None }) }
     }
 
-    /// Returns the new events.
+    /// Returns the events since the last call.
     pub fn next(&mut self, directory: &Path) -> io::Result<Vec<Event>> {
         // Usually there is none, and the end of the file shows that.
         let Some(newest) = tail(&path(directory), 16 * 1024)?.pop() else { return Ok(Vec::new()) };
@@ -107,8 +108,8 @@ impl Follower {
         Ok(events)
     }
 
-    /// Returns the events after the one that was read last. If that event is no longer kept, the numbers decide, unless they
-    /// restarted.
+    /// Returns those of `events` that come after the event that was read last. If that event is no longer stored, returns those with a
+    /// greater number. If the numbers have restarted, returns all.
     fn unseen(&self, mut events: Vec<Event>, newest: u64) -> Vec<Event> {
         let Some(seen) = &self.seen else { return events };
         match events.iter().rposition(|event| seen.is(event)) {

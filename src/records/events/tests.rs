@@ -9,7 +9,7 @@ use super::read::{self, Follower};
 use super::*;
 use crate::base::printable;
 
-/// Generates the number of a hostile line: any number, and those at the limits of addition.
+/// Generates the number of an event in a hostile line: any number, and numbers at the limits of addition.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![any::<u64>(), 0..3_u64, HIGHEST - 2..HIGHEST + 3, u64::MAX - 2..=u64::MAX]
 }
@@ -19,7 +19,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 prop_compose! {
-    /// Generates a line of the file, well formed or not.
+    /// Generates a line of a file of events, well formed or not.
     fn line()(number in number(), texts in [text(), text(), text(), text()], of_word in any::<bool>()) -> String {
         let [reason, node, message, cause] = texts;
         let reason = if of_word { "Test".to_owned() } else { reason };

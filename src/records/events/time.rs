@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serializer, de};
 
-/// Formats a time as `2026-11-23T14:00:00.125Z`.
+/// Formats milliseconds since 1970 as `2026-11-23T14:00:00.125Z`.
 pub(super) fn text(millis: u64) -> String {
     // The last time with a valid format is in the year 9999.
     let at = UNIX_EPOCH.checked_add(Duration::from_millis(millis.min(253_402_300_799_999))).unwrap_or(UNIX_EPOCH);
