@@ -10,17 +10,18 @@ use nix::libc;
 
 use super::regular_file;
 
-/// The number of attempts to open a file that appears and disappears meanwhile.
+/// The number of attempts to open a file that is created and deleted meanwhile.
 const TRIES: usize = 3;
 
 /// A file that is open for reading and appending.
 pub(crate) struct Appended {
     pub file: File,
-    /// True if the file did not exist before.
+    /// True if the file was created by this call.
     pub is_new: bool,
 }
 
-/// Opens the file at `path`. Creates it with `mode` if it is missing, whatever the umask is. Fails if the last part is a link.
+/// Opens the file at `path` for reading and appending. Creates a missing file with `mode`, whatever the umask is. Fails if `path` is a
+/// symbolic link.
 pub(crate) fn open(path: &Path, mode: u32) -> io::Result<Appended> {
     for _ in 0..TRIES {
         // O_PATH has no effect on the file. It fixes the file, so that the one that was checked is the one that is opened.

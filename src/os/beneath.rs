@@ -20,34 +20,34 @@ use crate::os::file_kind::Kind;
 use crate::os::proc;
 use crate::os::regular_file::{self, Irregular};
 
-/// The descriptor of such a directory.
+/// An open directory to which another program may write. No symbolic link is followed in it.
 #[derive(Debug)]
 pub struct Dir {
-    /// The descriptor, opened with `O_PATH`.
+    /// The descriptor of the directory, opened with `O_PATH`.
     descriptor: OwnedFd,
-    /// The path for messages.
+    /// The path of the directory, for messages.
     path: PathBuf,
 }
 
 impl Dir {
-    /// Opens the directory at `path`. Its parents belong to root, so a link on the way is root's own.
+    /// Opens the directory at `path`. Follows a symbolic link in its parents, because they belong to root.
     pub fn open(path: &Path) -> io::Result<Self> {
         let descriptor = nix::fcntl::open(path, handle(), Mode::empty())?;
         Self::of(descriptor, path.to_owned())
     }
 
-    /// Returns another descriptor of the same directory.
+    /// Returns a second handle of the same open directory.
     pub fn try_clone(&self) -> io::Result<Self> {
         Ok(Self { descriptor: self.descriptor.try_clone()?, path: self.path.clone() })
     }
 
-    /// Opens the directory `place` beneath this one.
+    /// Opens the directory at the path `place` in this directory.
     pub fn below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
         let place = place.as_ref();
         Self::of(self.find(place)?, self.path.join(place))
     }
 
-    /// Opens the directory `place` beneath this one, and creates its missing parts for root only.
+    /// Opens the directory at the path `place` in this directory. Creates missing directories, which only root can use.
     pub fn make_below(&self, place: impl AsRef<Path>) -> io::Result<Self> {
         let mut made = self.try_clone()?;
         for name in place.as_ref() {
@@ -69,7 +69,7 @@ impl Dir {
         &self.path
     }
 
-    /// Returns the sorted names of its entries.
+    /// Returns the sorted names of the directory's entries.
     pub fn names(&self) -> io::Result<Vec<OsString>> {
         let mut listing = nix::dir::Dir::openat(&self.descriptor, ".", reading() | OFlag::O_DIRECTORY, Mode::empty())?;
         let mut names = Vec::new();
@@ -84,22 +84,24 @@ impl Dir {
         Ok(names)
     }
 
-    /// Opens the file `place` beneath it for reading. The inner error describes something other than a regular file.
+    /// Opens the file at the path `place` in this directory for reading. The inner error means that another object than a regular file is
+    /// there.
     pub fn or_irregular(&self, place: impl AsRef<Path>) -> io::Result<Result<File, Irregular>> {
         self.reopened(place.as_ref(), OpenOptions::new().read(true))
     }
 
-    /// Opens the file `place` beneath it for reading.
+    /// Opens the regular file at the path `place` in this directory for reading.
     pub fn file(&self, place: impl AsRef<Path>) -> io::Result<File> {
         self.or_irregular(place)?.map_err(io::Error::other)
     }
 
-    /// Opens the file `place` beneath it for reading and writing.
+    /// Opens the regular file at the path `place` in this directory for reading and writing.
     pub fn file_to_change(&self, place: impl AsRef<Path>) -> io::Result<File> {
         self.reopened(place.as_ref(), OpenOptions::new().read(true).write(true))?.map_err(io::Error::other)
     }
 
-    /// Reads a file of this program's own, of at most `limit` bytes. Fails if the file has another name, too.
+    /// Reads a file of at most `limit` bytes that this program has written. Fails if the file has a second name (a hard link), because
+    /// this program makes none.
     pub fn own_file(&self, place: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
         let file = self.file(place)?;
         regular_file::check_only_name(&file)?;
@@ -108,7 +110,7 @@ impl Dir {
         Ok(bytes)
     }
 
-    /// Reads a text as [`Dir::own_file`] does.
+    /// Reads a file as [`Dir::own_file`] does, and returns its UTF-8 text.
     pub fn own_text(&self, place: impl AsRef<Path>, limit: u64) -> io::Result<String> {
         String::from_utf8(self.own_file(place, limit)?).map_err(|_| ErrorKind::InvalidData.into())
     }
@@ -117,25 +119,24 @@ impl Dir {
         regular_file::reopened(&self.find(place)?, options)
     }
 
-    /// Returns the kernel's data about `place` beneath it. For a link it is the link's own.
+    /// Returns the kernel's data about the object at the path `place` in this directory. Does not follow a symbolic link there.
     pub fn stat(&self, place: impl AsRef<Path>) -> io::Result<FileStat> {
         Ok(fstat(self.find(place.as_ref())?)?)
     }
 
-    /// Creates the file `name` in it for root only. Fails if the name exists.
+    /// Creates the file `name` in this directory, which only root can use. Fails if the name exists.
     pub fn create_new(&self, name: impl AsRef<OsStr>) -> io::Result<File> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         let own = Mode::S_IRUSR | Mode::S_IWUSR;
         Ok(openat(&self.descriptor, checked(name.as_ref())?, flags, own)?.into())
     }
 
-    /// Replaces the file `name` in it with `text`, durably. The text is written under another name, synced and renamed, and this
-    /// directory is synced.
+    /// Replaces the file `name` in this directory with `text`, durably. Writes and syncs a new file, renames it, and syncs the directory.
     pub fn replace(&self, name: impl AsRef<OsStr>, text: &[u8], mode: u32) -> io::Result<()> {
         self.replace_with(name, mode, |file| file.write_all(text))
     }
 
-    /// Replaces a file as [`Dir::replace`] does, with the contents that `write` writes.
+    /// Replaces a file as [`Dir::replace`] does. The function `write` writes the contents.
     pub fn replace_with(
         &self,
         name: impl AsRef<OsStr>,
@@ -157,13 +158,13 @@ impl Dir {
         self.sync()
     }
 
-    /// Renames `from` to `to`, both in this directory.
+    /// Renames `from` to `to`. Both are names in this directory.
     pub fn rename(&self, from: impl AsRef<OsStr>, to: impl AsRef<OsStr>) -> io::Result<()> {
         let (from, to) = (checked(from.as_ref())?, checked(to.as_ref())?);
         Ok(renameat(&self.descriptor, from, &self.descriptor, to)?)
     }
 
-    /// Replaces the entry `name` in it with a link to `target`.
+    /// Replaces the entry `name` in this directory with a symbolic link to `target`.
     pub fn replace_with_link(&self, name: impl AsRef<OsStr>, target: &Path) -> io::Result<()> {
         let name = checked(name.as_ref())?;
         if readlinkat(&self.descriptor, name).is_ok_and(|found| found == target) {
@@ -180,14 +181,14 @@ impl Dir {
         self.sync()
     }
 
-    /// Gives the open `file` the additional name `name` in this directory.
+    /// Gives the open `file` the additional name `name` in this directory (a hard link).
     pub fn link(&self, file: &File, name: impl AsRef<OsStr>) -> io::Result<()> {
         let open = proc::open_file(file);
         let name = checked(name.as_ref())?;
         Ok(linkat(nix::fcntl::AT_FDCWD, &open, &self.descriptor, name, AtFlags::AT_SYMLINK_FOLLOW)?)
     }
 
-    /// Deletes the file or link `name` in it. A missing one is no error.
+    /// Deletes the file or the symbolic link `name` in this directory. A missing entry is no error.
     pub fn remove(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         match unlinkat(&self.descriptor, checked(name.as_ref())?, UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
@@ -195,7 +196,7 @@ impl Dir {
         }
     }
 
-    /// Deletes the entry `name` in it, including a directory with its contents.
+    /// Deletes the entry `name` in this directory. Deletes a directory with its contents.
     pub fn remove_all(&self, name: impl AsRef<OsStr>) -> io::Result<()> {
         let name = checked(name.as_ref())?;
         match fstatat(&self.descriptor, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
@@ -209,12 +210,12 @@ impl Dir {
         }
     }
 
-    /// Syncs the directory, because a rename or a new file is durable only then.
+    /// Syncs this directory to disk. Only then a rename in it, or a new file, is durable.
     pub fn sync(&self) -> io::Result<()> {
         File::from(openat(&self.descriptor, ".", reading(), Mode::empty())?).sync_all()
     }
 
-    /// Finds `place` beneath it, without opening anything for use.
+    /// Returns an `O_PATH` descriptor of the object at the path `place` in this directory. It does not open a device or a FIFO for use.
     fn find(&self, place: &Path) -> io::Result<OwnedFd> {
         let mut found = self.descriptor.try_clone()?;
         for component in place.components() {
@@ -228,7 +229,7 @@ impl Dir {
     }
 }
 
-/// Returns the flags that open a place without an effect.
+/// Returns the flags that open an object only as a reference (`O_PATH`). A device or a FIFO notices nothing.
 fn handle() -> OFlag {
     OFlag::O_PATH | OFlag::O_CLOEXEC
 }
@@ -237,7 +238,7 @@ fn reading() -> OFlag {
     OFlag::O_RDONLY | OFlag::O_CLOEXEC
 }
 
-/// Returns `name` if it is a single name and not a path.
+/// Returns `name` if it is a single name in a directory. Fails if it is a path, or `.` or `..`.
 fn checked(name: &OsStr) -> io::Result<&OsStr> {
     let mut components = Path::new(name).components();
     match (components.next(), components.next()) {

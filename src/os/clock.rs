@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The end of an action on the monotonic clock. A step of the wall clock does not move it.
+/// The time limit of an action, by the monotonic clock. A step of the wall clock does not move it.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     began: Instant,
@@ -10,12 +10,12 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Creates a deadline `budget` from now.
+    /// Creates a time limit that begins now and ends after `budget`.
     pub fn after(budget: Duration) -> Self {
         Self { began: Instant::now(), budget }
     }
 
-    /// Returns the whole time of the action.
+    /// Returns the whole time from the beginning of the action to its limit.
     pub fn budget(&self) -> Duration {
         self.budget
     }
@@ -25,53 +25,53 @@ impl Deadline {
         self.began.elapsed()
     }
 
-    /// Returns the remaining time, which is zero after the deadline.
+    /// Returns the remaining time; zero after the limit.
     pub fn left(&self) -> Duration {
         self.budget.saturating_sub(self.elapsed())
     }
 
-    /// Returns the smaller of `wanted` and the remaining time: the time-out of one step of the action.
+    /// Returns the smaller of `wanted` and the remaining time. It is the time-out for one step of the action.
     pub fn at_most(&self, wanted: Duration) -> Duration {
         wanted.min(self.left())
     }
 
-    /// Returns whether the time is used up.
+    /// Returns whether the time limit has passed.
     pub fn has_passed(&self) -> bool {
         self.left().is_zero()
     }
 
-    /// Sleeps for `wanted`, but never past the deadline.
+    /// Sleeps for `wanted`, but not beyond the time limit.
     pub fn sleep(&self, wanted: Duration) {
         sleep(self.at_most(wanted));
     }
 }
 
-/// Sleeps. This is the only place that does.
+/// Sleeps for `wanted`. All of the program's sleeps use this function.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn sleep(wanted: Duration) {
     std::thread::sleep(wanted);
 }
 
-/// Returns the nanoseconds since the machine started, sleep included. No two calls of one boot return the same.
+/// Returns the nanoseconds since the machine started, suspended time included. No two calls in one boot return the same number.
 pub fn boot_nanoseconds() -> u64 {
     let since = nix::time::clock_gettime(nix::time::ClockId::CLOCK_BOOTTIME).map(Duration::from);
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Returns seconds since 1970 by the wall clock. They are for labels in notes and logs, and never for a decision.
+/// Returns the seconds since 1970 by the wall clock. They are only for notes and logs, because that clock may step.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Returns milliseconds since 1970 by the wall clock, for labels, as [`wall_seconds`] does.
+/// Returns the milliseconds since 1970 by the wall clock, for notes and logs as [`wall_seconds`].
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_millis() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
-/// Returns the wall time as `20260131T235959Z`, for the names of files. Their order is that of time only while the clock is
+/// Returns the wall time as `20260131T235959Z`, for names of files. The order of such names is that of time only while the clock is
 /// right.
 pub fn utc_stamp() -> String {
     let seconds = i64::try_from(wall_seconds()).unwrap_or_default();
@@ -81,14 +81,14 @@ pub fn utc_stamp() -> String {
     format!("{year:04}{:02}{day:02}T{hour:02}{minute:02}{second:02}Z", u8::from(month))
 }
 
-/// Returns the month of its English short name, as in C's `ctime`: `Jan`, `Feb`.
+/// Returns the month of a short English name as in C's `ctime`: `Jan`, `Feb`.
 pub fn month(name: &str) -> Option<time::Month> {
     const NAMES: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let number = 1 + u8::try_from(NAMES.iter().position(|known| *known == name)?).ok()?;
     time::Month::try_from(number).ok()
 }
 
-/// Returns the time of a `stamp` of [`utc_stamp`], in seconds since 1970; `None` for any other text.
+/// Returns the time in a text of [`utc_stamp`], in seconds since 1970; `None` for any other text.
 pub fn of_utc_stamp(stamp: &str) -> Option<u64> {
     let part = |from: usize, to: usize| stamp.get(from..to)?.parse::<u8>().ok();
     let is_one = stamp.len() == 16 && stamp.get(8..9) == Some("T") && stamp.ends_with('Z');

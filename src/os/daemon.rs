@@ -11,7 +11,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use super::logging;
 
-/// Blocks the signals that would end the process, before any thread starts. Returns the descriptor that reads them.
+/// Blocks SIGTERM, SIGINT and SIGHUP, and returns a descriptor that reads them. Must be called before a thread starts.
 #[expect(clippy::disallowed_methods, reason = "a daemon's own main calls it")]
 pub(crate) fn take_signals() -> nix::Result<SignalFd> {
     let signals: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
@@ -19,7 +19,7 @@ pub(crate) fn take_signals() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
 }
 
-/// Returns whether one of the pending signals asks for the end. A hangup does not.
+/// Reads the pending signals. Returns whether one asks the daemon to end. SIGHUP does not.
 pub(crate) fn is_asked_to_end(signals: &SignalFd) -> bool {
     let mut is_asked = false;
     while let Ok(Some(signal)) = signals.read_signal() {
@@ -29,7 +29,7 @@ pub(crate) fn is_asked_to_end(signals: &SignalFd) -> bool {
     is_asked
 }
 
-/// Waits, in a separate thread, until a signal asks for the end.
+/// Waits until a signal asks the daemon to end. Is called in a thread of its own.
 pub(crate) fn wait_for_end(signals: &SignalFd) -> nix::Result<()> {
     loop {
         match poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {
@@ -40,14 +40,14 @@ pub(crate) fn wait_for_end(signals: &SignalFd) -> nix::Result<()> {
     }
 }
 
-/// Locks the program in memory, because a page that must first be read from disk could arrive too late.
+/// Locks the process in memory. A page that must first be read from disk could make it too late for the watchdog.
 pub(crate) fn lock_memory() {
     if let Err(errno) = mlockall(MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE) {
         log::warn!("memory is not locked: {errno}");
     }
 }
 
-/// Makes a panic of any thread end the process at once. The kernel then closes the device without `V`, and the machine resets.
+/// Makes a panic of any thread end the process at once. The kernel then closes the watchdog device without `V`, and the machine resets.
 pub(crate) fn abort_at_a_panic() {
     std::panic::set_hook(Box::new(|panic| {
         log::error!("a bug: {panic}; the machine resets");
@@ -55,7 +55,7 @@ pub(crate) fn abort_at_a_panic() {
     }));
 }
 
-/// Logs as `tag` to syslog, which is the journal. Logs to stderr as well if `has_journal` is false.
+/// Configures the log of the program `tag`: to syslog, which is the journal. Without a journal (`has_journal`), also to stderr.
 pub(crate) fn start_logging(tag: &str, has_journal: bool) {
     logging::init(logging::Settings {
         tag: tag.to_owned(),
@@ -71,7 +71,7 @@ mod tests {
 
     use super::*;
 
-    /// The variable that is set for the process that panics.
+    /// The environment variable that makes the test's own process panic.
     const PANICS: &str = "TANDEM_WATCHDOG_PANICS";
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
-/// Creates the directory at `path`, and its missing parents, with `mode`. An existing one stays as it is.
+/// Creates the directory at `path`, and its missing parents, with `mode`. Does not change an existing directory.
 pub(crate) fn make(path: &Path, mode: u32) -> io::Result<()> {
     match DirBuilder::new().mode(mode).create(path) {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(mode)),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 const SYSTEM_UUID: &str = "/sys/class/dmi/id/product_uuid";
 
-/// Returns the machine's UUID, in small letters; `None` where the firmware reports none.
+/// Returns the machine's UUID in lower case; `None` if the firmware reports none.
 pub fn system_uuid() -> Option<String> {
     read(Path::new(SYSTEM_UUID))
 }

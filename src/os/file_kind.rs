@@ -2,7 +2,7 @@
 
 use nix::sys::stat::{FileStat, SFlag};
 
-/// The kind of an object.
+/// The kind of an object in a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     File,

@@ -8,16 +8,16 @@ use super::proc;
 
 pub(crate) const PATH: &str = "/etc/fstab";
 
-/// A line of the table, for a mount point.
+/// A line of `/etc/fstab`: a file system with its mount point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The device, or a name of it, such as `UUID=...`.
+    /// The device of the file system, or a name for it such as `UUID=...`.
     pub(crate) source: String,
     pub(crate) point: PathBuf,
     pub(crate) file_system: String,
 }
 
-/// Returns the file systems that are mounted at boot. A machine without the table mounts none by it.
+/// Returns the file systems that `/etc/fstab` mounts at boot. Returns none if there is no such file.
 pub(crate) fn read() -> io::Result<Vec<Entry>> {
     match fs::read(PATH) {
         Ok(table) => Ok(parse(&table)),
@@ -26,7 +26,7 @@ pub(crate) fn read() -> io::Result<Vec<Entry>> {
     }
 }
 
-/// Reads lines such as `/dev/sdb1 /mnt/a\\040b xfs defaults,nofail 0 2`. Skips swap space and `noauto`.
+/// Reads lines of `/etc/fstab` such as `/dev/sdb1 /mnt/a\\040b xfs defaults,nofail 0 2`. Skips swap space and `noauto`.
 pub(crate) fn parse(table: &[u8]) -> Vec<Entry> {
     table.split(|byte| *byte == b'\n').filter_map(entry).collect()
 }

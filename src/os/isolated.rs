@@ -3,14 +3,14 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `work`. Logs a panic in it as one line, which names `what`.
+/// Runs `work`. If it panics, logs one line with `what` and the message, and returns.
 pub(crate) fn isolated(what: &str, work: impl FnOnce()) {
     if let Err(why) = caught(work) {
         log::error!("{what}: a bug: {why}");
     }
 }
 
-/// Runs `work`, and returns the message of a panic in it.
+/// Runs `work`. If it panics, returns the message as an error.
 pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|payload| message(&*payload).to_owned())
 }

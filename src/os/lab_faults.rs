@@ -3,21 +3,23 @@
 
 use std::path::Path;
 
-/// A recovery's restart does not record the writes that the peer may have acknowledged.
+/// The file that enables this fault: a recovery's restart does not record the writes that the peer may have acknowledged.
 pub(crate) const SKIP_ADVANCE_COMMIT: &str = "/etc/tandem/test-skip-advance-commit";
-/// A note is renamed into place without a sync.
+/// The file that enables this fault: a durable note is renamed to its name without a sync.
 pub(crate) const SKIP_NOTE_SYNC: &str = "/etc/tandem/test-skip-note-sync";
-/// The agent pauses after a note. The note is synced, unless another fault prevents that.
+/// The file that makes the agent pause after it has written a durable note. The note is synced before, unless another fault
+/// prevents that.
 pub(crate) const WAIT_AFTER_NOTE: &str = "/etc/tandem/test-wait-after-note";
-/// Bytes that are appended to etcd's log are not synced.
+/// The file that enables this fault: bytes that the agent appends to etcd's log are not synced.
 pub(crate) const SKIP_WAL_SYNC: &str = "/etc/tandem/test-skip-wal-sync";
-/// A data dir's `member` is renamed aside, and the directory is not synced.
+/// The file that enables this fault: the agent renames `member` in the data dir without a sync of the directory.
 pub(crate) const SKIP_RENAME_SYNC: &str = "/etc/tandem/test-skip-rename-sync";
-/// The agent pauses after that rename. The directory is synced, unless another fault prevents that.
+/// The file that makes the agent pause after it has renamed `member` in the data dir. The directory is synced before,
+/// unless another fault prevents that.
 pub(crate) const WAIT_AFTER_RENAME: &str = "/etc/tandem/test-wait-after-rename";
 
-/// Pauses after the write that `asked` is about, so that the lab can cut the power. Without the pause the next sync of any file
-/// would also sync an unsynced write.
+/// Pauses for three seconds if the file `asked` exists, so that the lab can cut the power after a write. Without the pause, the sync of
+/// another file could also sync that write.
 pub(crate) fn wait_after_writing(asked: &str) {
     if is_on(asked) {
         log::warn!("{asked}: it is written, and nothing follows yet");
@@ -26,7 +28,7 @@ pub(crate) fn wait_after_writing(asked: &str) {
     }
 }
 
-/// Returns whether the lab has enabled a fault.
+/// Returns whether the lab has enabled a fault, by the file of that name.
 pub(crate) fn is_on(fault: &str) -> bool {
     let on = Path::new(fault).exists();
     if on {

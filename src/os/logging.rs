@@ -14,21 +14,21 @@ use super::appended;
 use super::isolated::caught;
 use crate::base::printable;
 
-/// The time that a line waits for a syslog daemon that accepts no more. After the first line without success, no line waits.
+/// The time that a log line waits for a syslog daemon that accepts no more lines. After one line was lost, no later line waits.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The mode of the log file, which Pacemaker's group reads.
+/// The mode of the log file. Pacemaker's group reads the file.
 const FILE_MODE: u32 = 0o640;
 
-/// The settings of an applet's log.
+/// The settings of a program's log.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The name in front of each message, e.g. `podman-etcd(etcd)`.
+    /// The name in front of each line, such as `podman-etcd(etcd)`.
     pub tag: String,
-    /// The least level for stderr. Pacemaker logs the lines that an agent writes there.
+    /// The least level of a line for stderr. Pacemaker copies an agent's stderr to its own log.
     pub stderr: LevelFilter,
-    /// The least level for syslog.
+    /// The least level of a line for syslog and for the file.
     pub syslog: LevelFilter,
-    /// A file that Pacemaker asks its agents to append to (`HA_LOGFILE`).
+    /// The file to which Pacemaker asks its agents to append (`HA_LOGFILE`); `None` if there is none.
     pub file: Option<std::path::PathBuf>,
 }
 
@@ -37,13 +37,13 @@ pub(crate) type Syslog = syslog::Logger<LoggerBackend, Formatter3164>;
 
 struct Targets {
     settings: Settings,
-    /// The connection; `None` if no syslog socket answers. stderr remains.
+    /// The connection to syslog; `None` if no syslog socket answers. The log then still goes to stderr and to the file.
     syslog: Option<Mutex<Syslog>>,
-    /// The file; `None` if none is configured, or if it cannot be opened.
+    /// The log file; `None` if none is configured, or if it cannot be opened.
     file: Option<Mutex<File>>,
 }
 
-/// Sets up logging for the life of this process, in an applet's own main. A second call changes nothing.
+/// Configures the log of this process. A program's own main calls it. A second call changes nothing.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn init(settings: Settings) {
     let is_wanted = settings.syslog > LevelFilter::Off;
@@ -64,7 +64,7 @@ pub fn init(settings: Settings) {
     }
 }
 
-/// Connects to syslog, for lines of the program `tag`.
+/// Connects to syslog, for log lines of the program `tag`.
 pub(crate) fn syslog_as(tag: &str) -> Result<Syslog, syslog::Error> {
     let (process, pid) = (tag.to_owned(), std::process::id());
     let logger = syslog::unix(Formatter3164 { facility: Facility::LOG_DAEMON, hostname: None, process, pid })?;
@@ -78,7 +78,7 @@ pub(crate) fn syslog_as(tag: &str) -> Result<Syslog, syslog::Error> {
 }
 
 impl Log for Targets {
-    /// Accepts only this program's messages. Libraries that use the same facade are of no interest to the operator.
+    /// Accepts only log lines of this program. Lines of libraries are of no interest to the operator.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.target().starts_with("tandem")
     }
@@ -132,7 +132,7 @@ impl Targets {
     }
 }
 
-/// Returns the words of Pacemaker's own agents, because people and tools search for them.
+/// Returns the word for a level. It is that of Pacemaker's own agents, because people and tools search for it.
 fn word(level: Level) -> &'static str {
     match level {
         Level::Error => "ERROR",

@@ -6,7 +6,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Sends `state`, such as `READY=1`, to `socket`. A name that begins with `@` is an abstract socket.
+/// Sends a `state` such as `READY=1` to the service manager's `socket`. A name that begins with `@` is an abstract socket.
 pub(crate) fn send(socket: &OsStr, state: &str) -> io::Result<()> {
     let address = match socket.as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddr::from_abstract_name(name)?,

@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc;
 
-/// Takes the exclusive lock of the whole `file`, which is open for writing. Returns whether the lock was free.
+/// Locks the whole `file` exclusively, without waiting. The file must be open for writing. Returns whether the lock was free.
 pub(crate) fn try_take(file: &File) -> io::Result<bool> {
     match fcntl(file.as_fd(), FcntlArg::F_OFD_SETLK(&exclusive())) {
         Ok(_) => Ok(true),
@@ -18,7 +18,7 @@ pub(crate) fn try_take(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Returns whether another open file has a lock of `file`. Takes no lock.
+/// Returns whether another process, or another opening of the file, holds a lock of `file`. Takes no lock.
 pub(crate) fn is_taken(file: &File) -> io::Result<bool> {
     let mut query = exclusive();
     fcntl(file.as_fd(), FcntlArg::F_OFD_GETLK(&mut query))?;

@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use crate::base::printable;
 
-/// The sequence that clears the screen and moves to its top.
+/// The terminal sequence that clears the screen and moves the cursor to its top.
 const CLEAR: &str = "\x1b[2J\x1b[H";
 
-/// The sequence that ends a colour.
+/// The terminal sequence that ends a colour.
 const PLAIN: &str = "\x1b[0m";
 
 /// The colour of a word on a terminal.
@@ -31,30 +31,30 @@ impl Colour {
     }
 }
 
-/// The words at the beginning of a line that are coloured.
+/// The words that are coloured at the beginning of a line, with their colours.
 pub(crate) type Painted = [(&'static str, Colour)];
 
-/// Prints lines of a result. A reader that stops before the end, as `head` does, is no error.
+/// Prints the lines of a result. A reader that stops before the end, as `head` does, is no error.
 pub(crate) fn say(lines: impl Display) -> io::Result<()> {
     is_read(lines).map(drop)
 }
 
-/// Prints lines of a result, on a terminal with colours.
+/// Prints the lines of a result. On a terminal, colours those of `words` that begin a line.
 pub(crate) fn say_painted(lines: impl Display, words: &Painted) -> io::Result<()> {
     print("", &lines, words).map(drop)
 }
 
-/// Prints lines that are followed by more. Returns whether there is still a reader.
+/// Prints lines, of a result that has more. Returns whether there is still a reader.
 pub(crate) fn is_read(lines: impl Display) -> io::Result<bool> {
     print("", &lines, &[])
 }
 
-/// Clears the screen and prints lines, with colours. Returns whether there is still a reader.
+/// Clears the screen and prints lines, with colours as [`say_painted`]. Returns whether there is still a reader.
 pub(crate) fn is_read_alone(lines: impl Display, words: &Painted) -> io::Result<bool> {
     print(CLEAR, &lines, words)
 }
 
-/// Prints the reason of a failure on stderr. If that fails, only the exit code remains.
+/// Prints the reason for a failure on stderr. If that fails, the exit code is the only result.
 pub(crate) fn complain(line: impl Display) {
     let line = line.to_string();
     let _ = writeln!(io::stderr().lock(), "{}", printable::lines(&line));
@@ -70,7 +70,7 @@ fn print(before: &str, lines: &impl Display, words: &Painted) -> io::Result<bool
     }
 }
 
-/// Returns whether stdout is a terminal with colours, and its user wants them (https://no-color.org).
+/// Returns whether stdout is a terminal that shows colours, and `NO_COLOR` does not forbid them (https://no-color.org).
 fn takes_colours() -> bool {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
     io::stdout().is_terminal() && !is_set("NO_COLOR") && env::var_os("TERM").is_none_or(|term| term != "dumb")

@@ -15,32 +15,32 @@ use nix::sys::stat::{FileStat, major, minor};
 use crate::os::clock;
 use crate::os::file_kind::Kind;
 
-/// The mount point of the kernel's data.
+/// The directory in which the kernel shows processes.
 pub(crate) const ROOT: &str = "/proc";
 
-/// The table of mounts in this process's namespace.
+/// The kernel's table of the mounts that this process sees.
 pub(crate) const MOUNT_TABLE: &str = "/proc/self/mountinfo";
 
-/// The state of a listening socket in the tables of sockets.
+/// The code of a listening socket in the kernel's tables of TCP sockets.
 const LISTEN: &str = "0A";
 
-/// The state of a process at this moment.
+/// The state of a process when it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
-    /// True if the process has ended. Its entry remains until its parent reads the exit status.
+    /// True if the process has ended and its parent has not yet read its exit status.
     pub(crate) has_ended: bool,
     /// The start of the process, in clock ticks since boot.
     pub(crate) started: u64,
     pub(crate) parent: i32,
 }
 
-/// Returns the state of the process `pid`, if there is one.
+/// Returns the state of the process `pid`; `None` if there is no such process.
 pub(crate) fn stat(pid: i32) -> Option<Stat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Reads a line such as `4711 (name) S 1 ...`. The name may contain any byte, and is cut after 15 bytes, even within a character.
-/// No parenthesis follows it. After it come the state, the parent and, 18 fields later, the start time.
+/// Reads a line of `/proc/PID/stat` such as `4711 (name) S 1 ...`. The name may contain any byte, and is cut after 15 bytes. After the
+/// last parenthesis come the state, the parent and, 18 fields later, the start time.
 fn parse_stat(line: &[u8]) -> Option<Stat> {
     let line = String::from_utf8_lossy(line);
     let mut fields = line.rsplit_once(')')?.1.split_whitespace();
@@ -54,13 +54,13 @@ fn parse_stat(line: &[u8]) -> Option<Stat> {
 /// architecture.
 const TICKS_PER_S: u64 = 100;
 
-/// Returns the age of the youngest process of the host that has one of these names.
+/// Returns the age of the youngest of the host's processes with one of these names; `None` if there is none.
 pub(crate) fn youngest(names: &[&str]) -> Option<Duration> {
     let began = Duration::from_millis(started_last(names)?.saturating_mul(1_000 / TICKS_PER_S));
     Some(Duration::from_nanos(clock::boot_nanoseconds()).saturating_sub(began))
 }
 
-/// Returns when the latest process of the host began that has one of these names, as [`Stat`] has it.
+/// Returns the start of the youngest of the host's processes with one of these names, in clock ticks since boot.
 pub(crate) fn started_last(names: &[&str]) -> Option<u64> {
     let is_named = |pid: i32| {
         let name = fs::read_to_string(format!("{ROOT}/{pid}/comm")).unwrap_or_default();
@@ -70,7 +70,7 @@ pub(crate) fn started_last(names: &[&str]) -> Option<u64> {
     alive.map(|one| one.started).max()
 }
 
-/// Returns this process and its ancestors, up to the first process.
+/// Returns the numbers of this process and of its ancestors, up to process 1.
 pub(crate) fn self_and_ancestors() -> BTreeSet<i32> {
     let mut found = BTreeSet::new();
     let mut next = i32::try_from(std::process::id()).ok();
@@ -80,18 +80,18 @@ pub(crate) fn self_and_ancestors() -> BTreeSet<i32> {
     found
 }
 
-/// Returns the name of a process, at most 15 bytes of it; `None` where there is no such process.
+/// Returns the first 15 bytes of the name of a process; `None` if there is no such process.
 pub(crate) fn name(pid: i32) -> Option<String> {
     let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
 }
 
-/// Returns the control groups of a process in the kernel's format; empty where there is no such process.
+/// Returns the control groups of a process in the kernel's format. The text is empty if there is no such process.
 pub(crate) fn cgroups(pid: i32) -> String {
     fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default()
 }
 
-/// Returns a path to the open `file`. Opening it opens the same file again, even if it was renamed.
+/// Returns a path in `/proc` that leads to the open `file`, even if the file was renamed.
 pub(crate) fn open_file(file: &impl AsRawFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
@@ -100,24 +100,24 @@ pub(crate) fn pids() -> io::Result<Vec<i32>> {
     Ok(fs::read_dir(ROOT)?.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
 }
 
-/// Returns whether a process belongs to the host. It does if it is the first process, or has the root directory of this process
-/// or of the first. That includes a systemd unit with its own mounts. A container has another root directory.
+/// Returns whether a process belongs to the host, and not to a container. A container has another root directory than this process and
+/// process 1. A systemd unit with its own mounts belongs to the host.
 pub(crate) fn is_of_the_host(pid: i32) -> bool {
     let root = |pid: &str| fs::metadata(format!("/proc/{pid}/root")).ok().map(|root| (root.dev(), root.ino()));
     pid == 1 || root(&pid.to_string()).is_some_and(|its| [root("self"), root("1")].contains(&Some(its)))
 }
 
-/// Sets how likely the kernel is to kill a process when memory runs out.
+/// Sets how likely the kernel is to kill the process `pid` when memory runs out. `score` is from -1000 (never) to 1000.
 pub(crate) fn set_oom_score(pid: i32, score: i32) -> io::Result<()> {
     fs::write(format!("/proc/{pid}/oom_score_adj"), score.to_string())
 }
 
-/// Returns the kernel's id of this boot. Machines that share a kernel, as containers do, share the id.
+/// Returns the id that the kernel gave this boot. Containers on one machine have the same id, because they share the kernel.
 pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Returns whether a file system is mounted at `path` itself, in this process's mount namespace. A link to a mount point is none.
+/// Returns whether a file system is mounted at `path`, as this process sees it. A symbolic link to a mount point counts as none.
 pub(crate) fn is_mount_point(path: &Path) -> bool {
     let Some((parent, name)) = path.parent().zip(path.file_name()) else { return true };
     let Ok(parent) = fs::canonicalize(parent) else { return false };
@@ -128,19 +128,19 @@ pub(crate) fn is_mount_point(path: &Path) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mount {
     pub(crate) point: PathBuf,
-    /// The file system's type, such as `xfs`.
+    /// The type of the file system, such as `xfs`.
     pub(crate) file_system: String,
-    /// The device, or the type's substitute for one.
+    /// The device of the file system. A file system without one has another word here, such as `tmpfs`.
     pub(crate) source: String,
 }
 
-/// Returns the mounts of this process's mount namespace. A later one at the same point hides an earlier one.
+/// Returns the mounts that this process sees. Of two mounts at one point, the later one hides the earlier one.
 pub(crate) fn mounts() -> io::Result<Vec<Mount>> {
     Ok(parse_mounts(&fs::read(MOUNT_TABLE)?))
 }
 
-/// Reads a table of mounts, such as `24 29 0:22 / /mnt/a\\040b rw shared:1 - tmpfs tmpfs rw`. The number of fields before the
-/// hyphen varies.
+/// Reads a table of mounts. Its lines are such as `24 29 0:22 / /mnt/a\\040b rw shared:1 - tmpfs tmpfs rw`. The number of fields before
+/// the hyphen varies.
 pub(crate) fn parse_mounts(table: &[u8]) -> Vec<Mount> {
     let parse = |line: &[u8]| {
         let mut fields = line.split(|byte| *byte == b' ');
@@ -152,7 +152,7 @@ pub(crate) fn parse_mounts(table: &[u8]) -> Vec<Mount> {
     table.split(|byte| *byte == b'\n').filter_map(parse).collect()
 }
 
-/// Decodes a field. The kernel writes a blank, a tab, a line break and a backslash as three octal digits.
+/// Decodes a field of the kernel's table of mounts, where three octal digits replace a blank, a tab, a line break or a backslash.
 pub(super) fn unescaped(text: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text;
@@ -165,34 +165,33 @@ pub(super) fn unescaped(text: &[u8]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// The identity of a file in the kernel, which is the same under every path and in every container: its device and its inode
-/// number.
+/// The identity of a file: its device and its inode number. It is the same under every path and in every container.
 pub(crate) type Inode = (u64, u64);
 
-/// Returns the inode of the regular file at `path`.
+/// Returns the identity of the regular file at `path`; `None` for any other object.
 pub(crate) fn inode(path: &Path) -> Option<Inode> {
     let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// Returns the inode of a regular file from its kernel data.
+/// Returns the identity of a file from the kernel's data about it; `None` if the file is not a regular one.
 pub(crate) fn inode_of(stat: &FileStat) -> Option<Inode> {
     (Kind::of(stat) == Kind::File).then_some((stat.st_dev, stat.st_ino))
 }
 
-/// Returns the other processes that have one of `files` open.
+/// Returns the numbers of the other processes that have one of `files` open.
 pub(crate) fn holders(files: &BTreeSet<Inode>) -> io::Result<BTreeSet<i32>> {
     let myself = i32::try_from(std::process::id()).unwrap_or_default();
     Ok(pids()?.into_iter().filter(|pid| *pid != myself && has_open(*pid, files)).collect())
 }
 
-/// Returns whether the process has one of `files` open. A process that ends meanwhile has none.
+/// Returns whether the process `pid` has one of `files` open. Returns false if the process ends meanwhile.
 pub(crate) fn has_open(pid: i32, files: &BTreeSet<Inode>) -> bool {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     entries.flatten().filter_map(|entry| inode(&entry.path())).any(|inode| files.contains(&inode))
 }
 
-/// Returns the other processes that have a character device with one of these numbers open, each with its name.
+/// Returns the other processes that have one of the character `devices` (major and minor number) open: number and name of each.
 pub(crate) fn openers(devices: &BTreeSet<(u64, u64)>) -> Vec<(i32, String)> {
     let myself = i32::try_from(std::process::id()).unwrap_or_default();
     let is_one = |found: fs::Metadata| {
@@ -207,14 +206,15 @@ pub(crate) fn openers(devices: &BTreeSet<(u64, u64)>) -> Vec<(i32, String)> {
     others.map(|pid| (pid, name(pid).unwrap_or_else(|| "a process that has ended".to_owned()))).collect()
 }
 
-/// Returns the processes with a lock on a file with this inode number, on any file system. The table of locks names a device as
-/// well, but on some file systems (btrfs) that differs from the file's own.
+/// Returns the numbers of the processes that hold a lock on a file with the inode `number`, on any file system. The device in the
+/// kernel's table is not compared, because on btrfs it differs from the file's own.
 pub(crate) fn lockers(number: u64) -> Vec<i32> {
     let table = fs::read_to_string("/proc/locks").unwrap_or_default();
     table.lines().filter_map(|line| locker(line, number)).collect()
 }
 
-/// Reads a line such as `1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF`. A waiting process has an arrow after its number.
+/// Returns the process in a line of `/proc/locks` such as `1: FLOCK  ADVISORY  WRITE 1234 fe:01:5678 0 EOF`. The line of a waiting
+/// process has an arrow in its second field.
 fn locker(line: &str, number: u64) -> Option<i32> {
     let mut fields = line.split_whitespace().skip(1).skip_while(|field| *field == "->").skip(3);
     let pid = fields.next()?.parse().ok()?;
@@ -222,7 +222,7 @@ fn locker(line: &str, number: u64) -> Option<i32> {
     (of == number).then_some(pid)
 }
 
-/// Returns the TCP ports of this machine with a listening socket. A connection in TIME-WAIT does not occupy its port.
+/// Returns the TCP ports on which a socket of this machine listens. A connection in TIME-WAIT does not count.
 pub(crate) fn listening_ports() -> BTreeSet<u16> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
         .into_iter()
@@ -230,7 +230,8 @@ pub(crate) fn listening_ports() -> BTreeSet<u16> {
         .collect()
 }
 
-/// Reads lines such as `0: 00000000:094B 00000000:0000 0A ...`: number, local address and port, remote ones, state.
+/// Reads a table of TCP sockets. Its lines are such as `0: 00000000:094B 00000000:0000 0A ...`: number, local address and port, remote
+/// address and port, state.
 fn listening(table: &str) -> Vec<u16> {
     let port = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
@@ -242,15 +243,15 @@ fn listening(table: &str) -> Vec<u16> {
     table.lines().filter_map(port).collect()
 }
 
-/// Returns whether a socket of this network namespace listens at `path`, as it was bound. A test connection could be mistaken for
-/// a client's.
+/// Returns whether a socket listens at `path`. Makes no test connection, because the server could take it for a client's. The path must
+/// be the one with which the server has bound the socket.
 pub(crate) fn listens_at(path: &Path) -> bool {
     let table = fs::read("/proc/net/unix").unwrap_or_default();
     table.split(|byte| *byte == b'\n').any(|line| is_listener_at(line, path))
 }
 
-/// Matches a line such as `0000000000000000: 00000002 00000000 00010000 0001 01 12345 /run/a.sock`. The fourth of seven fields is
-/// 10000 for a listener.
+/// Returns whether a line of `/proc/net/unix` is that of a socket that listens at `path`. Such a line is `0000000000000000: 00000002
+/// 00000000 00010000 0001 01 12345 /run/a.sock`. The fourth field is 10000 for a listener.
 fn is_listener_at(line: &[u8], path: &Path) -> bool {
     let Some(before) = line.strip_suffix(path.as_os_str().as_bytes()) else { return false };
     let fields: Vec<&[u8]> = before.split(|byte| *byte == b' ').filter(|field| !field.is_empty()).collect();
@@ -261,7 +262,7 @@ fn is_listener_at(line: &[u8], path: &Path) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns a line as the kernel writes it, with a name, a state and a start time.
+    /// Returns a line as in `/proc/PID/stat`, with a name, a state and a start time.
     fn line(name: &[u8], state: &str, started: &str) -> Vec<u8> {
         let rest = format!(") {state} 1 4711 4711 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 9 0 {started} 11481088 1000");
         [b"4711 (", name, rest.as_bytes()].concat()

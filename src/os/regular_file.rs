@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, fstat};
 use crate::os::file_kind::Kind;
 use crate::os::proc;
 
-/// An object in place of a regular file or a directory.
+/// An object that is found in place of a regular file or a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Irregular {
     #[error("it is {0} where a regular file belongs: move it away")]
@@ -26,57 +26,57 @@ pub enum Irregular {
 }
 
 impl Irregular {
-    /// Returns the error for a `kind` in place of a directory.
+    /// Returns the error for an object of a `kind` that is found in place of a directory.
     pub(crate) fn no_directory(kind: Kind) -> io::Error {
         io::Error::other(Self::NoDirectory(kind.words()))
     }
 }
 
-/// Returns whether `error` is about an object in place of a file or a directory.
+/// Returns whether `error` reports another object in place of a file or a directory.
 pub(crate) fn is_irregular(error: &io::Error) -> bool {
     error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<Irregular>)
 }
 
-/// Opens a file for reading. Anything but a regular file is an error.
+/// Opens the regular file at `path` for reading. Fails if another object is there.
 pub fn open(path: &Path) -> io::Result<File> {
     or_irregular(path)?.map_err(io::Error::other)
 }
 
-/// Opens a file for reading and writing, as [`open`] does.
+/// Opens the regular file at `path` for reading and writing. Fails if another object is there.
 pub fn open_to_change(path: &Path) -> io::Result<File> {
     open_with(path, OpenOptions::new().read(true).write(true))?.map_err(io::Error::other)
 }
 
-/// Opens a file as [`open`] does. The inner error describes something other than a regular file, for callers that handle that.
+/// Opens a file as [`open`] does. The inner error reports another object, for callers that handle one.
 pub fn or_irregular(path: &Path) -> io::Result<Result<File, Irregular>> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// Reads a file as [`std::fs::read`] does. Fails if it is larger than `limit` bytes.
+/// Reads a whole file. Fails if it is larger than `limit` bytes, or is no regular file.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_into(&mut bytes, open(path)?, limit)?;
     Ok(bytes)
 }
 
-/// Reads all of a file into the caller's buffer. Fails if it is larger than `limit` bytes.
+/// Appends the contents of `file` to `bytes`. Fails if they are larger than `limit` bytes.
 pub fn read_into(bytes: &mut Vec<u8>, file: File, limit: u64) -> io::Result<()> {
     file.take(limit.saturating_add(1)).read_to_end(bytes)?;
     if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
-/// Reads a text as [`read_at_most`] does.
+/// Reads a file as [`read_at_most`] does, and returns its UTF-8 text.
 pub fn text_of_at_most(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read_at_most(path, limit)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
-/// Opens `path`, first without an effect, because a device may act when it is opened.
+/// Opens the regular file at `path`. First checks its kind by a descriptor with `O_PATH`, because opening a device may have an effect.
 fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
     reopened(&nix::fcntl::open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())?, options)
 }
 
-/// Opens the object behind `place`, a descriptor with `O_PATH`, if it is a regular file. It cannot be replaced meanwhile. If
-/// another process has a lease on the file, this fails at once. Without `O_NONBLOCK` it would wait for that process.
+/// Opens the object of the `O_PATH` descriptor `place` for use, if it is a regular file. The object cannot be replaced in between. If
+/// another process has a lease on the file, this fails at once instead of waiting for that process.
 pub(crate) fn reopened(place: &OwnedFd, options: &mut OpenOptions) -> io::Result<Result<File, Irregular>> {
     match Kind::of(&fstat(place)?) {
         Kind::File => options.custom_flags(libc::O_NONBLOCK).open(proc::open_file(place)).map(Ok),
@@ -84,7 +84,7 @@ pub(crate) fn reopened(place: &OwnedFd, options: &mut OpenOptions) -> io::Result
     }
 }
 
-/// Fails if `file` has more than one name, because it is then also at another place.
+/// Fails if `file` has a second name (a hard link), because its contents are then also at another place.
 pub(crate) fn check_only_name(file: &File) -> io::Result<()> {
     if file.metadata()?.nlink() > 1 { Err(io::Error::other(Irregular::HardLink)) } else { Ok(()) }
 }
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// Each open of this device creates a terminal that is visible to others.
+    /// Asserts that `/dev/ptmx` is not opened. Opening it would create a terminal, which the test would find.
     #[test]
     fn no_device_is_ever_opened() {
         let dir = tempfile::tempdir().unwrap();

@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use zeroize::Zeroizing;
 
-/// A secret as bytes, which are never printed, and are wiped when they are dropped.
+/// A secret in bytes. It has no readable `Debug` output, and is wiped when it is dropped.
 ///
-/// Copies that TLS and HTTP make while they send it cannot be wiped here.
+/// Copies that TLS and HTTP make while they send a secret cannot be wiped here.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
 impl Secret {
-    /// Takes the bytes over. It copies a slice, and the caller wipes its own bytes.
+    /// Creates a secret from `bytes`. A vector is moved. A slice is copied, and the caller must wipe its own bytes.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self(Zeroizing::new(bytes.into()))
     }
 
-    /// Returns the value itself, for the one place that sends it.
+    /// Returns the secret's bytes, for the code that sends them.
     pub fn reveal(&self) -> &[u8] {
         &self.0
     }
@@ -34,23 +34,23 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// A filter that removes secrets from foreign text, because a BMC may repeat what it received.
+/// A filter that replaces secrets in texts from a BMC, because a BMC may repeat what it has received.
 ///
-/// Clones share their words. A word that one of them hides is hidden by all.
+/// All clones of a filter replace the same words, also those that are added later.
 #[derive(Clone, Debug, Default)]
 pub struct Scrubber {
     words: Arc<Mutex<Vec<Hidden>>>,
 }
 
-/// A word that is hidden.
+/// A secret word that a [`Scrubber`] replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hidden {
     word: Secret,
-    /// True if the word is hidden only where no letter or digit is next to it.
+    /// True if the word is replaced only where no letter or digit is next to it.
     alone: bool,
 }
 
-/// The greatest number of letters of a word that may be everyday language, if it has only letters.
+/// The greatest length of a secret word that could be an everyday word. It then also has only letters.
 const EVERYDAY: usize = 8;
 
 impl Hidden {
@@ -60,16 +60,16 @@ impl Hidden {
     }
 }
 
-/// The least length of a token that is replaced everywhere, because shorter ones are parts of many words.
+/// The least length of a token that is replaced everywhere. A shorter one could be a part of many words.
 const LONG: usize = 8;
 
 impl Scrubber {
-    /// Replaces `word` from now on, wherever it appears.
+    /// Replaces `word` from now on, wherever it occurs in a text.
     pub fn hide(&self, word: &[u8]) {
         self.add(Hidden { word: Secret::new(word), alone: false });
     }
 
-    /// Replaces `token` from now on, which the other side has chosen. A short one is replaced only where it is a separate word.
+    /// Replaces a session's `token` from now on, which the BMC has chosen. A short token is replaced only where it is a separate word.
     pub fn hide_token(&self, token: &[u8]) {
         self.add(Hidden { word: Secret::new(token), alone: token.len() < LONG });
     }
@@ -81,16 +81,17 @@ impl Scrubber {
         }
     }
 
-    /// Returns `text` on one line, without hidden words and invisible characters, cut to `limit` characters.
+    /// Returns `text` on one line, without secret words and invisible characters, cut to `limit` characters.
     ///
-    /// The order of these steps matters. A word that contains an invisible character, or that is cut, would no longer be found.
-    /// If an everyday word is hidden in a sentence, the gap would reveal it, so nothing of the sentence is shown.
+    /// Secret words are replaced after invisible characters are removed and before the text is cut, because they would not be found
+    /// otherwise. If a sentence contains a secret that is an everyday word, the whole sentence is replaced. The gap alone would reveal
+    /// the word.
     pub fn clean(&self, text: &str, limit: usize) -> String {
         self.cleaned(text, limit, true)
     }
 
-    /// Cleans a sentence of this program as [`Scrubber::clean`] does. Only the foreign parts were cleaned before. So an everyday
-    /// word in the rest is this program's own.
+    /// Cleans a sentence of this program as [`Scrubber::clean`] does. Does not replace everyday words, because the BMC's texts in the
+    /// sentence were cleaned before.
     pub fn clean_own(&self, sentence: &str, limit: usize) -> String {
         self.cleaned(sentence, limit, false)
     }
@@ -120,14 +121,14 @@ impl Scrubber {
     }
 }
 
-/// A text without blanks, with each byte's position in the original.
+/// A text without blanks, and for each of its bytes the position in the original text.
 struct Tight {
     text: Zeroizing<String>,
     places: Vec<usize>,
 }
 
 impl Tight {
-    /// Removes blanks, and JSON's escapes for them, because a line break in the middle of a word hides it from no reader.
+    /// Removes blanks and JSON's escapes for them. A reader would recognise a secret word even with a line break in it.
     fn of(text: &str) -> Self {
         let mut tight = Self { text: Zeroizing::new(String::with_capacity(text.len())), places: Vec::new() };
         let mut characters = text.char_indices().peekable();
@@ -157,7 +158,7 @@ impl Tight {
         self.places.resize(self.text.len(), at);
     }
 
-    /// Adds the positions of `hidden` in `line`, of which this is the tight text.
+    /// Finds `hidden` in this text, and appends its positions in `line`, the original text, to `places`.
     fn find(&self, hidden: &Hidden, line: &str, places: &mut Vec<Range<usize>>) {
         for writing in writings(&String::from_utf8_lossy(hidden.word.reveal())) {
             let word = Self::of(&one_line(&writing)).text;
@@ -177,14 +178,14 @@ impl Tight {
     }
 }
 
-/// Returns whether no letter or digit is next to `place`.
+/// Returns whether no letter or digit is next to the text at `place` in `line`.
 fn is_alone(line: &str, place: Range<usize>) -> bool {
     let before = line.get(..place.start).and_then(|before| before.chars().next_back());
     let after = line.get(place.end..).and_then(|after| after.chars().next());
     ![before, after].into_iter().flatten().any(char::is_alphanumeric)
 }
 
-/// Returns whether the text at `place` is a word among others.
+/// Returns whether the text at `place` in `line` is a separate word, with blanks or punctuation around it.
 fn is_in_a_sentence(line: &str, place: &Range<usize>) -> bool {
     let before = line.get(..place.start).and_then(|before| before.chars().next_back());
     let after = line.get(place.end..).and_then(|after| after.chars().next());
@@ -192,7 +193,7 @@ fn is_in_a_sentence(line: &str, place: &Range<usize>) -> bool {
     (before.is_some() || after.is_some()) && is_between(before) && is_between(after)
 }
 
-/// Removes `places` from `line`. They may overlap.
+/// Replaces the texts at `places` in `line` by `***`. The places may overlap.
 fn without(line: &str, mut places: Vec<Range<usize>>) -> String {
     places.sort_by_key(|place| (place.start, place.end));
     let mut cleaned = String::with_capacity(line.len());
@@ -208,8 +209,7 @@ fn without(line: &str, mut places: Vec<Range<usize>>) -> String {
     cleaned
 }
 
-/// Returns `text` with one blank for each run of blanks and line breaks, and without invisible characters, even if JSON escapes
-/// them.
+/// Returns `text` with one blank for each sequence of blanks and line breaks. Removes invisible characters, also those that JSON escapes.
 fn one_line(text: &str) -> Zeroizing<String> {
     let mut line = Zeroizing::new(String::with_capacity(text.len()));
     let mut rest = text.trim();
@@ -231,14 +231,14 @@ fn one_line(text: &str) -> Zeroizing<String> {
     if begins || ends { Zeroizing::new(line.trim().to_owned()) } else { line }
 }
 
-/// Returns the first character of `text`, if it is written as `\u` and four hexadecimal digits.
+/// Returns the character that `text` begins with, if it is written as `\u` and four hexadecimal digits; `None` otherwise.
 fn escaped(text: &str) -> Option<char> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     char::from_u32(u32::from_str_radix(digits, 16).ok()?)
 }
 
-/// Returns whether `character` is invisible and not a blank. That is a control character, or one of Unicode's format characters,
-/// which have no width or change the text direction.
+/// Returns whether `character` is invisible and not a blank. Such are control characters, and Unicode's format characters, which have no
+/// width or change the direction of the text.
 fn is_invisible(character: char) -> bool {
     match character {
         _ if character.is_whitespace() => false,
@@ -259,7 +259,7 @@ fn is_invisible(character: char) -> bool {
     }
 }
 
-/// Returns a word as it is and in the forms of JSON: with the necessary escapes, and with escapes for all that is not ASCII.
+/// Returns the forms in which a text may contain `word`: as it is, and as JSON may write it with more or fewer escapes.
 fn writings(word: &str) -> Vec<Zeroizing<String>> {
     let inner = quoted(word);
     let (lower, upper) = (ascii(&inner, |unit| format!("{unit:04x}")), ascii(&inner, |unit| format!("{unit:04X}")));
@@ -270,11 +270,11 @@ fn writings(word: &str) -> Vec<Zeroizing<String>> {
     writings
 }
 
-/// The most characters that JSON writes for a byte: `\u0000`.
+/// The greatest number of characters that JSON needs for one byte: `\u0000`.
 const ESCAPED: usize = 6;
 
-/// Returns `word` as it is between the quotes of a JSON string. The buffer has its full size, because one that grows leaves
-/// copies behind.
+/// Returns `word` as it is written between the quotes of a JSON string. The buffer has its full size from the start, because a buffer
+/// that grows leaves copies in memory.
 fn quoted(word: &str) -> Zeroizing<String> {
     let mut json = Zeroizing::new(Vec::with_capacity(word.len() * ESCAPED + 2));
     let written = serde_json::to_writer(&mut *json, word).ok();
@@ -283,7 +283,7 @@ fn quoted(word: &str) -> Zeroizing<String> {
     Zeroizing::new(inner.unwrap_or(word).to_owned())
 }
 
-/// Returns `text` with `\u` and four hexadecimal digits for each UTF-16 unit that is not ASCII.
+/// Returns `text` with `\u` and four hexadecimal digits in place of each UTF-16 unit that is not ASCII.
 fn ascii(text: &str, hex: impl Fn(u16) -> String) -> Zeroizing<String> {
     let mut escaped = Zeroizing::new(String::with_capacity(text.len() * ESCAPED));
     for character in text.chars() {
@@ -351,7 +351,8 @@ mod tests {
         assert_eq!(scrubber.clean(&text, 34), format!("{}*...", "x".repeat(33)));
     }
 
-    /// The texts of a BMC are public, so a word that is missing in one is the password.
+    /// Asserts that a sentence that contains an everyday secret word is not shown. A BMC's sentences are public, so a gap would reveal
+    /// the password.
     #[test]
     fn a_sentence_without_one_everyday_word_is_not_shown_at_all() {
         let scrubber = Scrubber::default();

@@ -6,11 +6,11 @@ use nix::sys::signal::Signal;
 
 use crate::os::clock::Deadline;
 
-/// The time that a killed process may take to disappear.
+/// The time in which a process must disappear after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// Has SIGTERM sent, and SIGKILL after `grace`, or at once without one. Checks after every `pause` whether the processes have
-/// gone. Returns whether they have in the end.
+/// Ends processes: sends SIGTERM by `send`, and SIGKILL after `grace`. With a `grace` of zero sends SIGKILL at once. Checks after every
+/// `pause` whether the processes have ended, and returns whether they have.
 pub(crate) fn end<Error>(
     grace: Duration,
     pause: Duration,
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the signals that were sent to a process that `deadly` ends.
+    /// Returns whether a process that the signal `deadly` ends has ended, and the signals that were sent to it.
     fn sent(grace: Duration, deadly: Signal) -> (bool, Vec<Signal>) {
         let sent = RefCell::new(Vec::new());
         let send = |signal| sent.borrow_mut().push(signal);

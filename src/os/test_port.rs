@@ -2,12 +2,12 @@
 
 use std::net::TcpListener;
 
-/// Listens at an address that no other test uses. Once it is dropped, its port is free, and no other test takes it.
+/// Returns a listener at an address that no other test uses. After it is dropped, its port is free, and no other test takes it.
 pub(crate) fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.9:0").unwrap()
 }
 
-/// Asks until the answer is `wanted`. A child process of another test may hold a dropped listener between its fork and its exec.
+/// Calls `ask` until it returns `wanted`. A child process of another test may keep a dropped listener open between its fork and its exec.
 pub(crate) fn settles<T: PartialEq + std::fmt::Debug>(wanted: &T, ask: impl Fn() -> T) {
     let end = crate::os::clock::Deadline::after(std::time::Duration::from_secs(10));
     loop {

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 use uuid::fmt::Simple;
 
-/// Returns whether two texts are the same UUID. One side may swap the first three fields as SMBIOS stores them.
+/// Returns whether two texts are the same UUID. In one of them the first three fields may have swapped bytes, as SMBIOS stores them.
 pub fn same(ours: &str, theirs: &str) -> bool {
     match (read(ours), read(theirs)) {
         (Some(ours), Some(theirs)) => ours == theirs || ours.to_bytes_le() == theirs.into_bytes(),
@@ -11,7 +11,7 @@ pub fn same(ours: &str, theirs: &str) -> bool {
     }
 }
 
-/// Reads the UUID of a text; `None` where it is none, or all zeros or ones. BMCs place hyphens differently, or use none.
+/// Reads the UUID in a text; `None` if there is none, or if it is all zeros or all ones. BMCs place hyphens differently, or use none.
 fn read(text: &str) -> Option<Uuid> {
     let mut digits = text.trim().trim_start_matches("urn:uuid:").to_owned();
     digits.retain(|digit| digit != '-');
@@ -20,7 +20,7 @@ fn read(text: &str) -> Option<Uuid> {
     (!uuid.is_nil() && !uuid.is_max()).then_some(uuid)
 }
 
-/// Returns whether `text` can serve as `system_uuid`.
+/// Returns whether `text` is a valid value of the option `system_uuid`.
 pub fn is_valid(text: &str) -> bool {
     read(text).is_some()
 }

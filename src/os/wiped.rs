@@ -7,20 +7,20 @@ use zeroize::Zeroizing;
 
 use crate::os::regular_file;
 
-/// Returns a buffer that holds `room` bytes without growing.
+/// Returns a buffer that holds `room` bytes without growing, because a buffer that grows leaves copies in memory.
 fn buffer(room: usize) -> Zeroizing<Vec<u8>> {
     // A full buffer would grow just to find the end of the file.
     Zeroizing::new(Vec::with_capacity(room.saturating_add(1)))
 }
 
-/// Reads all of `reader`. Bytes that fit into `room` are never copied.
+/// Reads all of `reader` into a buffer that is wiped when it is dropped. If it is at most `room` bytes, no other copy is made.
 pub fn read(mut reader: impl Read, room: usize) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = buffer(room);
     reader.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Reads a file as [`regular_file::read_at_most`] does.
+/// Reads a file as [`regular_file::read_at_most`] does, into a buffer that is wiped when it is dropped.
 pub fn read_at_most(path: &Path, limit: u64) -> io::Result<Zeroizing<Vec<u8>>> {
     let file = regular_file::open(path)?;
     let mut bytes = buffer(usize::try_from(file.metadata()?.len().min(limit)).unwrap_or_default());

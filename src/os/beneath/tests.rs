@@ -4,7 +4,7 @@ use nix::sys::stat::SFlag;
 
 use super::*;
 
-/// Creates a directory that another program writes to, next to a file of root's.
+/// Creates a directory to which another program writes, and next to it a file of root's.
 fn stage() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let (theirs, secret) = (dir.path().join("theirs"), dir.path().join("secret"));
@@ -45,7 +45,7 @@ fn what_is_no_file_beneath_is_named_and_not_opened() {
     assert_eq!(theirs.names().unwrap(), ["directory", "fifo", "file", "link", "link-to-directory"]);
 }
 
-/// The path may lead elsewhere later, but the descriptor does not.
+/// Asserts that a [`Dir`] stays the directory that was opened, even if another one replaces it at its path.
 #[test]
 fn a_directory_that_is_replaced_stays_the_one_that_was_opened() {
     let (dir, path, secret) = stage();
