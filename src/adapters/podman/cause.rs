@@ -2,14 +2,13 @@
 
 use crate::adapters::ocf::exit::REASON_LIMIT;
 
-/// The longest text before podman's own in an exit reason.
+/// The longest text that precedes podman's own text in an exit reason. It leaves that much less room.
 const LONGEST_FRAME: &str = "podman container inspect failed (125): ";
-/// The digits in the id of a container or layer. Below it is the number that podman shows in a list.
+/// The number of digits in the id of a container or layer. `SHORT_ID_LENGTH` is the number that podman shows in a list.
 const ID_LENGTH: usize = 64;
 const SHORT_ID_LENGTH: usize = 12;
 
-/// Returns the end of podman's chain of causes that fits in an exit reason. Ids are shortened as in podman's lists, and only the
-/// last causes remain.
+/// Returns that part of podman's error that fits in an exit reason: the last causes of its chain. Ids are shortened as in podman's lists.
 pub(super) fn root_cause(complaint: &str) -> String {
     let text = with_short_ids(complaint.strip_prefix("Error: ").unwrap_or(complaint));
     let mut rest = text.as_str();

@@ -20,24 +20,24 @@ use crate::os::clock::Deadline;
 use crate::os::{ofd_lock, proc, regular_file};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// The time that a killed process may take to disappear.
+/// The time in which a process must disappear after SIGKILL.
 const AFTER_KILL: Duration = Duration::from_secs(5);
 
-/// The lock on one resource's container. Only its holder may change the container.
+/// The lock on one resource's container. A process may change the container only while it holds the lock.
 #[derive(Debug)]
 pub struct ContainerLock {
     path: PathBuf,
-    /// The locked file, once this process has the lock. It stays open until the process ends.
+    /// The locked file, once this process holds the lock. It stays open until the process ends.
     held: OnceLock<File>,
 }
 
 impl ContainerLock {
-    /// Returns the lock with the file `path`.
+    /// Returns the lock with the lock file at `path`. Does not take the lock.
     pub fn at(path: PathBuf) -> Self {
         Self { path, held: OnceLock::new() }
     }
 
-    /// Takes the lock, unless another process has it. Returns whether another process has it.
+    /// Takes the lock if it is free. Returns whether another process holds it.
     pub fn take(&self) -> Fact<bool> {
         if self.held.get().is_some() {
             return Fact::Known(false);
@@ -55,7 +55,7 @@ impl ContainerLock {
         Ok(false)
     }
 
-    /// Returns whether another process has the lock. Takes nothing.
+    /// Returns whether another process holds the lock. Does not take it.
     pub fn is_anothers(&self) -> Fact<bool> {
         if self.held.get().is_some() {
             return Fact::Known(false);
@@ -73,7 +73,7 @@ impl ContainerLock {
         }
     }
 
-    /// Waits for the lock for at most `patience`. Returns whether another process still has it.
+    /// Takes the lock, and waits for it for at most `patience`. Returns whether another process still holds it.
     pub fn await_it(&self, patience: Duration) -> Fact<bool> {
         let deadline = Deadline::after(patience);
         loop {
@@ -84,7 +84,7 @@ impl ContainerLock {
         }
     }
 
-    /// Kills the other holders of the lock at once, and the processes that they start meanwhile.
+    /// Kills the other processes that hold the lock, and processes that they start meanwhile.
     pub fn end_others(&self) -> io::Result<()> {
         let Some(file) = proc::inode(&self.path) else { return Ok(()) };
         let deadline = Deadline::after(AFTER_KILL);
@@ -102,7 +102,7 @@ impl ContainerLock {
         Ok(())
     }
 
-    /// Returns the lock for a program that changes the container. The program holds it while it runs.
+    /// Returns the locked file for a program that changes the container. The program also holds the lock while it runs.
     pub(super) fn share(&self) -> io::Result<File> {
         match self.held.get() {
             Some(file) => file.try_clone(),
@@ -149,7 +149,7 @@ mod tests {
         assert!(left.try_wait().unwrap().is_some(), "it had ended by then");
     }
 
-    /// podman starts conmon in this way, with another standard input.
+    /// Asserts that a process with another standard input does not keep the lock. podman starts conmon in this way.
     #[test]
     fn what_runs_on_with_another_input_does_not_keep_it() {
         let dir = tempfile::tempdir().unwrap();

@@ -20,7 +20,7 @@ struct Listed {
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// Returns the container `name`, where it is listed.
+/// Returns the container `name` from `podman ps`; `None` if podman does not list it.
 pub(super) fn find(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
     let output = programs.run("podman", &["ps", "--all", "--format=json"], Question::Podman)?;
     Ok(named(name, &succeeded("ps", output)?)?)
@@ -49,7 +49,7 @@ fn named(name: &str, json: &str) -> Result<Option<Inspected>, serde_json::Error>
 mod tests {
     use super::*;
 
-    /// The output of podman 4.3, shortened.
+    /// A shortened output of `podman ps` of version 4.3.
     const LIST: &str = r#"[
         {"AutoRemove": false, "Command": ["--config-file=/var/lib/etcd/config.yaml"], "Exited": true, "ExitCode": 137,
          "Id": "b512ac6933e6", "Labels": {"tandem.made-from": "aaf6cf225d2ebb99"}, "Names": ["etcd"], "Pid": 0,

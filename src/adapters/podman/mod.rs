@@ -17,13 +17,14 @@ use crate::base::{Fact, json};
 use crate::os::clock::Deadline;
 use container_lock::ContainerLock;
 
-/// The number of lines that are read of a log. etcd's last message may have a screen of stacks after it.
+/// The number of lines that are read at the end of a container's log. Many lines of stacks may follow etcd's last message.
 const LAST_LINES: &str = "200";
-/// podman's exit code for a question about a container that does not exist.
+/// The exit code of `podman inspect` for a container that does not exist.
 const NO_SUCH_CONTAINER: i32 = 125;
-/// podman's exit code for its own failure. Its storage may hold a container that it has lost.
+/// The exit code of podman for a failure of its own. Its storage may then still have a container that podman does not list.
 const PODMAN_FAILED: i32 = 125;
-/// The exit code of podman 3.0 after it lost a race against systemd (rhbz#1972209). The next attempt finds the scope.
+/// The exit code of podman 3.0 after a race against systemd in which it did not find a new scope (rhbz#1972209). The next attempt finds
+/// it.
 const SCOPE_NOT_FOUND: i32 = 127;
 const SCOPE_WORDS: [&str; 2] = ["cgroup", "scope not found"];
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -39,14 +40,14 @@ pub enum Error {
     Parse(#[from] serde_json::Error),
 }
 
-/// A container in the output of `podman container inspect`.
+/// A container as `podman container inspect` shows it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Inspected {
     pub id: String,
     pub state: State,
     #[serde(default)]
     pub labels: Option<BTreeMap<String, String>>,
-    /// The image that the container was made from: its id. The next field is the name that was used.
+    /// The id of the container's image. `image_name` is the name that was given when the container was created.
     #[serde(default)]
     pub image: String,
     #[serde(default)]
@@ -61,13 +62,13 @@ pub struct State {
     pub exit_code: i32,
     #[serde(default)]
     pub error: String,
-    /// The time at which the container last ended.
+    /// The time at which the container last ended, in podman's form; `None` if podman does not show it.
     #[serde(default)]
     pub finished_at: Option<String>,
-    /// The first process of the container; 0 while it is not running.
+    /// The number of the container's first process; 0 while the container is not running.
     #[serde(default)]
     pub pid: i32,
-    /// The control group that podman created for the container, if it did.
+    /// The control group that podman created for the container; empty if podman created none.
     #[serde(default)]
     pub cgroup_path: String,
 }
@@ -80,8 +81,8 @@ impl Error {
 }
 
 impl Inspected {
-    /// Returns the process of the container that may be alive. podman's record outlives the process. So the process table
-    /// overrides podman where it shows the process' fate.
+    /// Returns the number of the container's process, if the process may be alive. podman's record may be outdated. So the kernel's list
+    /// of processes decides where it shows whether the process is alive.
     pub fn alive(&self) -> Option<i32> {
         match process::of_container(&self.id, self.state.pid, !self.state.cgroup_path.is_empty()) {
             Fact::Known(pid) => Some(pid),
@@ -90,7 +91,8 @@ impl Inspected {
         }
     }
 
-    /// Returns whether podman reports a container as alive that has no live process. podman can then neither start nor stop it.
+    /// Returns whether podman reports the container as alive although its process has ended. podman can neither start nor stop such a
+    /// container.
     pub fn is_stuck(&self) -> bool {
         self.state.is_said_to_live() && self.alive().is_none()
     }
@@ -101,7 +103,7 @@ impl State {
         self.running || ["paused", "stopping"].contains(&self.status.as_str())
     }
 
-    /// Returns whether podman has created the container and not started it.
+    /// Returns whether podman has created the container and has never started it.
     pub fn was_never_started(&self) -> bool {
         matches!(self.status.as_str(), "configured" | "created" | "initialized")
     }
@@ -112,7 +114,7 @@ const INSPECTED: &str = concat!(
     r#""image":{{json .Image}},"image_name":{{json .ImageName}}}"#
 );
 
-/// Returns the container `name`; `None` where there is none.
+/// Returns the container `name`; `None` if podman has no such container.
 pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Error> {
     let output = programs.run("podman", &["container", "inspect", "--format", INSPECTED, name], Question::Podman)?;
     if output.code == NO_SUCH_CONTAINER && output.stderr.to_lowercase().contains("no such container") {
@@ -125,7 +127,7 @@ pub fn inspect(programs: &Programs, name: &str) -> Result<Option<Inspected>, Err
     }
 }
 
-/// Returns the id of `image`, if it is in this node's storage.
+/// Returns the id of `image`; `None` if this node's storage does not have the image.
 pub fn image_id(programs: &Programs, image: &str, limit: impl Into<Limit>) -> Result<Option<String>, Error> {
     let output = programs.run("podman", &["image", "inspect", "--format", "{{.ID}}", image], limit)?;
     let complaint = output.stderr.to_lowercase();
@@ -135,7 +137,7 @@ pub fn image_id(programs: &Programs, image: &str, limit: impl Into<Limit>) -> Re
     Ok(Some(succeeded("image inspect", output)?.trim().to_owned()))
 }
 
-/// Pulls `image`, with the credentials in `authfile` if that exists.
+/// Pulls `image` from its registry, with the credentials in `authfile` if that file exists.
 pub fn pull(programs: &Programs, image: &str, authfile: &Path, timeout: Duration) -> Result<(), Error> {
     let mut args = vec!["pull".to_owned(), "--quiet".to_owned()];
     if authfile.is_file() {
@@ -146,27 +148,27 @@ pub fn pull(programs: &Programs, image: &str, authfile: &Path, timeout: Duration
     succeeded("pull", output).map(drop)
 }
 
-/// Returns the output of `program --version` in `image`.
+/// Runs `program --version` in a new container of `image`, and returns the output.
 pub fn version_of(programs: &Programs, image: &str, program: &str) -> Result<String, Error> {
     let entrypoint = format!("--entrypoint={program}");
     let args = ["run", "--rm", "--network=none", &entrypoint, image, "--version"];
     succeeded("run", programs.run("podman", &args, Question::ImageVersion)?)
 }
 
-/// Starts the existing container `name`.
+/// Starts the container `name`, which must exist.
 pub fn start(programs: &Programs, container_lock: &ContainerLock, name: &str, deadline: Deadline) -> Result<(), Error> {
     launch(programs, container_lock, "start", &["start".to_owned(), name.to_owned()], deadline)
 }
 
-/// Stops the container `name`, with SIGKILL after `grace`, and starts it again. This needs no container lock. A mark in the CIB
-/// informs agents that run meanwhile.
+/// Stops the container `name`, with SIGKILL after `grace`, and starts it again. The caller needs no container lock, because an attribute
+/// in the CIB announces the restart to agents that run meanwhile.
 pub fn restart(programs: &Programs, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
     let limit = Limit::Beyond(grace, Question::PodmanChange);
     succeeded("restart", programs.run("podman", &["restart", "--time", &seconds, name], limit)?).map(drop)
 }
 
-/// Returns whether the storage of the container `name` cannot be mounted. The container can then never be started again.
+/// Returns whether the storage of the container `name` cannot be mounted. Such a container can never be started again.
 pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
     let is_damaged = programs.run("podman", &["mount", name], Question::Podman).is_ok_and(|output| output.code != 0);
     if !is_damaged {
@@ -176,7 +178,7 @@ pub fn storage_is_damaged(programs: &Programs, name: &str) -> bool {
     is_damaged
 }
 
-/// Renames the container `name`. Removes a container that already has the new name.
+/// Renames the container `name` to `to`. First removes a container that already has the new name.
 pub fn rename(programs: &Programs, container_lock: &ContainerLock, name: &str, to: &str) -> Result<(), Error> {
     succeeded(
         "rm",
@@ -185,14 +187,14 @@ pub fn rename(programs: &Programs, container_lock: &ContainerLock, name: &str, t
     succeeded("rename", change(programs, container_lock, &["rename", name, to], Question::PodmanChange)?).map(drop)
 }
 
-/// Runs `words` in the container `name`.
+/// Runs the command `words` in the running container `name`.
 pub fn exec(programs: &Programs, name: &str, words: &[String]) -> Result<(), Error> {
     let mut args = vec!["exec".to_owned(), name.to_owned()];
     args.extend_from_slice(words);
     succeeded("exec", programs.run("podman", &args, Question::Check)?).map(drop)
 }
 
-/// Runs a container called `name` in the background. `args` follow `podman run --detach`.
+/// Creates and starts the container `name` in the background. `args` are the arguments after `podman run --detach`.
 pub fn run(
     programs: &Programs,
     container_lock: &ContainerLock,
@@ -230,7 +232,7 @@ fn launch(
     }
 }
 
-/// Runs a podman command that changes something. The command holds the lock until it has ended, even if this process ends first.
+/// Runs a podman command that changes something. podman holds the container lock until it has ended, even if this process ends first.
 fn change<A: AsRef<std::ffi::OsStr>>(
     programs: &Programs,
     container_lock: &ContainerLock,
@@ -242,7 +244,7 @@ fn change<A: AsRef<std::ffi::OsStr>>(
     programs.run_holding("podman", args, held, limit)
 }
 
-/// Stops container `name`: SIGTERM, and SIGKILL after `grace`. A missing container counts as stopped.
+/// Stops the container `name`: SIGTERM, and SIGKILL after `grace`. A missing container counts as stopped.
 pub fn stop(programs: &Programs, container_lock: &ContainerLock, name: &str, grace: Duration) -> Result<(), Error> {
     let seconds = grace.as_secs().to_string();
     let around_the_grace = Limit::Beyond(grace, Question::PodmanChange);
@@ -255,7 +257,8 @@ pub fn stop(programs: &Programs, container_lock: &ContainerLock, name: &str, gra
     }
 }
 
-/// Stops the container as [`stop`] does, and without podman if that fails. The caller checks whether etcd has ended.
+/// Stops the container `name` as [`stop`] does. If that fails, ends its processes without podman. Returns no error, because the caller
+/// checks whether etcd has ended.
 pub fn stop_surely(programs: &Programs, container_lock: &ContainerLock, name: &str, grace: Duration) {
     let Err(error) = stop(programs, container_lock, name, grace) else { return };
     log::warn!("{error}; ending etcd's process without podman");
@@ -267,8 +270,8 @@ pub fn stop_surely(programs: &Programs, container_lock: &ContainerLock, name: &s
     }
 }
 
-/// Stops container `name` where podman can neither stop nor kill it. Ends its processes without podman, and makes podman forget
-/// it. The next start creates it anew.
+/// Ends the processes of the container `name` without podman, because podman can neither stop nor kill the container. Then removes the
+/// container from podman's records. The next start creates it anew.
 fn stop_without_podman(
     programs: &Programs,
     container_lock: &ContainerLock,
@@ -288,7 +291,7 @@ fn kill(programs: &Programs, container_lock: &ContainerLock, name: &str) -> Resu
     succeeded("kill", output).map(drop)
 }
 
-/// Returns the last lines of the log of container `name`.
+/// Returns the last lines of the log of the container `name`; `None` if podman does not show the log.
 pub fn last_words(programs: &Programs, name: &str) -> Option<String> {
     let output = programs.run("podman", &["logs", "--tail", LAST_LINES, name], Question::Podman).ok()?;
     Some(format!("{}\n{}", output.stdout, output.stderr))

@@ -18,21 +18,21 @@ use crate::records::state_file;
 
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// A process, identified by its number and the time of its start, because numbers are reused.
+/// A process, identified by its number and by the time of its start, because the kernel reuses numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Process {
     pid: i32,
     started: u64,
 }
 
-/// The prefix of podman's cgroups of containers. Below it is that of the process that monitors a container.
+/// The prefix of the name of a container's cgroup. `CONMON` is that of conmon, which monitors a container.
 const CONTAINER: &str = "libpod-";
 const CONMON: &str = "libpod-conmon-";
-/// Parts of the cgroup of a container that kubelet runs.
+/// Parts of the name of a cgroup that show that kubelet runs the container.
 const PODS: &[&str] = &["kubepods", "crio-"];
 
 impl Process {
-    /// Returns the process `pid`, if it is alive.
+    /// Returns the process with the number `pid`; `None` if it is not alive.
     pub fn of(pid: i32) -> Option<Self> {
         let stat = proc::stat(pid).filter(|stat| !stat.has_ended)?;
         Some(Self { pid, started: stat.started })
@@ -42,7 +42,7 @@ impl Process {
         Self::of(self.pid) == Some(self)
     }
 
-    /// Ends the process: SIGTERM, and SIGKILL after `grace`. Returns whether it has gone.
+    /// Ends the process: SIGTERM, and SIGKILL after `grace`. Returns whether the process has ended.
     pub fn end(self, grace: Duration) -> bool {
         let send = |signal| {
             if self.is_alive() {
@@ -54,23 +54,23 @@ impl Process {
         gone
     }
 
-    /// Sets how likely the kernel is to kill the process when memory runs out.
+    /// Sets how likely the kernel is to kill the process when memory runs out. `score` is from -1000 (never) to 1000.
     pub fn set_oom_score(self, score: i32) -> std::io::Result<()> {
         proc::set_oom_score(self.pid, score)
     }
 }
 
-/// The record of the container's process.
+/// The record of the process of etcd's container, in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Recorded {
     #[serde(flatten)]
     process: Process,
-    /// Whether a stop of this agent ended it.
+    /// True if a stop of this agent has ended the process.
     #[serde(default)]
     ended: bool,
 }
 
-/// Records at `path` that the container's process is `pid`. From now on it is found in /proc, without podman.
+/// Records at `path` that the process of etcd's container has the number `pid`. Later calls find it in `/proc`, without podman.
 pub fn remember(path: &Path, pid: i32) {
     if let Some(process) = Process::of(pid) {
         record(path, Recorded { process, ended: false });
@@ -88,12 +88,12 @@ fn recorded(path: &Path) -> Option<Recorded> {
     recorded.known().copied()
 }
 
-/// Returns the recorded process at `path`, if it is alive.
+/// Returns the process that is recorded at `path`; `None` if it is not alive or none is recorded.
 pub fn remembered(path: &Path) -> Option<Process> {
     recorded(path).map(|recorded| recorded.process).filter(|process| process.is_alive())
 }
 
-/// Ends the recorded process at `path`. Returns whether there was one and it has gone.
+/// Ends the process that is recorded at `path`. Returns whether it was alive and has ended now.
 pub fn end_remembered(path: &Path, grace: Duration) -> bool {
     let Some(process) = remembered(path) else { return false };
     let gone = process.end(grace);
@@ -103,18 +103,18 @@ pub fn end_remembered(path: &Path, grace: Duration) -> bool {
     gone
 }
 
-/// Returns whether a stop of this agent ended the last recorded process.
+/// Returns whether a stop of this agent has ended the process that is recorded at `path`.
 pub fn was_ended(path: &Path) -> bool {
     recorded(path).is_some_and(|recorded| recorded.ended && !recorded.process.is_alive())
 }
 
-/// Deletes the record, because the container is about to have another process.
+/// Deletes the record at `path`, because the container is about to have another process.
 pub fn forget(path: &Path) {
     // A record that cannot be deleted is of a process that has ended.
     let _ = fs::remove_file(path);
 }
 
-/// Returns whether a process that kubelet runs has etcd's database in `data_dir` locked: OpenShift's own static pod.
+/// Returns whether a process that kubelet runs has etcd's database in `data_dir` locked. That is the etcd of OpenShift's own static pod.
 pub fn a_pod_has_open(data_dir: &Path) -> bool {
     let found = Dir::open(data_dir).and_then(|data_dir| data_dir.stat("member/snap/db"));
     let Some(database) = found.ok().as_ref().and_then(proc::inode_of) else { return false };
@@ -124,9 +124,10 @@ pub fn a_pod_has_open(data_dir: &Path) -> bool {
     holders.into_iter().any(|pid| proc::has_open(pid, &database))
 }
 
-/// Finds the process of the container `id`. podman names `pid` as its first process. The cgroup of a process names its container.
-/// If podman created no cgroup, a process with its own root directory may be the container's. `Absent` means that no process of
-/// the container is alive.
+/// Finds the process of the container `id`, by the cgroup of each process. podman names `pid` as the container's first process.
+///
+/// If no process is in the container's cgroup and podman created none, a process `pid` with its own root directory may be the
+/// container's. The result is then `NotAsked`. It is `Absent` if no process of the container is alive.
 pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     let inside = in_container(id);
     if let Some(first) = inside.iter().find(|inside| **inside == pid).or(inside.first()) {
@@ -139,7 +140,7 @@ pub(super) fn of_container(id: &str, pid: i32, has_cgroup: bool) -> Fact<i32> {
     }
 }
 
-/// Returns the live processes in the cgroup of the container `id`, in the order of their numbers.
+/// Returns the numbers of the live processes in the cgroup of the container `id`, in ascending order.
 fn in_container(id: &str) -> Vec<i32> {
     let is_inside =
         |pid: &i32| containers(&proc::cgroups(*pid)).any(|found| found == id) && Process::of(*pid).is_some();
@@ -155,14 +156,14 @@ pub(super) fn end_container(id: &str, grace: Duration) {
     }
 }
 
-/// Returns whether a process is in the cgroup of a container that podman made. The kernel keeps the cgroup even if podman has
-/// forgotten the container. No process inside the container can change it for a process of the host.
+/// Returns whether a process is in the cgroup of a container that podman created. The cgroup remains even if podman has forgotten the
+/// container. A process in the container cannot leave it.
 pub fn is_in_a_container(pid: i32) -> bool {
     containers(&proc::cgroups(pid)).next().is_some() && !is_in_a_pod(pid)
 }
 
-/// Returns the ids of the containers in a process's cgroups. The lines are `NUMBER:CONTROLLERS:PATH`. A path has
-/// `libpod-ID.scope` if systemd creates the cgroups, `libpod-ID` if podman does, and `libpod-payload-ID` if a unit is split.
+/// Returns the ids of the containers in `cgroups`, the contents of `/proc/PID/cgroup`. The lines are `NUMBER:CONTROLLERS:PATH`. A path
+/// has `libpod-ID.scope` if systemd creates the cgroups, `libpod-ID` if podman does, and `libpod-payload-ID` if a unit is split.
 fn containers(cgroups: &str) -> impl Iterator<Item = &str> {
     let parts = cgroups.lines().filter_map(|line| line.splitn(3, ':').nth(2)).flat_map(|path| path.split('/'));
     let own = parts.filter(|part| !part.starts_with(CONMON)).filter_map(|part| part.strip_prefix(CONTAINER));
@@ -219,7 +220,7 @@ mod tests {
         assert!(!process.is_alive());
     }
 
-    /// Starts a shell with a thread that reaps it, as conmon does.
+    /// Starts a shell, and a thread that waits for its end, as conmon does for a container.
     fn shell(script: &str) -> (Process, std::thread::JoinHandle<std::process::ExitStatus>) {
         let mut child = std::process::Command::new("sh").arg("-c").arg(script).spawn().unwrap();
         let process = Process::of(i32::try_from(child.id()).unwrap()).unwrap();

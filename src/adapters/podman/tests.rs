@@ -5,7 +5,8 @@ use std::path::Path;
 use super::*;
 use crate::adapters::command::fake_program;
 
-/// A script that fails as the first line of `failures` defines, while the file has lines. It records its arguments.
+/// A fake podman. Each `run` or `start` fails as the next line of the file `failures` defines. It records its arguments in the file
+/// `asked`.
 const FAILING: &str = r#"cd DIRECTORY
 echo "$*" >> asked
 case $1 in run | start) ;; *) exit 0 ;; esac
@@ -16,7 +17,7 @@ sed -i 1d failures
 exit "$code"
 "#;
 
-/// Creates a podman with next launches that fail with these exit codes and texts.
+/// Creates a fake podman. Its next calls of `run` or `start` fail with the exit codes and texts in `failures`.
 fn failing(directory: &Path, failures: &[&str]) -> Programs {
     let lines = failures.iter().flat_map(|line| [*line, "\n"]).collect::<String>();
     std::fs::write(directory.join("failures"), lines).unwrap();

@@ -11,7 +11,7 @@ use crate::os::proc;
 const STATUSES: [&str; 7] = ["created", "initialized", "running", "paused", "stopping", "exited", "stopped"];
 const COMMANDS: [&str; 4] = ["container", "stop", "kill", "rm"];
 
-/// A process that ends with its test. It may have its own control group.
+/// A process that sleeps until its test ends. It may have a control group of its own.
 struct Sleeper {
     child: Child,
     group: Option<PathBuf>,
@@ -26,17 +26,17 @@ impl Sleeper {
         Self { child, group: None }
     }
 
-    /// Starts a program of the host.
+    /// Starts a process that belongs to the host and to no container.
     fn stranger() -> Self {
         Self::start(&["sleep", "100"])
     }
 
-    /// Starts a program with its own root directory, outside of podman's control groups.
+    /// Starts a process with its own root directory, outside of podman's control groups.
     fn apart() -> Self {
         Self::start(&["chroot", "/usr", "/bin/sleep", "100"])
     }
 
-    /// Starts a process of the container `id`.
+    /// Starts a process in the control group of the container `id`.
     fn of_container(id: &str) -> Self {
         let mounts = proc::mounts().unwrap();
         let mount = mounts.into_iter().find(|mount| mount.file_system == "cgroup2").expect("a cgroup2 hierarchy");
@@ -106,7 +106,7 @@ fn a_container_lives_while_a_process_of_its_own_does_whatever_podman_says() {
     }
 }
 
-/// Each of podman's commands fails, and then all of them. The container's process ends, and an unrelated process survives.
+/// Asserts that a stop ends the container's process and no other one, even if one of podman's commands fails, or all of them.
 #[test]
 fn a_stop_ends_the_containers_own_process_and_no_stranger() {
     let failing = COMMANDS.iter().map(|one| vec![*one]).chain([COMMANDS[1..].to_vec()]);
@@ -138,7 +138,8 @@ fn a_stop_ends_the_containers_own_process_and_no_stranger() {
     }
 }
 
-/// A start recreates a dead container that podman calls "stopping", and no stop waits for it.
+/// Asserts that a stop removes a dead container that podman reports as "stopping". The next start creates the container anew, and no
+/// later stop has to wait for it.
 #[test]
 fn the_last_way_out_of_a_stop_makes_podman_forget_the_container() {
     let dir = tempfile::tempdir().unwrap();
