@@ -6,8 +6,8 @@ use super::exit_code::NO_SUCH;
 use super::{Error, run};
 use crate::adapters::command::Programs;
 
-/// Returns the recipients of every alert with an agent path that `is_ours` accepts; `None` where there is no such alert. An alert
-/// without recipients adds none.
+/// Returns the recipients of all alerts in the CIB with an agent's path that `is_ours` accepts. Returns `None` if there is no such alert,
+/// and an empty list if no such alert has a recipient.
 pub fn recipients(programs: &Programs, is_ours: fn(&str) -> bool) -> Result<Option<Vec<String>>, Error> {
     match run(programs, "cibadmin", &["--query", "--scope", "alerts"]) {
         Ok(xml) => parse(&xml, is_ours),

@@ -5,42 +5,41 @@ use std::time::Duration;
 use super::Error;
 use crate::adapters::command::Programs;
 
-/// The time for these tools, because they wait for a transition or for the other node.
+/// The time limit of a tool that waits for a transition or for the other node.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The time that is added to a tool's own time-out.
+/// The time that this program waits beyond a tool's own time-out.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Grants quorum to this partition, although it has never been complete since it started. `pcs quorum unblock` does the same, and
-/// also confirms fencing.
+/// Gives quorum to this node's partition, although not all nodes have been together since Corosync started. `pcs quorum unblock` does the
+/// same, and also confirms fencing.
 pub fn grant_quorum(programs: &Programs) -> Result<(), Error> {
     run(programs, "corosync-cmapctl", &["-s", "quorum.cancel_wait_for_all", "u8", "1"])
 }
 
-/// Confirms to Pacemaker that `node` is off, as the operator has verified (`pcs stonith confirm`).
+/// Confirms to Pacemaker that `node` is off, as `pcs stonith confirm` does. The operator has verified that.
 pub fn confirm_off(programs: &Programs, node: &str) -> Result<(), Error> {
     run(programs, "stonith_admin", &["--confirm", node])
 }
 
-/// Has Pacemaker fence `node` by a reboot, and waits for it. The fencer finishes the reboot even if this process ends.
+/// Has Pacemaker fence `node` by a reboot, and waits for the result. The fencer finishes the reboot even if this process ends.
 pub fn reboot(programs: &Programs, node: &str, limit: Duration) -> Result<(), Error> {
     let seconds = limit.as_secs().to_string();
     let args = ["--reboot", node, "--timeout", &seconds];
     run_within(programs, "stonith_admin", &args, limit + PATIENCE)
 }
 
-/// Has Pacemaker's fencer power `node` off, and waits until a fence agent has proved it. The fencer finishes even if this process
-/// ends.
+/// Has Pacemaker's fencer power `node` off, and waits until a fence agent has proved Off. The fencer finishes even if this process ends.
 pub fn fence(programs: &Programs, node: &str, limit: Duration) -> Result<(), Error> {
     let seconds = limit.as_secs().to_string();
     run_within(programs, "stonith_admin", &["--fence", node, "--timeout", &seconds], limit + PATIENCE)
 }
 
-/// Has Pacemaker's daemons forget `node`, which is no longer in the cluster. The tool does not wait for their answer.
+/// Has Pacemaker's daemons forget `node`, which is no longer in the cluster. Does not wait until they have done so.
 pub fn forget_node(programs: &Programs, node: &str) -> Result<(), Error> {
     run(programs, "crm_node", &["--force", "--remove", node])
 }
 
-/// Clears the failures of `resource` on `node`, so that Pacemaker tries again.
+/// Clears the failures of `resource` on `node`, so that Pacemaker starts it again.
 pub fn forget_failures(programs: &Programs, resource: &str, node: &str) -> Result<(), Error> {
     run(programs, "crm_resource", &["--cleanup", "--resource", resource, "--node", node])
 }

@@ -19,12 +19,12 @@ use crate::decide::evidence::{
     Cib, Identity, Lineage, Others, PeerAgent, PeerNode, PublishedState, Reach, START_OPERATION, ShownRole, ThirdVoter,
 };
 
-/// Asks the CIB's manager for its replica, and reads the part that concerns `resource` on `node` and `peer`.
+/// Reads this node's replica of the CIB, as far as it concerns `resource` on `node` and `peer`.
 ///
-/// Every Pacemaker 2 and 3 answers a query from this node's own replica unless another host is named. `--local` makes no
-/// difference, and 3.0 has deprecated it.
+/// Every Pacemaker 2 and 3 answers a query from the own node's replica unless another host is named. `--local` makes no difference, and
+/// 3.0 has deprecated it.
 ///
-/// `reach` is the node attribute that is 0 on a node that users cannot reach.
+/// `reach` is the name of the node attribute that is 0 on a node that users cannot reach.
 pub fn query(
     programs: &Programs,
     resource: &str,
@@ -39,7 +39,7 @@ pub fn query(
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer)?, reach, ..cib })
 }
 
-/// Reads the CIB as [`query`] does, and takes the peer's name from the CIB. A node that is online is preferred.
+/// Reads the CIB as [`query`] does. Takes the peer's name from the CIB. If there are several other nodes, prefers one that is online.
 pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<Cib, Error> {
     let xml = run(programs, "cibadmin", &["--query"])?;
     let peer = other_node(&xml, node)?;
@@ -47,7 +47,7 @@ pub fn query_of_node(programs: &Programs, resource: &str, node: &str) -> Result<
     Ok(Cib { others: wishes::keep_live(programs, cib.others, node, peer.as_deref())?, ..cib })
 }
 
-/// Reads whether users can reach both nodes, from the node attribute `name`.
+/// Reads whether users can reach each of the two nodes, from the node attribute `name`.
 fn reach_of(cib: Node<'_, '_>, name: &str, node: &str, peer: Option<&str>) -> Reach {
     let value = |node: &str| {
         let permanent = || attribute(nodes(cib).find(|entry| is_named(*entry, node))?, name);
@@ -113,7 +113,7 @@ fn read(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> Ci
     }
 }
 
-/// Returns the value of a transient attribute of the node called `name`.
+/// Returns the value of a transient attribute of the node `name`; `None` if the attribute is not set.
 fn transient_of<'a>(cib: Node<'a, '_>, name: &str, attribute_name: &str) -> Option<&'a str> {
     attribute(transient(cib, name)?, attribute_name)
 }
@@ -123,23 +123,24 @@ fn property(cib: Node<'_, '_>, name: &str) -> Option<String> {
     attribute(crm_config, name).map(cleaned)
 }
 
-/// Makes a value safe to print, because any program may have written it to the CIB.
+/// Makes a value from the CIB safe to print, because any program may have written it.
 fn cleaned(value: &str) -> String {
     printable::one_line(value).into_owned()
 }
 
-/// Reads a cluster property that the agent wrote.
+/// Reads a cluster property that the agent has written. A value that cannot be parsed is `Unknown`.
 fn said<T: FromStr<Err = ()>>(cib: Node<'_, '_>, name: &str) -> Fact<T> {
     let Some(said) = property(cib, name) else { return Fact::Absent };
     said.parse().map_or_else(|()| Fact::Unknown(said), Fact::Known)
 }
 
-/// Reads a node's record. An unreadable record counts as missing, so its writer is asked to write it again.
+/// Reads the record of a node's data. An unreadable record counts as missing, so that the node's agent writes it again.
 fn record(state: Node<'_, '_>) -> Option<PublishedState> {
     json::from_text(attribute(child(state, "transient_attributes")?, RECORD)?).ok()
 }
 
-/// Reads the failure counts by operation. Pacemaker writes "INFINITY" once it has given up, which counts as the greatest number.
+/// Reads the failure counts of `resource`, by operation. "INFINITY", which Pacemaker writes once it has given up, counts as the greatest
+/// number.
 fn failures(state: Node<'_, '_>, resource: &str) -> BTreeMap<String, u64> {
     let prefix = attributes::failures_of(resource, "");
     let counts = state.descendants().filter(|pair| pair.has_tag_name("nvpair")).filter_map(|pair| {
@@ -153,7 +154,7 @@ fn lineage(node: Node<'_, '_>) -> Option<Lineage> {
     attributes::parse_lineage(attribute(node, LINEAGE)?)
 }
 
-/// Reads the attributes that other programs set. Any value of a transient attribute counts as set.
+/// Reads the attributes that other programs set. A transient attribute counts as set whatever its value is.
 fn others(cib: Node<'_, '_>, node: &str, peer: Option<Node<'_, '_>>) -> Others {
     let own_state = node_state(cib, node);
     let transient =
@@ -178,15 +179,17 @@ fn identity(node: Node<'_, '_>) -> Option<Identity> {
     })
 }
 
-/// Returns whether a field is set. Pacemaker up to 2.1.7 writes a word, and later versions write the time since when, with 0 for
-/// "not".
+/// Returns whether a field of a node's state is set. Pacemaker up to 2.1.7 writes `word`. Later versions write the time since when it is
+/// set, or 0.
 fn is_set(value: Option<&str>, word: &str) -> bool {
     value.is_some_and(|value| value == word || value.parse::<u64>().is_ok_and(|since| since > 0))
 }
 
-/// Reads the state of the peer's node. This is the first half of the rule of Pacemaker's scheduler. A node that has left although
-/// it is expected to be a member is unclean until it was fenced. `expected` is "down" once the node was fenced, but also as soon
-/// as it asks to shut down. The second half of the rule, about the node's history, is [`Cib::peer_machine`].
+/// Reads the state of the peer's node by the first half of the rule of Pacemaker's scheduler. A node that has left although it is
+/// expected to be a member is unclean until it was fenced. `expected` is "down" once the node was fenced, but also as soon as it asks to
+/// shut down.
+///
+/// The second half of the rule uses the node's operation history: see [`Cib::peer_machine`].
 fn peer_node(state: Node<'_, '_>) -> PeerNode {
     let in_membership = is_set(state.attribute("in_ccm"), "true");
     let has_pacemaker = is_set(state.attribute("crmd"), "online");
@@ -200,7 +203,8 @@ fn peer_node(state: Node<'_, '_>) -> PeerNode {
     }
 }
 
-/// Reads the peer's agent from the operation history: a pending operation first, otherwise the last one that ended.
+/// Reads the state of the agent on the peer from the operation history of `resource`. A pending operation decides, otherwise the last one
+/// that ended.
 fn peer_agent(state: Node<'_, '_>, resource: &str) -> PeerAgent {
     let operations: Vec<Node<'_, '_>> = state
         .descendants()
@@ -230,7 +234,8 @@ fn call_id(operation: &Node<'_, '_>) -> i64 {
     operation.attribute("call-id").and_then(|id| id.parse().ok()).unwrap_or(-1)
 }
 
-/// Returns the state after an operation. Only a successful stop, or a monitor that found nothing, confirms a stop.
+/// Returns the state of the agent on the peer after an operation. Only a successful stop, or a monitor that found nothing, proves that
+/// etcd is stopped.
 fn after(operation: Option<&str>, rc: Option<&str>) -> PeerAgent {
     match (operation, rc) {
         (Some("stop"), Some("0")) | (Some("monitor"), Some("7")) => PeerAgent::Stopped,
@@ -243,12 +248,13 @@ mod tests {
     use super::*;
     use crate::decide::evidence::Redundancy;
 
-    /// CIBs of a real two-node cluster (Pacemaker 2.1.5), as node2 saw them.
+    /// The CIB of a real cluster with Pacemaker 2.1.5, queried on node2. Both etcds are voters.
     const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
     const PEER_LOST: &str = include_str!("../../../tests/fixtures/cib/peer-lost.xml");
     const PEER_FENCED: &str = include_str!("../../../tests/fixtures/cib/peer-fenced.xml");
     const PEER_JOINING: &str = include_str!("../../../tests/fixtures/cib/peer-joining.xml");
-    /// A CIB of Pacemaker 3.0.0, as node1 saw it. node2 has left cleanly, and a new attribute writer has put its attributes back.
+    /// The CIB of a real cluster with Pacemaker 3.0.0, queried on node1. node2 has left cleanly, but a new attribute writer has restored
+    /// its attributes.
     const PEER_LEFT: &str = include_str!("../../../tests/fixtures/cib/peer-left-attributes-stuck.xml");
 
     fn seen(xml: &str) -> Cib {

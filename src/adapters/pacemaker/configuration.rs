@@ -16,23 +16,24 @@ use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::base::{Fact, printable};
 use crate::os::regular_file;
 
-/// Pacemaker's file of the CIB. It has no status section.
+/// The file in which Pacemaker stores the CIB. It has no section `status`.
 pub(crate) const ON_DISK: &str = "/var/lib/pacemaker/cib/cib.xml";
-/// The largest file that is read in bytes, many times a CIB of two nodes.
+/// The greatest size of a stored CIB that is read, in bytes. It is many times that of a cluster of two nodes.
 const LIMIT: u64 = 64 * 1024 * 1024;
 const OUR_AGENT: &str = "podman-etcd";
-/// The set with properties that override those of other sets.
+/// The id of the set of cluster properties that overrides other sets.
 const OWN_SET: &str = "cib-bootstrap-options";
 
-/// The configuration, and the names of nodes by their ids in Corosync.
+/// The configuration in the CIB, and the nodes' ids in Corosync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Read {
     pub(crate) configuration: Configuration,
-    /// The node's name by Corosync's id.
+    /// The name of each node by its id in Corosync.
     pub(crate) ids: BTreeMap<u32, String>,
 }
 
-/// Asks the CIB's manager. If Pacemaker is stopped on this node, reads the file that it has left.
+/// Reads the configuration from the CIB's manager. If Pacemaker is stopped on this node, reads the CIB that it has stored. `resource`
+/// selects the agent's resource if there are several.
 pub(crate) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) -> Fact<Read> {
     match programs.run("cibadmin", &["--query"], limits.cib) {
         Ok(Output { code: DISCONNECTED, .. }) => on_disk(Path::new(ON_DISK), resource),
@@ -45,7 +46,7 @@ pub(crate) fn ask(programs: &Programs, resource: Option<&str>, limits: &Limits) 
     }
 }
 
-/// Reads the CIB in the file at `path`; absent where there is none.
+/// Reads the configuration from the stored CIB at `path`; `Absent` if there is no such file.
 pub(crate) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
     match regular_file::text_of_at_most(path, LIMIT) {
         Ok(xml) => match parse(&xml, resource) {
@@ -57,7 +58,7 @@ pub(crate) fn on_disk(path: &Path, resource: Option<&str>) -> Fact<Read> {
     }
 }
 
-/// Reads a CIB document. `wanted` selects the resource where there are several of the agent.
+/// Parses a CIB. `wanted` selects the agent's resource if there are several.
 pub(crate) fn parse(xml: &str, wanted: Option<&str>) -> Result<Read, String> {
     let document = CibDocument::parse(xml)?;
     let (cib, section) = (document.root(), document.configuration()?);
@@ -91,12 +92,12 @@ pub(crate) fn parse(xml: &str, wanted: Option<&str>) -> Result<Read, String> {
 
 const ATTRIBUTES: &str = "instance_attributes";
 
-/// Returns whether a node is a cluster member. Nodes of other types run Pacemaker Remote, and no etcd.
+/// Returns whether a node is a full member of the cluster. Nodes of other types run Pacemaker Remote, and no etcd.
 fn is_member(node: Element<'_, '_>) -> bool {
     matches!(node.attribute("type"), None | Some("member" | "normal"))
 }
 
-/// Reads the cluster properties. Of two sets with the same property, the cluster's own set counts.
+/// Reads the cluster properties. If several sets have the same property, [`OWN_SET`] overrides the others.
 pub(crate) fn properties(section: Element<'_, '_>) -> BTreeMap<String, String> {
     let mut sets: Vec<_> = children(section, "crm_config", "cluster_property_set").collect();
     sets.sort_by_key(|set| set.attribute("id") != Some(OWN_SET));
@@ -119,7 +120,7 @@ fn transient(cib: Element<'_, '_>) -> BTreeMap<String, BTreeMap<String, String>>
 mod tests {
     use super::*;
 
-    /// CIBs of a real two-node cluster (Pacemaker 2.1.5).
+    /// The CIB of a real two-node cluster with Pacemaker 2.1.5.
     const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
 
     fn read(xml: &str) -> Configuration {

@@ -13,15 +13,15 @@ use crate::adapters::pacemaker::element::{child, children, given, is_true, text,
 use crate::adapters::pacemaker::exit_code::DISCONNECTED;
 use crate::base::Fact;
 
-/// The options for inactive resources, every instance of a clone, and every fencing that the fencer remembers.
+/// The options of `crm_mon`. They include inactive resources, every instance of a clone, and every fencing that the fencer remembers.
 const ARGUMENTS: [&str; 4] = ["--output-as=xml", "--inactive", "--show-detail", "--fence-history=3"];
-/// Pacemaker's word for "always", and its numeric value.
+/// Pacemaker's word for an unlimited number, and its numeric value.
 const INFINITY: (&str, u64) = ("INFINITY", 1_000_000);
 
-/// The scores that ban a resource from a node permanently.
+/// The scores of a location constraint that bans a resource from a node.
 const NEVER: [&str; 2] = ["-1000000", "-INFINITY"];
 
-/// Asks Pacemaker for its state.
+/// Runs `crm_mon`, and returns the state of the cluster.
 pub fn ask(programs: &Programs, limits: &Limits) -> Fact<Pacemaker> {
     match programs.clone().in_utc().run("crm_mon", &ARGUMENTS, limits.crm_mon) {
         Ok(output) => read(&output),
@@ -41,7 +41,7 @@ fn read(output: &Output) -> Fact<Pacemaker> {
     }
 }
 
-/// Returns the error that an answer in XML contains.
+/// Returns the error message in an output of `crm_mon`; `None` if there is none.
 fn complaint(xml: &str) -> Option<String> {
     let document = Document::parse(xml).ok()?;
     let find = |name| document.descendants().find(|element| element.has_tag_name(name));
@@ -49,7 +49,7 @@ fn complaint(xml: &str) -> Option<String> {
     text.or_else(|| find("status")?.attribute("message").map(str::to_owned))
 }
 
-/// Reads the output of `crm_mon --output-as=xml`.
+/// Parses the output of `crm_mon --output-as=xml`.
 pub(crate) fn parse(xml: &str) -> Result<Pacemaker, String> {
     let document = Document::parse(xml).map_err(|error| error.to_string())?;
     let root = document.root_element();
@@ -91,7 +91,7 @@ fn time(element: Element<'_, '_>, name: &str) -> Option<u64> {
     times::parse(element.attribute(name)?)
 }
 
-/// Reads a number of milliseconds, such as `5000ms` or `5000`; `None` where it is missing.
+/// Reads an attribute with a number of milliseconds, such as `5000ms` or `5000`; `None` if the attribute is missing.
 fn millis(element: Element<'_, '_>, name: &str) -> Option<u64> {
     element.attribute(name)?.trim_end_matches("ms").parse().ok()
 }
@@ -123,7 +123,7 @@ fn nodes(root: Element<'_, '_>) -> Vec<Node> {
     children(root, "nodes", "node").map(node).collect()
 }
 
-/// Reads every resource, including those inside groups, clones and bundles.
+/// Reads every resource, also inside groups, clones and bundles.
 fn resources(root: Element<'_, '_>) -> Vec<Instance> {
     let all = child(root, "resources").into_iter().flat_map(|section| section.descendants());
     all.filter(|element| element.has_tag_name("resource")).map(instance).collect()
@@ -153,8 +153,8 @@ fn instance(element: Element<'_, '_>) -> Instance {
     }
 }
 
-/// Returns the role, and the operation that is under way. Up to 2.1, Pacemaker had other words for a promotable clone's roles. It
-/// shows a pending operation in the role's place.
+/// Returns the role of a resource, and the operation that is under way. `word` is from `crm_mon`, which shows a pending operation in
+/// place of the role. Up to 2.1, Pacemaker had other words for the roles of a promotable clone.
 fn role_and_change(word: &str) -> (&str, Option<&str>) {
     match word {
         "Master" => ("Promoted", None),
@@ -167,7 +167,7 @@ fn role_and_change(word: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the id without the instance number: `etcd` for `etcd:0`.
+/// Returns a resource's id without the number of its instance: `etcd` for `etcd:0`.
 fn without_number(id: &str) -> &str {
     match id.rsplit_once(':') {
         Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -208,8 +208,7 @@ fn operation(element: Element<'_, '_>) -> Operation {
     }
 }
 
-/// Returns the operation's name. A monitor without an interval is a probe, which checks for a resource before Pacemaker has
-/// started any.
+/// Returns the name of an operation. A monitor without an interval is named `probe`: it checks whether a resource already runs.
 fn task(task: &str, interval_millis: u64) -> String {
     if task == "monitor" && interval_millis == 0 { "probe" } else { task }.to_owned()
 }
@@ -233,7 +232,7 @@ fn failure(element: Element<'_, '_>) -> Failure {
     }
 }
 
-/// Reads the fencing history, newest first. A pending fencing has no end yet.
+/// Reads the history of fencings, newest first. A pending fencing has no end.
 fn fencing(root: Element<'_, '_>) -> Vec<Fencing> {
     let event = |element: Element<'_, '_>| Fencing {
         target: text(element, "target"),
@@ -260,7 +259,7 @@ fn ban(element: Element<'_, '_>) -> Ban {
 mod tests {
     use super::*;
 
-    /// Reads the output of Pacemaker 2.1.5 in the lab, in UTC.
+    /// Parses an output of `crm_mon` 2.1.5 that was captured in the lab in the state `state`. Its times are in UTC.
     fn captured(state: &str) -> Pacemaker {
         let path = format!("{}/tests/fixtures/crm_mon/{state}.xml", env!("CARGO_MANIFEST_DIR"));
         parse(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))).unwrap()
@@ -270,7 +269,7 @@ mod tests {
         pacemaker.nodes.iter().find(|node| node.name == name).unwrap().clone()
     }
 
-    /// Returns role, nodes and management of each instance.
+    /// Returns of each instance of the resource `id`: its role, its nodes, and whether it is managed.
     fn instances(pacemaker: &Pacemaker, id: &str) -> Vec<(String, Vec<String>, bool)> {
         let all = pacemaker.resources.iter().filter(|instance| instance.id == id);
         all.map(|instance| (instance.role.clone(), instance.nodes.clone(), instance.managed)).collect()
@@ -365,7 +364,7 @@ mod tests {
         assert_eq!((history.fail_count, history.last_failure), (2, failure.at));
     }
 
-    /// Pacemaker 2.1.5 escapes an exit reason twice, and other versions escape it once.
+    /// Asserts that an agent's exit reason has no XML entities left. Pacemaker 2.1.5 escapes it twice, and other versions escape it once.
     #[test]
     fn no_entity_is_left_in_the_words_of_an_agent() {
         for apostrophe in ["&apos;", "&amp;apos;"] {

@@ -1,6 +1,6 @@
 //! Durations in the CIB, read as Pacemaker reads them (`lib/common/utils.c`, `lib/common/iso8601.c`).
 
-/// Returns the milliseconds of a duration in the CIB: `60s`, `60`, `200ms`, `1min`, `PT1M30S`.
+/// Returns the milliseconds of a duration in the CIB, such as `60s`, `60`, `200ms`, `1min` or `PT1M30S`; `None` for any other text.
 pub fn millis(text: &str) -> Option<u64> {
     let text = text.trim();
     if let Some(period) = text.strip_prefix("PT") {
@@ -20,7 +20,7 @@ pub fn millis(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads the part of an ISO 8601 period after `PT`, such as `1H30M5S`.
+/// Returns the milliseconds of that part of an ISO 8601 period that follows `PT`, such as `1H30M5S`.
 fn iso_period(mut text: &str) -> Option<u64> {
     let mut sum = 0_u64;
     while !text.is_empty() {

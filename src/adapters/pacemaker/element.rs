@@ -4,12 +4,12 @@ use roxmltree::Node as Element;
 
 use crate::base::printable::one_line;
 
-/// Returns the first child of `element` with this name.
+/// Returns the first child element of `element` with the name `name`.
 pub(crate) fn child<'a, 'i>(element: Element<'a, 'i>, name: &str) -> Option<Element<'a, 'i>> {
     element.children().find(|child| child.has_tag_name(name))
 }
 
-/// Returns the elements called `name` in the section called `section` below `parent`.
+/// Returns the elements called `name` in the section called `section` directly below `parent`.
 pub(crate) fn children<'a, 'i>(
     parent: Element<'a, 'i>,
     section: &str,
@@ -19,17 +19,18 @@ pub(crate) fn children<'a, 'i>(
     section.flat_map(|section| section.children()).filter(move |child| child.has_tag_name(name))
 }
 
-/// Returns an attribute as one line without terminal control characters; empty where it is missing.
+/// Returns the attribute `name` as one line without control characters. The text is empty if the attribute is missing.
 pub(crate) fn text(element: Element<'_, '_>, name: &str) -> String {
     one_line(element.attribute(name).unwrap_or_default()).into_owned()
 }
 
-/// Returns an attribute if it is present and not empty.
+/// Returns the attribute `name`; `None` if it is missing or empty.
 pub(crate) fn given(element: Element<'_, '_>, name: &str) -> Option<String> {
     element.attribute(name).filter(|value| !value.is_empty()).map(|value| one_line(value).into_owned())
 }
 
-/// Returns an attribute as [`text`] does, for texts of an agent, which Pacemaker 2.1.5 escapes twice.
+/// Returns the attribute `name`, a text of an agent, as [`text`] does. Also decodes XML entities, because Pacemaker 2.1.5 escapes such
+/// texts twice.
 pub(crate) fn words(element: Element<'_, '_>, name: &str) -> String {
     const ENTITIES: [(&str, &str); 5] =
         [("&amp;", "&"), ("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">")];
@@ -44,13 +45,13 @@ pub(crate) fn is_true(element: Element<'_, '_>, name: &str) -> bool {
     element.attribute(name) == Some("true")
 }
 
-/// Returns the names and values of a set's nvpairs.
+/// Returns the name and the value of each nvpair in a set.
 pub(crate) fn pairs_of<'a, 'i>(set: Element<'a, 'i>) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a, 'i> {
     let pairs = set.children().filter(|child| child.has_tag_name("nvpair"));
     pairs.filter_map(|pair| Some((pair.attribute("name")?, pair.attribute("value")?)))
 }
 
-/// Returns the nvpairs of every set called `sets` directly below `element`.
+/// Returns the name and the value of each nvpair in the sets called `sets` directly below `element`.
 pub(crate) fn nvpairs<'a, 'i>(
     element: Element<'a, 'i>,
     sets: &'static str,

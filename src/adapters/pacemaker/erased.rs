@@ -10,13 +10,13 @@ use super::attributes::RECORD;
 use super::{Error, run, wishes};
 use crate::adapters::command::Programs;
 
-/// Returns whether the attribute manager has the record of `node`. The manager loses it when Pacemaker ends, so its value is of
-/// the present run of Pacemaker.
+/// Returns whether Pacemaker's attribute manager has the record of the data of `node`. The manager loses all values when Pacemaker ends,
+/// so it has no record of an earlier run.
 pub fn has_record(programs: &Programs, node: &str) -> Result<bool, Error> {
     Ok(wishes::nodes_with(programs, RECORD)?.iter().any(|known| known == node))
 }
 
-/// Has the attribute manager write its values once more.
+/// Has Pacemaker's attribute manager write all its values to the CIB once more.
 pub fn restore_record(programs: &Programs) -> Result<(), Error> {
     run(programs, "attrd_updater", &["--refresh"]).map(drop)
 }

@@ -9,10 +9,10 @@ use super::seen::FenceDevice;
 use crate::adapters::pacemaker::element::{child, children};
 
 const NEVER: &str = "-INFINITY";
-/// The value of a plug that the map defines for each node.
+/// The value of `plug` with which `pcmk_host_map` defines each node's plug.
 const BY_THE_MAP: &str = "dynamic";
 
-/// Returns every fence device.
+/// Returns every fence device in the CIB's configuration.
 pub(crate) fn all(primitives: &Primitives<'_, '_>, configuration: Element<'_, '_>) -> Vec<FenceDevice> {
     let devices = primitives.all().filter(|primitive| primitive.class() == "stonith");
     devices
@@ -36,15 +36,16 @@ pub(crate) fn all(primitives: &Primitives<'_, '_>, configuration: Element<'_, '_
         .collect()
 }
 
-/// Splits a list of names at blanks, commas, semicolons and line breaks. A line break may be written as ` `.
+/// Splits the value of `pcmk_host_list` at blanks, commas, semicolons and line breaks. A line break may also be written as a backslash
+/// and `n`.
 fn host_list(text: &str) -> Vec<String> {
     let text = text.replace("\\n", " ");
     let names = text.split(|letter: char| letter.is_whitespace() || matches!(letter, ',' | ';'));
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Reads a map such as `node1:plug1;node2:plug2`. Blanks may replace semicolons, and `=` may replace colons. A comma belongs to
-/// the plug, which may be several plugs. A backslash escapes the next character.
+/// Reads the value of `pcmk_host_map`, such as `node1:plug1;node2:plug2`. Blanks may replace semicolons, and `=` may replace colons. A
+/// plug may contain commas, which separate several plugs. A backslash escapes the next character.
 fn host_map(text: &str) -> BTreeMap<String, String> {
     split_plain(text, |letter| letter == ';' || letter.is_whitespace(), usize::MAX)
         .into_iter()
@@ -56,7 +57,7 @@ fn host_map(text: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Splits `text` into at most `most` pieces, at characters without a backslash in front.
+/// Splits `text` into at most `most` pieces, at characters that `splits` accepts and that have no backslash in front.
 fn split_plain(text: &str, splits: impl Fn(char) -> bool, most: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let mut is_escaped = false;
@@ -82,7 +83,8 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// Returns the nodes that a location constraint bans the resource `id` from, by node or by a rule about the node's name.
+/// Returns the nodes from which a location constraint bans the resource `id`. The constraint names a node, or has a rule about the node's
+/// name.
 fn banned_from(configuration: Element<'_, '_>, id: &str) -> Vec<String> {
     let constraints = children(configuration, "constraints", "rsc_location");
     let mut nodes: Vec<String> =

@@ -11,15 +11,15 @@ use super::{Error, run};
 use crate::adapters::command::Programs;
 use crate::os::wiped;
 
-/// The directory where `cibsecret` and Pacemaker's library (`cib_secrets.c`) keep secrets. Below it is the placeholder for them
-/// in the CIB.
+/// The directory where `cibsecret` and Pacemaker's library (`cib_secrets.c`) keep secrets. In the CIB a secret is replaced by
+/// `IS_SECRET`.
 const SECRETS: &str = "/var/lib/pacemaker/lrm/secrets";
 const IS_SECRET: &str = "lrm://";
 const SECRET_LIMIT: u64 = 64 * 1024;
-/// Prefixes of the fencer's own options, which no agent receives.
+/// The prefixes of options that the fencer itself uses and does not pass to an agent.
 const OF_THE_FENCER: [&str; 2] = ["pcmk_", "crm_"];
 
-/// The options of every fence device, from one query of the CIB.
+/// The resources section of the CIB, for the options of all fence devices. It may contain passwords.
 pub struct Devices(Zeroizing<String>);
 
 impl std::fmt::Debug for Devices {
@@ -28,14 +28,14 @@ impl std::fmt::Debug for Devices {
     }
 }
 
-/// Asks the CIB's manager for the options.
+/// Reads the options of all fence devices from the CIB.
 pub fn read(programs: &Programs) -> Result<Devices, Error> {
     let xml = run(programs, "cibadmin", &["--query", "--scope", "resources"])?;
     Ok(Devices(Zeroizing::new(xml)))
 }
 
 impl Devices {
-    /// Returns whether `cibsecret` keeps a secret of `device`.
+    /// Returns whether an option of `device` is a secret that `cibsecret` keeps outside of the CIB.
     pub fn has_kept_secret(&self, device: &str) -> Result<bool, Error> {
         let document = Document::parse(&self.0).map_err(|error| Error::Parse(error.to_string()))?;
         let primitive =
@@ -44,8 +44,8 @@ impl Devices {
         Ok(pairs.any(|(_, value)| value == IS_SECRET))
     }
 
-    /// Returns the options of `device` as lines for its agent's standard input; empty where there is no such device. A secret
-    /// that cannot be read is an error, because the agent would lack an option that the fencer has.
+    /// Returns the options of `device` as lines for its agent's standard input. Returns none if there is no such device. Fails if a
+    /// secret cannot be read, because the fencer would pass it to the agent.
     pub fn lines_of(&self, device: &str) -> Result<Zeroizing<Vec<u8>>, Error> {
         self.lines_with(device, Path::new(SECRETS))
     }
@@ -90,7 +90,7 @@ fn kept_secret(secrets: &Path, device: &str, name: &str) -> Result<Zeroizing<Vec
 mod tests {
     use super::*;
 
-    /// The path is Pacemaker's. Its own tool and library confirm it where they are installed.
+    /// Asserts that [`SECRETS`] is the directory that Pacemaker's own tool and library use, where they are installed.
     #[test]
     fn a_secret_is_where_pacemaker_has_it() {
         if let Ok(tool) = std::fs::read_to_string("/usr/sbin/cibsecret") {

@@ -19,17 +19,17 @@ use crate::adapters::xml::escape;
 use crate::os::clock;
 
 const MODIFY: [&str; 4] = ["--modify", "--scope", "configuration", "--xml-pipe"];
-/// The set that holds only the property with the time of the change.
+/// The id of the set of cluster properties that has only the time of the last change of a fence device.
 const SET: &str = "tandem-fencing-update";
-/// The former names of options. The CIB keeps the name that it already has.
+/// The present and the former name of some options. A change in the CIB keeps the name that the CIB has.
 const OLD_NAMES: [(&str, &str); 3] = [("ip", "ipaddr"), ("username", "login"), ("password", "passwd")];
 
-/// Returns the former name of an option of a fence device.
+/// Returns the former name of an option of a fence device; `None` if it had none.
 pub fn old_name(name: &str) -> Option<&'static str> {
     OLD_NAMES.iter().find(|(new, _)| *new == name).map(|(_, old)| *old)
 }
 
-/// Sets options of `device`. Options that it lacks are added.
+/// Sets options of the fence device `device` in the CIB. Adds options that the device does not have yet.
 pub fn set(programs: &Programs, device: &str, values: &[(&str, &str)]) -> Result<(), Error> {
     let cib = Zeroizing::new(run(programs, "cibadmin", &["--query", "--scope", "resources"])?);
     let change = change(&cib, device, values, clock::wall_millis())?;
@@ -45,7 +45,8 @@ pub fn set(programs: &Programs, device: &str, values: &[(&str, &str)]) -> Result
     })
 }
 
-/// Returns the property that the controller may log. Its text differs each time, because only a change is logged.
+/// Returns the XML of the property [`FENCING_UPDATED`]. Pacemaker's controller may log this change, so it is written with a change that
+/// has a password.
 fn updated(device: &str, at: u64) -> String {
     let (id, name) = (SET, FENCING_UPDATED);
     let device = escape(device);
@@ -54,8 +55,8 @@ fn updated(device: &str, at: u64) -> String {
     )
 }
 
-/// Returns the XML of the change: the property with the time `at`, and the device with only its new values, inside its enclosing
-/// elements.
+/// Returns the XML of a change of `device`. It has the property with the time `at`, and the device with only its new values, in its
+/// enclosing elements.
 fn change(cib: &str, device: &str, values: &[(&str, &str)], at: u64) -> Result<Zeroizing<String>, Error> {
     let document = Document::parse(cib).map_err(|error| Error::Parse(error.to_string()))?;
     let is_it = |node: &Node<'_, '_>| node.has_tag_name("primitive") && node.attribute("id") == Some(device);

@@ -10,13 +10,13 @@ use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 use crate::base::utc;
 
-/// Returns the id of the constraint that bans an instance from `node`. `pcs resource ban` uses another id.
+/// Returns the id of this program's constraint that bans an instance from `node`. It differs from that of `pcs resource ban`.
 pub fn constraint(node: &str) -> String {
     format!("tandem-upgrade-{node}")
 }
 
-/// Bans the instance of `clone` from `node`. After `until`, in seconds since 1970, the constraint has no effect, so that an
-/// interrupted command leaves no node without etcd.
+/// Bans the instance of `clone` from `node` until the time `until`, in seconds since 1970. The constraint then has no effect any more, so
+/// that an interrupted command leaves no node without etcd.
 pub fn keep_away(programs: &Programs, clone: &str, node: &str, until: u64) -> Result<(), Error> {
     let (id, clone, until) = (escape(&constraint(node)), escape(clone), utc(until));
     let node = escape(node);
@@ -29,7 +29,7 @@ pub fn keep_away(programs: &Programs, clone: &str, node: &str, until: u64) -> Re
     run(programs, "cibadmin", &words).map(drop)
 }
 
-/// Removes the ban.
+/// Removes the constraint of [`keep_away`]. A missing constraint is no error.
 pub fn let_back(programs: &Programs, node: &str) -> Result<(), Error> {
     let xml = format!("<rsc_location id=\"{}\"/>", escape(&constraint(node)));
     let output =
@@ -45,7 +45,7 @@ pub fn set_parameter(programs: &Programs, resource: &str, name: &str, value: &st
     run(programs, "crm_resource", &words).map(drop)
 }
 
-/// Returns the nodes on which Pacemaker would restart `resource` after a change of `parameter`. It uses the meta-data of the
+/// Returns the nodes on which Pacemaker would restart `resource` after a change of `parameter`. Pacemaker decides by the meta-data of the
 /// agent that started the instance.
 pub fn restarts_for(programs: &Programs, resource: &str, parameter: &str) -> Result<Vec<String>, Error> {
     let xml = run(programs, "cibadmin", &["--query", "--scope", "status"])?;
@@ -85,7 +85,8 @@ mod tests {
         assert!(let_back(&fake_program(dir.path(), "cibadmin", &script(102)), "node2").is_err());
     }
 
-    /// The history is as Pacemaker 2.1.5 records parameters that the older meta-data had as not reloadable.
+    /// Asserts that Pacemaker restarts an instance that an older agent has started. The operation history is that of Pacemaker 2.1.5 for
+    /// parameters that the older meta-data did not have as reloadable.
     #[test]
     fn an_instance_that_an_older_agent_started_is_restarted_for_the_parameter() {
         let dir = tempfile::tempdir().unwrap();

@@ -12,23 +12,23 @@ use crate::adapters::pacemaker::fence_device;
 use crate::adapters::pacemaker::primitive::Primitives;
 use crate::adapters::pacemaker::seen::{FenceDevice, Resource};
 
-/// The configuration, without secrets.
+/// The configuration in the CIB, without secrets.
 #[derive(Clone, Debug, Default)]
 pub struct Cib {
     pub(crate) properties: BTreeMap<String, String>,
     pub(crate) resources: Vec<Resource>,
     pub(crate) devices: Vec<FenceDevice>,
-    /// The resources with a password in the CIB itself, and the name of that option.
+    /// The resources that have a password in the CIB itself, each with the name of the option.
     pub(crate) passwords: Vec<(String, String)>,
-    /// The group of each resource that is in one.
+    /// The id of each grouped resource's group, by the resource's id.
     pub(crate) groups: BTreeMap<String, String>,
-    /// The meta-attributes of each resource's clone.
+    /// The meta-attributes of each cloned resource's clone, by the resource's id.
     pub(crate) clones: BTreeMap<String, BTreeMap<String, String>>,
-    /// The delay of a resource's start, in milliseconds.
+    /// The `start-delay` of each resource that has one, in milliseconds.
     pub(crate) start_delays: BTreeMap<String, u64>,
-    /// The mandatory orders: the resource that starts first, and the one after it.
+    /// The mandatory order constraints, each with the resource that starts first, and the one that starts after it.
     pub(crate) orders: Vec<(String, String)>,
-    /// The mandatory colocations: the dependent resource, and the one that it needs.
+    /// The mandatory colocation constraints, each with the dependent resource, and the one that it needs.
     pub(crate) colocations: Vec<(String, String)>,
 }
 
@@ -90,7 +90,7 @@ impl Cib {
         self.groups.get(id).map(String::as_str)
     }
 
-    /// Returns the meta-attributes of a resource's clone; empty where it has none.
+    /// Returns the meta-attributes of the clone of the resource `id`. Returns none if it is not cloned.
     pub(crate) fn clone_meta(&self, id: &str) -> &BTreeMap<String, String> {
         const NONE: &BTreeMap<String, String> = &BTreeMap::new();
         self.clones.get(id).unwrap_or(NONE)

@@ -6,7 +6,8 @@ use super::element::{child, nvpairs};
 use super::nodes::{attribute, is_named, nodes, transient};
 use crate::adapters::options::yes_no;
 
-/// Returns whether the whole cluster, either node, or the resource itself is in maintenance or not managed. A monitor may run there.
+/// Returns whether maintenance applies to the whole cluster, to one of the two nodes or to the resource, or the resource is unmanaged. A
+/// monitor may still run then.
 pub(super) fn applies(cib: Node<'_, '_>, resource: &str, node: &str, peer: Option<&str>) -> bool {
     let Some(configuration) = child(cib, "configuration") else { return false };
     let property = |name| child(configuration, "crm_config").and_then(|config| attribute(config, name));
@@ -18,7 +19,7 @@ pub(super) fn applies(cib: Node<'_, '_>, resource: &str, node: &str, peer: Optio
         || of_resource(configuration, resource)
 }
 
-/// Returns whether the resource, or the clone or group around it, is in maintenance or not managed.
+/// Returns whether the resource, or a clone or group around it, is in maintenance or unmanaged.
 fn of_resource(configuration: Node<'_, '_>, resource: &str) -> bool {
     let primitive = configuration
         .descendants()
@@ -31,7 +32,7 @@ fn of_resource(configuration: Node<'_, '_>, resource: &str) -> bool {
     primitive.is_some_and(|primitive| primitive.ancestors().any(rests))
 }
 
-/// Returns whether a node is on standby, or has asked to shut down.
+/// Returns whether `node` is on standby, or has asked to shut down.
 pub(super) fn leaves(cib: Node<'_, '_>, node: &str) -> bool {
     let transient = transient(cib, node);
     let permanent = nodes(cib).find(|entry| is_named(*entry, node));
@@ -51,10 +52,11 @@ fn is_no(value: Option<&str>) -> bool {
 mod tests {
     use crate::adapters::pacemaker::cib::parse;
 
-    /// A CIB of a real two-node cluster (Pacemaker 2.1.5), as node2 saw it.
+    /// The CIB of a real two-node cluster with Pacemaker 2.1.5, queried on node2.
     const TWO_VOTERS: &str = include_str!("../../../tests/fixtures/cib/two-voters.xml");
 
-    /// Returns the result of [`parse`] for `TWO_VOTERS` with `new` inserted after the first `behind`.
+    /// Parses `TWO_VOTERS` after `new` was inserted behind the first `behind`. Returns whether maintenance applies, and whether the peer
+    /// leaves.
     fn seen(behind: &str, new: &str) -> (bool, bool) {
         assert!(TWO_VOTERS.contains(behind), "{behind}");
         let cib =

@@ -7,12 +7,12 @@ use crate::adapters::command::Programs;
 use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 
-/// The lock's own set. The CIB's manager refuses to create an element with an id that exists.
+/// The id of the set of cluster properties that is the lock. The CIB's manager refuses to create a second element with this id.
 const SET: &str = "tandem-member-change";
-/// The exit code of that refusal.
+/// The exit code of `cibadmin` for an element with an id that already exists.
 const EXISTS: i32 = 108;
 
-/// Takes the lock, with `change` as its description. Returns whether it was free.
+/// Takes the lock against a second member change. `change` describes the change. Returns whether the lock was free.
 pub fn take(programs: &Programs, change: &str) -> Result<bool, Error> {
     // An empty set is left where an operator has deleted only the property. It does not block the lock.
     let emptied = format!("//cluster_property_set[@id='{SET}' and not(nvpair)]");
@@ -30,7 +30,7 @@ pub fn take(programs: &Programs, change: &str) -> Result<bool, Error> {
     }
 }
 
-/// Releases the lock.
+/// Releases the lock against a second member change.
 pub fn give_back(programs: &Programs) -> Result<(), Error> {
     let xml = format!("<cluster_property_set id=\"{SET}\"/>");
     run(programs, "cibadmin", &["--delete", "--scope", "crm_config", "--xml-text", &xml]).map(drop)

@@ -43,7 +43,7 @@ pub enum Error {
     Disconnected { tool: &'static str, complaint: String },
     #[error("{tool} failed ({code}): {complaint}")]
     Tool { tool: &'static str, code: i32, complaint: String },
-    /// The command in the text is one that the operator can type.
+    /// The failure of a command that the operator can also type.
     #[error("'{command}' failed: {complaint}")]
     ByHand { command: String, complaint: String },
     #[error("the CIB is not understood: {0}")]
@@ -66,7 +66,7 @@ fn run(programs: &Programs, tool: &'static str, args: &[&str]) -> Result<String,
     }
 }
 
-/// Returns the nodes that Pacemaker's daemons remember, members or not.
+/// Returns the nodes that Pacemaker's daemons remember, whether they are members or not.
 pub fn remembered_nodes(programs: &Programs) -> Result<Vec<String>, Error> {
     let listed = run(programs, "crm_node", &["--list"])?;
     // A line is such as `2 node2 lost`. A node without a name, known by its number only, is omitted.
@@ -77,7 +77,7 @@ pub fn remembered_nodes(programs: &Programs) -> Result<Vec<String>, Error> {
     Ok(listed.lines().filter_map(name).collect())
 }
 
-/// Returns this node's name in the cluster.
+/// Returns the name of this node in the cluster.
 pub fn local_node(programs: &Programs) -> Result<String, Error> {
     Ok(run(programs, "crm_node", &["-n"])?.trim().to_owned())
 }

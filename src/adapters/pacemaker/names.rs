@@ -6,15 +6,15 @@ use roxmltree::{Document, Node};
 
 use crate::adapters::command::Programs;
 
-/// The longest time that an operator's shell waits.
+/// The time limit of a query for shell completion. The operator's shell waits as long.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Returns the cluster's nodes from the CIB; none where no CIB answers.
+/// Returns the names of the cluster's nodes for shell completion. Returns none if the CIB's manager does not answer.
 pub fn nodes(programs: &Programs) -> Vec<String> {
     names(programs, "nodes", |node| node.attribute("uname").filter(|_| node.has_tag_name("node")).map(str::to_owned))
 }
 
-/// Returns the ids of the cluster's fence devices; none where no CIB answers.
+/// Returns the ids of the cluster's fence devices for shell completion. Returns none if the CIB's manager does not answer.
 pub fn fence_devices(programs: &Programs) -> Vec<String> {
     let is_device = |node: &Node<'_, '_>| node.has_tag_name("primitive") && node.attribute("class") == Some("stonith");
     names(programs, "resources", |node| node.attribute("id").filter(|_| is_device(&node)).map(str::to_owned))
@@ -30,7 +30,7 @@ fn names(programs: &Programs, scope: &str, name: impl Fn(Node<'_, '_>) -> Option
     found
 }
 
-/// Returns whether a shell takes `name` literally, because bash expands the words that it completes from.
+/// Returns whether a shell takes `name` literally. Other names are not completed, because bash expands the words for completion.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }

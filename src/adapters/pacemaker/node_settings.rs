@@ -10,35 +10,35 @@ use crate::adapters::command::Programs;
 use crate::adapters::pace::Question;
 use crate::adapters::xml::escape;
 
-/// The name and the value of a parameter.
+/// The name and the value of a resource's parameter.
 pub type Pair = (String, String);
 
 const SETS: &str = "instance_attributes";
 
-/// The resource in the CIB, with its enclosing elements.
+/// The parameters of a resource in the CIB: those for all nodes, and those for one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The elements from the outermost one to the primitive, each with name and id.
+    /// The name and id of each element around the parameters, from the outermost one to the primitive.
     path: Vec<(String, String)>,
-    /// The id of the set that applies to every node. The next field has the id of each pair by its name.
+    /// The id of the set of parameters for all nodes. `ids` has the id of each parameter in it, by name.
     set: String,
     ids: Vec<Pair>,
-    /// The pairs of that set.
+    /// The parameters for all nodes.
     pub of_all: Vec<Pair>,
-    /// The pairs of this module's sets, by node.
+    /// The parameters that this module has set for one node, by node.
     pub of_node: Vec<(String, Vec<Pair>)>,
 }
 
 impl Written {
-    /// Returns the value of `name` that applies on `node`.
+    /// Returns the value of the parameter `name` on `node`; `None` if it is not set.
     pub fn value<'a>(&'a self, node: &str, name: &str) -> Option<&'a str> {
         let of_node = self.of_node.iter().find(|(one, _)| one == node).map(|(_, pairs)| pairs.as_slice());
         let find = |pairs: &'a [Pair]| pairs.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());
         of_node.and_then(find).or_else(|| find(&self.of_all))
     }
 
-    /// Returns the pairs that are worth writing. An empty value that no set has means nothing, and Pacemaker would restart a
-    /// running resource for it.
+    /// Returns those of `pairs` that must be written. Omits an empty value of a parameter that is not set, because Pacemaker would
+    /// restart a running resource for it.
     fn telling<'a>(&self, pairs: &'a [Pair]) -> Vec<&'a Pair> {
         let is_known = |name: &str| self.of_all.iter().any(|(one, _)| one == name);
         pairs.iter().filter(|(name, value)| !value.is_empty() || is_known(name)).collect()
@@ -51,12 +51,12 @@ impl Written {
     }
 }
 
-/// Returns the id of the set for `node`.
+/// Returns the id of the set of parameters for `node` only.
 fn set_of(node: &str) -> String {
     format!("tandem-settings-{node}")
 }
 
-/// Reads the resource from the local CIB.
+/// Reads the parameters of `resource` from the CIB.
 pub fn read(programs: &Programs, resource: &str) -> Result<Written, Error> {
     parse(&run(programs, "cibadmin", &["--query", "--scope", "resources"])?, resource)
 }
@@ -99,7 +99,7 @@ fn nvpair(id: &str, (name, value): &Pair) -> String {
     format!("<nvpair id=\"{}\" name=\"{}\" value=\"{}\"/>", escape(id), escape(name), escape(value))
 }
 
-/// Sets `pairs` for `node`, and removes the earlier settings of that node.
+/// Sets the parameters `pairs` for `node` only. Removes all earlier settings for that node.
 pub fn set_on(programs: &Programs, written: &Written, node: &str, pairs: &[Pair]) -> Result<(), Error> {
     forget_on(programs, node)?;
     let (id, pairs) = (set_of(node), written.telling(pairs));
@@ -115,7 +115,7 @@ pub fn set_on(programs: &Programs, written: &Written, node: &str, pairs: &[Pair]
     modify(programs, written, &set)
 }
 
-/// Sets `pairs` for each node without a set of its own, in one write.
+/// Sets the parameters `pairs` for all nodes, in one write. Settings for one node override them.
 pub fn set_on_all(programs: &Programs, written: &Written, pairs: &[Pair]) -> Result<(), Error> {
     let id = |name: &str| {
         let known = written.ids.iter().find(|(one, _)| one == name).map(|(_, id)| id.clone());
@@ -129,7 +129,7 @@ pub fn set_on_all(programs: &Programs, written: &Written, pairs: &[Pair]) -> Res
     modify(programs, written, &format!("<{SETS} id=\"{}\">{values}</{SETS}>", escape(&written.set)))
 }
 
-/// Removes the settings of `node`.
+/// Removes the parameters that were set for `node` only.
 pub fn forget_on(programs: &Programs, node: &str) -> Result<(), Error> {
     let path = format!("//{SETS}[@id='{}']", set_of(node));
     let output = programs.run("cibadmin", &["--delete", "--xpath", &path], Question::Pacemaker)?;

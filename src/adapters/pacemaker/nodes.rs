@@ -16,12 +16,12 @@ pub(super) fn node_state<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'
     child(cib, "status")?.children().find(|state| state.has_tag_name("node_state") && is_named(*state, name))
 }
 
-/// Returns the transient attributes of the node called `name`.
+/// Returns the element with the transient attributes of the node `name`; `None` if it has none.
 pub(super) fn transient<'a, 'i>(cib: Node<'a, 'i>, name: &str) -> Option<Node<'a, 'i>> {
     child(node_state(cib, name)?, "transient_attributes")
 }
 
-/// Returns the value of an nvpair below `node`, in any set.
+/// Returns the value of the attribute `name` in any set below `node`; `None` if it is not set.
 pub(super) fn attribute<'a>(node: Node<'a, '_>, name: &str) -> Option<&'a str> {
     node.descendants()
         .find(|pair| pair.has_tag_name("nvpair") && pair.attribute("name") == Some(name))

@@ -9,9 +9,9 @@ use crate::adapters::options::yes_no;
 use crate::adapters::pacemaker::duration::millis;
 use crate::adapters::pacemaker::element::{child, nvpairs, text};
 
-/// Pacemaker's time-out for an operation that does not set one.
+/// Pacemaker's default time-out of an operation in milliseconds.
 const DEFAULT_TIMEOUT_MILLIS: u64 = 20_000;
-/// Parts of names that hold a secret: a parameter, a variable, a header.
+/// Parts of names of parameters, variables and headers that indicate a secret value.
 const SECRET: [&str; 16] = [
     "passw",
     "passphrase",
@@ -30,16 +30,16 @@ const SECRET: [&str; 16] = [
     "authorization",
     "cookie",
 ];
-/// Ends of names that hold the location of a secret.
+/// Endings of names that indicate the location of a secret, and no secret itself.
 const PLACE_OF_A_SECRET: [&str; 5] = ["file", "script", "path", "dir", "location"];
 
-/// All primitives of a configuration.
+/// All primitives in a CIB's configuration.
 pub(crate) struct Primitives<'a, 'i> {
     resources: Option<Element<'a, 'i>>,
     default_timeout: u64,
 }
 
-/// One primitive, with its template.
+/// One primitive in the CIB. Its template, if it has one, provides what the primitive itself lacks.
 #[derive(Clone, Copy)]
 pub(crate) struct Primitive<'a, 'i> {
     element: Element<'a, 'i>,
@@ -57,7 +57,7 @@ impl<'a, 'i> Primitives<'a, 'i> {
         }
     }
 
-    /// Returns every primitive, including those inside groups and clones.
+    /// Returns every primitive, also inside groups and clones.
     pub(crate) fn all(&self) -> impl Iterator<Item = Primitive<'a, 'i>> + '_ {
         let all = self.resources.into_iter().flat_map(|resources| resources.descendants());
         all.filter(|element| element.has_tag_name("primitive")).map(|element| Primitive {
@@ -77,12 +77,12 @@ const PARAMETERS: &str = "instance_attributes";
 const META: &str = "meta_attributes";
 
 impl Primitive<'_, '_> {
-    /// Returns the agent's name, such as `podman-etcd`.
+    /// Returns the name of the primitive's agent, such as `podman-etcd`.
     pub(crate) fn agent_type(&self) -> &str {
         self.says("type")
     }
 
-    /// Returns the agent's class: `ocf`, `systemd`, `stonith`.
+    /// Returns the class of the primitive's agent, such as `ocf`, `systemd` or `stonith`.
     pub(crate) fn class(&self) -> &str {
         self.says("class")
     }
@@ -106,7 +106,7 @@ impl Primitive<'_, '_> {
         }
     }
 
-    /// Returns an attribute of the primitive, or of its template.
+    /// Returns the XML attribute `name` of the primitive, or of its template. Returns an empty text if neither has it.
     fn says(&self, name: &str) -> &str {
         let said = self.element.attribute(name);
         said.or_else(|| self.template?.attribute(name)).unwrap_or_default()
@@ -142,7 +142,8 @@ impl Primitive<'_, '_> {
     }
 }
 
-/// Returns the nvpairs in the sets called `sets` directly below `element`. The first of a name counts, as in Pacemaker.
+/// Returns the nvpairs in the sets called `sets` directly below `element`. If a name occurs twice, the first value counts, as in
+/// Pacemaker.
 pub(crate) fn pairs(element: Element<'_, '_>, sets: &'static str) -> BTreeMap<String, String> {
     let mut pairs = BTreeMap::new();
     for (name, value) in nvpairs(element, sets) {
@@ -151,7 +152,7 @@ pub(crate) fn pairs(element: Element<'_, '_>, sets: &'static str) -> BTreeMap<St
     pairs
 }
 
-/// Returns whether a value of this name is a secret, and so must not be printed.
+/// Returns whether the value of a parameter called `name` is a secret, which must not be printed.
 pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace('-', "_");
     let is_place = PLACE_OF_A_SECRET.iter().any(|end| name.ends_with(end));

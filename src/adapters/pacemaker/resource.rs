@@ -8,7 +8,7 @@ use crate::adapters::command::Programs;
 use crate::adapters::ocf::env::Env;
 use crate::adapters::options::yes_no;
 
-/// A resource of the agent `podman-etcd`.
+/// A resource in the CIB with the agent `podman-etcd`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configured {
     pub id: String,
@@ -17,7 +17,7 @@ pub struct Configured {
 }
 
 impl Configured {
-    /// Returns the environment that Pacemaker would give the agent outside of a transition.
+    /// Returns the environment variables with which Pacemaker runs the agent. Omits those that only exist in a transition.
     pub fn env(&self) -> Env {
         let mut pairs: Vec<(String, String)> =
             self.parameters.iter().map(|(name, value)| (format!("OCF_RESKEY_{name}"), value.clone())).collect();
@@ -29,19 +29,19 @@ impl Configured {
     }
 }
 
-/// Returns whether this node's partition may run resources, by its own CIB.
+/// Returns whether this node's partition has quorum, by the CIB of this node.
 pub fn has_quorum(programs: &Programs) -> Result<bool, Error> {
     let xml = run(programs, "cibadmin", &["--query", "--no-children"])?;
     let document = Document::parse(&xml).map_err(|error| Error::Parse(error.to_string()))?;
     Ok(document.root_element().attribute("have-quorum") == Some("1"))
 }
 
-/// Returns every resource of the agent in the local CIB.
+/// Returns every resource with the agent `podman-etcd` in the CIB of this node.
 pub fn configured(programs: &Programs) -> Result<Vec<Configured>, Error> {
     parse(&run(programs, "cibadmin", &["--query", "--scope", "resources"])?)
 }
 
-/// Reads the resources section of a CIB.
+/// Parses the section `resources` of a CIB.
 pub fn parse(xml: &str) -> Result<Vec<Configured>, Error> {
     let document = Document::parse(xml).map_err(|error| Error::Parse(error.to_string()))?;
     let ours = document

@@ -5,31 +5,31 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The cluster's state, as `crm_mon --output-as=xml` shows it.
+/// The state of the cluster as `crm_mon --output-as=xml` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pacemaker {
-    /// Pacemaker's version, such as `2.1.5`.
+    /// The version of Pacemaker, such as `2.1.5`.
     pub version: String,
-    /// The designated controller, where there is one.
+    /// The node with the designated controller (DC); `None` if there is none.
     pub dc: Option<String>,
     pub has_quorum: bool,
-    /// Maintenance mode of the whole cluster.
+    /// True if the whole cluster is in maintenance mode.
     pub maintenance: bool,
     pub stonith_enabled: bool,
     pub nodes: Vec<Node>,
-    /// The resources, one entry for each instance. A clone has several, and a fence device has one.
+    /// The resources, with one entry for each instance. A clone has several entries, and a fence device has one.
     pub resources: Vec<Instance>,
-    /// The operation history, by node and resource.
+    /// The operation history of each resource on each node.
     pub histories: Vec<History>,
     pub failures: Vec<Failure>,
-    /// The fencing history, newest first.
+    /// The fencings that the fencer remembers, newest first.
     pub fencing: Vec<Fencing>,
-    /// Location constraints that keep a resource from a node, both Pacemaker's own and an operator's.
+    /// The location constraints that ban a resource from a node, by an operator or by a program.
     pub bans: Vec<Ban>,
 }
 
-/// A member or a remote node, as the cluster sees it.
+/// A member of the cluster or a remote node, as `crm_mon` shows it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker tells")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -44,27 +44,27 @@ pub struct Node {
     pub shutdown: bool,
     pub expected_up: bool,
     pub is_dc: bool,
-    /// `member` or `remote`.
+    /// The type of the node: `member` or `remote`.
     pub kind: String,
-    /// The node's attributes as crm_mon shows them, permanent and transient.
+    /// The permanent and transient attributes of the node, as `crm_mon` shows them.
     pub attributes: BTreeMap<String, String>,
 }
 
-/// A resource on a node, or on none.
+/// An instance of a resource, as `crm_mon` shows it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own that Pacemaker tells")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Instance {
-    /// The resource's id, without the number of a clone's instance.
+    /// The id of the resource, without the number of a clone's instance.
     pub id: String,
-    /// The clone of the resource.
+    /// The id of the clone around the resource; `None` if it is not cloned.
     pub clone: Option<String>,
-    /// `ocf:heartbeat:podman-etcd`, `systemd:kubelet`, `stonith:fence_redfish_rs`.
+    /// The agent of the resource: `ocf:heartbeat:podman-etcd`, `systemd:kubelet`, `stonith:fence_redfish_rs`.
     pub agent: String,
-    /// The nodes where it is active; empty where there are none.
+    /// The nodes where the resource is active. Empty if it is active nowhere.
     pub nodes: Vec<String>,
-    /// The role: `Started`, `Stopped`, `Promoted` or `Unpromoted`, with older words translated. `Starting` and similar words are
-    /// in `pending`.
+    /// The role of the resource: `Started`, `Stopped`, `Promoted` or `Unpromoted`. The words of older versions are translated. `pending`
+    /// has words such as `Starting`.
     pub role: String,
     pub target_role: Option<String>,
     pub active: bool,
@@ -73,16 +73,16 @@ pub struct Instance {
     pub blocked: bool,
     pub failed: bool,
     pub orphaned: bool,
-    /// The operation that is under way: `Starting`, `Monitoring`.
+    /// The operation that is under way: `Starting`, `Monitoring`; `None` if there is none.
     pub pending: Option<String>,
 }
 
-/// Pacemaker's memory of a resource on a node.
+/// The operation history of a resource on a node, as Pacemaker remembers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct History {
     pub node: String,
-    /// The resource's id, without the number of a clone's instance.
+    /// The id of the resource, without the number of a clone's instance.
     pub resource: String,
     pub fail_count: u64,
     pub migration_threshold: u64,
@@ -90,22 +90,22 @@ pub struct History {
     pub operations: Vec<Operation>,
 }
 
-/// An operation that ended.
+/// An operation of a resource that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Operation {
-    /// `start`, `stop`, `monitor`, `promote`, `demote`; `probe` for a monitor that is not repeated.
+    /// The name of the operation: `start`, `stop`, `monitor`, `promote` or `demote`. A monitor that is not repeated is named `probe`.
     pub task: String,
-    /// Pacemaker's code: 0 is success, 7 is "not running", 8 is "promoted".
+    /// The result of the operation in OCF's codes: 0 is success, 7 is "not running", 8 is "promoted".
     pub rc: i32,
     pub call: i64,
-    /// The time at which its result last changed.
+    /// The time at which the result of the operation last changed, in seconds since 1970.
     pub last_change: Option<u64>,
     pub exec_millis: Option<u64>,
     pub interval_millis: u64,
 }
 
-/// An operation that failed and was not cleaned up.
+/// An operation that failed and has not been cleaned up since.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Failure {
@@ -114,7 +114,7 @@ pub struct Failure {
     pub task: String,
     pub interval_millis: u64,
     pub rc: i32,
-    /// Pacemaker's word for the code.
+    /// Pacemaker's word for the exit code `rc`, such as `error` or `not running`.
     pub status: String,
     pub reason: String,
     pub at: Option<u64>,
@@ -126,20 +126,20 @@ pub struct Failure {
 #[serde(default)]
 pub struct Fencing {
     pub target: String,
-    /// `off`, `on`, `reboot`.
+    /// The action of the fencing: `off`, `on` or `reboot`.
     pub action: String,
-    /// `success`, `failed`, `pending`.
+    /// The state of the fencing: `success`, `failed` or `pending`.
     pub status: String,
     pub reason: Option<String>,
-    /// The node that carried out the fencing.
+    /// The node that carried out the fencing; `None` if Pacemaker does not show it.
     pub delegate: Option<String>,
-    /// The node that asked for the fencing. The next field is the program there.
+    /// The node that requested the fencing. `client` is the program on that node.
     pub origin: String,
     pub client: String,
     pub completed: Option<u64>,
 }
 
-/// A location constraint with the score -INFINITY.
+/// A location constraint with the score -INFINITY, which bans a resource from a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ban {
@@ -148,31 +148,31 @@ pub struct Ban {
     pub node: String,
 }
 
-/// The CIB's configuration, as far as it matters here.
+/// The configuration in the CIB, as far as this program needs it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Configuration {
-    /// The configured nodes, in the order of their names.
+    /// The names of the configured nodes, sorted.
     pub nodes: Vec<String>,
     pub properties: BTreeMap<String, String>,
-    /// Each node's permanent attributes.
+    /// The permanent attributes of each node, by its name.
     pub permanent: BTreeMap<String, BTreeMap<String, String>>,
-    /// Each node's transient attributes, from the CIB's status.
+    /// The transient attributes of each node, by its name.
     pub transient: BTreeMap<String, BTreeMap<String, String>>,
-    /// The agent's resource; `None` where there is none, and where there are several and none was named.
+    /// The resource of the agent `podman-etcd`; `None` if there is none, or if there are several and none was named.
     pub etcd: Option<Resource>,
-    /// The ids of all resources of the agent.
+    /// The ids of all resources of the agent `podman-etcd`.
     pub etcd_resources: Vec<String>,
-    /// The resource that runs `systemd:kubelet`.
+    /// The resource of the agent `systemd:kubelet`; `None` if there is none.
     pub kubelet: Option<Resource>,
     pub fence_devices: Vec<FenceDevice>,
-    /// The alert agents: the path by id.
+    /// The path of each alert agent, by the alert's id.
     pub alerts: BTreeMap<String, String>,
-    /// The CIB's version: `admin_epoch:epoch:num_updates`.
+    /// The version of the CIB: `admin_epoch:epoch:num_updates`.
     pub version: String,
 }
 
-/// A primitive in the configuration.
+/// A primitive in the configuration of the CIB.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Resource {
@@ -180,23 +180,23 @@ pub struct Resource {
     pub agent: String,
     pub clone: Option<String>,
     pub promotable: bool,
-    /// The parameters. Secrets were left out when the CIB was read: `password`, `passwd` and similar names.
+    /// The parameters of the resource. Secrets such as `password` and `passwd` are omitted.
     pub parameters: BTreeMap<String, String>,
-    /// The meta-attributes. The resource's own override its clone's.
+    /// The meta-attributes of the resource. Its own ones override those of its clone.
     pub meta: BTreeMap<String, String>,
-    /// The operations: name, interval and time-out in milliseconds.
+    /// The operations of the resource: name, interval and time-out, both in milliseconds.
     pub operations: Vec<(String, u64, u64)>,
 }
 
-/// A fence device in the configuration.
+/// A fence device in the configuration of the CIB.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FenceDevice {
     pub resource: Resource,
-    /// The nodes that it fences, by `pcmk_host_list` and `pcmk_host_map`; empty where neither is set.
+    /// The nodes that the device fences, from `pcmk_host_list` and `pcmk_host_map`. Empty if neither is set.
     pub targets: Vec<String>,
-    /// The plug of each target, where `pcmk_host_map` or `plug` sets one.
+    /// The plug of each target that has one in `pcmk_host_map` or `plug`, by the target's name.
     pub plugs: BTreeMap<String, String>,
-    /// The nodes that a constraint bans it from.
+    /// The nodes from which a location constraint bans the device.
     pub banned_from: Vec<String>,
 }

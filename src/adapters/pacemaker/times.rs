@@ -4,8 +4,10 @@ use time::{Date, Month, PrimitiveDateTime, Time, UtcOffset};
 
 use crate::os::clock;
 
-/// Returns the seconds since 1970 of `Mon Nov 23 14:02:51 2026` (up to 2.1.5), `2026-11-23 14:02:51Z` or `2026-11-23 15:02:51
-/// +01:00`, with or without a fraction. Returns `None` for the beginning of 1970, which means "never", and for invalid text.
+/// Returns the seconds since 1970 of a time in Pacemaker's output. Its form is `Mon Nov 23 14:02:51 2026` (up to 2.1.5), `2026-11-23
+/// 14:02:51Z` or `2026-11-23 15:02:51 +01:00`, with or without a fraction.
+///
+/// Returns `None` for invalid text, and for the beginning of 1970, which means "never".
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let text = text.trim();
     let seconds = match text.parse::<i64>() {
@@ -16,14 +18,14 @@ pub(crate) fn parse(text: &str) -> Option<u64> {
     u64::try_from(seconds).ok().filter(|seconds| *seconds > 0)
 }
 
-/// Reads `Mon Nov 23 14:02:51 2026`. A day of one digit has a blank in front.
+/// Reads a time such as `Mon Nov 23 14:02:51 2026`. A day of one digit has a blank in front.
 fn ctime(text: &str) -> Option<i64> {
     let mut words = text.split_whitespace();
     let (_, month, day, of_day, year) = (words.next()?, words.next()?, words.next()?, words.next()?, words.next()?);
     Some(since_1970(date(year, clock::month(month)?, day)?, time_of_day(of_day)?, UtcOffset::UTC))
 }
 
-/// Reads `2026-11-23 14:02:51Z` and similar forms.
+/// Reads a time such as `2026-11-23 14:02:51Z` or `2026-11-23 15:02:51 +01:00`.
 fn calendar(text: &str) -> Option<i64> {
     let (day, rest) = text.split_once([' ', 'T'])?;
     let mut parts = day.split('-');
@@ -45,7 +47,7 @@ fn time_of_day(clock: &str) -> Option<Time> {
     Time::from_hms(next()?, next()?, next()?).ok()
 }
 
-/// Reads a zone: `Z`, nothing, or `+01:00`.
+/// Reads the time zone in a time: `Z`, nothing, or `+01:00`.
 fn offset(zone: &str) -> Option<UtcOffset> {
     if matches!(zone, "" | "Z" | "UTC") {
         return Some(UtcOffset::UTC);

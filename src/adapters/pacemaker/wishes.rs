@@ -12,17 +12,19 @@ use super::{Error, run};
 use crate::adapters::command::Programs;
 use crate::decide::evidence::Others;
 
-/// Removes the requests that Pacemaker's attribute manager does not have. The manager is asked only where the CIB shows one.
+/// Clears the requests to this agent in `others` that Pacemaker's attribute manager does not have, because their attributes in the CIB
+/// are left over. Asks the manager only if the CIB has a request.
 pub(super) fn keep_live(programs: &Programs, others: Others, node: &str, peer: Option<&str>) -> Result<Others, Error> {
     keep(others, node, peer, |attribute| nodes_with(programs, attribute))
 }
 
-/// Returns the nodes for which the attribute manager has a value.
+/// Returns the nodes for which Pacemaker's attribute manager has a value of `attribute`.
 pub(super) fn nodes_with(programs: &Programs, attribute: &str) -> Result<Vec<String>, Error> {
     nodes_in(run(programs, "attrd_updater", &["--query", "--all", "--name", attribute]))
 }
 
-/// Removes the requests without a value in the attribute manager. `nodes_with` returns the nodes that have one.
+/// Clears the requests in `others` that the attribute manager does not have. `nodes_with` returns the nodes for which it has an
+/// attribute.
 fn keep(
     mut others: Others,
     node: &str,
@@ -49,7 +51,8 @@ fn nodes_in(answer: Result<String, Error>) -> Result<Vec<String>, Error> {
     }
 }
 
-/// Returns the node of a line such as `name="force_new_cluster" host="node2" value="node2"`. A deleted value is empty.
+/// Returns the node in a line such as `name="force_new_cluster" host="node2" value="node2"`; `None` if the value is empty, because it was
+/// deleted.
 fn node_with_a_value(line: &str) -> Option<&str> {
     let has_a_value = !line.trim_end().ends_with("=\"\"");
     line.split('"').nth(3).filter(|_| has_a_value)
@@ -63,7 +66,7 @@ mod tests {
         Others { force_on_me: true, force_on_peer: true, restart_no_leave: true, ..Others::default() }
     }
 
-    /// Returns the requests that are kept for node2 with the peer node1, where every question has this answer.
+    /// Returns which of three requests are kept for node2, with the peer node1. `said` is the attribute manager's answer to every query.
     fn kept(said: &str) -> (bool, bool, bool) {
         let kept = keep(all(), "node2", Some("node1"), |_| nodes_in(Ok(said.to_owned()))).unwrap();
         (kept.force_on_me, kept.force_on_peer, kept.restart_no_leave)
