@@ -12,24 +12,24 @@ use super::service::Service;
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// The number of accounts that are read. BMCs have sixteen at most.
+/// The greatest number of accounts of a BMC that are read. BMCs have at most sixteen.
 const ACCOUNTS: usize = 16;
-/// The privilege that the standard's registry requires to reset a system.
+/// The privilege that an account needs to reset a system, by the standard's registry.
 const TO_RESET: &str = "ConfigureComponents";
-/// The standard's roles, each with whether it may reset, for a service that does not show its roles.
+/// The standard's roles, and whether each may reset a system. They are used for a BMC that does not show its roles.
 const ROLES: &[(&str, bool)] = &[("Administrator", true), ("Operator", true), ("ReadOnly", false)];
 
-/// The account's data, as far as the BMC shows it.
+/// The BMC account that the agent logs in with, as far as the BMC shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub role: String,
-    /// Whether the account may reset a system; `None` if neither the role nor its name shows it.
+    /// True if the account may reset a system; `None` if the BMC shows neither the role's privileges nor a known role.
     pub may_reset: Option<bool>,
-    /// Whether the BMC has locked the account for now.
+    /// True if the BMC has locked the account at present.
     pub locked: bool,
 }
 
-/// Returns the account of the configured user. A BMC that shows no accounts, or not to this user, is an error.
+/// Returns the account that the agent logs in with. Fails if the BMC shows no accounts to this user.
 pub(super) fn own(service: &mut Service, redfish_uri: &str) -> Result<Account, Failure> {
     let (place, account) =
         find(service, redfish_uri).map_err(|failure| named(failure, "the BMC does not tell the account's role"))?;
@@ -40,8 +40,8 @@ pub(super) fn own(service: &mut Service, redfish_uri: &str) -> Result<Account, F
     Ok(read(&account, role.as_ref()))
 }
 
-/// Changes the password of the configured account: by a PATCH of the account with only the password, as the standard defines. It
-/// is sent once. If the answer is lost, a login shows whether the BMC carried it out.
+/// Changes the password of the account that the agent logs in with, by a PATCH with only the password, as the standard defines. Sends the
+/// request only once. If its answer is lost, a login shows later whether the BMC has changed the password.
 pub(super) fn change_password(service: &mut Service, redfish_uri: &str, new: &Secret) -> Result<(), Failure> {
     let new = std::str::from_utf8(new.reveal()).map_err(|_| {
         Failure::new(FailureKind::Refused, "a BMC is given a password in UTF-8, and the new one is not")
@@ -59,7 +59,7 @@ pub(super) fn change_password(service: &mut Service, redfish_uri: &str, new: &Se
     answer.map(drop)
 }
 
-/// Finds the configured user's account and its location among the accounts that the BMC shows.
+/// Finds the account that the agent logs in with among the accounts that the BMC shows. Returns its location and its contents.
 fn find(service: &mut Service, redfish_uri: &str) -> Result<(Location, Value), Failure> {
     let (root, document) = discovery::service_root(service, redfish_uri)?;
     let link = resource::link(&document, "AccountService").ok_or_else(|| missing("it has no AccountService"))?;
@@ -83,7 +83,7 @@ fn missing(why: &str) -> Failure {
     Failure::new(FailureKind::Missing, why.to_owned())
 }
 
-/// Puts the purpose of the search in front of a failure.
+/// Puts `what`, the consequence of a failed search for an account, in front of the failure's text.
 fn named(failure: Failure, what: &str) -> Failure {
     match failure.kind {
         FailureKind::Missing => Failure { text: format!("{what}: {failure}"), ..failure },
@@ -91,7 +91,7 @@ fn named(failure: Failure, what: &str) -> Failure {
     }
 }
 
-/// Reads an account, with the role that it links to where that could be read.
+/// Reads an account from its resource, and from the resource of its role if that could be read.
 fn read(account: &Value, role: Option<&Value>) -> Account {
     let named = account.get("RoleId").and_then(Value::as_str);
     let name = named.or_else(|| role?.get("Id")?.as_str()).unwrap_or("?").to_owned();

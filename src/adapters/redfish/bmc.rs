@@ -21,27 +21,27 @@ use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 use crate::os::uuid;
 
-/// The number of a system's chassis that are asked.
+/// The greatest number of a system's chassis that are read.
 const CHASSIS: usize = 4;
-/// The least time of a TCP connection that has lost its first packet. The kernel repeats the packet after a second (RFC 6298).
+/// The least duration of a TCP connection of which the first packet was lost. The kernel repeats the packet after a second (RFC 6298).
 const LOST_PACKET: Duration = Duration::from_millis(900);
-/// A connection to one BMC, with its login.
+/// One BMC, reached through a client that logs in.
 #[derive(Debug)]
 pub struct Bmc {
     service: Service,
 }
 
-/// One system behind the BMC. The first observation finds it.
+/// A system behind a BMC. It is found by the first observation, [`Bmc::observe`].
 #[derive(Clone, Debug)]
 pub struct Target {
     pointer: Pointer,
     found: Option<Found>,
-    /// Whether its UUID was seen to match the configured one.
+    /// True once the system has shown the configured UUID.
     proven: bool,
     allowed: Option<Vec<String>>,
-    /// The task of the last reset, where the BMC continues to work on it after its answer.
+    /// The BMC's task for the last reset; `None` if the BMC did not start one, or if the task has ended.
     task: Option<Location>,
-    /// The chassis that reports On while the system reports Off, where the agent asked for it.
+    /// The path of a chassis that reports On while the system reports Off; `None` if there is none, or if the agent has not asked.
     pub chassis_on: Option<String>,
 }
 
@@ -50,35 +50,35 @@ impl Target {
         Self { pointer, found: None, proven: false, allowed: None, task: None, chassis_on: None }
     }
 
-    /// Returns the system's path, once it was found.
+    /// Returns the system's path; `None` until the system is found.
     pub fn path(&self) -> Option<&str> {
         self.found.as_ref().map(|found| found.place.path.as_str())
     }
 
-    /// Returns the state that the last observation found.
+    /// Returns the system as it was last observed; `None` until it is found.
     pub fn system(&self) -> Option<&System> {
         self.found.as_ref().map(|found| &found.system)
     }
 
-    /// Returns the configuration's pointer to the system.
+    /// Returns the configured options that identify the system.
     pub fn pointer(&self) -> &Pointer {
         &self.pointer
     }
 
-    /// Returns the reset types that earlier answers allowed. Sends no request.
+    /// Returns the reset types that the BMC allows, if earlier answers have shown them. Sends no request.
     pub fn seen_allowed(&self) -> Option<&Vec<String>> {
         self.allowed.as_ref().or_else(|| self.system()?.reset.as_ref()?.allowed.as_ref())
     }
 }
 
 impl Bmc {
-    /// Creates a BMC for the service that `client` reaches. `sessions` holds the session, where one is opened, so that an early
-    /// end can delete it.
+    /// Creates a BMC for the service that `client` reaches. Sends no request. `sessions` holds the agent's session, so that it can be
+    /// deleted if the process ends early.
     pub fn new(client: Client, login: Login, redfish_uri: &str, sessions: SessionHandle) -> Self {
         Self { service: Service::new(client, login, redfish_uri, sessions) }
     }
 
-    /// Reads a system afresh. The first call searches for it.
+    /// Reads the present state of a system. The first call for a `host` searches for the system.
     pub fn observe(&mut self, host: &mut Target) -> Result<System, Failure> {
         let mut found = match &host.found {
             None => discovery::locate(&mut self.service, &host.pointer)?,
@@ -96,8 +96,8 @@ impl Bmc {
         Ok(found.system)
     }
 
-    /// Returns whether the last connection had to wait because the BMC was unreachable. A second connection, made now, shows that
-    /// this BMC does not delay every connection.
+    /// Returns whether the BMC was unreachable until now: the last connection had to repeat its first packet. Makes a second connection,
+    /// which shows that this BMC does not delay every connection.
     pub fn has_just_come_back(&self) -> bool {
         let waited = || self.service.client().waited() >= LOST_PACKET;
         if !waited() {
@@ -114,7 +114,7 @@ impl Bmc {
         !waited()
     }
 
-    /// Posts a reset to a system that was observed before.
+    /// Posts a reset to a system that [`Self::observe`] has found.
     pub fn reset(&mut self, host: &mut Target, reset_type: &str) -> Result<Answer, Failure> {
         let found =
             host.found.as_ref().ok_or_else(|| Failure::new(FailureKind::WrongSystem, "no system was chosen yet"))?;
@@ -138,7 +138,8 @@ impl Bmc {
         Ok(answer)
     }
 
-    /// Returns the reason why the task of the last reset has failed, if it has. Such a task is not asked for again.
+    /// Returns the failure of the BMC's task for the last reset; `None` if the task has not failed, or if there is none. Does not ask for
+    /// a task again after it has ended.
     pub fn failed_task(&mut self, host: &mut Target) -> Option<Failure> {
         let place = host.task.clone()?;
         let failure = match self.service.send(Request::get(&place, &Credentials::None)) {
@@ -166,8 +167,8 @@ impl Bmc {
         Some(failure)
     }
 
-    /// Returns this system's own chassis that reports On, if there is one. Ignores a chassis that the BMC does not show, and one
-    /// of several systems. Fails if the BMC may show the chassis a moment later.
+    /// Returns the path of a chassis of this system only that reports On; `None` if there is none. Ignores a chassis that the BMC does
+    /// not show. Fails if the BMC may show the chassis a moment later.
     pub fn chassis_that_is_on(&mut self, host: &Target) -> Result<Option<String>, Failure> {
         let Some(found) = host.found.as_ref() else { return Ok(None) };
         for link in found.system.chassis.iter().take(CHASSIS) {
@@ -185,7 +186,8 @@ impl Bmc {
 
     /// Returns the reset types to try for `wish`, best first.
     ///
-    /// Does not ask for the allowed types of Off. Only `ForceOff` will do, and a list without it is more often wrong than right.
+    /// For Off does not ask which types the BMC allows, because only `ForceOff` is suitable. A list without it is more often wrong than
+    /// right.
     pub fn reset_types(&mut self, host: &mut Target, wish: ResetGoal) -> Vec<String> {
         let best = quirks::reset_types(wish);
         let allowed = if wish == ResetGoal::Off { None } else { self.allowed(host) };
@@ -201,7 +203,7 @@ impl Bmc {
         types
     }
 
-    /// Returns the reset types that the system allows, as far as it reports them. A missing list forbids nothing.
+    /// Returns the reset types that the system allows; `None` if it does not list them. The caller may then try any type.
     pub fn allowed(&mut self, host: &mut Target) -> Option<Vec<String>> {
         if host.allowed.is_none() {
             let found = host.found.clone()?;
@@ -220,7 +222,7 @@ impl Bmc {
         Ok(discovery::candidates(&mut self.service, pointer)?.into_iter().map(|(_, candidate)| candidate).collect())
     }
 
-    /// Returns the configured user's account, as far as the BMC shows it.
+    /// Returns the account that the agent logs in with, as far as the BMC shows it.
     pub fn account(&mut self, redfish_uri: &str) -> Result<Account, Failure> {
         account::own(&mut self.service, redfish_uri)
     }
@@ -230,12 +232,12 @@ impl Bmc {
         account::change_password(&mut self.service, redfish_uri, new)
     }
 
-    /// Returns the result of each password that was tried.
+    /// Returns which passwords the BMC has accepted and refused so far.
     pub fn tried(&self) -> &Tried {
         self.service.tried()
     }
 
-    /// Returns the login for marks on this BMC, with the password that it has accepted.
+    /// Returns a login for marks on this BMC (see [`MarkLogin`]), with the password that the BMC has accepted.
     pub fn mark_login(&self, redfish_uri: &str) -> MarkLogin {
         let login = self.service.login();
         let accepted = self.tried().accepted.unwrap_or_default();
@@ -247,7 +249,7 @@ impl Bmc {
         self.service.client()
     }
 
-    /// Ends the session and everything else that must not outlive the action.
+    /// Deletes the agent's session on the BMC, because it must not outlive the action.
     pub fn close(&mut self) {
         self.service.close();
     }
@@ -260,10 +262,9 @@ fn no_reset_action(found: &Found) -> Failure {
     )
 }
 
-/// Refuses a system with another UUID than the configured one.
+/// Fails if the system has another UUID than the configured one.
 ///
-/// A system that has shown the UUID once may omit it later, as some do while they are off. One that reports another UUID is
-/// always refused.
+/// A system that has shown the configured UUID once may omit it later, as some systems do while they are off.
 fn prove(host: &mut Target, found: &Found) -> Result<(), Failure> {
     let Some(expected) = &host.pointer.uuid else { return Ok(()) };
     let path = &found.place.path;

@@ -24,18 +24,19 @@ use crate::adapters::https::transport::{Connections, OneHost, TlsConnector};
 use crate::os::clock::{self, Deadline};
 use crate::os::secret::Scrubber;
 
-/// The number of redirects that are followed for one request.
+/// The greatest number of redirects that the client follows for one request.
 const HOPS: usize = 3;
-/// The capacity for the body of a request. A body with a password must fit, because a buffer that grows leaves a copy behind.
+/// The capacity of the buffer for a request's body, in bytes. A body with a password must fit, because a buffer that grows leaves a copy
+/// in memory.
 const BODY_ROOM: usize = 8 * 1024;
 /// The part of a body that is written to the debug file, in bytes.
 const TRACED: usize = 4000;
-/// The deadline for the deletion of a session after everything else, and for one more observation.
+/// The time limit of requests after the action's own time, such as the deletion of a session.
 const BRIEFLY: Duration = Duration::from_secs(3);
-/// The status of a request that the BMC has accepted and continues to work on.
+/// The HTTP status of a request that the BMC has accepted and still executes.
 pub const ACCEPTED: u16 = 202;
 
-/// The function that logs the client's requests and answers. It receives no secrets.
+/// A function that logs the client's requests and answers. It receives no secrets.
 pub type Trace = Arc<dyn Fn(&str) + Send + Sync>;
 
 #[derive(Clone, Debug)]
@@ -43,25 +44,25 @@ pub struct Settings {
     pub address: Address,
     pub trust: Trust,
     pub check_name: bool,
-    /// The time limit of a connection: name resolution, TCP and TLS.
+    /// The time limit of a connection, which includes name resolution, TCP and TLS.
     pub connect_limit: Duration,
-    /// The time limit of one request, connection included.
+    /// The time limit of one request, which includes the connection.
     pub answer_limit: Duration,
     pub deadline: Deadline,
 }
 
-/// A client of one BMC. Clones share the connection.
+/// An HTTPS client of one BMC. Clones of it share the connection.
 #[derive(Clone)]
 pub struct Client {
     settings: Settings,
     agent: Agent,
     connections: Arc<Connections>,
-    /// Whether the BMC has dropped a kept connection. From then on each request has a connection of its own.
+    /// True once the BMC has closed an idle connection. From then on each request has a connection of its own.
     drops: Arc<AtomicBool>,
     shown: Shown,
-    /// Whether the BMC has asked for a client certificate.
+    /// True once the BMC has asked for a client certificate.
     wants_certificate: Arc<AtomicBool>,
-    /// The difference between the BMC's clock in the last answer and this node's, in seconds.
+    /// The BMC's clock minus this node's clock, in seconds, by the last answer with a `Date`; `None` before such an answer.
     clock_ahead: Arc<Mutex<Option<i64>>>,
     scrubber: Scrubber,
     trace: Trace,
@@ -74,7 +75,7 @@ impl std::fmt::Debug for Client {
 }
 
 impl Client {
-    /// Creates a client that has not connected yet.
+    /// Creates a client for one BMC. Does not connect yet.
     pub fn new(settings: Settings, scrubber: Scrubber, trace: Trace) -> Result<Self, Failure> {
         let impossible = |why: String| Failure::new(FailureKind::Untrusted, why);
         let shown = Shown::default();
@@ -118,23 +119,23 @@ impl Client {
         self.settings.deadline
     }
 
-    /// Returns the time that the last connection waited for TCP.
+    /// Returns the time that the last connection needed for TCP.
     pub fn waited(&self) -> Duration {
         Duration::from_millis(self.connections.waited_ms.load(Ordering::Relaxed))
     }
 
-    /// Returns the certificate that the BMC showed last.
+    /// Returns the certificate that the BMC showed last; `None` before the first TLS handshake.
     pub fn certificate(&self) -> Option<Certificate> {
         shown::certificate(&self.shown)
     }
 
-    /// Returns by how many seconds the BMC's clock is ahead of this node's. The last answer with a `Date` decides.
+    /// Returns the BMC's clock minus this node's clock, in seconds, by the last answer with a `Date`; `None` before such an answer.
     pub fn clock_ahead(&self) -> Option<i64> {
         *self.clock_ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a client with a short deadline of its own. It is for the clean-up after the action's time, and for requests that
-    /// must not use up that time.
+    /// Returns a client with a short time limit of its own. It is for deletions after the action's time, and for requests that must not
+    /// use up that time.
     #[must_use]
     pub fn briefly(&self) -> Self {
         let mut brief = self.clone();
@@ -142,7 +143,7 @@ impl Client {
         brief
     }
 
-    /// Returns a client with a shorter time limit for one request.
+    /// Returns a client with the time limit `limit` for each request, if it is shorter than the present one.
     #[must_use]
     pub fn within(&self, limit: Duration) -> Self {
         let mut brief = self.clone();
@@ -150,17 +151,17 @@ impl Client {
         brief
     }
 
-    /// Removes `word` from every later text of this client.
+    /// Replaces the secret `word` from now on in every text that this client logs or returns as an error.
     pub fn hide(&self, word: &[u8]) {
         self.scrubber.hide(word);
     }
 
-    /// Returns text from the BMC in a form that is safe to show.
+    /// Returns a text from the BMC in a form that is safe to show: one line without secrets.
     pub fn clean(&self, text: &str) -> String {
         self.scrubber.clean(text, WORDS)
     }
 
-    /// Cleans a sentence of this program. The BMC's own words in it were cleaned before.
+    /// Cleans a sentence of this program as [`Self::clean`] does. The BMC's texts in the sentence were cleaned before.
     pub fn clean_own(&self, sentence: &str) -> String {
         self.scrubber.clean_own(sentence, WORDS)
     }
@@ -189,7 +190,8 @@ impl Client {
         Err(Failure::new(FailureKind::ForeignRedirect, format!("{what}: more than {HOPS} redirects: refused")))
     }
 
-    /// Sends a GET as [`send`](Self::send) does. The answer must be a JSON object. An `ETag` header is added to the object.
+    /// Sends a GET as [`send`](Self::send) does, and returns the JSON object of the answer. Adds the `ETag` header of the answer to the
+    /// object.
     pub fn get(&self, place: &Location, credentials: &Credentials) -> Result<Value, Failure> {
         let ask = Request::get(place, credentials);
         let answer = self.send(ask)?;
@@ -210,10 +212,10 @@ impl Client {
         format!("{} {origin}{}", ask.method.word(), self.clean(&ask.place.path))
     }
 
-    /// Sends one request and reads the whole answer. Tries once more if a kept connection was dead.
+    /// Sends one request and reads the whole answer. Sends it once more if the BMC had closed the open connection. Does not repeat a POST
+    /// or PATCH, because it may have had an effect.
     ///
-    /// A BMC that has dropped one kept connection drops all of them, so each later request gets a new connection. A POST must not
-    /// meet a dead connection, because it cannot be repeated.
+    /// A BMC that has closed one idle connection closes all of them, so each later request has a new connection.
     fn exchange(&self, ask: Request<'_>) -> Result<Reply, Failure> {
         let mut identity = true;
         let mut again = HABITS.iter().any(|(habit, _)| *habit == Habit::DropsIdleConnections);
@@ -316,7 +318,7 @@ impl Client {
         self.follow(ask.place, location).map(Some)
     }
 
-    /// Returns the location that a link of the BMC leads to.
+    /// Returns the location that a `link` in the BMC's resource at `from` leads to.
     pub fn follow(&self, from: &Location, link: &str) -> Result<Location, Failure> {
         let follow = self.settings.address.follow(from, link);
         follow.map_err(|failure| Failure { text: self.clean(&failure.text), ..failure })
@@ -334,7 +336,7 @@ impl Client {
     }
 }
 
-/// Serialises a body. The buffer is wiped when it is dropped, because a login's body holds the password.
+/// Serialises the body of a request. The buffer is wiped when it is dropped, because a login's body has the password.
 fn written(body: &Value) -> Result<Zeroizing<Vec<u8>>, ureq::Error> {
     let mut text = Zeroizing::new(Vec::with_capacity(BODY_ROOM));
     serde_json::to_writer(&mut *text, body).map_err(|error| ureq::Error::Io(error.into()))?;

@@ -7,22 +7,22 @@ use serde_json::Value;
 use super::failure::FailureKind;
 use super::quirks::{self, Meaning};
 
-/// The messages of an error body.
+/// The messages in the body of a BMC's refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Complaint {
     /// The values of `MessageId`, in the order of the body.
     pub ids: Vec<String>,
-    /// The service's own words, most informative first.
+    /// The texts of the messages, most informative first.
     pub words: Vec<String>,
 }
 
-/// The number of messages that are read. A body may hold thousands.
+/// The greatest number of messages that are read. A body may have thousands.
 const MESSAGES_READ: usize = 16;
 
-/// Reads an error body. Any other body gives an empty complaint.
+/// Reads the body of a refusal. A body without messages gives an empty result.
 ///
-/// Services differ: the list may be an object, keys may begin with a capital, and messages may be next to `error`. One service
-/// sends two JSON documents in a row, of which the first counts.
+/// BMCs differ: the list may be an object, keys may begin with a capital letter, and messages may be next to `error`. One BMC sends two
+/// JSON documents in a row, of which the first counts.
 pub fn read(body: &[u8]) -> Complaint {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     let Some(Ok(document)) = serde_json::Deserializer::from_slice(text).into_iter::<Value>().next() else {
@@ -49,18 +49,18 @@ pub fn read(body: &[u8]) -> Complaint {
 }
 
 impl Complaint {
-    /// Returns the meaning of the known messages. The first row of the table that occurs decides.
+    /// Returns the meaning of the messages by the table of known ones; `None` if no message is known. The first row of the table that
+    /// occurs decides.
     pub fn meaning(&self) -> Option<Meaning> {
         self.row().map(|row| row.meaning)
     }
 
-    /// Returns the kind of failure for an answer with this body and `status`.
+    /// Returns the kind of failure for an answer with these messages and this `status`.
     ///
-    /// 401 stays 401 whatever the messages are, because the next step depends on nothing else. A known message overrides any
-    /// other status, because services send the same fault with 400, 403, 409 or 500.
+    /// A status of 401 counts whatever the messages are, because the login depends on nothing else. Otherwise a known message overrides
+    /// the status, because BMCs send the same fault with 400, 403, 409 or 500.
     ///
-    /// A refusal that asks for a retry counts as busy whatever its status is. It asks by the header `Retry-After` or in its
-    /// message.
+    /// A refusal that asks for a retry counts as busy whatever its status is. It asks by the header `Retry-After` or in its message.
     pub fn kind(&self, status: u16, retry_after: Option<Duration>) -> FailureKind {
         if status == 401 {
             return FailureKind::Unauthorised;
@@ -74,7 +74,7 @@ impl Complaint {
         }
     }
 
-    /// Returns whether an unknown message asks for a retry, by its id or in its words.
+    /// Returns whether a message that is not in the table asks for a retry, by its id or in its text.
     fn asks_for_patience(&self) -> bool {
         let asks = |text: &String, words: &[&str]| {
             let text = text.to_ascii_lowercase();
@@ -84,7 +84,7 @@ impl Complaint {
             || self.words.iter().any(|words| asks(words, quirks::PATIENCE_IN_WORDS))
     }
 
-    /// Returns the service's words and the table's hint in one line; empty if the service gave none.
+    /// Returns the messages' texts and the table's hint in one line. It is empty if there are no messages.
     pub fn sentence(&self) -> String {
         let words = self.words.first().map_or("", |words| words.trim()).trim_end_matches('.');
         let id = self.ids.first().map_or("", String::as_str);
@@ -125,7 +125,7 @@ impl Complaint {
     }
 }
 
-/// Returns a member of an object. The case of the key does not matter.
+/// Returns the member `key` of a JSON object. The case of the key's letters does not matter.
 fn get<'a>(object: &'a Value, key: &str) -> Option<&'a Value> {
     object.as_object()?.iter().find(|(name, _)| name.eq_ignore_ascii_case(key)).map(|(_, value)| value)
 }

@@ -11,24 +11,24 @@ use super::select::{self, Candidate, NotChosen, Wanted};
 use super::service::Service;
 use crate::adapters::https::address::Location;
 
-/// Limits on the amount that a service can make the agent read.
+/// The greatest number of pages of a list that are read. `MEMBERS` is that of systems. They limit what a BMC can make the agent read.
 const PAGES: usize = 16;
 const MEMBERS: usize = 64;
 
-/// The configuration's pointer to a system.
+/// The configured options that identify a system behind a BMC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     pub redfish_uri: String,
     pub systems_uri: Option<String>,
     pub wanted: Wanted,
-    /// The UUID that the system must have.
+    /// The UUID that the system must have; `None` if it is not configured.
     pub uuid: Option<String>,
-    /// Whether to distinguish a system that is missing from a service that only answers so.
+    /// True if a 404 must be checked: the system may be missing, or the BMC may answer 404 to everything while it starts.
     pub confirm_missing: bool,
 }
 
 impl Pointer {
-    /// Returns whether the pointer identifies this system, instead of taking the only one that exists.
+    /// Returns whether the options identify `candidate`. If not, it can only be chosen because it is the only system.
     fn is_sure_of(&self, candidate: &Candidate) -> bool {
         match &self.wanted {
             _ if self.uuid.is_some() => true,
@@ -38,14 +38,14 @@ impl Pointer {
     }
 }
 
-/// A system that was found, with its state at that moment.
+/// A system that was found on the BMC, with its location and its state at that moment.
 #[derive(Clone, Debug)]
 pub struct Found {
     pub place: Location,
     pub system: System,
 }
 
-/// Finds the one system that `pointer` refers to.
+/// Finds the one system that `pointer` identifies.
 pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure> {
     let Some(uri) = &pointer.systems_uri else {
         let collection = systems_collection(service, &pointer.redfish_uri)?;
@@ -61,7 +61,7 @@ pub fn locate(service: &mut Service, pointer: &Pointer) -> Result<Found, Failure
     }
 }
 
-/// Checks that a `plug` next to `systems_uri` fits the system there. A system that was named twice must be one.
+/// Checks that the system at `systems_uri` also has the name in `plug`, if both are configured.
 fn named_as_wanted(found: Found, pointer: &Pointer) -> Result<Found, Failure> {
     let Wanted::Named(name) = &pointer.wanted else { return Ok(found) };
     if Candidate::read(&found.place.path, found.system.clone()).is_called(name) {
@@ -87,7 +87,7 @@ pub fn candidates(service: &mut Service, pointer: &Pointer) -> Result<Vec<(Locat
     members(service, &collection, &document)
 }
 
-/// Reads a system from its resource. An unknown power state's text is cleaned, so that it is safe to show.
+/// Reads a system from its resource. Cleans the text of an unknown power state, so that it is safe to show.
 pub fn read_system(service: &Service, place: &Location, document: &Value) -> Result<System, Failure> {
     match System::read(document) {
         Ok(system) => Ok(System { power: system.power.cleaned(|text| service.clean(text)), ..system }),
@@ -95,7 +95,7 @@ pub fn read_system(service: &Service, place: &Location, document: &Value) -> Res
     }
 }
 
-/// Reads the service root, with the trailing slash that this service expects.
+/// Reads the service root, with or without a trailing slash, as this BMC expects it.
 pub fn service_root(service: &mut Service, redfish_uri: &str) -> Result<(Location, Value), Failure> {
     let place = service.place(redfish_uri)?;
     match service.get(&place) {
@@ -214,8 +214,8 @@ fn read_all(
     Ok(found)
 }
 
-/// Reads a resource that the BMC itself has listed. A 404, or a 400 without a reason, contradicts the list and is temporary. Some
-/// BMCs answer so while their server boots.
+/// Reads a resource that the BMC has listed. A 404, or a 400 without a reason, contradicts the list, so it counts as temporary. Some BMCs
+/// answer in this way while their server starts.
 fn listed(service: &mut Service, place: &Location) -> Result<Value, Failure> {
     service.get(place).map_err(|failure| match failure.kind {
         FailureKind::Missing | FailureKind::Disliked => Failure {
@@ -237,18 +237,18 @@ fn concerns_one(failure: &Failure) -> bool {
     )
 }
 
-/// The members of a collection, from all of its pages.
+/// The members of a collection from all its pages.
 struct Listing {
     links: Vec<String>,
-    /// The number of links, duplicates included.
+    /// The number of links in the collection, duplicates included.
     shown: usize,
-    /// The number of members that the service reports.
+    /// The number of members that the BMC reports; `None` if it reports none.
     count: Option<u64>,
 }
 
 impl Listing {
-    /// Returns the failure for an incomplete list, where the service itself reports more members. A missing system then proves
-    /// nothing.
+    /// Returns the failure of an incomplete list, if the BMC reports more members than it lists. Such a list does not prove that a system
+    /// is missing.
     fn hides(&self, collection: &Location) -> Option<Failure> {
         let count = self.count.filter(|count| usize::try_from(*count).is_ok_and(|count| count > self.shown))?;
         let text = format!(
@@ -284,13 +284,13 @@ fn list(service: &mut Service, collection: &Location, document: &Value) -> Resul
     Err(garbled(format!("has more than {PAGES} pages; set systems_uri")))
 }
 
-/// Removes duplicate links, because a system may be listed twice or on two pages.
+/// Removes duplicate links, because a BMC may list a system twice or on two pages.
 fn without_repetition(links: &mut Vec<String>) {
     let mut seen = BTreeSet::new();
     links.retain(|link| seen.insert(link.trim_end_matches('/').to_owned()));
 }
 
-/// Explains a 404 on the system: it is missing, or the service answers 404 to everything.
+/// Explains a 404 on the configured system: the system is missing, or the BMC answers 404 to everything.
 fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Location, failure: Failure) -> Failure {
     let hint = Failure { text: format!("{failure}; check systems_uri"), ..failure };
     if !pointer.confirm_missing {
@@ -309,10 +309,10 @@ fn explain_missing(service: &mut Service, pointer: &Pointer, place: &Location, f
     }
 }
 
-/// Lists the systems other than the one at `place`. Returns none where that one is listed, too.
+/// Lists the systems other than the one at `place`. Returns `None` if the BMC also lists the one at `place`.
 ///
-/// A service that is starting may list no systems for a while, or systems that it cannot show yet. Only a service that shows
-/// another system knows all of its systems.
+/// A BMC that is starting may list no systems for a while, or systems that it cannot show yet. So only a BMC that shows another system
+/// proves that the one at `place` is missing.
 fn others(
     service: &mut Service,
     pointer: &Pointer,

@@ -5,7 +5,8 @@ use super::limits::{BODY_LIMIT, HEADER_LIMIT, WORDS};
 use crate::adapters::https::tls::{self, Handshake};
 use crate::os::secret::Scrubber;
 
-/// Returns the reason why a request had no answer, in one sentence. `made` is the number of connections until then.
+/// Returns the failure of a request without an answer, explained in one sentence. `made` is the number of connections that were made
+/// before.
 pub fn transport(
     what: &str,
     error: &ureq::Error,

@@ -2,47 +2,47 @@
 
 use std::time::Duration;
 
-/// The kind of a failure, as far as it matters for the next step.
+/// The kind of a failed request. The agent's next step depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureKind {
-    /// No connection: refused, no route, unknown name, or no answer to a connection attempt.
+    /// There is no connection: it was refused, there is no route, the name is unknown, or nothing answered.
     Unreachable,
     /// The connection broke before the answer was complete.
     Interrupted,
     /// The connection was made, but no complete answer arrived in time.
     Silent,
-    /// The certificate cannot be trusted, or TLS is not possible at all. A retry changes nothing.
+    /// The BMC's certificate cannot be trusted, or TLS is not possible at all. A retry changes nothing.
     Untrusted,
-    /// The service is temporarily unavailable (429, 5xx), or asks for a retry: by a header, a known message, or in words.
-    /// `retry_after` has the time that it asked for. Zero leaves the time to the agent.
+    /// The BMC is temporarily not available (429, 5xx), or asks for a retry in its answer. `retry_after` is the time until that retry:
+    /// zero if the BMC names none. It is `None` if the BMC does not ask for a retry.
     Busy { retry_after: Option<Duration> },
-    /// The credentials were refused in two attempts.
+    /// The BMC refused the credentials, in a second attempt as well.
     Unauthorised,
-    /// The account may not do this, because of a privilege, a licence, or a password that must be changed first.
+    /// The account may not do this because of its privileges, a licence, or a password that must be changed first.
     Forbidden,
-    /// The resource does not exist.
+    /// The BMC does not have the resource.
     Missing,
-    /// The request is not possible in the present state, or that state is already reached. The power state shows which.
+    /// The request is not possible in the present power state, or that state is already reached. Reading the power state shows which.
     WrongState,
-    /// The service does not know this reset type.
+    /// The BMC does not know the reset type.
     ValueRefused,
-    /// The service refuses the request without a reason (400, 409). Some services mean a temporary refusal.
+    /// The BMC refused the request without a known reason (400, 409). On some BMCs the refusal is temporary.
     Disliked,
-    /// The service requires `If-Match`, or the resource's state has changed.
+    /// The BMC requires the header `If-Match`, or the resource has changed since its value was read.
     Precondition,
-    /// Any other refusal.
+    /// The BMC refused the request for any other reason.
     Refused,
     /// The answer is not valid Redfish: HTML, broken JSON, or wrong types.
     Garbled,
-    /// A redirect that must not be followed: to another host, to plain HTTP, or in a loop.
+    /// The BMC redirected the request in a way that must not be followed: to another host, to plain HTTP, or in a loop.
     ForeignRedirect,
-    /// The system is ambiguous, or another one than the configured one.
+    /// The configuration fits several systems, or the system is another one than the configured one.
     WrongSystem,
-    /// The BMC's list of systems was read completely. It shows others, and lacks the configured one.
+    /// The BMC's complete list of systems has others, and lacks the configured one.
     NoSuchSystem,
 }
 
-/// A failed request, with its kind and its sentence.
+/// A failed request to a BMC: its kind, and a sentence that explains it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Failure {
@@ -67,7 +67,7 @@ impl Failure {
         )
     }
 
-    /// Returns whether the failure is an answer of the service. A service that answers is there, but not ready.
+    /// Returns whether the BMC has answered. It is then reachable, but it refused the request or is not ready.
     pub fn is_an_answer(&self) -> bool {
         !matches!(self.kind, FailureKind::Unreachable | FailureKind::Interrupted | FailureKind::Silent)
     }

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 use super::failure::{Failure, FailureKind};
 use super::mark::{MarkBoard, Marks, same};
 
-/// The prefix of the sessions' `Context`. No fence race takes them for marks.
+/// The prefix of the `Context` of this check's sessions. No fence race takes such a session for a mark.
 const PROOF: &str = "tandem-fencing-check";
 
-/// The kind of flag that an agent can raise on a BMC and another agent can see.
+/// The property by which one agent's session on a BMC is visible to another agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Flag {
-    /// A session that the BMC shows with its `Context`.
+    /// The BMC shows another client's session with its `Context`.
     SessionWithContext,
-    /// A session of which the BMC shows only the user.
+    /// The BMC shows another client's session without its `Context`, and only with its user.
     SessionWithoutContext,
-    /// No flag, for this reason.
+    /// The BMC does not show another client's session, for the reason in the field.
     None(String),
 }
 
@@ -30,7 +30,7 @@ impl std::fmt::Display for Flag {
     }
 }
 
-/// Opens two sessions on one BMC, reads its list in the second one, and deletes both.
+/// Opens two sessions on one BMC, and checks in the second one how the BMC lists the first one. Deletes both.
 pub fn prove([one, other]: [&mut MarkBoard; 2]) -> Flag {
     let proven = look(one, other);
     one.lower();

@@ -1,7 +1,7 @@
 //! Limits on the size of an answer.
 
-/// The largest answer in bytes, more than any that a fence agent reads. A larger answer is a fault.
+/// The greatest size of a BMC's answer in bytes. It is larger than any that the agent needs, so a larger answer is a fault.
 pub const BODY_LIMIT: u64 = 1024 * 1024;
 pub const HEADER_LIMIT: usize = 32 * 1024;
-/// The part of a service's own words that goes into a sentence, in bytes.
+/// The greatest length of a BMC's text in a sentence of the agent, in characters.
 pub const WORDS: usize = 300;

@@ -14,29 +14,29 @@ use super::session::{SessionHandle, Slot, log_in, log_out};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// The standard's place of sessions, below the service root.
+/// The standard's path of the list of sessions, below the service root.
 const SESSIONS: &str = "SessionService/Sessions";
-/// The number of sessions and pages that are read. BMCs keep eight to some dozens.
+/// The greatest number of sessions that are read in a list. `PAGES` is that of pages. BMCs keep eight to some dozens of sessions.
 const SESSIONS_READ: usize = 64;
 const PAGES: usize = 8;
-/// The query that expands a list's sessions in place of links. The standard leaves support to the service.
+/// The query by which a BMC lists sessions themselves in place of links. The standard does not require a BMC to support it.
 const EXPANDED: &str = "?$expand=.";
-/// The number of foreign sessions from which one expanded list saves requests.
+/// The least number of other clients' sessions for which the agent asks for an expanded list, because it saves requests.
 const WORTH_EXPANDING: usize = 2;
 
-/// The user that leaves marks, with its passwords.
+/// The account that opens the sessions of marks, with its possible passwords.
 #[derive(Clone, Debug)]
 pub struct MarkLogin {
     pub user: String,
-    /// The passwords in the order in which they are tried. Each is refused once at most.
+    /// The possible passwords, in the order in which they are tried. Each is sent until the BMC refuses it once.
     pub passwords: Vec<Secret>,
     pub redfish_uri: String,
 }
 
-/// A session in the list: its location, and the session itself where the list is expanded.
+/// A session in a BMC's list: its location, and its contents if the list is expanded.
 type Member = (Location, Option<Value>);
 
-/// The mark of one action on one BMC.
+/// This agent's mark on one BMC: a session that other agents can see. The value also reads the BMC's list of sessions.
 #[derive(Debug)]
 pub struct MarkBoard {
     client: Client,
@@ -45,29 +45,30 @@ pub struct MarkBoard {
     slot: Slot,
     held: bool,
     sessions: Option<Location>,
-    /// Whether the BMC accepts a session's `Context`.
+    /// True unless the BMC has refused a session with a `Context`.
     takes_context: bool,
-    /// Whether the BMC may support [`EXPANDED`].
+    /// True unless the BMC has shown that it does not support [`EXPANDED`].
     expands: Cell<bool>,
-    /// The time limit of one request for a list.
+    /// The time limit of one request for the list of sessions.
     read_limit: Duration,
-    /// The `Context` of each request for a session that was not answered. The BMC may have opened the session.
+    /// The `Context` of each session that was requested without an answer. The BMC may have opened such a session.
     unanswered: Vec<String>,
 }
 
-/// The marks in a list of sessions.
+/// The contents of a BMC's list of sessions, as seen by one agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Whether the list has this board's session.
+    /// True if the list has this agent's mark.
     pub ours: bool,
-    /// Whether the BMC shows the `Context` of this board's session. The board asks only if there are other sessions.
+    /// True if the BMC shows the `Context` of this agent's mark. It is false if this was not checked, because no other session is in the
+    /// list.
     pub keeps_context: bool,
     pub others: Vec<OtherSession>,
-    /// The paths of this board's sessions with a lost answer.
+    /// The paths of sessions that this agent has requested without an answer.
     pub strays: Vec<String>,
 }
 
-/// A session of another client.
+/// A session of another client in a BMC's list of sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OtherSession {
     pub path: String,
@@ -78,8 +79,8 @@ pub struct OtherSession {
 }
 
 impl MarkBoard {
-    /// Creates a board without a mark for the BMC that `client` reaches. `handle` holds the mark, so that an early end can delete
-    /// it. A list must arrive within `read_limit`.
+    /// Creates a board without a mark for the BMC that `client` reaches. `handle` deletes the mark if the process ends early. A list of
+    /// sessions must arrive within `read_limit`.
     pub fn new(client: Client, login: MarkLogin, handle: SessionHandle, read_limit: Duration) -> Self {
         let (slot, sessions, unanswered) = Default::default();
         let (held, takes_context, expands) = (false, true, Cell::new(true));
@@ -90,12 +91,12 @@ impl MarkBoard {
         &self.client
     }
 
-    /// Returns the user that leaves the marks.
+    /// Returns the account that opens the sessions of marks.
     pub fn user(&self) -> &str {
         &self.login.user
     }
 
-    /// Registers the mark for deletion at an early end of the process. The thread that may be interrupted calls this before
+    /// Registers the mark for deletion if the process ends early. Must be called in the thread that a signal may interrupt, before
     /// another thread uses the board.
     pub fn hold(&mut self) {
         if !self.held {
@@ -104,13 +105,13 @@ impl MarkBoard {
         }
     }
 
-    /// Opens the connection before the mark is due, by a request that needs no login.
+    /// Opens the connection to the BMC before the mark is needed, by a request that needs no login.
     pub fn connect(&mut self) -> Result<(), Failure> {
         self.sessions = Some(self.linked_sessions()?);
         Ok(())
     }
 
-    /// Leaves the mark: a session with this `context`. An existing mark stays.
+    /// Opens the session that is the mark, with this `context`. Does nothing if it is already open.
     pub fn raise(&mut self, context: &str) -> Result<(), Failure> {
         self.hold();
         if self.is_up() {
@@ -174,7 +175,7 @@ impl MarkBoard {
         self.client.address().place(&format!("{root}/{SESSIONS}"))
     }
 
-    /// Returns the place of sessions that the service root names, for a service that does not use the standard's.
+    /// Returns the location of the list of sessions that the service root names. It is for a BMC that does not use the standard's path.
     fn linked_sessions(&self) -> Result<Location, Failure> {
         let root = self.client.address().place(&self.login.redfish_uri)?;
         let document = self.client.within(self.read_limit).get(&root, &Credentials::None)?;
@@ -183,7 +184,7 @@ impl MarkBoard {
         self.client.follow(&root, &link)
     }
 
-    /// Reads the list of sessions, and each session of another client.
+    /// Reads the BMC's list of sessions, and each session of another client.
     pub fn read(&self) -> Result<Marks, Failure> {
         self.read_by(&self.client.within(self.read_limit))
     }
@@ -233,8 +234,8 @@ impl MarkBoard {
         Ok(marks)
     }
 
-    /// Returns the sessions of the expanded list; `None` where the BMC does not support it. Reads all of them anew, because a
-    /// list that shows this board's session also has all older sessions.
+    /// Returns all sessions by one request for an expanded list; `None` if the BMC does not support it. Such a list shows all sessions
+    /// anew, so that it replaces the list of links.
     fn expanded(&self, client: &Client, credentials: &Credentials) -> Result<Option<Vec<Member>>, Failure> {
         if !self.expands.get() {
             return Ok(None);
@@ -250,7 +251,7 @@ impl MarkBoard {
         Ok(members)
     }
 
-    /// Returns the sessions that the list links to.
+    /// Returns the sessions to which the BMC's list of sessions has links.
     fn members(&self, client: &Client, credentials: &Credentials) -> Result<Vec<Member>, Failure> {
         let mut place = self.sessions()?;
         let mut members = Vec::new();
@@ -276,14 +277,14 @@ impl MarkBoard {
         self.client.briefly().send(Request::delete(&place, &credentials)).map(drop)
     }
 
-    /// Reads the system at `uri` in the mark's session.
+    /// Reads the system at `uri` with the credentials of the mark's session.
     pub fn system(&self, uri: &str) -> Result<System, Failure> {
         let place = self.client.address().place(uri)?;
         let document = self.client.within(self.read_limit).get(&place, &self.session().0)?;
         System::read(&document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{uri} {why}")))
     }
 
-    /// Uses the mark's session, because a BMC ends a session that is idle for long: for 30 s on some.
+    /// Sends a request in the mark's session. Otherwise a BMC ends the session as idle: on some after 30 s.
     pub fn touch(&self) {
         let (credentials, Some(own)) = self.session() else { return };
         let touched = self.client.address().place(&own).and_then(|place| self.client.get(&place, &credentials));
@@ -292,17 +293,17 @@ impl MarkBoard {
         }
     }
 
-    /// Returns whether the mark is up, as far as is known.
+    /// Returns whether the mark's session is open, as far as this agent knows.
     pub fn is_up(&self) -> bool {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Returns the path of the mark, if it is up and the BMC has named it.
+    /// Returns the path of the mark's session; `None` if it is not open, or if the BMC did not name its path.
     pub(super) fn path(&self) -> Option<String> {
         self.session().1
     }
 
-    /// Deletes the mark if there is one, and the sessions that the BMC opened without an answer.
+    /// Deletes the mark's session, and any session that the BMC has opened without an answer.
     pub fn lower(&mut self) {
         if !self.unanswered.is_empty() {
             let strays = self.read_by(&self.client.briefly()).map(|marks| marks.strays).unwrap_or_default();
@@ -327,7 +328,7 @@ impl MarkBoard {
     }
 }
 
-/// Returns the sessions of an expanded list; `None` if one is only a link, or if there is another page.
+/// Returns the sessions in an expanded list; `None` if the list has only links, or has another page.
 fn expanded_members(client: &Client, place: &Location, document: &Value) -> Option<Vec<Member>> {
     let page = Page::read(document).ok().filter(|page| page.next.is_none() && page.members.len() <= SESSIONS_READ)?;
     let shown = document.get("Members")?.as_array()?;
@@ -342,7 +343,7 @@ fn is_dislike(failure: &Failure) -> bool {
     matches!(failure.kind, FailureKind::Disliked | FailureKind::ValueRefused | FailureKind::Refused)
 }
 
-/// Returns whether two paths are of the same session.
+/// Returns whether two paths are those of the same session. A slash at the end does not matter.
 pub(super) fn same(one: &str, other: &str) -> bool {
     one.trim_end_matches('/') == other.trim_end_matches('/')
 }

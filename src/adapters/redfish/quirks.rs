@@ -4,27 +4,27 @@
 
 use super::failure::FailureKind;
 
-/// The meaning of a message in an error body for a fence agent.
+/// The meaning of a message in a BMC's refusal, for a fence agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// The state is already reached, or the request is impossible in it. The power state shows which.
+    /// The state is already reached, or the request is impossible in the present state. Reading the power state shows which.
     WrongState,
-    /// The service is busy, and a retry may succeed.
+    /// The BMC is busy, and a retry may succeed.
     Busy,
-    /// The credentials are refused.
+    /// The BMC refuses the credentials.
     Unauthorised,
-    /// The account may not do this.
+    /// The account lacks the right to do this.
     Forbidden,
-    /// The service does not know this value of `ResetType`.
+    /// The BMC does not know the value of `ResetType`.
     ValueRefused,
-    /// The request requires `If-Match`.
+    /// The request needs the header `If-Match`.
     Precondition,
-    /// The request was carried out. Some services report this inside an `error` object.
+    /// The BMC has executed the request. Some BMCs report this inside an `error` object.
     Success,
 }
 
 impl Meaning {
-    /// Returns the kind of failure for this meaning.
+    /// Returns the kind of failure for a message with this meaning.
     pub fn kind(self) -> FailureKind {
         match self {
             Self::WrongState => FailureKind::WrongState,
@@ -39,12 +39,12 @@ impl Meaning {
     }
 }
 
-/// A message of a registry (the last part of its `MessageId`). It has this meaning with any HTTP status.
+/// A known message of a BMC. `id` is the last part of its `MessageId`. Its meaning holds with any HTTP status.
 #[derive(Debug)]
 pub struct KnownMessage {
     pub id: &'static str,
     pub meaning: Meaning,
-    /// The hint for the operator in addition to the service's own words.
+    /// A hint for the operator in addition to the BMC's own text; may be empty.
     pub hint: &'static str,
     pub source: &'static str,
 }
@@ -53,7 +53,8 @@ const fn message(id: &'static str, meaning: Meaning, hint: &'static str, source:
     KnownMessage { id, meaning, hint, source }
 }
 
-/// The known messages. An id must match exactly, except for case. Of several in a body, the first row of this table decides.
+/// The table of known messages. An id must match exactly, except for the case of its letters. If a body has several messages, the first
+/// row that occurs decides.
 pub const MESSAGES: &[KnownMessage] = &[
     message(
         "PasswordChangeRequired",
@@ -132,12 +133,12 @@ pub const MESSAGES: &[KnownMessage] = &[
     message("Success", Meaning::Success, "", "DMTF Base registry; HPE iLO puts it into an 'error' object"),
 ];
 
-/// The parts of a message's id, in lower case, that ask for a retry.
+/// Parts of a `MessageId`, in lower case, that ask for a retry.
 pub const PATIENCE_IN_IDS: &[&str] = &["retry", "notready"];
-/// The parts of a message's words that ask for a retry.
+/// Parts of a message's text that ask for a retry.
 pub const PATIENCE_IN_WORDS: &[&str] = &["try again", "retry", "not ready"];
 
-/// The meaning of an HTTP status without a known message.
+/// The meaning of each HTTP status of a refusal without a known message.
 pub const STATUSES: &[(u16, FailureKind)] = &[
     (400, FailureKind::Disliked),
     (401, FailureKind::Unauthorised),
@@ -161,20 +162,20 @@ pub const STATUSES: &[(u16, FailureKind)] = &[
     (504, FailureKind::Busy { retry_after: None }),
 ];
 
-/// The meaning of a power state's word.
+/// The meaning of the value of `PowerState`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerWord {
     On,
     Off,
-    /// Powering on.
+    /// The system is powering on.
     Rising,
-    /// Powering off.
+    /// The system is powering off.
     Falling,
-    /// Powered, and in neither transition. The system may continue at any moment.
+    /// The system has power and is changing neither way, such as `Paused`. It may continue to run at any moment.
     Held,
 }
 
-/// The known words. Any other word is no power state.
+/// The known values of `PowerState`: value, meaning and source. Any other value is no reliable power state.
 pub const POWER_WORDS: &[(&str, PowerWord, &str)] = &[
     ("On", PowerWord::On, "DMTF ComputerSystem"),
     ("Off", PowerWord::Off, "DMTF ComputerSystem"),
@@ -193,10 +194,10 @@ pub enum ResetGoal {
     Diag,
 }
 
-/// The reset types that reach a goal, best first.
+/// The Redfish reset types for each goal, best first.
 ///
-/// Off has no second choice, because a graceful shutdown needs the cooperation of the node that must be fenced. The second choice
-/// of a cycle is a restart without loss of power (OpenBMC maps it to a warm reboot).
+/// Off has no second choice, because a graceful shutdown needs the cooperation of the node that must be fenced. The second choice of a
+/// cycle is a restart without loss of power (OpenBMC maps it to a warm reboot).
 pub const RESET_TYPES: &[(ResetGoal, &[&str])] = &[
     (ResetGoal::Off, &["ForceOff"]),
     (ResetGoal::On, &["On", "ForceOn"]),
@@ -209,15 +210,15 @@ pub fn reset_types(wish: ResetGoal) -> &'static [&'static str] {
     RESET_TYPES.iter().find(|(of, _)| *of == wish).map_or(&[], |(_, types)| types)
 }
 
-/// Returns whether a reset may be sent again after a lost answer. It may if it leads to one state from every state.
+/// Returns whether a reset may be sent again after its answer was lost. It may if it leads to the same power state from every state.
 pub fn is_repeatable(reset_type: &str) -> bool {
     [ResetGoal::Off, ResetGoal::On].iter().any(|wish| reset_types(*wish).contains(&reset_type))
 }
 
-/// A mistake in a service's list of allowed reset types.
+/// A mistake that some BMCs make in the list of allowed reset types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListHabit {
-    /// One entry holds two types without a separator.
+    /// The list has one entry that is two types without a separator.
     RunTogether { entry: &'static str, means: [&'static str; 2] },
 }
 
@@ -226,7 +227,7 @@ pub const LIST_HABITS: &[(ListHabit, &str)] = &[(
     "Supermicro X12 firmware publishes two values as one string",
 )];
 
-/// The keys under which a page of a collection names the next one.
+/// The keys under which a page of a collection names the next page, each with its source.
 pub const NEXT_PAGE: &[(&str, &str)] = &[
     ("Members@odata.nextLink", "DSP0266"),
     (
@@ -235,16 +236,17 @@ pub const NEXT_PAGE: &[(&str, &str)] = &[
     ),
 ];
 
-/// A service's deviation from HTTP or Redfish.
+/// A deviation of some BMCs from HTTP or Redfish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
-    /// The service answers this status to insist on its own encoding. The agent asks again without `Accept-Encoding`.
+    /// The BMC answers `status` to a request that declines compression. The agent asks again without `Accept-Encoding`.
     DislikesIdentity { status: u16 },
-    /// The service redirects a POST with these statuses, 301 and 308 included. The redirected request must stay a POST.
+    /// The BMC redirects a POST with these statuses. The redirected request must be a POST again, also after 301 and 308.
     RedirectsPosts { statuses: [u16; 4] },
-    /// The service silently closes kept connections. The agent repeats the request on a new one, and keeps none from then on.
+    /// The BMC silently closes idle connections. The agent repeats the request on a new connection. From then on it keeps no connection
+    /// open.
     DropsIdleConnections,
-    /// The service root answers 404 with, or without, its trailing slash.
+    /// The BMC answers `status` to the service root with a trailing slash, or to the one without it.
     PickyAboutRootSlash { status: u16 },
 }
 
@@ -264,7 +266,7 @@ pub fn known_message(message_id: &str) -> Option<&'static KnownMessage> {
     MESSAGES.iter().find(|row| row.id.eq_ignore_ascii_case(name))
 }
 
-/// Returns the meaning of a status by itself.
+/// Returns the kind of failure for an HTTP status of a refusal without a known message.
 pub fn status_kind(status: u16) -> FailureKind {
     STATUSES.iter().find(|(known, _)| *known == status).map_or_else(
         || if status >= 500 { FailureKind::Busy { retry_after: None } } else { FailureKind::Refused },

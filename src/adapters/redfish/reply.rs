@@ -14,10 +14,10 @@ use super::limits::BODY_LIMIT;
 use super::resource::type_of;
 use crate::os::secret::Secret;
 
-/// The longest wait that a service can ask for by `Retry-After`.
+/// The longest wait that a BMC can ask for by `Retry-After`.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A complete answer with a status below 300.
+/// A BMC's complete answer to a request, with a status below 300.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: u16,
@@ -27,14 +27,14 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// A complete answer of any status.
+/// A BMC's complete answer to a request, with any status.
 #[derive(Debug)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) location: Option<String>,
     pub(super) token: Option<Secret>,
     etag: Option<String>,
-    /// The BMC's clock, in seconds since 1970.
+    /// The BMC's clock when it answered, in seconds since 1970; `None` if the answer has no `Date`.
     pub(super) date: Option<i64>,
     retry_after: Option<Duration>,
     pub(super) body: Vec<u8>,
@@ -57,7 +57,8 @@ impl Reply {
         }
     }
 
-    /// Returns the answer, or the kind of the refusal, the status with its name, and the service's words.
+    /// Returns the answer if its status is below 300. Otherwise returns the kind of the refusal, the status with its name, and the BMC's
+    /// text.
     pub(super) fn judge(self) -> Result<Answer, (FailureKind, String, String)> {
         let Self { status, location, token, etag, retry_after, body, .. } = self;
         if status < 300 {
@@ -74,8 +75,8 @@ fn text_of(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)
 }
 
-/// Returns the body without compression, which some services apply unasked. A body that cannot be unpacked stays as it is. One
-/// that exceeds the limit is cut off.
+/// Decompresses a body, because some BMCs compress without being asked. Returns a body that cannot be decompressed as it is. Cuts off the
+/// part beyond [`BODY_LIMIT`].
 fn unpacked(headers: &HeaderMap, body: Vec<u8>) -> Vec<u8> {
     if !text_of(headers, "Content-Encoding").is_some_and(|coding| coding.trim().eq_ignore_ascii_case("gzip")) {
         return body;
@@ -87,8 +88,8 @@ fn unpacked(headers: &HeaderMap, body: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// Parses JSON, even if its texts hold bytes that JSON forbids: invalid UTF-8 in an unset asset tag, control characters, or a C
-/// string's NUL. No field that the agent reads has them.
+/// Parses JSON, even if its texts have bytes that JSON forbids: invalid UTF-8 in an unset asset tag, control characters, or NUL bytes. No
+/// field that the agent needs has such bytes.
 fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     serde_json::from_slice(text).or_else(|strict| {
         let blank = |character: char| if character.is_control() { ' ' } else { character };
@@ -97,7 +98,7 @@ fn parse(text: &[u8]) -> Result<Value, serde_json::Error> {
     })
 }
 
-/// Returns the JSON object of a body, or a description of other contents.
+/// Returns the JSON object in a body. The error describes any other contents.
 pub(super) fn document(body: &[u8]) -> Result<Value, String> {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
     match parse(text) {

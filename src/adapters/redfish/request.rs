@@ -27,7 +27,8 @@ impl Method {
         }
     }
 
-    /// Returns whether a request with a lost answer may have changed something. Such a request is not sent twice.
+    /// Returns whether a request with this method may have changed something although its answer was lost. Such a request is not sent
+    /// twice.
     pub(super) fn changes(self) -> bool {
         matches!(self, Self::Post | Self::Patch)
     }
@@ -44,7 +45,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// Returns basic authentication. The password is sent as the given bytes.
+    /// Returns the credentials for basic authentication. The password is sent as it is, even if it is not UTF-8.
     pub fn basic(user: &str, password: &Secret) -> Self {
         let both = Zeroizing::new([user.as_bytes(), b":", password.reveal()].concat());
         let encoded = Zeroizing::new(base64::engine::general_purpose::STANDARD.encode(&both));
@@ -58,10 +59,10 @@ pub struct Request<'a> {
     pub place: &'a Location,
     pub body: Option<&'a Value>,
     pub credentials: &'a Credentials,
-    /// The state of the resource that the request is meant for, where the service insists on it.
+    /// The value of the header `If-Match`: the request has an effect only on this state of the resource. `None` omits the header.
     pub if_match: Option<&'a str>,
-    /// Whether the request needs a new connection. A kept one may be dead, and the agent could not know whether the request
-    /// arrived.
+    /// True if the request needs a new connection. The BMC may have closed an open one, and the agent could then not know whether the
+    /// request has arrived.
     pub fresh: bool,
 }
 
@@ -82,7 +83,8 @@ impl<'a> Request<'a> {
         Self { method: Method::Delete, place, body: None, credentials, if_match: None, fresh: false }
     }
 
-    /// Returns method, URL and headers. `identity` declines compression, and `keep` keeps the connection for the next request.
+    /// Returns the head of the HTTP request: method, URL and headers. `identity` declines compression, and `keep` keeps the connection
+    /// open for the next request.
     pub(super) fn head(&self, url: String, identity: bool, keep: bool) -> Result<Builder, http::Error> {
         let mut head = http::Request::builder().uri(url).method(self.method.word()).header("OData-Version", "4.0");
         if identity {

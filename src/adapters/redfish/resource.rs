@@ -7,17 +7,17 @@ use serde_json::Value;
 
 use super::quirks::{LIST_HABITS, ListHabit, NEXT_PAGE, POWER_WORDS, PowerWord};
 
-/// The state of a system's power, with the service's word.
+/// The power state of a system, with the BMC's own word for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Power {
-    /// A word of the table, with its meaning.
+    /// A known value of `PowerState`: its meaning, and the value itself.
     Known(PowerWord, String),
-    /// An unreliable state: missing, empty, of the wrong type, or an unknown word.
+    /// An unreliable power state: it is missing, empty, of the wrong type, or unknown. The field describes it.
     Unclear(String),
 }
 
 impl Power {
-    /// Reads a `PowerState`. Only blanks around the word are ignored, because a word similar to "Off" is not Off.
+    /// Reads the value of `PowerState`. Ignores only blanks around it, because a value that is similar to "Off" is not Off.
     pub fn read(value: Option<&Value>) -> Self {
         match value {
             None => Self::Unclear("it has no PowerState".to_owned()),
@@ -29,7 +29,7 @@ impl Power {
         }
     }
 
-    /// Has `clean` make an unknown word safe to show. The word arrives there in full length.
+    /// Cleans the description of an unknown power state by `clean`, so that it is safe to show. The text is not shortened before.
     #[must_use]
     pub(super) fn cleaned(self, clean: impl Fn(&str) -> String) -> Self {
         match self {
@@ -52,7 +52,7 @@ impl fmt::Display for Power {
     }
 }
 
-/// A computer system, as far as fencing needs it.
+/// A Redfish computer system, as far as fencing needs its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct System {
     pub id: Option<String>,
@@ -60,28 +60,28 @@ pub struct System {
     pub uuid: Option<String>,
     pub serial: Option<String>,
     pub power: Power,
-    /// The time of the last reset, in the service's own words. It is only compared with itself.
+    /// The time of the last reset as the BMC writes it. The agent only compares it with an earlier value.
     pub last_reset: Option<String>,
-    /// The system's reaction to the return of power after an outage.
+    /// The system's reaction when power returns after an outage: `PowerRestorePolicy`.
     pub restore_policy: Option<String>,
     pub reset: Option<ResetAction>,
-    /// The links to the chassis of the system.
+    /// The links to the system's chassis.
     pub chassis: Vec<String>,
-    /// The values for `If-Match`, for services that require it: see [`etags`].
+    /// The values for the header `If-Match`, which some BMCs require: see [`etags`].
     pub etags: Vec<String>,
 }
 
-/// The key of a resource's own entity tag.
+/// The key of the entity tag inside a resource.
 const ETAG: &str = "@odata.etag";
-/// The key under which the client stores the entity tag of the answer's header. No resource has such a key.
+/// The key under which the client stores the entity tag from an answer's header. No resource has a key of this name.
 pub(super) const HEADER_ETAG: &str = "ETag (header)";
-/// The value of `If-Match` that matches every state, for a resource without an entity tag.
+/// The value of the header `If-Match` that matches every state of a resource.
 const ANY_STATE: &str = "*";
 
-/// Returns the values for `If-Match`, in the order in which they are tried.
+/// Returns the values for the header `If-Match`, in the order in which they are tried.
 ///
-/// The header's tag comes first, then the body's, then any state: by RFC 9110 a weak tag (`W/"..."`) never matches in `If-Match`.
-/// Last come both tags in other spellings, with one pair of quotes and with none.
+/// First come the entity tags of the answer's header and of the resource, as they are. Then comes `*`, because by RFC 9110 a weak tag
+/// (`W/"..."`) never matches. Last come both tags in other spellings, with one pair of quotes and with none.
 pub fn etags(document: &Value) -> Vec<String> {
     let said: Vec<String> = [HEADER_ETAG, ETAG].into_iter().filter_map(|key| text(document, key)).collect();
     let bare = |etag: &String| etag.trim().trim_start_matches("W/").trim_matches('"').to_owned();
@@ -98,16 +98,16 @@ pub fn etags(document: &Value) -> Vec<String> {
 /// The `#ComputerSystem.Reset` action of a system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResetAction {
-    /// The URI to post to, which some services omit.
+    /// The URI to which a reset is posted; `None` if the BMC omits it, as some do.
     pub target: Option<String>,
-    /// The allowed reset types, where the action itself lists them.
+    /// The allowed reset types; `None` if the action itself does not list them.
     pub allowed: Option<Vec<String>>,
-    /// The link to the resource that lists the allowed reset types otherwise.
+    /// The link to another resource that lists the allowed reset types; `None` if there is none.
     pub action_info: Option<String>,
 }
 
 impl System {
-    /// Reads a system. `Err` describes why the document is none.
+    /// Reads a system from its resource. The error describes why the document is not a system.
     pub fn read(document: &Value) -> Result<Self, String> {
         if !document.is_object() {
             return Err(format!("is {} instead of a computer system", type_of(document)));
@@ -140,7 +140,7 @@ impl ResetAction {
     }
 }
 
-/// Returns the reset types that an `ActionInfo` resource allows.
+/// Returns the reset types that a resource `ActionInfo` allows; `None` if it lists none.
 pub fn allowed_by_action_info(document: &Value) -> Option<Vec<String>> {
     document
         .get("Parameters")?
@@ -151,7 +151,7 @@ pub fn allowed_by_action_info(document: &Value) -> Option<Vec<String>> {
         .and_then(words)
 }
 
-/// One page of a collection: the links to its members and to the next page, and the number of members on all pages.
+/// One page of a collection: links to members, the link to the next page, and the number of members on all pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
     pub members: Vec<String>,
@@ -160,7 +160,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Reads a page. `Err` describes its fault.
+    /// Reads a page of a collection. The error describes the page's fault.
     pub fn read(document: &Value) -> Result<Self, String> {
         let members = match document.get("Members") {
             Some(Value::Array(members)) => members,
@@ -177,24 +177,24 @@ impl Page {
     }
 }
 
-/// Returns whether a chassis is on, and holds no other system than the one at `path`.
+/// Returns whether a chassis reports On and belongs only to the system at `path`.
 pub fn is_own_chassis_on(chassis: &Value, path: &str) -> bool {
     let systems = chassis.pointer("/Links/ComputerSystems").map(links).unwrap_or_default();
     let is_own = systems.iter().all(|link| link.trim_end_matches('/') == path.trim_end_matches('/'));
     is_own && Power::read(chassis.get("PowerState")).is(PowerWord::On)
 }
 
-/// Returns the resources that a list links to.
+/// Returns the links in a list of references.
 fn links(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(|link| text(link, "@odata.id")).collect()
 }
 
-/// Returns the link `name` of a resource, e.g. `Systems` of the service root.
+/// Returns the link `name` in a resource, such as `Systems` in the service root.
 pub fn link(document: &Value, name: &str) -> Option<String> {
     document.get(name).and_then(|link| text(link, "@odata.id"))
 }
 
-/// Returns the non-blank text at `key`.
+/// Returns the text at `key` of a resource; `None` if it is missing or blank.
 fn text(document: &Value, key: &str) -> Option<String> {
     document.get(key)?.as_str().filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
@@ -212,7 +212,7 @@ fn words(list: &Value) -> Option<Vec<String>> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Returns the type of a JSON value in words.
+/// Returns the type of a JSON value in words, for an error text.
 pub fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

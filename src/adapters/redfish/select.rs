@@ -4,14 +4,14 @@
 use super::resource::System;
 use crate::os::uuid;
 
-/// A member of the systems collection.
+/// A member of the BMC's collection of systems.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// The member's path on the BMC.
+    /// The path of the member on the BMC.
     pub uri: String,
-    /// The system; `None` where it could not be read.
+    /// The system; `None` if the BMC did not show it.
     pub system: Option<System>,
-    /// Whether an unreadable system may be readable in a moment.
+    /// True if the BMC may show an unreadable system a moment later.
     pub may_return: bool,
 }
 
@@ -20,7 +20,7 @@ impl Candidate {
         Self { uri: uri.into(), system: Some(system), may_return: false }
     }
 
-    /// Returns whether `name` identifies the system: by Id, name, UUID, serial number, URI, or the URI's last part.
+    /// Returns whether `name` identifies the system: by its Id, name, UUID, serial number, URI, or the last part of its URI.
     pub fn is_called(&self, name: &str) -> bool {
         let name = name.trim();
         let path = self.uri.trim_end_matches('/');
@@ -35,28 +35,29 @@ impl Candidate {
     }
 }
 
-/// The caller's knowledge of the system.
+/// The identification of the system to act on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// No name, so that there must be exactly one system.
+    /// No identification: the BMC must have exactly one system.
     Any,
-    /// An identification that the operator has configured.
+    /// A name, id, UUID or URI that the operator has configured.
     Named(String),
-    /// The name of the cluster node, which Pacemaker's fencer adds where nothing is configured. It may mean nothing to the BMC.
+    /// The name of the cluster node. Pacemaker's fencer adds it if no plug is configured. The BMC may not know that name.
     Node(String),
 }
 
-/// The reason why no system was chosen.
+/// The reason why no system of the BMC could be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotChosen {
     Ambiguous(String),
-    /// The choice depends on members that cannot be read, and one of them may be readable in a moment.
+    /// The choice depends on systems that the BMC did not show. It may show one of them a moment later.
     NotYetClear(String),
-    /// The collection was read completely. It has others, and lacks the configured system.
+    /// The BMC's complete collection has other systems, and lacks the configured one.
     NoSuchSystem(String),
 }
 
-/// Chooses the one candidate that is meant. `uuid` decides where nothing else does.
+/// Chooses the candidate that `wanted` identifies, and returns its index. If `wanted` identifies none, `uuid` decides, or the only system
+/// is taken.
 pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> Result<usize, NotChosen> {
     // A BMC that is starting lists no systems for a while.
     if candidates.is_empty() {
@@ -89,7 +90,7 @@ pub fn choose(candidates: &[Candidate], wanted: &Wanted, uuid: Option<&str>) -> 
     }
 }
 
-/// Returns every system that can be reset, for actions that observe all of them.
+/// Returns every system with a reset action, and its index among the candidates.
 pub fn resettable(candidates: &[Candidate]) -> impl Iterator<Item = (usize, &System)> {
     candidates.iter().enumerate().filter_map(|(at, candidate)| {
         candidate.system.as_ref().filter(|system| system.reset.is_some()).map(|system| (at, system))
@@ -137,7 +138,8 @@ fn indices(candidates: &[Candidate], fits: impl Fn(&System) -> bool) -> Vec<usiz
     (0..candidates.len()).filter(|at| candidates[*at].system.as_ref().is_some_and(&fits)).collect()
 }
 
-/// Returns the result of an uncertain choice, because not every member could be read.
+/// Returns the reason for an uncertain choice, if a system was not readable. It is temporary if that system may be readable a moment
+/// later.
 fn unclear(candidates: &[Candidate], why: String) -> NotChosen {
     let passing = candidates.iter().any(|candidate| candidate.system.is_none() && candidate.may_return);
     if passing { NotChosen::NotYetClear(why) } else { NotChosen::Ambiguous(why) }
@@ -152,7 +154,7 @@ fn unreadable(candidates: &[Candidate]) -> String {
     lost.join(", ")
 }
 
-/// Lists the values that an operator can type, with the properties that distinguish the systems.
+/// Lists the systems for an error text: what an operator can type for each, and how they differ.
 fn list(candidates: &[Candidate]) -> String {
     let all: Vec<String> = candidates.iter().map(describe).collect();
     all.join(", ")

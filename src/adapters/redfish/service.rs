@@ -14,16 +14,16 @@ use super::session::{SessionGuard, SessionHandle};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// The configured way to log in.
+/// The configured way of logging in to a BMC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoginMethod {
-    /// Basic authentication, and a session where that is refused.
+    /// Basic authentication. If the BMC refuses that, a session.
     Auto,
     Basic,
     Session,
 }
 
-/// The kind of login that a BMC accepts.
+/// The way of logging in that a BMC has accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
@@ -31,14 +31,15 @@ pub enum Way {
     Session,
 }
 
-/// The user that logs in, with the passwords.
+/// The account that the agent logs in with, and its possible passwords.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub user: String,
-    /// The passwords in the order in which they are tried. Of several, each is refused once at most, because BMCs lock accounts.
+    /// The possible passwords, in the order in which they are tried. If there are several, each is refused at most once, because BMCs
+    /// lock accounts.
     pub passwords: Vec<Secret>,
     pub method: LoginMethod,
-    /// The kind of login that this BMC accepted before, where that is known.
+    /// The way of logging in that this BMC accepted in an earlier action; `None` if that is unknown.
     pub way: Option<Way>,
 }
 
@@ -48,38 +49,38 @@ impl Login {
     }
 }
 
-/// A BMC's results for the passwords that were tried. Passwords are counted in the order of [`Login::passwords`].
+/// The BMC's answers to the passwords that were tried. A password is given by its index in [`Login::passwords`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
     pub accepted: Option<usize>,
     pub refused: Vec<usize>,
-    /// The kind of login that the BMC accepted.
+    /// The way of logging in that the BMC has accepted; `None` before that.
     pub way: Option<Way>,
 }
 
-/// The number of retries after a 401. A BMC that is starting sends one now and then, but more of them lock the account.
+/// The greatest number of retries after a 401. A BMC that is starting sends a 401 now and then, but too many of them lock the account.
 const SECOND_CHANCES: u32 = 2;
-/// The standard's place of sessions, used where the service root does not name one.
+/// The standard's path of the list of sessions, below the service root. It is used if the service root cannot be read.
 const SESSIONS: &str = "SessionService/Sessions";
-/// The pause before a retry. A BMC that is starting accepts its users again after a second or two.
+/// The pause before a retry after a 401. A BMC that is starting accepts its users again after a second or two.
 const BEFORE_SECOND_TRY: Duration = Duration::from_secs(1);
 
-/// The service of one BMC for one login.
+/// The Redfish service of one BMC, used with one account.
 #[derive(Debug)]
 pub struct Service {
     pub(super) client: Client,
     pub(super) login: Login,
     pub(super) credentials: Credentials,
     pub(super) session: SessionGuard,
-    /// Whether basic authentication was refused by a service that offers sessions. It is not tried again.
+    /// True if the BMC offers sessions and has refused basic authentication. Basic authentication is then not tried again.
     needs_session: bool,
     chances: u32,
-    /// The index of the password in use. The next field has the results so far.
+    /// The index of the password in use. `tried` has the BMC's answers so far.
     pub(super) at: usize,
     pub(super) tried: Tried,
-    /// The kind of login for one of several passwords, once it was decided.
+    /// The way of logging in with one of several passwords; `None` until it is chosen.
     pub(super) way: Option<Way>,
-    /// The refusal of the first of several passwords, or the reason why there is no session. The last error includes it.
+    /// The BMC's refusal of the first of several passwords, or the reason why it opened no session. The final error includes it.
     pub(super) refusal: Option<Failure>,
     redfish_uri: String,
     systems: Option<Location>,
@@ -108,22 +109,23 @@ impl Service {
         }
     }
 
-    /// Ends the session, which must not outlive the action.
+    /// Deletes the agent's session, because it must not outlive the action.
     pub fn close(&mut self) {
         self.session.close(&self.client);
     }
 
-    /// Reads a resource with the login's credentials.
+    /// Reads a resource with the agent's credentials.
     pub fn get(&mut self, place: &Location) -> Result<Value, Failure> {
         self.with_login(place, |client, credentials| client.get(place, credentials))
     }
 
-    /// Sends a request with the login's credentials.
+    /// Sends a request with the agent's credentials.
     pub fn send(&mut self, ask: Request<'_>) -> Result<Answer, Failure> {
         self.with_login(ask.place, |client, credentials| client.send(Request { credentials, ..ask }))
     }
 
-    /// Sends without `If-Match`. Where the service requires it, tries each of `etags` until one matches.
+    /// Sends a request without the header `If-Match`. If the BMC requires that header, sends it again with each of `etags` until one
+    /// matches.
     pub fn send_for_any_state(&mut self, ask: Request<'_>, etags: &[String]) -> Result<Answer, Failure> {
         let mut answer = self.send(ask);
         for state in etags {
@@ -137,12 +139,12 @@ impl Service {
         answer
     }
 
-    /// Returns the results of the passwords so far.
+    /// Returns the BMC's answers to the passwords that were tried so far.
     pub fn tried(&self) -> &Tried {
         &self.tried
     }
 
-    /// Sends a request with the login's credentials. Where there are several passwords and the BMC refuses one, uses the next.
+    /// Sends a request with the agent's credentials. If there are several passwords and the BMC refuses one, sends it with the next.
     fn with_login<T>(
         &mut self,
         place: &Location,
@@ -169,7 +171,7 @@ impl Service {
         self.tried.way = Some(way);
     }
 
-    /// Sends a request, and after a 401 once more with renewed credentials.
+    /// Sends a request with the only password. After a 401, logs in anew and sends it once more.
     fn with_one<T>(&mut self, request: impl Fn(&Client, &Credentials) -> Result<T, Failure>) -> Result<T, Failure> {
         let first = self.authenticate().and_then(|()| request(&self.client, &self.credentials));
         let refused = match first {
@@ -190,13 +192,13 @@ impl Service {
         }
     }
 
-    /// Opens a session if one is needed and none is open.
+    /// Opens a session if the agent needs one and has none.
     fn authenticate(&mut self) -> Result<(), Failure> {
         if self.needs_session && !self.session.is_open() { self.open_session() } else { Ok(()) }
     }
 
-    /// Renews the login after a 401, by a new session where the service has sessions. Returns the reason for a missing session if
-    /// the same credentials deserve a retry. A BMC that is starting, or has no free sessions, may still accept them.
+    /// Logs in anew after a 401: opens a new session if the BMC has sessions. If the BMC could not open one for now, returns the reason.
+    /// The caller then retries with the same credentials, because a BMC that is starting, or has no free session, may still accept them.
     fn renew_login(&mut self) -> Result<Option<Failure>, Failure> {
         if self.login.method == LoginMethod::Basic {
             return Ok(None);
@@ -224,8 +226,8 @@ impl Service {
         Ok(())
     }
 
-    /// Returns the place where sessions are opened. The service root should name it publicly. Otherwise it is the standard's
-    /// place.
+    /// Returns the location at which sessions are opened. The public service root should name it. If the root cannot be read, returns the
+    /// standard's location.
     pub(super) fn sessions_collection(&mut self) -> Result<Location, Failure> {
         let root = self.root()?;
         let document = match self.client.get(&root, &Credentials::None) {
@@ -246,7 +248,7 @@ impl Service {
         self.follow(&root, &link)
     }
 
-    /// Returns the place of the service root.
+    /// Returns the location of the service root.
     pub fn root(&self) -> Result<Location, Failure> {
         self.place(&self.redfish_uri)
     }

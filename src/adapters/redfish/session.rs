@@ -12,19 +12,19 @@ use super::request::{Credentials, Request};
 use crate::adapters::https::address::Location;
 use crate::os::secret::Secret;
 
-/// An open session, with its token.
+/// An open session on a BMC, with its token.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     token: Secret,
-    /// The session's resource, which is deleted in the end. `None` if the service does not name it.
+    /// The location of the session, where it is deleted in the end; `None` if the BMC did not name it.
     pub(super) place: Option<Location>,
 }
 
-/// The place of a session. It is locked while a session is opened or closed, so that another thread finds either an open session
-/// or none.
+/// The storage of one session, shared between threads. It is locked while the session is opened or deleted, so that another thread sees
+/// either a complete session or none.
 pub(super) type Slot = Arc<Mutex<Option<Session>>>;
 
-/// Every session of an action, open or not. An early end of the process deletes them.
+/// A handle of all sessions of an action. It deletes them if the process ends early.
 #[derive(Clone)]
 pub struct SessionHandle {
     held: Arc<Mutex<Vec<Held>>>,
@@ -32,14 +32,14 @@ pub struct SessionHandle {
     stage: Arc<Mutex<Stage>>,
 }
 
-/// The stage of an action, for its marks. An early end and a reset exclude each other: no reset is sent after the end has begun.
+/// The stage of an action. It makes an early end and a reset exclude each other: no reset is sent after the end has begun.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
     Open,
-    /// A reset was sent, and is neither refused nor proven. Marks stay.
+    /// A reset was sent, and the agent does not yet know its end. The marks of the fence race must stay.
     Resetting,
-    /// The marks are deleted, and no session is opened.
+    /// The process is ending early: sessions are deleted, and no new one is opened.
     Ending,
 }
 
@@ -50,7 +50,8 @@ struct Held {
     is_mark: bool,
 }
 
-/// A callback that receives the sessions just before the first one is opened, in the thread that opens it.
+/// A callback that receives the handle of an action's sessions. It is called just before the first session is opened, in the thread that
+/// opens it.
 pub type OnSession = Box<dyn FnOnce(SessionHandle) + Send>;
 
 impl std::fmt::Debug for SessionHandle {
@@ -60,12 +61,13 @@ impl std::fmt::Debug for SessionHandle {
 }
 
 impl SessionHandle {
-    /// Creates a handle without sessions.
+    /// Creates a handle without sessions. Calls `on_session` before the first session is opened.
     pub fn new(on_session: OnSession) -> Self {
         Self { held: Arc::default(), on_first: Arc::new(Mutex::new(Some(on_session))), stage: Arc::default() }
     }
 
-    /// Ends the action early: deletes each open session, and prevents new ones. Marks stay while a reset is under way.
+    /// Deletes all open sessions and prevents new ones, because the process ends early. Keeps the marks of the fence race if a reset is
+    /// under way.
     pub fn delete(&self) {
         let keeps_marks = {
             let mut stage = self.stage();
@@ -82,7 +84,8 @@ impl SessionHandle {
         }
     }
 
-    /// Keeps the marks from now on, because a reset follows. Returns whether an earlier reset is under way.
+    /// Records that a reset is about to be sent: [`Self::delete`] keeps the marks of the fence race from now on. Returns whether an
+    /// earlier reset is under way. Fails if the process is ending.
     pub fn begin_reset(&self) -> Result<bool, Failure> {
         let mut stage = self.stage();
         if *stage == Stage::Ending {
@@ -93,7 +96,7 @@ impl SessionHandle {
         Ok(is_under_way)
     }
 
-    /// Releases the marks again, because no reset is under way.
+    /// Records that no reset is under way any more. [`Self::delete`] then deletes the marks of the fence race again.
     pub fn settle_reset(&self) {
         let mut stage = self.stage();
         if *stage == Stage::Resetting {
@@ -101,12 +104,12 @@ impl SessionHandle {
         }
     }
 
-    /// Returns whether a reset is under way, so that marks must stay.
+    /// Returns whether a reset is under way. The marks of the fence race must then stay.
     pub fn keeps_marks(&self) -> bool {
         *self.stage() == Stage::Resetting
     }
 
-    /// Fails once a signal has ended the action, because a session that was opened now would stay.
+    /// Fails once a signal has ended the action, because nothing would delete a session that is opened then.
     pub(super) fn check_open(&self) -> Result<(), Failure> {
         if *self.stage() == Stage::Ending { Err(ended()) } else { Ok(()) }
     }
@@ -115,7 +118,7 @@ impl SessionHandle {
         self.stage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers `slot` for deletion at an early end of the process.
+    /// Registers the session in `slot` for deletion if the process ends early.
     pub(super) fn hold(&self, slot: &Slot, client: &Client, is_mark: bool) {
         let held = Held { slot: slot.clone(), client: client.clone(), is_mark };
         self.held.lock().unwrap_or_else(PoisonError::into_inner).push(held);
@@ -130,9 +133,9 @@ fn ended() -> Failure {
     Failure::new(FailureKind::Refused, "a signal has ended the action")
 }
 
-/// The one session that an action logs in with. It is deleted in the end.
+/// The one session of an action's own login. The action deletes it in the end.
 ///
-/// A BMC has few sessions (eight on some), and keeps an unused one for up to half an hour.
+/// A BMC has few sessions (some have eight), and keeps an unused one for up to half an hour.
 #[derive(Debug)]
 pub struct SessionGuard {
     slot: Slot,
@@ -140,12 +143,12 @@ pub struct SessionGuard {
 }
 
 impl SessionGuard {
-    /// Creates a guard without a session.
+    /// Creates a guard that has no session yet.
     pub fn new(handle: SessionHandle) -> Self {
         Self { slot: Slot::default(), handle: Some(handle) }
     }
 
-    /// Logs in at `sessions`, the collection of sessions.
+    /// Opens the session at `sessions`, the BMC's collection of sessions. Returns its token as credentials.
     pub fn open(
         &mut self,
         client: &Client,
@@ -167,13 +170,13 @@ impl SessionGuard {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Deletes the session, if there is one. A failure does not change the action's result.
+    /// Deletes the session, if there is one. A failure is only logged, because it does not change the action's result.
     pub fn close(&mut self, client: &Client) {
         log_out(&self.slot, client);
     }
 }
 
-/// Opens a session with `context`. This is the only request that sends the password.
+/// Opens a session with `context`. Later requests in the session send its token and not the password.
 pub(super) fn log_in(
     client: &Client,
     sessions: &Location,
@@ -200,7 +203,7 @@ pub(super) fn log_in(
     Ok(Session { token, place: location(client, sessions, &answer) })
 }
 
-/// Deletes the session in `slot`, if there is one.
+/// Deletes the session in `slot`, if there is one. A failure is only logged.
 pub(super) fn log_out(slot: &Mutex<Option<Session>>, client: &Client) {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(session) = slot.take() else { return };
@@ -221,8 +224,8 @@ impl Session {
     }
 }
 
-/// Returns the session's location: from the header, or from the session's own path or id. Only the path counts, because some
-/// services know themselves by another name. The request that deletes the session goes to the BMC that opened it.
+/// Returns the location of a new session: from the answer's header, or from the path or id in its body. Only the path of a link counts,
+/// because some BMCs know themselves by another name. The deletion then goes to the BMC that opened the session.
 fn location(client: &Client, sessions: &Location, answer: &Answer) -> Option<Location> {
     let body = reply::document(&answer.body).unwrap_or_default();
     let said = |name: &str| body.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());

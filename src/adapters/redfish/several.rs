@@ -11,8 +11,8 @@ use super::request::Credentials;
 use super::service::{LoginMethod, Service, Way};
 
 impl Service {
-    /// Sends a request with the password that the BMC accepts, and tries the next one after a refusal. `proves` is whether an
-    /// answer to this request proves that the password was accepted.
+    /// Sends a request with one of several passwords, and tries the next one if the BMC refuses it. `proves` is true if a successful
+    /// answer proves that the BMC has accepted the password.
     pub(super) fn with_several<T>(
         &mut self,
         proves: bool,
@@ -45,7 +45,7 @@ impl Service {
         }
     }
 
-    /// Returns whether a 403 may be about the password, as on some services. Once a password was accepted, a 403 is about the
+    /// Returns whether a 403 may mean a refused password, as on some BMCs. Once the BMC has accepted a password, a 403 is about the
     /// account's rights.
     fn may_be_about_the_password(&self, failure: &Failure) -> bool {
         failure.kind == FailureKind::Forbidden && self.tried.accepted.is_none()
@@ -76,7 +76,7 @@ impl Service {
         }
     }
 
-    /// Makes the current password's credentials the ones in use.
+    /// Logs in with the present password: opens a session, or prepares basic authentication.
     fn enter(&mut self) -> Result<(), Failure> {
         let way = match self.way {
             Some(way) => way,

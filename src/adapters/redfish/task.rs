@@ -6,10 +6,11 @@ use super::complaint;
 use super::failure::{Failure, FailureKind};
 use super::quirks::Meaning;
 
-/// The standard's states of a task that ended without doing its work.
+/// The values of `TaskState` for a task that has ended without success.
 const FAILED: &[&str] = &["Exception", "Killed", "Cancelled"];
 
-/// Returns the failure of the task in `body`, if it has failed. A running or completed task proves nothing about the power.
+/// Returns the failure of the task in `body`; `None` if it has not failed. A running or completed task proves nothing about the power
+/// state.
 pub fn failure(path: &str, body: &[u8]) -> Option<Failure> {
     let task: Value = serde_json::from_slice(body).ok()?;
     let said = |key: &str| task.get(key).and_then(Value::as_str);
@@ -26,7 +27,7 @@ pub fn failure(path: &str, body: &[u8]) -> Option<Failure> {
     Some(Failure::new(kind, format!("the BMC's task {path} for the reset ended as {state}{words}")))
 }
 
-/// Returns the location of the accepted work. The header names it, or the task in the body names itself.
+/// Returns the location of the task for an accepted request: from the answer's header, or from the task in its body.
 pub fn place(location: Option<&str>, body: &[u8]) -> Option<String> {
     let named = || {
         let task: Value = serde_json::from_slice(body).ok()?;
