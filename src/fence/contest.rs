@@ -23,7 +23,7 @@ use crate::os::clock::Deadline;
 /// The greatest time between the end of an action and the end of the agent's process.
 const AFTER_ACTION: Duration = Duration::from_secs(4);
 const POLL: Duration = Duration::from_millis(500);
-/// The interval at which the agent uses a mark's session, so that no BMC closes it as idle.
+/// The interval at which the agent uses a mark session, so that no BMC closes it as idle.
 const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
 /// The least time that the agent needs for a reset and the proof of Off. A race that leaves less fails.
@@ -37,7 +37,7 @@ const READ_LIMIT: Duration = Duration::from_secs(20);
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
 /// The time limit of a BMC's answer to a request for a session. Without the answer the agent could not close the session.
 pub(super) const LATE: Duration = Duration::from_secs(8);
-/// The time for which the end of an action waits for late answers of the BMCs, and for the deletion of this agent's marks.
+/// The time for which the end of an action waits for late answers of the BMCs, and for the deletion of this agent's mark sessions.
 const FAREWELL: Duration = Duration::from_secs(3);
 
 /// The execution of a race with the other node's agent, over the BMCs of both nodes.
@@ -49,11 +49,11 @@ pub(super) struct Contest {
     own: Lane,
     handle: SessionHandle,
     is_won: bool,
-    /// The time until the agent must use the marks' sessions again, so that no BMC closes them as idle.
+    /// The time until the agent must use its mark sessions again, so that no BMC closes them as idle.
     touched: Deadline,
-    /// True once the agent has seen a mark of the other node.
+    /// True once the agent has seen a mark session of the other node.
     has_met: bool,
-    /// True while the target is proven off and the marks on its BMC must still be deleted.
+    /// True while the target is proven off and the mark sessions on its BMC must still be deleted.
     is_untidy: bool,
     /// The text that was logged last. A poll each half second logs a text only if it differs.
     logged: String,
@@ -90,14 +90,16 @@ impl Contest {
         }
     }
 
-    /// Makes this node the one that is not preferred, because it has no vote. Must be called before this node marks a BMC. The peer may
-    /// not be preferred either, so this node's delay is doubled. Otherwise both nodes could withdraw and return at the same times.
+    /// Makes this node the one that is not preferred in the fence race, because it has no vote. Must be called before this node opens a
+    /// mark session. The peer may not be preferred either, so this node's delay is doubled. Otherwise both nodes could withdraw and
+    /// return at the same times.
     pub(super) fn yield_to_marks(&mut self) {
         self.race = Race::new(false);
         self.delay *= 2;
     }
 
-    /// Returns once this node may reset the target. This node's marks are then on the BMCs. Fails if the action's time is not sufficient.
+    /// Returns once this node may reset the target. This node's mark sessions are then open on the BMCs. Fails if the action's time is
+    /// not sufficient.
     pub(super) fn win(&mut self, deadline: Deadline) -> Result<(), Failure> {
         let began = deadline.elapsed();
         while !self.is_won {
@@ -146,7 +148,7 @@ impl Contest {
         }
     }
 
-    /// Reports answers to the race that came after their time limit, because a mark may have been accepted late.
+    /// Reports answers to the race that came after their time limit, because a BMC may have opened a mark session late.
     fn hear_late_answers(&mut self) {
         for lane in [&mut self.target, &mut self.own] {
             if let Some(event) = lane.wait(Duration::ZERO) {
@@ -179,7 +181,7 @@ impl Contest {
         Ok(())
     }
 
-    /// Sends a request in each mark's session if the last one was [`TOUCH`] ago, so that no BMC closes the sessions as idle.
+    /// Sends a request in each mark session if the last one was [`TOUCH`] ago, so that no BMC closes the sessions as idle.
     pub(super) fn touch(&mut self) {
         if self.touched.elapsed() < TOUCH || (!self.handle.keeps_marks() && self.is_won) {
             return;
@@ -218,8 +220,8 @@ impl Contest {
         Failure::new(FailureKind::Refused, text)
     }
 
-    /// Keeps this agent's marks from now on, because a reset is about to be sent. [`Self::has_settled`] ends that. Returns whether an
-    /// earlier reset is still under way.
+    /// Keeps this agent's mark sessions from now on, because a reset is about to be sent. [`Self::has_settled`] ends that. Returns
+    /// whether an earlier reset is still under way.
     pub(super) fn sends(&self) -> Result<bool, Failure> {
         self.handle.begin_reset()
     }
@@ -229,8 +231,8 @@ impl Contest {
         self.handle.settle_reset();
     }
 
-    /// Begins to clean up this node's BMC, because the target is proven off. This agent needs no mark any more, and the other node's
-    /// agent no longer runs.
+    /// Begins to clean up this node's BMC, because the target is proven off. This agent needs no mark session any more, and the other
+    /// node's agent no longer runs.
     pub(super) fn begin_tidying(&mut self) {
         if self.is_won {
             self.is_untidy = true;
@@ -238,8 +240,8 @@ impl Contest {
         }
     }
 
-    /// Cleans up the target's BMC before `pause` passes. First waits until the search on the own node's BMC has found out whether the
-    /// other node may have left a mark.
+    /// Cleans up the target's BMC before `pause` passes. First waits until it is known whether the other node has left a mark session on
+    /// the own node's BMC.
     pub(super) fn tidy_in_pause(&mut self, pause: Deadline) {
         if self.is_untidy && !pause.has_passed() {
             self.own.wait(pause.left());
@@ -263,7 +265,7 @@ impl Contest {
         });
     }
 
-    /// Deletes the marks at the end of the action. Keeps them if a reset is still under way.
+    /// Deletes this agent's mark sessions at the end of the action. Keeps them if a reset is still under way.
     pub(super) fn end(&mut self) {
         if self.handle.keeps_marks() {
             log::warn!("race: the marks stay until their sessions end, as a reset was sent and its end is not known");
@@ -284,7 +286,7 @@ impl Contest {
         }
     }
 
-    /// Deletes this agent's marks, and returns once both BMCs have answered. Fails if one is late.
+    /// Deletes this agent's mark sessions, and returns once both BMCs have answered. Fails if one is late.
     fn lower(&mut self, deadline: Deadline) -> Result<(), Failure> {
         self.begin_lowering();
         for lane in [&mut self.target, &mut self.own] {

@@ -18,7 +18,7 @@ pub const LONGEST: Duration = Duration::from_secs(20);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examined {
     pub note: BmcNote,
-    /// The role of the BMC's account; `None` if the BMC does not show it, which is no fault. The same holds for `may_reset`.
+    /// The role of the agent's account at the BMC; `None` if the BMC does not show it, which is no fault. The same holds for `may_reset`.
     pub role: Option<String>,
     pub may_reset: Option<bool>,
     pub locked: bool,

@@ -5,7 +5,7 @@
 //! shows this node's own mark. So if two nodes mark one BMC, at least one sees the other. No node resets while it sees a mark of
 //! the other. The preferred node waits until that mark has gone, and the other node withdraws its own.
 
-/// A BMC on which an agent leaves a mark: a session that shows the other node's agent that a reset is planned.
+/// A BMC on which an agent opens a mark session. That session shows the other node's agent that a reset is planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Site {
     /// The BMC of the node that is to be reset.
@@ -42,17 +42,17 @@ impl Open {
     }
 }
 
-/// The state of this node's mark on one BMC.
+/// The state of this node's mark session on one BMC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mark {
     #[default]
     Down,
-    /// The BMC did not accept the mark, as far as this node knows.
+    /// The BMC did not open the mark session, as far as this node knows.
     Failed,
-    /// The target's BMC did not answer the request for a mark.
+    /// The target's BMC did not answer the request for a mark session.
     Silent,
     Up,
-    /// The BMC's last list shows the mark.
+    /// The BMC's last list of sessions shows the mark session.
     Proven,
 }
 
@@ -61,7 +61,7 @@ pub enum Mark {
 pub enum RaceStep {
     Raise(Open),
     Read(Open),
-    /// Delete this node's marks on both BMCs.
+    /// Delete this node's mark sessions on both BMCs.
     Lower,
     Wait(Pause),
     /// Send the reset, because the race is decided. The field is true if both BMCs' lists decided it, and false if a wait did.
@@ -75,57 +75,58 @@ pub enum RaceStep {
 pub enum Pause {
     /// The wait before the agent reads the BMCs' lists again.
     Poll,
-    /// One second: the wait of the preferred node if a BMC's list does not prove its mark.
+    /// One second: the wait of the preferred node if a BMC's list does not prove its mark session.
     Short,
     /// The option `race_delay`: the wait of the node that is not preferred.
     Delay,
 }
 
-/// The outcome of a step of a race.
+/// The outcome of a step of a fence race, on one BMC or of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaceEvent {
     Raised(Site, Raised),
-    /// A BMC's list of marks; `None` if the BMC did not answer. For a BMC without a list, the list is empty.
+    /// The BMC's list of sessions; `None` if the BMC did not answer. For a BMC without a list, the list is empty.
     Listed(Site, Option<Listing>),
     Lowered,
     Waited,
 }
 
-/// A BMC's answer to the request for a mark.
+/// A BMC's answer to the request for a mark session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Raised {
     Acknowledged,
-    /// The BMC answered, and accepts no marks at present.
+    /// The BMC answered, and opens no mark session at present.
     Refused,
-    /// The BMC may have accepted the mark, or may not have received the request.
+    /// The BMC may have opened the mark session, or may not have received the request.
     Unanswered,
 }
 
-/// The contents of a BMC's list of sessions that matter to the race.
+/// The contents of a BMC's list of sessions that matter to the fence race.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Listing {
-    /// True if the list has the mark of this run of the agent.
+    /// True if the list has this agent's own mark session.
     pub ours: bool,
-    /// True if the list has a session that may be a mark of the other node, and its agent may still run.
+    /// True if the list has a session that may be a mark session of the other node, and the agent that opened it may still run.
     pub rivals: bool,
 }
 
-/// The state of a race as one node knows it.
+/// The state of a fence race as one node knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Race {
     preferred: bool,
     target: Knowledge,
     own: Knowledge,
-    /// True once this node has waited with its marks up, because a BMC's list did not prove one of them.
+    /// True once this node has waited with its mark sessions open, because a BMC's list did not prove one of them.
     waited: bool,
     step: RaceStep,
 }
 
-/// The state of the marks on one BMC, as this node knows it.
+/// The state of the mark sessions on one BMC, as this node knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Knowledge {
     mark: Mark,
-    /// True if this node has seen a mark of the other node. A later list with this node's own mark and without that one makes it false.
+    /// True if this node has seen a mark session of the other node. A later list that shows this node's own one and not the other one
+    /// makes it false.
     rival: bool,
 }
 
@@ -148,7 +149,7 @@ impl Knowledge {
 }
 
 impl Race {
-    /// Begins a race. `preferred` is true for the node that wins if both nodes race.
+    /// Begins a fence race. `preferred` is true for the node that wins if both nodes race.
     pub fn new(preferred: bool) -> Self {
         let step = RaceStep::Raise(Open::BOTH);
         Self { preferred, target: Knowledge::default(), own: Knowledge::default(), waited: false, step }
@@ -158,12 +159,12 @@ impl Race {
         self.step
     }
 
-    /// Returns the state of this node's mark on a BMC.
+    /// Returns the state of this node's mark session on a BMC.
     pub fn mark(&self, site: Site) -> Mark {
         self.at(site).mark
     }
 
-    /// Returns whether a mark of the other node is on a BMC, as far as this node knows.
+    /// Returns whether a mark session of the other node is on a BMC, as far as this node knows.
     pub fn sees_rival(&self, site: Site) -> bool {
         self.at(site).rival
     }
@@ -235,7 +236,7 @@ impl Race {
         self
     }
 
-    /// Returns the step after both BMCs have answered the requests for marks. Only from then on the agent reads their lists.
+    /// Returns the step after both BMCs have answered the requests for mark sessions. Only from then on the agent reads their lists.
     fn after_raising(&mut self) -> RaceStep {
         match (self.target.mark, self.own.mark) {
             // A node that cannot reset must not leave a mark, because the other node waits for it.
@@ -255,7 +256,7 @@ impl Race {
     }
 
     /// Begins the race anew, because the target's BMC does not answer. Earlier observations are outdated once it answers again. A node
-    /// that then sent a reset without marks could meet an agent that has seen no mark.
+    /// that then sent a reset without a mark session could meet an agent that has seen none.
     fn begin_anew(&mut self) {
         self.waited = false;
         for site in SITES {

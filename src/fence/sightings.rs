@@ -10,13 +10,13 @@ use crate::adapters::https::address::Address;
 use crate::os::clock;
 use crate::records::state_file;
 
-/// The directory of the files that remember the marks on each BMC. It is empty after a reboot.
+/// The directory of the files that remember the mark sessions on each BMC. It is empty after a reboot.
 const DIR: &str = "/run";
 
-/// The time that replaces the first sighting of a mark, once its agent is known to have ended. It is older than any limit.
+/// The time that replaces the first sighting of a mark session, once its agent is known to have ended. It is older than any limit.
 const EVER: u64 = 0;
 
-/// A mark on a BMC, and the time at which this node first saw it, in nanoseconds since the machine booted.
+/// A mark session on a BMC, and the time at which this node first saw it, in nanoseconds since the machine booted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Sighting {
     mark: String,
@@ -29,7 +29,7 @@ struct Seen {
     marks: Vec<Sighting>,
 }
 
-/// The marks that this node has seen on one BMC, stored for the agent's next runs.
+/// The other node's mark sessions that this node has seen on one BMC, stored for the agent's next runs.
 #[derive(Clone, Debug)]
 pub(super) struct Sightings {
     path: PathBuf,
@@ -37,7 +37,7 @@ pub(super) struct Sightings {
 }
 
 impl Sightings {
-    /// Reads the stored marks on the BMC at `address`.
+    /// Reads the stored sightings of mark sessions on the BMC at `address`.
     pub(super) fn of(address: &Address) -> Self {
         Self::below(Path::new(DIR), address)
     }
@@ -50,7 +50,8 @@ impl Sightings {
         Self { path, seen }
     }
 
-    /// Stores `marks`, which the BMC's list shows now, and returns for how long this node has seen each. Forgets all other marks.
+    /// Stores `marks`, the mark sessions that the BMC's list shows now, and returns for how long this node has seen each. Forgets all
+    /// others.
     pub(super) fn note(&mut self, marks: &[&str]) -> Vec<Duration> {
         let now = clock::boot_nanoseconds();
         let mut next = Seen::default();
@@ -64,7 +65,7 @@ impl Sightings {
         self.seen.marks.iter().map(|sighting| age(sighting.first)).collect()
     }
 
-    /// Records that the agents of all stored marks have ended, because their node is proven off.
+    /// Records that the agents of all stored mark sessions have ended, because their node is proven off.
     pub(super) fn condemn(&mut self) {
         let mut next = self.seen.clone();
         next.marks.iter_mut().for_each(|sighting| sighting.first = EVER);

@@ -29,7 +29,7 @@ pub(crate) fn is_asked_to_end(signals: &SignalFd) -> bool {
     is_asked
 }
 
-/// Waits until a signal asks the daemon to end. Is called in a thread of its own.
+/// Waits, in a thread that does nothing else, until a signal asks the daemon to end.
 pub(crate) fn wait_for_end(signals: &SignalFd) -> nix::Result<()> {
     loop {
         match poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::NONE) {

@@ -60,8 +60,8 @@ impl Entry {
         Self { version: VERSION, at: clock::wall_seconds(), request, progress, evidence, plan, outcome }
     }
 
-    /// Decides again from the recorded evidence. For a record of an earlier build, omits the names from the new plan that this build did
-    /// not write yet.
+    /// Decides again from the recorded evidence. An earlier build did not yet write some names into its plan. For its records, omits
+    /// these names from the new plan.
     pub fn decide_again(&self) -> Plan {
         let mut plan = decide::decide(self.request, &self.evidence, &self.progress).plan;
         // That build also did not name the voter that a forced cluster removes before the force.

@@ -122,7 +122,7 @@ fn waited(details: &ConnectionDetails<'_>) -> std::time::Duration {
     }
 }
 
-/// A TLS connection in the form that ureq uses. Answers pass through a [`HeadFilter`].
+/// A TLS connection in the form that ureq uses. Answers pass through a `HeadFilter`.
 pub struct TlsTransport {
     buffers: LazyBuffers,
     head: HeadFilter,

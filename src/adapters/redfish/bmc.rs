@@ -237,7 +237,7 @@ impl Bmc {
         self.service.tried()
     }
 
-    /// Returns a login for marks on this BMC (see [`MarkLogin`]), with the password that the BMC has accepted.
+    /// Returns a login for mark sessions on this BMC (see [`MarkLogin`]), with the password that the BMC has accepted.
     pub fn mark_login(&self, redfish_uri: &str) -> MarkLogin {
         let login = self.service.login();
         let accepted = self.tried().accepted.unwrap_or_default();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::failure::{Failure, FailureKind};
 use super::mark::{MarkBoard, Marks, same};
 
-/// The prefix of the `Context` of this check's sessions. No fence race takes such a session for a mark.
+/// The prefix of the `Context` of this check's sessions. No fence agent takes such a session for a mark session.
 const PROOF: &str = "tandem-fencing-check";
 
 /// The property by which one agent's session on a BMC is visible to another agent.

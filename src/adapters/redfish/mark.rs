@@ -24,7 +24,7 @@ const EXPANDED: &str = "?$expand=.";
 /// The least number of other clients' sessions for which the agent asks for an expanded list, because it saves requests.
 const WORTH_EXPANDING: usize = 2;
 
-/// The account that opens the sessions of marks, with its possible passwords.
+/// The account that opens mark sessions (see [`MarkBoard`]), with its possible passwords.
 #[derive(Clone, Debug)]
 pub struct MarkLogin {
     pub user: String,
@@ -36,7 +36,8 @@ pub struct MarkLogin {
 /// A session in a BMC's list: its location, and its contents if the list is expanded.
 type Member = (Location, Option<Value>);
 
-/// This agent's mark on one BMC: a session that other agents can see. The value also reads the BMC's list of sessions.
+/// The mark session of one agent on one BMC. It shows the other node's agent that a reset is planned. This type also reads the BMC's list
+/// of sessions.
 #[derive(Debug)]
 pub struct MarkBoard {
     client: Client,
@@ -58,10 +59,10 @@ pub struct MarkBoard {
 /// The contents of a BMC's list of sessions, as seen by one agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// True if the list has this agent's mark.
+    /// True if the list has this agent's mark session.
     pub ours: bool,
-    /// True if the BMC shows the `Context` of this agent's mark. It is false if this was not checked, because no other session is in the
-    /// list.
+    /// True if the BMC shows the `Context` of this agent's mark session. It is false if this was not checked, because no other session is
+    /// in the list.
     pub keeps_context: bool,
     pub others: Vec<OtherSession>,
     /// The paths of sessions that this agent has requested without an answer.
@@ -79,8 +80,8 @@ pub struct OtherSession {
 }
 
 impl MarkBoard {
-    /// Creates a board without a mark for the BMC that `client` reaches. `handle` deletes the mark if the process ends early. A list of
-    /// sessions must arrive within `read_limit`.
+    /// Creates the value for the BMC that `client` reaches, without opening the mark session. `handle` deletes the session if the process
+    /// ends early. A list of sessions must arrive within `read_limit`.
     pub fn new(client: Client, login: MarkLogin, handle: SessionHandle, read_limit: Duration) -> Self {
         let (slot, sessions, unanswered) = Default::default();
         let (held, takes_context, expands) = (false, true, Cell::new(true));
@@ -91,13 +92,13 @@ impl MarkBoard {
         &self.client
     }
 
-    /// Returns the account that opens the sessions of marks.
+    /// Returns the account that opens mark sessions.
     pub fn user(&self) -> &str {
         &self.login.user
     }
 
-    /// Registers the mark for deletion if the process ends early. Must be called in the thread that a signal may interrupt, before
-    /// another thread uses the board.
+    /// Registers the mark session for deletion if the process ends early. Must be called in the thread that a signal may interrupt,
+    /// before another thread uses this value.
     pub fn hold(&mut self) {
         if !self.held {
             self.handle.hold(&self.slot, &self.client, true);
@@ -105,13 +106,13 @@ impl MarkBoard {
         }
     }
 
-    /// Opens the connection to the BMC before the mark is needed, by a request that needs no login.
+    /// Opens the connection to the BMC before the mark session is needed, by a request that needs no login.
     pub fn connect(&mut self) -> Result<(), Failure> {
         self.sessions = Some(self.linked_sessions()?);
         Ok(())
     }
 
-    /// Opens the session that is the mark, with this `context`. Does nothing if it is already open.
+    /// Opens the mark session with this `context`. Does nothing if it is already open.
     pub fn raise(&mut self, context: &str) -> Result<(), Failure> {
         self.hold();
         if self.is_up() {
@@ -277,14 +278,14 @@ impl MarkBoard {
         self.client.briefly().send(Request::delete(&place, &credentials)).map(drop)
     }
 
-    /// Reads the system at `uri` with the credentials of the mark's session.
+    /// Reads the system at `uri` with the credentials of the mark session.
     pub fn system(&self, uri: &str) -> Result<System, Failure> {
         let place = self.client.address().place(uri)?;
         let document = self.client.within(self.read_limit).get(&place, &self.session().0)?;
         System::read(&document).map_err(|why| Failure::new(FailureKind::Garbled, format!("{uri} {why}")))
     }
 
-    /// Sends a request in the mark's session. Otherwise a BMC ends the session as idle: on some after 30 s.
+    /// Sends a request in the mark session. Otherwise a BMC ends the session as idle: on some after 30 s.
     pub fn touch(&self) {
         let (credentials, Some(own)) = self.session() else { return };
         let touched = self.client.address().place(&own).and_then(|place| self.client.get(&place, &credentials));
@@ -293,17 +294,17 @@ impl MarkBoard {
         }
     }
 
-    /// Returns whether the mark's session is open, as far as this agent knows.
+    /// Returns whether the mark session is open, as far as this agent knows.
     pub fn is_up(&self) -> bool {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Returns the path of the mark's session; `None` if it is not open, or if the BMC did not name its path.
+    /// Returns the path of the mark session; `None` if it is not open, or if the BMC did not name its path.
     pub(super) fn path(&self) -> Option<String> {
         self.session().1
     }
 
-    /// Deletes the mark's session, and any session that the BMC has opened without an answer.
+    /// Deletes the mark session, and any session that the BMC has opened without an answer.
     pub fn lower(&mut self) {
         if !self.unanswered.is_empty() {
             let strays = self.read_by(&self.client.briefly()).map(|marks| marks.strays).unwrap_or_default();

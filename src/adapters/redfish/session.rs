@@ -37,7 +37,7 @@ pub struct SessionHandle {
 enum Stage {
     #[default]
     Open,
-    /// A reset was sent, and the agent does not yet know its end. The marks of the fence race must stay.
+    /// A reset was sent, and the agent does not yet know its end. The mark sessions of the fence race must stay.
     Resetting,
     /// The process is ending early: sessions are deleted, and no new one is opened.
     Ending,
@@ -66,8 +66,8 @@ impl SessionHandle {
         Self { held: Arc::default(), on_first: Arc::new(Mutex::new(Some(on_session))), stage: Arc::default() }
     }
 
-    /// Deletes all open sessions and prevents new ones, because the process ends early. Keeps the marks of the fence race if a reset is
-    /// under way.
+    /// Deletes all open sessions and prevents new ones, because the process ends early. Keeps the mark sessions of the fence race if a
+    /// reset is under way.
     pub fn delete(&self) {
         let keeps_marks = {
             let mut stage = self.stage();
@@ -84,8 +84,8 @@ impl SessionHandle {
         }
     }
 
-    /// Records that a reset is about to be sent: [`Self::delete`] keeps the marks of the fence race from now on. Returns whether an
-    /// earlier reset is under way. Fails if the process is ending.
+    /// Records that a reset is about to be sent: [`Self::delete`] keeps the mark sessions of the fence race from now on. Returns whether
+    /// an earlier reset is under way. Fails if the process is ending.
     pub fn begin_reset(&self) -> Result<bool, Failure> {
         let mut stage = self.stage();
         if *stage == Stage::Ending {
@@ -96,7 +96,7 @@ impl SessionHandle {
         Ok(is_under_way)
     }
 
-    /// Records that no reset is under way any more. [`Self::delete`] then deletes the marks of the fence race again.
+    /// Records that no reset is under way any more. [`Self::delete`] then deletes the mark sessions of the fence race again.
     pub fn settle_reset(&self) {
         let mut stage = self.stage();
         if *stage == Stage::Resetting {
@@ -104,7 +104,7 @@ impl SessionHandle {
         }
     }
 
-    /// Returns whether a reset is under way. The marks of the fence race must then stay.
+    /// Returns whether a reset is under way. The mark sessions of the fence race must then stay.
     pub fn keeps_marks(&self) -> bool {
         *self.stage() == Stage::Resetting
     }

@@ -53,8 +53,8 @@ impl Actor<'_> {
         }
     }
 
-    /// Waits until the time `at`, counted from the time `began` at which the phase began. Meanwhile keeps the marks of the race alive, or
-    /// deletes them if the system powers on.
+    /// Waits until the time `at`, counted from the time `began` at which the phase began. Meanwhile uses the mark sessions of the fence
+    /// race, so that they do not end as idle, or deletes them if the system powers on.
     pub(super) fn pause(&mut self, goal: Goal, began: Duration, at: Duration) {
         let left = |deadline: Deadline| at.saturating_sub(deadline.elapsed().saturating_sub(began));
         match &mut self.contest {
@@ -65,7 +65,7 @@ impl Actor<'_> {
         self.deadline.sleep(left(self.deadline));
     }
 
-    /// Deletes this agent's marks on the BMCs, whether the action succeeded or failed.
+    /// Deletes this agent's mark sessions on the BMCs, whether the action succeeded or failed.
     pub(super) fn end_contest(&mut self) {
         if let Some(contest) = &mut self.contest {
             contest.end();

@@ -26,8 +26,8 @@ pub struct RaceWith {
     /// True if the node that the agent runs on wins a race of both. It is the node that `race_preferred` names, if the target is not.
     pub is_preferred: bool,
     pub delay: Duration,
-    /// The address, system and node name of the reset's target. Each node has another target, so that it distinguishes the marks of the
-    /// two nodes.
+    /// The address, system and node name of the reset's target. Each node has another target, so that it distinguishes the mark sessions
+    /// of the two nodes.
     pub target: String,
 }
 

@@ -12,11 +12,11 @@ use crate::adapters::redfish::resource::System;
 use crate::fence::race::{Listing, RaceEvent, Raised, Site};
 use crate::fence::sightings::Sightings;
 
-/// The number of unanswered requests for marks after which the agent treats a BMC as one without sessions. The BMC has accepted the
-/// connections.
+/// The number of unanswered requests for a mark session after which the agent treats a BMC as one without sessions. The BMC has accepted
+/// the connections.
 const SILENCES: u8 = 3;
 
-/// The state of one BMC in a race: this agent's mark on it, and the marks that its list has shown.
+/// The state of one BMC in a fence race: this agent's mark session on it, and the other node's mark sessions in its list.
 #[derive(Debug)]
 pub(super) struct Board {
     site: Site,
@@ -34,11 +34,11 @@ pub(super) struct Board {
     event: Option<RaceEvent>,
     /// The path of the other node's session that the last list of this BMC has shown, if there was one.
     rival: Option<String>,
-    /// The reason why this agent's mark is not proven on this BMC.
+    /// The reason why this BMC's list does not prove this agent's mark session.
     why: Option<String>,
-    /// True if the last search on this BMC found marks of the other node; `None` if the list was not readable.
+    /// True if the last search on this BMC found mark sessions of the other node; `None` if the list was not readable.
     swept: Option<bool>,
-    /// The list of sessions that the last search on this BMC has read.
+    /// The list of sessions that the last search for the other node's mark sessions has read.
     left: Marks,
 }
 
@@ -91,7 +91,7 @@ impl Board {
         failure.is_an_answer() || (is_silent && self.silences >= SILENCES)
     }
 
-    /// Returns what a list of sessions means for the race: whether it has this agent's mark, and a mark of the other node.
+    /// Returns what a list of sessions means for the race: whether it has this agent's mark session, and one of the other node.
     fn judge(&mut self, marks: &Marks) -> Listing {
         let user = self.marks.user().to_owned();
         let rivals: Vec<Rival> = marks.others.iter().filter_map(|other| self.name.rival(other, marks, &user)).collect();
@@ -130,8 +130,8 @@ impl Board {
         self.wrong.is_none()
     }
 
-    /// Searches for marks that the other node has left, because that node is proven off. Its next boot would otherwise have to wait for
-    /// them. Ignores the BMC of another machine, because its marks belong to other nodes.
+    /// Searches for mark sessions that the other node has left, because that node is proven off. Its next boot would otherwise have to
+    /// wait for them. Ignores the BMC of another machine, because its sessions belong to other nodes.
     pub(super) fn look_for_rivals(&mut self) {
         self.sightings.condemn();
         let marks = if self.marks.is_up() && self.wrong.is_none() { self.marks.read().ok() } else { None };
@@ -141,7 +141,7 @@ impl Board {
         self.left = marks.unwrap_or_default();
     }
 
-    /// Deletes the marks that [`Self::look_for_rivals`] has found, and this agent's mark.
+    /// Deletes the mark sessions that [`Self::look_for_rivals`] has found, and that of this agent.
     pub(super) fn leave(&mut self) {
         let left = std::mem::take(&mut self.left);
         for other in left.others.iter().filter(|other| self.name.is_a_rivals(other)) {
@@ -168,9 +168,9 @@ pub(super) struct Report {
     pub(super) event: Option<RaceEvent>,
     /// The path of the other node's session that the BMC's last list has shown, if there was one.
     pub(super) rival: Option<String>,
-    /// The reason why this agent's mark is not proven on the BMC.
+    /// The reason why the BMC's list does not prove this agent's mark session.
     pub(super) why: Option<String>,
-    /// True if the BMC's list had no mark of the other node after that node was proven off.
+    /// True if the BMC's list had no mark session of the other node after that node was proven off.
     pub(super) is_clean: bool,
 }
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::adapters::redfish::mark::{Marks, OtherSession};
 use crate::os::clock;
 
-/// The prefix by which the `Context` of a Redfish session shows that the session is a mark.
+/// The prefix by which the `Context` of a Redfish session shows that it is a mark session.
 const PREFIX: &str = "tandem-fence-race";
 
-/// The name of this node's marks. It also distinguishes them from marks of the other node.
+/// The name of this node's mark sessions. It also distinguishes them from mark sessions of the other node.
 #[derive(Clone, Debug)]
 pub(in crate::fence) struct MarkName {
     longest: Duration,
@@ -16,10 +16,10 @@ pub(in crate::fence) struct MarkName {
     id: String,
 }
 
-/// A session that may be a mark of the other node.
+/// A session that may be a mark session of the other node.
 pub(super) struct Rival {
     pub(super) shown: String,
-    /// A key that no other session ever has; `None` where the BMC shows nothing suitable.
+    /// A key that no other session ever has; `None` if the BMC shows neither a `Context` nor a time of creation.
     pub(super) key: Option<String>,
     pub(super) longest: Duration,
 }
@@ -33,13 +33,13 @@ impl MarkName {
         Self { longest, id: format!("{id:016x}") }
     }
 
-    /// Returns the `Context` of a new mark: the prefix, the seconds after which its agent has ended, the id of its node, and a number. No
-    /// other mark of this node has the same number.
+    /// Returns the `Context` of a new mark session: the prefix, the seconds after which its agent has ended, the id of its node, and a
+    /// number. No other mark session of this node has the same number.
     pub(in crate::fence) fn context(&self) -> String {
         format!("{PREFIX} {} {} {:x}", self.longest.as_secs(), self.id, clock::boot_nanoseconds())
     }
 
-    /// Returns whether a session's `Context` is that of a mark of the other node.
+    /// Returns whether a session's `Context` is that of a mark session of the other node.
     pub(super) fn is_a_rivals(&self, other: &OtherSession) -> bool {
         self.other_marks_time(other).is_some()
     }
@@ -50,8 +50,8 @@ impl MarkName {
         (words.next() != Some(self.id.as_str())).then_some(longest)
     }
 
-    /// Returns the mark of the other node that the session `other` may be; `None` if it is none. `user` is the account that has read
-    /// `list`.
+    /// Returns what is known about the session `other` if it may be a mark session of the other node; `None` if it is none. `user` is the
+    /// account that has read `list`.
     pub(super) fn rival(&self, other: &OtherSession, list: &Marks, user: &str) -> Option<Rival> {
         let origin = other.origin.as_ref().map(|origin| format!(" from {origin}")).unwrap_or_default();
         let shown = format!("{}{origin}", other.path);

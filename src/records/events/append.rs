@@ -39,8 +39,8 @@ pub enum Repeat<'a> {
     /// An event with a known cause is dropped. It is appended again once an event of the same node has one of the reasons in `ends`, or
     /// after `within` milliseconds. So a lasting state is reported once.
     Until { ends: &'a [&'a str], within: u64 },
-    /// The event is the end of a state. It is appended only if an event of the same node with this reason, the beginning, is newer than
-    /// the last such end.
+    /// The event reports the end of a state. It is appended only if an event with this reason, the beginning, is newer than the last
+    /// reported end on the same node.
     After(&'a str),
 }
 
