@@ -116,12 +116,12 @@ impl Event {
 
 /// The reasons of events: one word for each kind of event.
 pub mod reason {
-    /// Pacemaker fenced a node, or failed to.
+    /// The reason of an event: Pacemaker fenced a node, or failed to.
     pub const FENCING: &str = "PacemakerFencingEvent";
     pub const FAILED_ACTION: &str = "PacemakerFailedResourceAction";
     pub const NODE_OFFLINE: &str = "PacemakerNodeOffline";
     pub const NODE_ONLINE: &str = "PacemakerNodeOnline";
-    /// The node is in standby or maintenance, is shutting down, or has bad health.
+    /// The reason of an event: a node is in standby or maintenance, is shutting down, or has bad health.
     pub const NODE_UNHEALTHY: &str = "PacemakerNodeUnhealthy";
     pub const NODE_HEALTHY: &str = "PacemakerNodeHealthy";
     pub const RESOURCE_STARTED: &str = "PacemakerResourceStarted";
@@ -131,32 +131,34 @@ pub mod reason {
     pub const OUT_OF_MAINTENANCE: &str = "PacemakerClusterInService";
     pub const STATUS_STALE: &str = "PacemakerStatusStale";
     pub const HEALTHY: &str = "PacemakerHealthy";
-    /// A node runs standalone.
+    /// The reason of an event: a node runs etcd standalone.
     pub const ALONE: &str = "EtcdAlone";
-    /// A node that booted without its peer is the sole voter, and serves.
+    /// The reason of an event: a node that booted without its peer is the sole voter, and serves.
     pub const LONE_BOOT: &str = "EtcdLoneBoot";
-    /// The cluster has two voters again.
+    /// The reason of an event: etcd has two voters again.
     pub const REDUNDANT: &str = "EtcdRedundant";
-    /// The etcd of a node has become the leader.
+    /// The reason of an event: the etcd of a node has become the leader.
     pub const LEADER: &str = "EtcdLeader";
     pub const REFUSED: &str = "EtcdRefused";
     pub const ALARM: &str = "EtcdAlarm";
     pub const ALARM_GONE: &str = "EtcdAlarmGone";
     pub const HISTORIES_SPLIT: &str = "EtcdHistoriesSplit";
-    /// An operator gave up writes that the other node may have acknowledged.
+    /// The reason of an event: an operator gave up writes that the other node may have acknowledged.
     pub const GIVEN_UP: &str = "EtcdWritesGivenUp";
-    /// A node gave up its data for the other node's data. The given-up data is kept, because its writes may exist nowhere else.
+    /// The reason of an event: a node gave up its data for the other node's data. The given-up data is kept, because its writes may exist
+    /// nowhere else.
     pub const HISTORY_GIVEN_UP: &str = "EtcdHistoryGivenUp";
-    /// A voter's Machine is being deleted, and another machine of the control plane has no etcd member yet.
+    /// The reason of an event: a voter's Machine is being deleted, and another machine of the control plane has no etcd member yet.
     pub const REPLACEMENT_DUE: &str = "MemberReplacementDue";
-    /// Another program has removed the agent's hook from a voter's Machine three times. The agent does not restore it any more.
+    /// The reason of an event: another program has removed the agent's hook from a voter's Machine three times. The agent does not
+    /// restore it any more.
     pub const HOOK_GIVEN_UP: &str = "MachineHookGivenUp";
     pub const CERTIFICATE: &str = "CertificateEnds";
-    /// A fence device and the OpenShift Secret of its node have different values.
+    /// The reason of an event: a fence device and the OpenShift Secret of its node have different values.
     pub const SECRET_DIFFERS: &str = "FencingSecretDiffers";
-    /// The oldest events were dropped before a recipient received them, because the recipient was down for long.
+    /// The reason of an event: the oldest events were dropped before a recipient received them, because the recipient was down for long.
     pub const LOST: &str = "TandemEventsLost";
-    /// The operator has sent a test event by `tandem events test`.
+    /// The reason of an event that the operator has sent by `tandem events test`.
     pub const TEST: &str = "TandemTest";
 
     pub const ALL: &[&str] = &[
