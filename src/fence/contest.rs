@@ -26,21 +26,21 @@ const POLL: Duration = Duration::from_millis(500);
 /// The interval at which the agent uses a mark session, so that no BMC closes it as idle.
 const TOUCH: Duration = Duration::from_secs(10);
 const SHORT: Duration = Duration::from_secs(1);
-/// The least time that the agent needs for a reset and the proof of Off. A race that leaves less fails.
+/// The least time that the agent needs for a reset and the proof of Off. If the fence race would leave less, the action fails.
 const RESERVE: Duration = Duration::from_secs(5);
-/// The time for which a race waits for one answer of the target's BMC.
+/// The time for which the fence race waits for one answer of the target's BMC.
 pub(super) const TARGET_LIMIT: Duration = Duration::from_secs(5);
-/// The time for which a race waits until the target's list of sessions and every session in it are read. A BMC may take three seconds for
-/// each answer.
+/// The time for which the fence race waits until the target's list of sessions and every session in it are read. A BMC may take three
+/// seconds for each answer.
 const READ_LIMIT: Duration = Duration::from_secs(20);
-/// The time for which a race waits for one step on the BMC of the agent's own node.
+/// The time for which the fence race waits for one step on the BMC of the agent's own node.
 pub(super) const OWN_LIMIT: Duration = Duration::from_secs(1);
 /// The time limit of a BMC's answer to a request for a session. Without the answer the agent could not close the session.
 pub(super) const LATE: Duration = Duration::from_secs(8);
 /// The time for which the end of an action waits for late answers of the BMCs, and for the deletion of this agent's mark sessions.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-/// The execution of a race with the other node's agent, over the BMCs of both nodes.
+/// The execution of a fence race, in which the agents of two nodes compete for the right to reset. It uses the BMCs of both nodes.
 #[derive(Debug)]
 pub(super) struct Contest {
     race: Race,
@@ -60,8 +60,8 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// Creates a race that has not begun, over the target's BMC (`target`) and the BMC of this node (`own`). `total` is the time limit of
-    /// the action.
+    /// Creates a fence race that has not begun, over the target's BMC (`target`) and the BMC of this node (`own`). `total` is the time
+    /// limit of the action.
     pub(super) fn new(
         with: &RaceWith,
         total: Duration,
@@ -132,8 +132,8 @@ impl Contest {
         Ok(())
     }
 
-    /// Starts `step` on each BMC in `open`, and reports the outcomes to the race. For a BMC that is late, `unanswered` gives the outcome.
-    /// The target's BMC is late after `patience`, and the own node's BMC after [`OWN_LIMIT`].
+    /// Starts `step` on each BMC in `open`, and reports the outcomes to the fence race. `unanswered` gives the outcome for a BMC that is
+    /// late. The target's BMC is late after `patience`, and the own node's BMC after [`OWN_LIMIT`].
     fn ask(&mut self, open: Open, patience: Duration, step: fn(&mut Board), unanswered: fn(Site) -> RaceEvent) {
         let asked = Deadline::after(patience);
         self.touched = Deadline::after(TOUCH);
@@ -148,7 +148,7 @@ impl Contest {
         }
     }
 
-    /// Reports answers to the race that came after their time limit, because a BMC may have opened a mark session late.
+    /// Reports to the fence race the answers that came after their time limit, because a BMC may have opened a mark session late.
     fn hear_late_answers(&mut self) {
         for lane in [&mut self.target, &mut self.own] {
             if let Some(event) = lane.wait(Duration::ZERO) {

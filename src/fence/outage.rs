@@ -111,7 +111,8 @@ impl Outage {
     }
 
     /// Records that this attempt ends without a reset, and returns its failure. The fencer's second attempt keeps the time of the first
-    /// one. Returns `None` if the record cannot be written: this attempt continues, because the next ones would give way as well.
+    /// one. Returns `None` if the record cannot be written. This attempt then continues, because otherwise the next ones would also end
+    /// without a reset.
     pub fn give_way(&mut self) -> Option<Failure> {
         let now = clock::boot_nanoseconds();
         let is_noted =

@@ -91,7 +91,7 @@ impl Board {
         failure.is_an_answer() || (is_silent && self.silences >= SILENCES)
     }
 
-    /// Returns what a list of sessions means for the race: whether it has this agent's mark session, and one of the other node.
+    /// Returns what a list of sessions means for the fence race: whether it has this agent's mark session, and one of the other node.
     fn judge(&mut self, marks: &Marks) -> Listing {
         let user = self.marks.user().to_owned();
         let rivals: Vec<Rival> = marks.others.iter().filter_map(|other| self.name.rival(other, marks, &user)).collect();
@@ -164,7 +164,7 @@ impl Board {
 /// The state of a [`Board`] after a step.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Report {
-    /// The outcome of the step; `None` if it matters to no race.
+    /// The outcome of the step; `None` if the fence race does not need it.
     pub(super) event: Option<RaceEvent>,
     /// The path of the other node's session that the BMC's last list has shown, if there was one.
     pub(super) rival: Option<String>,
@@ -179,7 +179,7 @@ pub(super) struct Report {
 pub(super) struct Lane {
     board: Arc<Mutex<Board>>,
     address: String,
-    /// The receiver of the result of the step that was started last; `None` once the result was received.
+    /// The receiver of the result of the last job; `None` once the result was received.
     job: Option<Receiver<Report>>,
     last: Report,
 }
@@ -224,7 +224,7 @@ impl Lane {
         &self.address
     }
 
-    /// Returns the state after the last job of which [`Self::wait`] has received the result.
+    /// Returns the result of the last job for which [`Self::wait`] did not time out.
     pub(super) fn last(&self) -> &Report {
         &self.last
     }
