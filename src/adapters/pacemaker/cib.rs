@@ -253,8 +253,7 @@ mod tests {
     const PEER_LOST: &str = include_str!("../../../tests/fixtures/cib/peer-lost.xml");
     const PEER_FENCED: &str = include_str!("../../../tests/fixtures/cib/peer-fenced.xml");
     const PEER_JOINING: &str = include_str!("../../../tests/fixtures/cib/peer-joining.xml");
-    /// The CIB of a real cluster with Pacemaker 3.0.0, queried on node1. node2 has left cleanly, but a new attribute writer has restored
-    /// its attributes.
+    /// A CIB of Pacemaker 3.0.0, queried on node1. node2 has left cleanly, but a new attribute writer has restored its attributes.
     const PEER_LEFT: &str = include_str!("../../../tests/fixtures/cib/peer-left-attributes-stuck.xml");
 
     fn seen(xml: &str) -> Cib {

@@ -86,7 +86,7 @@ mod tests {
     }
 
     /// Asserts that Pacemaker restarts an instance that an older agent has started. The operation history is that of Pacemaker 2.1.5 for
-    /// parameters that the older meta-data did not have as reloadable.
+    /// parameters that the older meta-data does not declare as reloadable.
     #[test]
     fn an_instance_that_an_older_agent_started_is_restarted_for_the_parameter() {
         let dir = tempfile::tempdir().unwrap();

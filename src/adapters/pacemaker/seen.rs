@@ -25,7 +25,7 @@ pub struct Pacemaker {
     pub failures: Vec<Failure>,
     /// The fencings that the fencer remembers, newest first.
     pub fencing: Vec<Fencing>,
-    /// The location constraints that ban a resource from a node, by an operator or by a program.
+    /// The location constraints that ban a resource from a node: Pacemaker's own, and those of an operator.
     pub bans: Vec<Ban>,
 }
 
