@@ -190,8 +190,8 @@ impl Client {
         Err(Failure::new(FailureKind::ForeignRedirect, format!("{what}: more than {HOPS} redirects: refused")))
     }
 
-    /// Sends a GET as [`send`](Self::send) does, and returns the JSON object of the answer. Adds the `ETag` header of the answer to the
-    /// object.
+    /// Sends a GET as [`send`](Self::send) does, and returns the JSON object of the answer. Fails if the answer is anything else. Adds
+    /// the answer's `ETag` header to the object.
     pub fn get(&self, place: &Location, credentials: &Credentials) -> Result<Value, Failure> {
         let ask = Request::get(place, credentials);
         let answer = self.send(ask)?;

@@ -235,8 +235,8 @@ impl MarkBoard {
         Ok(marks)
     }
 
-    /// Returns all sessions by one request for an expanded list; `None` if the BMC does not support it. Such a list shows all sessions
-    /// anew, so that it replaces the list of links.
+    /// Returns all sessions by one request for an expanded list; `None` if the BMC does not support it. Reads all of them anew, because a
+    /// list that shows this agent's mark session also has all older sessions.
     fn expanded(&self, client: &Client, credentials: &Credentials) -> Result<Option<Vec<Member>>, Failure> {
         if !self.expands.get() {
             return Ok(None);
@@ -329,7 +329,7 @@ impl MarkBoard {
     }
 }
 
-/// Returns the sessions in an expanded list; `None` if the list has only links, or has another page.
+/// Returns the sessions in an expanded list; `None` if the list has a link in place of a session, or has another page.
 fn expanded_members(client: &Client, place: &Location, document: &Value) -> Option<Vec<Member>> {
     let page = Page::read(document).ok().filter(|page| page.next.is_none() && page.members.len() <= SESSIONS_READ)?;
     let shown = document.get("Members")?.as_array()?;
