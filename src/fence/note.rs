@@ -171,7 +171,7 @@ fn called(pointer: &Pointer) -> String {
 }
 
 /// Stores `notes` in `directory`. Creates the directory if its parent exists, or together with all parents if `makes_all`. Waits only
-/// briefly: a hanging disk delays the writing, but not the caller.
+/// briefly: with a hanging disk the notes are written later or never, and the caller continues.
 pub fn keep(directory: &Path, notes: Vec<Noted>, makes_all: bool) {
     if notes.is_empty() {
         return;

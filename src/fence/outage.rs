@@ -28,11 +28,12 @@ const DIR: &str = "/run";
 const RIGHT_AFTER: Duration = Duration::from_secs(2);
 /// The age from which an outage is ignored. It ended before any usual delay, and the requests before and after the delay, had begun.
 const RECENT: Duration = Duration::from_secs(30);
-/// The time after an attempt that gave way in which the next attempts continue, whether there is an outage or not. The fencer's immediate
-/// second attempt is excepted.
+/// The time after an attempt that has ended without a reset in which the next attempts continue, even after another outage. The fencer's
+/// immediate second attempt is excepted.
 const SPELL: Duration = Duration::from_secs(120);
 
-/// The last outage (`away`) and the last attempt that gave way, in nanoseconds since the machine booted.
+/// The time of the BMC's last outage (`away`), and of the last attempt that ended without a reset after an outage. Both are nanoseconds
+/// since the machine booted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OutageSeen {
     away: u64,
@@ -40,13 +41,14 @@ struct OutageSeen {
 }
 
 impl OutageSeen {
-    /// Returns whether an attempt that began at `began` must give way because of an earlier attempt's observation.
+    /// Returns whether an attempt that began at `began` must end without a reset, because an earlier attempt has observed an outage of
+    /// the BMC.
     fn holds(self, began: Duration) -> bool {
         let is_due = self.gave_way.is_none_or(|at| at < self.away) && within(self.away, RECENT, began);
         self.allows(began) && (is_due || self.gave_way_within(RIGHT_AFTER, began))
     }
 
-    /// Returns whether an attempt that began at `began` may give way. It may not if another attempt has given way recently.
+    /// Returns whether an attempt that began at `began` may end without a reset. It may not if another attempt has done so recently.
     fn allows(self, began: Duration) -> bool {
         !self.gave_way_within(SPELL, began) || self.gave_way_within(RIGHT_AFTER, began)
     }
@@ -66,7 +68,7 @@ pub struct Outage {
     path: PathBuf,
     seen: OutageSeen,
     began: Duration,
-    /// True if this attempt must give way because of an earlier attempt's observation.
+    /// True if this attempt must end without a reset, because an earlier attempt has observed an outage of the BMC.
     holds: bool,
 }
 
@@ -86,7 +88,7 @@ impl Outage {
         Self { path, seen: seen.unwrap_or_default(), began, holds }
     }
 
-    /// Returns whether this attempt may give way.
+    /// Returns whether this attempt may end without a reset after an outage of the BMC.
     pub fn may_give_way(&self) -> bool {
         self.seen.allows(self.began)
     }

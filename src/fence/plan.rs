@@ -93,7 +93,7 @@ pub struct Limits {
     /// The time before the first reset, in which a system in the middle of a power cycle can power on by itself.
     pub grace: Duration,
     /// True if the attempt may end without a reset after an outage, because the fencer tries again after a delay. The delay differs
-    /// between the nodes. It is false if an earlier attempt has given way recently.
+    /// between the nodes. It is false if an earlier attempt has ended in this way recently.
     pub may_give_way: bool,
 }
 

@@ -70,7 +70,7 @@ pub enum RaceStep {
     },
 }
 
-/// The length of a wait in a race.
+/// The length of a wait in a fence race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pause {
     /// The wait before the agent reads the BMCs' lists again.

@@ -15,7 +15,7 @@ const HOLD: Duration = Duration::from_secs(5);
 /// The number of refusals of a reset without a known reason after which the agent takes the refusal as final.
 pub(super) const DISLIKES: usize = 3;
 /// The number of identical refusals of a reset after which the agent takes the refusal as final, for a system that reports Off. It
-/// applies to a BMC that does not name a time for a retry.
+/// applies only if the BMC does not ask for a retry.
 const STANDING_REFUSALS: usize = 8;
 /// The least time between the first and the last of [`STANDING_REFUSALS`]. A BMC that is starting accepts no resets, and may report Off
 /// for a system that is on.
@@ -38,7 +38,8 @@ pub(super) enum Word {
     Refused,
 }
 
-/// Returns whether two readings of Off are at least [`CONFIRM`] apart. Between them there are no reports of another state.
+/// Returns whether two readings of Off are at least [`CONFIRM`] apart. Between them are only failed readings, answers of the chassis, and
+/// refusals because the system is off.
 pub(super) fn proven_off(history: &[Moment]) -> bool {
     let run = run_of_off(history);
     match (run.first(), run.last()) {
