@@ -30,7 +30,8 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// Opens the directory at `path`. Follows a symbolic link in its parents, because they belong to root.
+    /// Opens the directory at `path`. Follows a symbolic link in that path, because the parents belong to root and only root can have
+    /// made the link.
     pub fn open(path: &Path) -> io::Result<Self> {
         let descriptor = nix::fcntl::open(path, handle(), Mode::empty())?;
         Self::of(descriptor, path.to_owned())
@@ -100,8 +101,7 @@ impl Dir {
         self.reopened(place.as_ref(), OpenOptions::new().read(true).write(true))?.map_err(io::Error::other)
     }
 
-    /// Reads a file of at most `limit` bytes that this program has written. Fails if the file has a second name (a hard link), because
-    /// this program makes none.
+    /// Reads a file of at most `limit` bytes that this program has written. Fails if the file has a second name (a hard link).
     pub fn own_file(&self, place: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
         let file = self.file(place)?;
         regular_file::check_only_name(&file)?;

@@ -58,7 +58,8 @@ pub fn boot_nanoseconds() -> u64 {
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Returns the seconds since 1970 by the wall clock. They are only for notes and logs, because that clock may step.
+/// Returns the seconds since 1970 by the wall clock. They are only for notes and logs, and never for a decision, because that clock may
+/// step.
 #[expect(clippy::disallowed_methods, reason = "this is the function that the rule points to")]
 pub fn wall_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())

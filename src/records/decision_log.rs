@@ -156,7 +156,7 @@ fn parse(line: &[u8]) -> Result<Line, String> {
     }
 }
 
-/// Makes each text in `value` one line. The file may come with a bug report, and `tandem replay` prints texts of it.
+/// Makes each text in `value` one line. The file may come from a stranger with a bug report, and `tandem replay` prints texts of it.
 fn clean(value: &mut Value) {
     match value {
         Value::String(text) => *text = printable::one_line(text).into_owned(),

@@ -28,7 +28,7 @@ pub const DIRECTORY: &str = "/var/lib/pacemaker/tandem";
 const MESSAGE_LIMIT: usize = 1500;
 /// The longest message of an event with details, in bytes.
 const MESSAGE_BESIDE_DETAILS: usize = 500;
-/// The longest cause of an event, in bytes.
+/// The longest cause of an event in bytes. `NODE_LIMIT` is that of a node's name.
 const CAUSE_LIMIT: usize = 500;
 const NODE_LIMIT: usize = 255;
 /// The greatest number of an event. Readers of JSON are exact only up to this number, so a line with a greater one is not read.

@@ -74,8 +74,8 @@ pub struct Follower {
     seen: Option<Seen>,
 }
 
-/// The event that a [`Follower`] has read last. The cause is compared as well as the number, because another program's line may have the
-/// number of a later event.
+/// The event that a [`Follower`] has read last. The cause, if it is known, is compared as well as the number. Another program's line may
+/// have the number of a later event.
 #[derive(Clone, Debug)]
 struct Seen {
     number: u64,
